@@ -57,7 +57,7 @@ miri --lib -- engine::hot engine::exact engine::headers::tests::a_translated || 
 miri --test equals_oracle -- portfwd || failed+=("Miri on packets")
 
 echo "== UPF rules against the model: 1,000 sessions, 100,000 packets"
-RANLAB_MODEL=1000,100000 cargo test -p ranlab-dataplane --test upf_model || failed+=("UPF model")
+RANLAB_MODEL=1000,100000 cargo test -p ranlab-upf --test forwarding_model || failed+=("UPF model")
 cargo build --release -p ranlab -p ranlab-preload
 export RANLAB=$PWD/target/release/ranlab
 echo "== several RICs as one: 20 faults"

@@ -4,10 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{
-    Dialect, Impairments, Link, Mock, MockSettings, Pair, SessionProfile, SessionSpec, Smf, SmfInput,
-    SmfSettings, UpfInput, UpfSettings,
-};
+use ranlab_upf::n4::{Dialect, Impairments, Link, Mock, MockSettings, Pair, SessionProfile, SessionSpec, Smf, SmfInput, SmfSettings, UpfInput, UpfSettings};
 use std::time::Duration;
 
 fuzz_target!(|input: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::pfcp::{Message, Response, decode};
+use ranlab_upf::pfcp::{Message, Response, decode};
 
 fuzz_target!(|octets: &[u8]| {
     let general = decode(octets);

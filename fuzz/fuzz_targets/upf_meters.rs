@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_dataplane::upf::{Fate, Meter, PlaneEvent, Rules, UserPlane};
+use ranlab_upf::forwarding::{Fate, Meter, PlaneEvent, Rules, UserPlane};
 use ranlab_packet::gtpu::GpduTemplate;
-use ranlab_wire::pfcp::*;
+use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 
 const SEID: u64 = 1;

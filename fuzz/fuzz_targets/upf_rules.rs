@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_dataplane::upf::{Drop, Fate, Rules, UserPlane};
-use ranlab_wire::pfcp::{Header, Message, Pdu, Random, SessionEstablishmentRequest, decode, message_type};
+use ranlab_upf::forwarding::{Drop, Fate, Rules, UserPlane};
+use ranlab_upf::pfcp::{Header, Message, Pdu, Random, SessionEstablishmentRequest, decode, message_type};
 use std::net::IpAddr;
 
 const KIND: u8 = message_type::SESSION_ESTABLISHMENT_REQUEST;

@@ -9,7 +9,6 @@
 //! | [`engine`] | the native engine |
 //! | [`spread`] | which worker a packet reaches |
 //! | [`tester`] | an open-loop tester without its sockets: pace, marks, what became of each packet |
-//! | [`upf`] | the user plane function's sessions: detection, rates, usage, buffering |
 //!
 //! Time is an argument (nanoseconds from any origin that does not run backwards).
 #![deny(missing_docs)]
@@ -22,4 +21,3 @@ mod reference;
 pub mod spread;
 pub mod tester;
 pub mod trace;
-pub mod upf;

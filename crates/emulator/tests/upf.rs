@@ -3,8 +3,8 @@
 
 use ranlab_emulator::load::*;
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer, ntp_seconds};
-use ranlab_machines::n4::{Dialect, MockSettings, Retransmission, SessionProfile, UpfSettings};
-use ranlab_wire::pfcp::BitRates;
+use ranlab_upf::n4::{Dialect, MockSettings, Retransmission, SessionProfile, UpfSettings};
+use ranlab_upf::pfcp::BitRates;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer};
-use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession, encode_message};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::n4::{Dialect, MockSettings, UpfSettings};
+use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 
 use ranlab_emulator::load::*;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile, Upf, UpfInput, UpfOutput, UpfSettings};
-use ranlab_wire::pfcp::{Header, Message, SessionReportRequest, decode, encode, message_type};
+use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile, Upf, UpfInput, UpfOutput, UpfSettings};
+use ranlab_upf::pfcp::{Header, Message, SessionReportRequest, decode, encode, message_type};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

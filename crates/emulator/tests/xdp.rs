@@ -2,14 +2,14 @@
 //! plain ones and damaged ones, in a network namespace of its own. Needs root; says so where it is not.
 #![allow(clippy::unwrap_used)]
 
-use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
-use ranlab_dataplane::upf::{Fate, HEADROOM, Rules, UserPlane};
 use ranlab_host::doctor::skipped;
 use ranlab_machine::Random;
 use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{BpfMap, XdpProgram};
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::forwarding::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
+use ranlab_upf::forwarding::{Fate, HEADROOM, Rules, UserPlane};
+use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::Command;

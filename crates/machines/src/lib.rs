@@ -4,7 +4,6 @@
 //! | module | protocol |
 //! |---|---|
 //! | [`memif`] | memif, both endpoints: shared memory with rings of packets |
-//! | [`n4`] | PFCP, both endpoints: session management function and user plane function |
 //! | [`southbound`] | common parts of the SD-RAN protocols other than E2 |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x, both endpoints |
 //! | [`empower`] | OpenEmpower v1 and v2, both endpoints |
@@ -17,7 +16,6 @@
 pub mod empower;
 pub mod flexran;
 pub mod memif;
-pub mod n4;
 pub mod southbound;
 
 pub use ranlab_machine::Time;

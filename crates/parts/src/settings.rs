@@ -14,7 +14,6 @@ use ranlab_emulator::radio::Fidelity;
 use ranlab_emulator::southbound::{SourcePool, Southbound};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_emulator::upf::{N6, XdpDevices};
-use ranlab_machines::n4::{Dialect, UePool, UpfFault};
 use ranlab_machines::southbound::ReportPeriod;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
@@ -22,6 +21,7 @@ use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::list::ENCODINGS;
 use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
 use ranlab_sdk::wire::flat::Coding;
+use ranlab_upf::n4::{Dialect, UePool, UpfFault};
 
 use crate::peers::Allowed;
 use crate::{Setting, setting_by_text};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ranlab_dataplane::upf::PlaneCounters;
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
-use ranlab_machines::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
+use ranlab_upf::forwarding::PlaneCounters;
+use ranlab_upf::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
 use serde::Serialize;
 
 use crate::settings::choices;
@@ -256,7 +256,7 @@ impl From<UpfReport> for UpfSummary {
             }),
             cpu_s: report.cpu.as_secs_f64(),
             cpu_us_per_request: (requests > 0).then(|| report.cpu.as_secs_f64() * 1e6 / requests as f64),
-            rate_layer: ranlab_dataplane::upf::RATE_LAYER,
+            rate_layer: ranlab_upf::forwarding::RATE_LAYER,
         }
     }
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::upf::{Refusal, Rules, UserPlane};
 use ranlab_machines::Time;
-use ranlab_machines::n4::{
-    DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,
-};
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
 use ranlab_parts::worker::{Fault, Trouble};
-use ranlab_wire::pfcp::{Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type};
+use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};
+use ranlab_upf::n4::{
+    DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,
+};
+use ranlab_upf::pfcp::{Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type};
 
 fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))

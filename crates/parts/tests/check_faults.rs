@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use ranlab_emulator::upf::N6;
-use ranlab_machines::n4::UpfFault;
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf, upf_checks};
 use ranlab_parts::worker::Trouble;
 use ranlab_parts::{Upf, UpfDesign, UpfPart};
+use ranlab_upf::n4::UpfFault;
 
 /// The clause that finds each fault.
 const CLAUSES: &[(UpfFault, &str)] = &[

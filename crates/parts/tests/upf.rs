@@ -8,12 +8,12 @@ use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_campaign::value::Value;
 use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
 use ranlab_emulator::upf::N6;
-use ranlab_machines::n4::Dialect;
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
 use ranlab_parts::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
 use ranlab_parts::{
     Config, Host, Lab, LoadMode, OVER, PacketRate, Part, SET_UP, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
 };
+use ranlab_upf::n4::Dialect;
 
 /// A loaded machine is no fault of anybody here.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,7 +8,6 @@
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`flat`] | FlatBuffers: E2AP, E42 and HW for those who prefer them to PER |
-//! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
 //! | [`memif`] | memif: from one packet program to another on the same machine |
 //! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
@@ -25,7 +24,6 @@ pub mod flat;
 pub mod flexran;
 pub mod memif;
 pub mod per;
-pub mod pfcp;
 pub mod rmr;
 pub mod rnib;
 

@@ -3,7 +3,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use ranlab_machines::n4::PFCP_PORT;
+use ranlab_upf::n4::PFCP_PORT;
 
 use super::LoadError;
 

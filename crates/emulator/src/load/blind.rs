@@ -12,9 +12,9 @@ use super::outcome::ByKind;
 use super::report::{ControlSummary, kind_name, request};
 use super::take_down;
 use super::{LoadConfig, LoadError, UePool, nth};
-use ranlab_machines::n4::{Change, Counts, Kind, SessionSpec, SessionTemplates, Tunnel};
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode, message_type};
+use ranlab_upf::n4::{Change, Counts, Kind, SessionSpec, SessionTemplates, Tunnel};
+use ranlab_upf::pfcp::{Cause, MAX_SEQUENCE, Message, Response, decode, message_type};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -328,7 +328,7 @@ pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::pfcp::{
+    use ranlab_upf::pfcp::{
         HeartbeatRequest, SessionDeletionResponse, SessionModificationResponse, UsageReport, encode,
     };
 

@@ -7,10 +7,10 @@ use super::outcome::{CycleReport, Second, SendingWindow};
 use super::table::{Cycle, Phase, Table};
 use super::tunnels::Tunnels;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{
+use ranlab_upf::n4::{
     Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
 };
-use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
+use ranlab_upf::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::io;

@@ -3,9 +3,9 @@
 //! A UPF may still hold answers, sessions and associations of the run before: what is numbered alike would be taken for the
 //! same.
 use crate::upf::{ntp_of_unix, ntp_seconds};
-use ranlab_machines::n4::SmfSettings;
 use ranlab_net::monotonic_ns;
-use ranlab_wire::pfcp::MAX_SEQUENCE;
+use ranlab_upf::n4::SmfSettings;
+use ranlab_upf::pfcp::MAX_SEQUENCE;
 
 /// A sequence number that no request of the last minute has had: a UPF that holds its answers takes a repeated one for a
 /// retransmission. It goes on with the clock, faster than any run sends, and is back after 67 s.

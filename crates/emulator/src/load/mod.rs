@@ -5,7 +5,7 @@
 //! ```
 //!
 //! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run()`] does it; [`LoadReport`] tells.
-//! * Requests end as one of the outcomes of [`machines::n4`](ranlab_machines::n4); what is neither answered nor lost, and
+//! * Requests end as one of the outcomes of [`machines::n4`](ranlab_upf::n4); what is neither answered nor lost, and
 //!   what comes unasked, is [`LoadReport::unexplained`].
 //! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
 //! * Times are taken from when something was to happen; how late the generator was is reported beside them.
@@ -61,7 +61,7 @@ pub use silence::Silence;
 pub use sizes::capacity;
 pub use tally::Tally;
 
-use ranlab_machines::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
+use ranlab_upf::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;

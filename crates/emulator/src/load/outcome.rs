@@ -1,6 +1,6 @@
 //! What became of the cycles: counts, times, seconds.
 use super::meter::Times;
-use ranlab_machines::n4::Kind;
+use ranlab_upf::n4::Kind;
 use std::time::Duration;
 
 /// What became of the cycles.

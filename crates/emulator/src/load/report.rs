@@ -7,7 +7,7 @@ use super::outcome::{CycleReport, Second};
 use super::silence::Silence;
 use super::sizes::least_of;
 use super::tally::Tally;
-use ranlab_machines::n4::{Counts, Kind, Ledger};
+use ranlab_upf::n4::{Counts, Kind, Ledger};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

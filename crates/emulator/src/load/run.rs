@@ -152,7 +152,7 @@ mod tests {
     use super::super::data::Traffic;
     use super::super::tests::config;
     use super::*;
-    use ranlab_wire::pfcp::BitRates;
+    use ranlab_upf::pfcp::BitRates;
     use std::time::Duration;
 
     const SECOND: Duration = Duration::from_secs(1);

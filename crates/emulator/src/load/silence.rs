@@ -1,6 +1,6 @@
 //! How long a UPF says nothing although it was asked.
 use ranlab_machines::Time;
-use ranlab_wire::pfcp::message_type;
+use ranlab_upf::pfcp::message_type;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;

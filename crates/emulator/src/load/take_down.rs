@@ -2,8 +2,8 @@
 use super::blind;
 use super::cycles::{CyclePlan, Cycles, REST};
 use super::n4::N4;
-use ranlab_machines::n4::{Kind, Refused, SessionTemplates};
-use ranlab_wire::pfcp::{Cause, MAX_SEQUENCE};
+use ranlab_upf::n4::{Kind, Refused, SessionTemplates};
+use ranlab_upf::pfcp::{Cause, MAX_SEQUENCE};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 use super::LoadConfig;
 use super::cycles::Cycles;
 use super::n3_io::N3Io;
-use ranlab_machines::n4::TeidChoice;
+use ranlab_upf::n4::TeidChoice;
 use std::net::IpAddr;
 
 /// Uplink tunnels of a run.

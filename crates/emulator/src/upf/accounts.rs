@@ -1,9 +1,9 @@
 //! Usage rules of all sessions: meters, timers, and the reports that they lead to.
 use super::control::ntp_seconds;
 use super::packets::rules;
-use ranlab_dataplane::upf::{Crossed, Meter};
-use ranlab_machines::n4::{INACTIVITY, Session, UsageQuery};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::forwarding::{Crossed, Meter};
+use ranlab_upf::n4::{INACTIVITY, Session, UsageQuery};
+use ranlab_upf::pfcp::*;
 use std::collections::{BTreeSet, HashMap};
 
 const SECOND: u64 = 1_000_000_000;

@@ -1,15 +1,15 @@
 //! The control plane run to completion without sockets: what the code costs when the kernel costs nothing.
 use super::packets::rules;
-use ranlab_dataplane::upf::{Fate, UserPlane};
 use ranlab_machines::Time;
-use ranlab_machines::n4::Mock;
-use ranlab_machines::n4::{
+use ranlab_net::{monotonic_ns, thread_cpu_time};
+use ranlab_packet::gtpu::{GpduTemplate, PduSession};
+use ranlab_upf::forwarding::{Fate, UserPlane};
+use ranlab_upf::n4::Mock;
+use ranlab_upf::n4::{
     Change, Dialect, MockSettings, SessionProfile, SessionSpec, SessionTemplates, Tunnel, UpfEvent, UpfInput,
     UpfOutput, UpfSettings,
 };
-use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_packet::gtpu::{GpduTemplate, PduSession};
-use ranlab_wire::pfcp::{AssociationSetupRequest, RecoveryTimeStamp, Response, encode};
+use ranlab_upf::pfcp::{AssociationSetupRequest, RecoveryTimeStamp, Response, encode};
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -7,7 +7,7 @@
 //! | [`Design::DpOffload`] | packets have the kernel (XDP) or a thread of their own; the control thread installs each rule there, waits until it is in, and only then answers |
 //! | [`Design::Bare`] | no user plane but the floor of one: packets are passed on unread |
 //!
-//! In front of all stands a [`Mock`](ranlab_machines::n4::Mock), which by default does nothing: service times, losses
+//! In front of all stands a [`Mock`](ranlab_upf::n4::Mock), which by default does nothing: service times, losses
 //! and crashes are settings.
 mod accounts;
 mod control;
@@ -23,9 +23,9 @@ pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
 pub use memory::{InMemory, in_memory};
 use packets::{N6Port, Packets};
-use ranlab_dataplane::upf::{Drop as DropReason, PlaneCounters};
-use ranlab_machines::n4::{MockSettings, UpfCounters, UpfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams};
+use ranlab_upf::forwarding::{Drop as DropReason, PlaneCounters};
+use ranlab_upf::n4::{MockSettings, UpfCounters, UpfSettings};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

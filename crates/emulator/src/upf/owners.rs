@@ -1,6 +1,6 @@
 //! Which worker has a session, so that all its packets meet the same rates and meters.
 use super::packets::Side;
-use ranlab_machines::n4::Session;
+use ranlab_upf::n4::Session;
 use std::collections::HashMap;
 
 /// A tunnel, or the address of a UE (an IPv6 address by its /64).

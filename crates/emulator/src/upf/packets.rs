@@ -1,13 +1,13 @@
 //! One packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
-use ranlab_dataplane::upf::{Drop as DropReason, Fate, HEADROOM, Meter, Rules, UserPlane};
-use ranlab_machines::n4::{Direction, Session, UpfFault};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
 use ranlab_packet::Ip;
 use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
 };
-use ranlab_wire::pfcp::OuterHeaderCreation;
+use ranlab_upf::forwarding::{Drop as DropReason, Fate, HEADROOM, Meter, Rules, UserPlane};
+use ranlab_upf::n4::{Direction, Session, UpfFault};
+use ranlab_upf::pfcp::OuterHeaderCreation;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -2,9 +2,9 @@
 use super::packets::rules;
 use super::{UpfConfig, UpfError};
 use crate::text::TextError;
-use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
-use ranlab_machines::n4::Session;
 use ranlab_net::{BpfMap, XdpProgram};
+use ranlab_upf::forwarding::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
+use ranlab_upf::n4::Session;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;

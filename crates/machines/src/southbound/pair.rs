@@ -4,7 +4,7 @@ use super::{
     SouthboundController,
 };
 use crate::Time;
-use ranlab_wire::pfcp::Random;
+use ranlab_machine::Random;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
             octets: (0, 0),
             resets: 0,
             faults,
-            random: Random::new(seed),
+            random: Random::stream(seed, 0),
             pipes: [Pipe::default(), Pipe::default()],
             connected: false,
             connect_at: Some(Time::ZERO),

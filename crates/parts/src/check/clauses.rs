@@ -1,9 +1,9 @@
 //! The checks themselves, each against the clause that it names.
 use std::collections::BTreeSet;
 
-use ranlab_machines::n4::*;
 use ranlab_packet::gtpu;
-use ranlab_wire::pfcp::*;
+use ranlab_upf::n4::*;
+use ranlab_upf::pfcp::*;
 
 use super::harness::{Case, Fault, Outcome, fails};
 use super::upf::{Peer, Way, read};

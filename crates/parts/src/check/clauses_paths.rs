@@ -1,6 +1,6 @@
 //! Checks of N3: path messages, waiting packets, moves.
 use ranlab_packet::gtpu::{self, Message, message_type};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::pfcp::*;
 
 use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink};

@@ -1,7 +1,7 @@
 //! Checks of who asks and who is answered.
 use bytes::Bytes;
-use ranlab_machines::n4::PFCP_PORT;
-use ranlab_wire::pfcp::*;
+use ranlab_upf::n4::PFCP_PORT;
+use ranlab_upf::pfcp::*;
 use std::net::IpAddr;
 
 use super::clauses::{SESSION, expect};

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use ranlab_emulator::load::Network;
 use ranlab_packet::gtpu::PduSession;
-use ranlab_wire::pfcp::*;
+use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::harness::{Fault, Outcome, fails};

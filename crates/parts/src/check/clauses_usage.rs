@@ -1,7 +1,7 @@
 //! Checks of usage reporting.
 use std::time::Duration;
 
-use ranlab_wire::pfcp::*;
+use ranlab_upf::pfcp::*;
 
 use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, UE_PORT, UPLINK, Wire};

@@ -1,7 +1,7 @@
 //! Requests of a check and their answers, and the UPF's own requests meanwhile.
 use std::time::{Duration, Instant};
 
-use ranlab_wire::pfcp::*;
+use ranlab_upf::pfcp::*;
 
 use super::harness::{Fault, Outcome, fails};
 use super::upf::Peer;

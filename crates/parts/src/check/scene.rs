@@ -3,10 +3,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use ranlab_emulator::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
-use ranlab_machines::n4::*;
 use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::n4::*;
+use ranlab_upf::pfcp::*;
 
 use super::clauses::{BOTH_DIRECTIONS, CHOSEN_TEID, SESSION};
 use super::harness::{Fault, fails};

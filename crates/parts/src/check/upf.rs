@@ -11,9 +11,9 @@ use ranlab_emulator::load::{
     write_packet,
 };
 use ranlab_emulator::upf::ntp_seconds;
-use ranlab_machines::n4::*;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
-use ranlab_wire::pfcp::*;
+use ranlab_upf::n4::*;
+use ranlab_upf::pfcp::*;
 
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION};
 use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};

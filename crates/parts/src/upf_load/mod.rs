@@ -16,8 +16,8 @@ use ranlab_emulator::load::{
     Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, Traffic,
     default_gnb, default_gnbs, default_smf,
 };
-use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
-use ranlab_wire::pfcp::BitRates;
+use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
+use ranlab_upf::pfcp::BitRates;
 
 use crate::settings::choices;
 use crate::worker::Trouble;

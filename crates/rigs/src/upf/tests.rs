@@ -6,9 +6,9 @@ use ranlab_campaign::rig::Rig;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use ranlab_emulator::load::{LoadReport, N3Io};
-use ranlab_machines::n4::Dialect;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{AttachPart, BitRate, Cpus, Lab, LoadArrivals, LoadMode, OVER, PacketRate, UpfDesign};
+use ranlab_upf::n4::Dialect;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn rig() -> Bench<Upf> {

@@ -144,7 +144,7 @@ impl AfXdpSummary {
 mod tests {
     use super::super::super::{ByKind, CycleReport, Times};
     use super::*;
-    use ranlab_machines::n4::{Kind, Ledger};
+    use ranlab_upf::n4::{Kind, Ledger};
     use std::time::Duration;
 
     /// A load whose establishments took these times, us, in each second so many answers.

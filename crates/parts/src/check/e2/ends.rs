@@ -93,7 +93,7 @@ pub(super) const NO_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestI
 
 /// Octets that are cut off, changed or made up, from a seed.
 pub(super) fn hostile(whole: &[u8], count: u64) -> impl Iterator<Item = Vec<u8>> {
-    let mut random = ranlab_wire::pfcp::Random::new(1);
+    let mut random = ranlab_machine::Random::stream(1, 0);
     let whole = whole.to_vec();
     (0..count).map(move |n| {
         let mut draw = |below: usize| random.below(below.max(1) as u64) as usize;

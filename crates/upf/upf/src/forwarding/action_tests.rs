@@ -1,0 +1,268 @@
+//! Actions between any two interfaces, several addresses of a UE, filters, and what is refused.
+use super::tests::*;
+use super::*;
+use crate::pfcp::*;
+
+const SMF: [u8; 4] = [10, 0, 0, 7];
+
+fn tunnel(interface: Interface, teid: u32, peer: [u8; 4]) -> Option<ForwardingParameters> {
+    Some(ForwardingParameters {
+        destination_interface: interface,
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, peer.into())),
+        ..Default::default()
+    })
+}
+
+fn from_tunnel(interface: Interface, teid: u32) -> Pdi {
+    let addresses = IpAddr::from([10, 0, 0, 2]).into();
+    let f_teid = Some(FTeid::Assigned { teid, addresses });
+    Pdi { source_interface: interface, f_teid, ..Default::default() }
+}
+
+/// Writes what goes from tunnel to tunnel, and returns peer, TEID and container.
+fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSession>) {
+    let Fate::Relay(relay) = plane.uplink(0, GNB.into(), datagram) else { panic!("not relayed") };
+    let mut out = [0; 300];
+    let Fate::N3 { peer, len, .. } = plane.write(&relay, &mut out) else { panic!("not written") };
+    let packet = Packet::parse(&out[..len]).unwrap();
+    (peer, packet.teid, packet.pdu_session().transpose().unwrap())
+}
+
+fn refused(told: &Told) -> Refusal {
+    UserPlane::check(&told.rules()).unwrap_err()
+}
+
+/// N9: an intermediate UPF exchanges tunnels, and the container goes along.
+#[test]
+fn intermediate_upf_forwards_between_tunnels() {
+    let mut told = plain(1);
+    told.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
+    told.fars[0] = far(1, ApplyAction::FORW, tunnel(Interface::CORE, 0x3001, SMF));
+    let mut plane = installed(&told);
+    let up = ip(ue(1), SERVER, 17, (1, 2), 100);
+    assert_eq!(
+        relayed(&mut plane, &gpdu(0x101, Some(9), &up)),
+        (SMF.into(), 0x3001, Some(PduSession::ul(9)))
+    );
+    let down = ip(SERVER, ue(1), 17, (2, 1), 100);
+    let mut datagram = vec![0; HEADROOM + down.len()];
+    let head = GpduTemplate::new(Some(PduSession::dl(5))).unwrap();
+    let at = head.write(0x77, down.len(), &mut datagram).unwrap();
+    datagram.truncate(at);
+    datagram.extend(&down);
+    assert_eq!(relayed(&mut plane, &datagram), (GNB.into(), 0x901, Some(PduSession::dl(5))));
+    assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
+    told.pdrs[1].outer_header_removal =
+        Some(OuterHeaderRemoval { description: 6, extension_headers: Some(1) });
+    plane.install(1, &told.rules(), &[]).unwrap();
+    assert_eq!(relayed(&mut plane, &datagram).2, None);
+}
+
+/// Packets from a tunnel wait for the next one as packets from the data network do.
+#[test]
+fn packets_from_a_tunnel_are_buffered() {
+    let mut told = plain(1);
+    told.pdrs[1] = pdr(2, 255, from_tunnel(Interface::CORE, 0x77), 2);
+    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    let mut plane = installed(&told);
+    let down = gpdu(0x77, None, &ip(SERVER, ue(1), 17, (2, 1), 100));
+    assert_eq!(plane.uplink(0, GNB.into(), &down), Fate::Buffered);
+    assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
+    assert_eq!(plane.flushable(1), 0);
+    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &told.rules(), &[]).unwrap();
+    assert_eq!(plane.flushable(1), 1);
+    let mut out = [0; 300];
+    assert!(matches!(plane.flush(0, 1, &mut out), Some(Fate::N3 { .. })));
+    assert_eq!((plane.flush(0, 1, &mut out), plane.flushable(1)), (None, 0));
+}
+
+/// One rule forwards while another one still buffers: its packet goes back and the others leave.
+#[test]
+fn flush_ends_while_another_rule_buffers() {
+    let mut told = plain(1);
+    told.idle();
+    let mut plane = installed(&told);
+    let mut out = [0; 300];
+    for port in [53, 54] {
+        assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (port, 1), 60), &mut out), Fate::Buffered);
+    }
+    let mut dns = downlink_pdi(1);
+    dns.sdf_filters = vec![SdfFilter::flow("permit out udp from any 53 to assigned")];
+    told.pdrs.push(pdr(3, 1, dns, 3));
+    told.fars.push(far(3, ApplyAction::FORW, to_gnb(5)));
+    plane.install(1, &told.rules(), &[]).unwrap();
+    let fates: Vec<bool> = (0..plane.flushable(1))
+        .map(|_| matches!(plane.flush(0, 1, &mut out), Some(Fate::N3 { .. })))
+        .collect();
+    assert_eq!((fates, plane.waiting), (vec![true, false], 1));
+}
+
+#[test]
+fn dual_stack_session_forwards_both_versions() {
+    let v6: std::net::Ipv6Addr = "2001:db8:60:1::1".parse().unwrap();
+    let mut told = plain(1);
+    for pdr in &mut told.pdrs {
+        pdr.pdi.ue_ip_addresses[0].addresses.v6 = Some(v6);
+    }
+    let mut plane = installed(&told);
+    let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+    packet.extend([v6.octets(), [0x20; 16]].concat());
+    packet.extend([0; 8]);
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &packet)), Fate::N6(&packet));
+    let (source, destination) = packet[8..40].split_at(16);
+    let back = [&packet[..8], destination, source, &[0; 8]].concat();
+    let mut out = [0; 300];
+    for packet in [back, ip(SERVER, ue(1), 17, (1, 2), 60)] {
+        assert!(matches!(plane.downlink(0, &packet, &mut out), Fate::N3 { .. }));
+    }
+}
+
+/// A rule without F-TEID takes packets of all the session's tunnels at its interface.
+#[test]
+fn uplink_rule_without_tunnel_takes_its_flow() {
+    let mut told = plain(1);
+    let flow = SdfFilter::flow("permit out 17 from 192.0.2.1 7000 to assigned");
+    let mut pdi = Pdi { source_interface: Interface::ACCESS, sdf_filters: vec![flow], ..Default::default() };
+    told.pdrs.push(pdr(3, 1, pdi.clone(), 3));
+    told.fars.push(far(3, ApplyAction::DROP, None));
+    let mut plane = installed(&told);
+    let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
+    assert_eq!(plane.uplink(0, GNB.into(), &up(7000)), Fate::Dropped(Drop::Action));
+    assert!(matches!(plane.uplink(0, GNB.into(), &up(7001)), Fate::N6(_)));
+    pdi.source_interface = Interface::CP_FUNCTION;
+    told.pdrs[2] = pdr(3, 1, pdi, 3);
+    assert_eq!(refused(&told).why, Unsupported::Unreachable);
+}
+
+#[test]
+fn filters_match_class_spi_and_label() {
+    let takes = |filter: SdfFilter, packet: &[u8]| {
+        let mut told = plain(1);
+        let mut pdi = uplink_pdi(1);
+        pdi.ue_ip_addresses.clear();
+        pdi.sdf_filters = vec![filter];
+        told.pdrs.push(pdr(3, 1, pdi, 3));
+        told.fars.push(far(3, ApplyAction::DROP, None));
+        let datagram = gpdu(0x101, Some(9), packet);
+        installed(&told).uplink(0, GNB.into(), &datagram) == Fate::Dropped(Drop::Action)
+    };
+    let mut marked = ip(ue(1), SERVER, 17, (1, 2), 60);
+    let class = SdfFilter { tos_traffic_class: Some([0xb8, 0xfc]), ..Default::default() };
+    assert!(!takes(class.clone(), &marked));
+    marked[1] = 0xb9;
+    assert!(takes(class, &marked));
+    let spi = SdfFilter { security_parameter_index: Some(0x0007_0008), ..Default::default() };
+    assert!(takes(spi.clone(), &ip(ue(1), SERVER, 50, (7, 8), 60)));
+    assert!(!takes(spi.clone(), &ip(ue(1), SERVER, 50, (7, 9), 60)) && !takes(spi, &marked));
+    let label = SdfFilter { flow_label: Some([0x0f, 0, 1]), ..Default::default() };
+    let mut six = vec![0x60, 0x0f, 0, 1, 0, 8, 0, 64];
+    six.extend([0x20; 32]);
+    six.extend([17, 0, 0, 0, 0, 0, 0, 0]);
+    assert!(takes(label.clone(), &six));
+    six[3] = 2;
+    assert!(!takes(label, &six));
+    assert!(takes(SdfFilter::default(), &marked), "an empty filter excludes nothing");
+}
+
+#[test]
+fn ports_are_found_behind_ipv6_extension_headers() {
+    let mut packet = vec![0x60, 0, 0, 0, 0, 24, 0, 64];
+    packet.extend([0x20; 32]);
+    packet.extend([60, 0, 0, 0, 0, 0, 0, 0]);
+    packet.extend([17, 0, 0, 0, 0, 0, 0, 0]);
+    packet.extend([0, 53, 0, 54, 0, 8, 0, 0]);
+    let inner = Inner::read(&packet).unwrap();
+    assert_eq!((inner.protocol, inner.ports), (17, Some((53, 54))));
+    packet[6] = 44;
+    packet[42..44].copy_from_slice(&[0, 8]);
+    assert_eq!(Inner::read(&packet).unwrap().ports, None, "a later fragment has no ports");
+}
+
+#[test]
+fn identifier_alone_stands_for_the_filter_that_defines_it() {
+    let mut told = plain(1);
+    let only = SdfFilter { filter_id: Some(5), ..Default::default() };
+    let mut pdi = uplink_pdi(1);
+    pdi.sdf_filters = vec![only];
+    told.pdrs[0].pdi = pdi;
+    assert_eq!(refused(&told).failed, FailedRuleId::Pdr(PdrId(1)));
+    let flow = SdfFilter { filter_id: Some(5), ..SdfFilter::flow("permit out 17 from any 53 to assigned") };
+    told.pdrs[1].pdi.sdf_filters = vec![flow];
+    let mut plane = installed(&told);
+    let up = |port| gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 60));
+    assert!(matches!(plane.uplink(0, GNB.into(), &up(53)), Fate::N6(_)));
+    assert_eq!(plane.uplink(0, GNB.into(), &up(54)), Fate::Dropped(Drop::NoRule));
+}
+
+#[test]
+fn outer_class_is_what_the_rule_marks() {
+    let mut told = plain(1);
+    let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
+    way.transport_level_marking = Some(TransportLevelMarking(0xb8fc));
+    let mut out = [0; 200];
+    let fate = installed(&told).downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 60), &mut out);
+    assert!(matches!(fate, Fate::N3 { tos: 0xb8, .. }));
+}
+
+#[test]
+fn rules_that_cannot_be_carried_out_are_refused_by_name() {
+    type Change = fn(&mut Told);
+    let pdr_1 = FailedRuleId::Pdr(PdrId(1));
+    let far_2 = FailedRuleId::Far(FarId(2));
+    let cases: [(Change, FailedRuleId, Cause); 9] = [
+        (|told| told.pdrs[0].pdi.source_interface = Interface(4), pdr_1, Cause::SERVICE_NOT_SUPPORTED),
+        (
+            |told| told.pdrs[0].pdi.application_id = Some(Opaque(b"app"[..].into())),
+            pdr_1,
+            Cause::UNKNOWN_APPLICATION_ID,
+        ),
+        (
+            |told| told.pdrs[0].activate_predefined_rules = vec![Opaque(b"rule"[..].into())],
+            pdr_1,
+            Cause::UNKNOWN_PREDEFINED_RULE,
+        ),
+        (
+            |told| told.pdrs[0].pdi.ue_ip_addresses[0].prefix_delegation_bits = Some(8),
+            pdr_1,
+            Cause::SERVICE_NOT_SUPPORTED,
+        ),
+        (
+            |told| {
+                told.pdrs[0].outer_header_removal =
+                    Some(OuterHeaderRemoval { description: 4, extension_headers: None })
+            },
+            pdr_1,
+            Cause::RULE_FAILURE,
+        ),
+        (|told| told.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")], pdr_1, Cause::RULE_FAILURE),
+        (
+            |told| told.fars[1].forwarding_parameters.as_mut().unwrap().outer_header_creation = None,
+            far_2,
+            Cause::RULE_FAILURE,
+        ),
+        (
+            |told| told.fars[1].apply_action = ApplyAction::new(ApplyAction::FORW | ApplyAction::DUPL),
+            far_2,
+            Cause::RULE_FAILURE,
+        ),
+        (|told| told.fars[1].apply_action = ApplyAction::new(0), far_2, Cause::RULE_FAILURE),
+    ];
+    for (change, failed, cause) in cases {
+        let mut told = plain(1);
+        change(&mut told);
+        let refusal = refused(&told);
+        assert_eq!((refusal.failed, refusal.cause), (failed, cause), "{refusal}");
+        let mut plane = UserPlane::new();
+        assert_eq!(plane.install(1, &told.rules(), &[]), Err(refusal));
+        assert_eq!(plane.sessions(), 0);
+    }
+}
+
+#[test]
+fn no_error_indication_for_teid_0() {
+    let mut plane = installed(&plain(1));
+    let up = ip(ue(1), SERVER, 17, (1, 2), 60);
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0, Some(9), &up)), Fate::Taken);
+    assert_eq!(plane.counters().unknown_tunnels, 1);
+}

@@ -1,0 +1,215 @@
+//! Compiling rules: a rule is either carried out as it stands, or refused with the cause and the rule's name.
+use super::flow::Filter;
+use super::inner::ue_key;
+use super::rules::{Action, Rule, Rules, Source, Ues};
+use crate::pfcp::{
+    ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters, Interface,
+    OuterHeaderCreation, OuterHeaderRemoval,
+};
+use std::net::IpAddr;
+
+/// Why a session's rules are refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{failed:?} is refused with cause {}: {why}", cause.0)]
+pub struct Refusal {
+    /// Cause of the response.
+    pub cause: Cause,
+    /// Rule to be named by Failed Rule ID.
+    pub failed: FailedRuleId,
+    /// What about the rule cannot be carried out.
+    pub why: Unsupported,
+}
+
+/// What about a rule cannot be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// A source or destination interface that no packet comes from or goes to.
+    #[error("interface {0}; allowed are Access (0), Core (1), N6-LAN (2) and CP-function (3)")]
+    Interface(u8),
+    /// An SDF filter that cannot be compared with packets.
+    #[error("invalid SDF filter")]
+    Filter,
+    /// An Application ID without configured filters.
+    #[error("an application that is not configured")]
+    Application,
+    /// A predefined rule.
+    #[error("a predefined rule that is not configured")]
+    Predefined,
+    /// An IPv6 prefix that is not a /64.
+    #[error("a UE prefix that is not a /64")]
+    Prefix,
+    /// A rule that no packet can match: it names neither tunnel nor UE, and no other rule of the session does.
+    #[error("neither a tunnel nor a UE address leads to the rule")]
+    Unreachable,
+    /// An Outer Header Removal of anything but GTP-U.
+    #[error("outer header removal {0}; allowed are 0, 1 and 6")]
+    Removal(u8),
+    /// An Outer Header Creation of anything but GTP-U.
+    #[error("outer header creation {0:#06x}; allowed are 0x0100 and 0x0200")]
+    Creation(u16),
+    /// Not exactly one of drop, forward and buffer, or a further action.
+    #[error("apply action {0:#x}; allowed is one of DROP, FORW and BUFF, with NOCP")]
+    Action(u128),
+    /// A packet is to be forwarded where only a tunnel leads, and no tunnel is given.
+    #[error("forwarding without a tunnel")]
+    NoTunnel,
+}
+
+/// Compiles every rule of a session.
+///
+/// # Errors
+/// The first rule that cannot be carried out.
+pub(super) fn compile_rules(rules: &Rules<'_>) -> Result<Vec<Rule>, Refusal> {
+    for far in rules.fars {
+        action_of(far).map_err(|why| refuse(FailedRuleId::Far(far.far_id), why))?;
+    }
+    rules
+        .pdrs
+        .iter()
+        .map(|pdr| compile_rule(pdr, rules).map_err(|why| refuse(FailedRuleId::Pdr(pdr.pdr_id), why)))
+        .collect()
+}
+
+fn refuse(failed: FailedRuleId, why: Unsupported) -> Refusal {
+    let cause = match why {
+        Unsupported::Application => Cause::UNKNOWN_APPLICATION_ID,
+        Unsupported::Predefined => Cause::UNKNOWN_PREDEFINED_RULE,
+        Unsupported::Interface(_) | Unsupported::Prefix => Cause::SERVICE_NOT_SUPPORTED,
+        _ => Cause::RULE_FAILURE,
+    };
+    Refusal { cause, failed, why }
+}
+
+fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported> {
+    let interface = pdr.pdi.source_interface;
+    if interface > Interface::CP_FUNCTION {
+        return Err(Unsupported::Interface(interface.0));
+    }
+    if pdr.pdi.application_id.is_some() {
+        return Err(Unsupported::Application);
+    }
+    if !pdr.activate_predefined_rules.is_empty() {
+        return Err(Unsupported::Predefined);
+    }
+    let source = source_of(pdr, rules)?;
+    let ues = ues_of(pdr)?;
+    if source == Source::N6 && ues.first.is_none() && !rules.pdrs.iter().any(names_ue) {
+        return Err(Unsupported::Unreachable);
+    }
+    let removal = pdr.outer_header_removal.unwrap_or(OuterHeaderRemoval::GTPU_UDP_IP);
+    if source != Source::N6 && !matches!(removal.description, 0 | 1 | 6) {
+        return Err(Unsupported::Removal(removal.description));
+    }
+    let action = rules.far(pdr.far_id).map_or(Ok(Action::Drop), action_of)?;
+    if source == Source::N6 && action == Action::N6 {
+        // It would come back from there.
+        return Err(Unsupported::NoTunnel);
+    }
+    let way = rules.far(pdr.far_id).and_then(|far| far.forwarding_parameters.as_ref());
+    let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
+    let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
+    // The application's QER before the session's, which names no flow or flow 0.
+    let named = qers.clone().filter_map(|(_, qer)| qer.qfi).map(|qfi| qfi.0 & 63);
+    let qfi = named.reduce(|first, next| if first == 0 { next } else { first });
+    let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
+    Ok(Rule {
+        pdr_id: pdr.pdr_id.0,
+        precedence: pdr.precedence.0,
+        source,
+        uplink: interface == Interface::ACCESS,
+        qfis: pdr.pdi.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi.0 & 63)),
+        ues,
+        filters: filters_of(pdr, rules)?,
+        action,
+        tos: (marking >> 8) as u8 & marking as u8,
+        strips_container: removal.extension_headers.is_some_and(|headers| headers & 1 != 0),
+        qfi,
+        marks: qfi.is_some(),
+        qers: qers.map(|(at, _)| at as u8).collect(),
+        meters: urrs.map(|(at, _)| at as u8).collect(),
+    })
+}
+
+fn names_ue(pdr: &CreatePdr) -> bool {
+    !pdr.pdi.ue_ip_addresses.is_empty()
+}
+
+/// Where the rule's packets come from. Only the data network has no tunnel of its own; at the other interfaces a rule
+/// without F-TEID takes packets of every tunnel that the session has there.
+fn source_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Source, Unsupported> {
+    let interface = pdr.pdi.source_interface;
+    let from_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
+    match teid_of(pdr) {
+        Some(teid) => Ok(Source::Tunnel(teid)),
+        None if from_n6 => Ok(Source::N6),
+        None => {
+            let same = rules.pdrs.iter().filter(|other| other.pdi.source_interface == interface);
+            let teids: Box<[u32]> = same.filter_map(teid_of).collect();
+            if teids.is_empty() { Err(Unsupported::Unreachable) } else { Ok(Source::Tunnels(teids)) }
+        }
+    }
+}
+
+/// The rule's tunnel; 0 where it is still to be chosen.
+fn teid_of(pdr: &CreatePdr) -> Option<u32> {
+    pdr.pdi.f_teid.map(|f_teid| match f_teid {
+        FTeid::Assigned { teid, .. } => teid,
+        FTeid::Choose { .. } => 0,
+    })
+}
+
+fn ues_of(pdr: &CreatePdr) -> Result<Ues, Unsupported> {
+    let mut keys = Vec::new();
+    let mut destination = pdr.pdi.source_interface != Interface::ACCESS;
+    for ue in &pdr.pdi.ue_ip_addresses {
+        if ue.prefix_delegation_bits.is_some_and(|bits| bits > 0)
+            || ue.prefix_len.is_some_and(|len| len != 64)
+        {
+            return Err(Unsupported::Prefix);
+        }
+        destination |= ue.destination;
+        keys.extend(ue.addresses.v4.map(IpAddr::from).map(ue_key));
+        keys.extend(ue.addresses.v6.map(IpAddr::from).map(ue_key));
+    }
+    let mut keys = keys.into_iter();
+    Ok(Ues { first: keys.next(), more: keys.collect(), destination })
+}
+
+fn filters_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Box<[Filter]>, Unsupported> {
+    let mut filters = Vec::new();
+    for filter in &pdr.pdi.sdf_filters {
+        let known = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
+        filters.extend(Filter::compile(filter, known).map_err(|_| Unsupported::Filter)?);
+    }
+    Ok(filters.into())
+}
+
+/// What a forwarding rule does.
+fn action_of(far: &CreateFar) -> Result<Action, Unsupported> {
+    let flags = far.apply_action.bits();
+    match flags & !ApplyAction::NOCP {
+        ApplyAction::DROP => Ok(Action::Drop),
+        ApplyAction::BUFF => Ok(Action::Buffer { notify: far.apply_action.contains(ApplyAction::NOCP) }),
+        ApplyAction::FORW => far.forwarding_parameters.as_ref().ok_or(Unsupported::NoTunnel).and_then(way_of),
+        _ => Err(Unsupported::Action(flags)),
+    }
+}
+
+fn way_of(way: &ForwardingParameters) -> Result<Action, Unsupported> {
+    let interface = way.destination_interface;
+    if interface > Interface::CP_FUNCTION {
+        return Err(Unsupported::Interface(interface.0));
+    }
+    let Some(header) = &way.outer_header_creation else {
+        let to_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
+        return if to_n6 { Ok(Action::N6) } else { Err(Unsupported::NoTunnel) };
+    };
+    let refused = Unsupported::Creation(header.description);
+    if header.description & !(OuterHeaderCreation::GTPU_UDP_IPV4 | OuterHeaderCreation::GTPU_UDP_IPV6) != 0 {
+        return Err(refused);
+    }
+    let v6 = header.addresses.v6.map(IpAddr::from);
+    let peer = header.addresses.v4.map(IpAddr::from).or(v6).ok_or(refused)?;
+    Ok(Action::Tunnel { teid: header.teid.ok_or(refused)?, peer })
+}

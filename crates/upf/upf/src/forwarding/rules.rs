@@ -1,0 +1,331 @@
+//! Rules as decoded, and as packets are compared with them.
+use super::MAX_BUFFERED_SESSION;
+use super::compile::{Refusal, compile_rules};
+use super::flow::Filter;
+use super::inner::{Inner, ue_key};
+use super::police::Bucket;
+use super::usage::{Limits, Meter, Usage};
+use crate::pfcp::{
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, ReportingTriggers, UrrId, Volume,
+};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A session's rules, as the control plane sent them.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// Detection.
+    pub pdrs: &'a [CreatePdr],
+    /// Forwarding.
+    pub fars: &'a [CreateFar],
+    /// Rates and gates.
+    pub qers: &'a [CreateQer],
+    /// Usage.
+    pub urrs: &'a [CreateUrr],
+    /// Buffering.
+    pub bar: Option<&'a CreateBar>,
+}
+
+impl Rules<'_> {
+    /// Meters for the usage rules; those of `before` that still exist go on counting where they were. New rules and
+    /// those in `granted` get their quota now.
+    pub fn meters(&self, before: &[Meter], granted: &[UrrId]) -> Vec<Meter> {
+        let limits = |volume: Option<Volume>| {
+            let Volume { total, uplink, downlink } = volume.unwrap_or_default();
+            Limits { total, uplink, downlink }
+        };
+        let meter = |urr: &CreateUrr| {
+            let old = before.iter().find(|meter| meter.urr_id == urr.urr_id.0);
+            let reports = |trigger| urr.reporting_triggers.contains(trigger);
+            let times = urr.time_threshold.is_some() || urr.time_quota.is_some();
+            let meter = Meter {
+                urr_id: urr.urr_id.0,
+                threshold: limits(urr.volume_threshold.filter(|_| reports(ReportingTriggers::VOLTH))),
+                quota: limits(urr.volume_quota),
+                watches_start: times || reports(ReportingTriggers::START),
+                usage: old.map_or_else(|| Arc::new(Usage::default()), |old| Arc::clone(&old.usage)),
+            };
+            if old.is_none() || granted.contains(&urr.urr_id) {
+                meter.grant();
+            }
+            meter
+        };
+        self.urrs.iter().map(meter).collect()
+    }
+
+    pub(super) fn far(&self, id: Option<FarId>) -> Option<&CreateFar> {
+        self.fars.iter().find(|far| Some(far.far_id) == id)
+    }
+}
+
+/// Where a rule's packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Drop,
+    Buffer { notify: bool },
+    N6,
+    Tunnel { teid: u32, peer: IpAddr },
+}
+
+/// Tunnels that a rule takes packets from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The data network, without any tunnel.
+    N6,
+    /// This tunnel.
+    Tunnel(u32),
+    /// Every tunnel that the session has at the rule's source interface.
+    Tunnels(Box<[u32]>),
+}
+
+impl Source {
+    fn has(&self, teid: u32) -> bool {
+        match self {
+            Self::N6 => false,
+            Self::Tunnel(own) => *own == teid,
+            Self::Tunnels(all) => all.contains(&teid),
+        }
+    }
+}
+
+/// UE addresses of a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Ues {
+    /// See [`ue_key`]; `None`: any address.
+    pub(super) first: Option<u64>,
+    pub(super) more: Box<[u64]>,
+    /// Compared with the packet's destination instead of its source.
+    pub(super) destination: bool,
+}
+
+impl Ues {
+    fn take(&self, packet: &Inner) -> bool {
+        let Some(first) = self.first else { return true };
+        let key = if self.destination { packet.destination } else { packet.source };
+        first == key || self.more.contains(&key)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = u64> {
+        self.first.into_iter().chain(self.more.iter().copied())
+    }
+}
+
+/// A detection rule with all that follows from it.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) pdr_id: u16,
+    pub(super) precedence: u32,
+    pub(super) source: Source,
+    /// Packets come from the UE: the direction of rates, gates, usage and flow descriptions.
+    pub(super) uplink: bool,
+    /// One bit for each QoS flow; 0: any.
+    pub(super) qfis: u64,
+    pub(super) ues: Ues,
+    pub(super) filters: Box<[Filter]>,
+    pub(super) action: Action,
+    /// Outer type of service or traffic class of packets into a tunnel.
+    pub(super) tos: u8,
+    /// The PDU session container of a packet from a tunnel does not go into the next one.
+    pub(super) strips_container: bool,
+    /// Marked on packets into a tunnel.
+    pub(super) qfi: Option<u8>,
+    /// The QoS flow was named by a QER, so it replaces the one that a packet came with.
+    pub(super) marks: bool,
+    /// Indexes in [`Entry::qers`].
+    pub(super) qers: Box<[u8]>,
+    /// Indexes in [`Entry::meters`].
+    pub(super) meters: Box<[u8]>,
+}
+
+impl Rule {
+    pub(super) fn takes_from_tunnel(&self, teid: u32, qfi: Option<u8>, packet: &Inner) -> bool {
+        self.source.has(teid)
+            && (self.qfis == 0 || qfi.is_some_and(|qfi| self.qfis >> qfi & 1 == 1))
+            && self.takes_from_n6(packet)
+    }
+
+    pub(super) fn takes_from_n6(&self, packet: &Inner) -> bool {
+        self.ues.take(packet)
+            && (self.filters.is_empty()
+                || self.filters.iter().any(|filter| filter.takes(packet, self.uplink)))
+    }
+
+    /// Whether it asks for nothing but tunnel, QoS flow and one UE, and marks nothing.
+    pub(super) fn is_unfiltered(&self) -> bool {
+        self.filters.is_empty() && self.meters.is_empty() && self.ues.more.is_empty() && self.tos == 0
+    }
+
+    /// Its tunnel, if this one QoS flow is all that it takes.
+    pub(super) fn plain_teid(&self, qfi: u8) -> Option<u32> {
+        match self.source {
+            Source::Tunnel(teid) if self.uplink && self.ues.first.is_some() && self.qfis == 1 << qfi => {
+                Some(teid)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One direction of a QER.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) closed: bool,
+    pub(super) bucket: Option<Bucket>,
+}
+
+/// A QER with its state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Qer {
+    id: u32,
+    uplink: Way,
+    downlink: Way,
+}
+
+impl Qer {
+    /// Whether everything passes.
+    pub(super) fn is_open(&self) -> bool {
+        [self.uplink, self.downlink].iter().all(|way| !way.closed && way.bucket.is_none())
+    }
+
+    pub(super) fn way(&mut self, uplink: bool) -> &mut Way {
+        if uplink { &mut self.uplink } else { &mut self.downlink }
+    }
+
+    pub(super) fn new(qer: &CreateQer) -> Self {
+        let rates = qer.maximum_bit_rate;
+        let way = |closed, kbps: Option<u64>| Way { closed, bucket: kbps.map(Bucket::new) };
+        Self {
+            id: qer.qer_id.0,
+            uplink: way(qer.gate_status.uplink_closed, rates.map(|rates| rates.uplink_kbps)),
+            downlink: way(qer.gate_status.downlink_closed, rates.map(|rates| rates.downlink_kbps)),
+        }
+    }
+}
+
+/// What leads to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mapping {
+    Teid(u32),
+    Ue(u64),
+}
+
+/// A packet that waits for its rule to forward it.
+#[derive(Debug, Clone)]
+pub(super) enum Waiting {
+    /// A packet from the data network.
+    Packet(Vec<u8>),
+    /// A datagram from a tunnel.
+    Datagram(Vec<u8>),
+}
+
+/// A session as packets are compared with it.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) seid: u64,
+    /// By precedence: rules for packets that come through a tunnel.
+    pub(super) from_tunnels: Box<[Rule]>,
+    /// By precedence: rules for packets that come from the data network.
+    pub(super) from_n6: Box<[Rule]>,
+    pub(super) qers: Box<[Qer]>,
+    pub(super) meters: Box<[Meter]>,
+    pub(super) mappings: Box<[Mapping]>,
+    /// Which prototype it is like.
+    pub(super) shape: Option<usize>,
+    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) max_waiting: usize,
+    /// The control plane knows that packets wait.
+    pub(super) notified: bool,
+}
+
+impl Entry {
+    pub(super) fn compile(seid: u64, rules: &Rules<'_>, meters: &[Meter]) -> Result<Self, Refusal> {
+        let mut all = compile_rules(rules)?;
+        all.sort_by_key(|rule| rule.precedence);
+        // Without a QER that names it, the QoS flow is the one that the uplink uses.
+        let only =
+            all.iter().filter(|rule| rule.uplink).map(|rule| rule.qfis).find(|qfis| qfis.count_ones() == 1);
+        for rule in all.iter_mut().filter(|rule| rule.qfi.is_none()) {
+            rule.qfi = only.map(|qfis| qfis.trailing_zeros() as u8);
+        }
+        let teids = all.iter().filter_map(|rule| match rule.source {
+            Source::Tunnel(teid) => Some(Mapping::Teid(teid)),
+            _ => None,
+        });
+        let mut mappings: Vec<Mapping> = teids.collect();
+        if all.iter().any(|rule| rule.source == Source::N6) {
+            for mapping in all.iter().flat_map(|rule| rule.ues.all()).map(Mapping::Ue) {
+                if !mappings.contains(&mapping) {
+                    mappings.push(mapping);
+                }
+            }
+        }
+        let (from_n6, from_tunnels): (Vec<Rule>, Vec<Rule>) =
+            all.into_iter().partition(|rule| rule.source == Source::N6);
+        let suggested = rules.bar.and_then(|bar| bar.suggested_packet_count.or(bar.suggested_buffering));
+        Ok(Self {
+            seid,
+            from_tunnels: from_tunnels.into(),
+            from_n6: from_n6.into(),
+            qers: rules.qers.iter().map(Qer::new).collect(),
+            meters: meters.into(),
+            mappings: mappings.into(),
+            shape: None,
+            waiting: VecDeque::new(),
+            max_waiting: suggested
+                .map_or(MAX_BUFFERED_SESSION, |count| usize::from(count.0).min(MAX_BUFFERED_SESSION)),
+            notified: false,
+        })
+    }
+
+    /// Whether a packet can leave the buffer: some rule forwards into a tunnel.
+    pub(super) fn can_flush(&self) -> bool {
+        let mut rules = self.from_n6.iter().chain(&self.from_tunnels);
+        !self.waiting.is_empty() && rules.any(|rule| matches!(rule.action, Action::Tunnel { .. }))
+    }
+
+    /// Becomes a session like `prototype`, but for its numbers: nothing is allocated.
+    pub(super) fn become_like(&mut self, prototype: &Self, seid: u64, teid: u32, ue: IpAddr) {
+        let ue = ue_key(ue);
+        self.seid = seid;
+        for (rule, of) in self.from_tunnels.iter_mut().zip(&prototype.from_tunnels) {
+            rule.source = Source::Tunnel(teid);
+            rule.ues.first = Some(ue);
+            rule.action = of.action;
+        }
+        for (rule, of) in self.from_n6.iter_mut().zip(&prototype.from_n6) {
+            rule.ues.first = Some(ue);
+            rule.action = of.action;
+        }
+        self.qers.copy_from_slice(&prototype.qers);
+        for mapping in &mut self.mappings {
+            match mapping {
+                Mapping::Teid(of) => *of = teid,
+                Mapping::Ue(of) => *of = ue,
+            }
+        }
+        self.waiting.clear();
+        self.notified = false;
+    }
+
+    /// Takes over what a change of rules must not reset.
+    pub(super) fn inherit(&mut self, before: &mut Self) {
+        for qer in &mut self.qers {
+            let Some(old) = before.qers.iter().find(|old| old.id == qer.id) else { continue };
+            for (new, old) in [(&mut qer.uplink, old.uplink), (&mut qer.downlink, old.downlink)] {
+                let same = new.bucket.map(|bucket| bucket.kbps) == old.bucket.map(|bucket| bucket.kbps);
+                if same {
+                    new.bucket = old.bucket;
+                }
+            }
+        }
+        self.waiting = std::mem::take(&mut before.waiting);
+        self.notified = before.notified;
+        // Idle again after having been served: the next packet is news.
+        let buffers = |entry: &Self| {
+            let mut rules = entry.from_n6.iter().chain(&entry.from_tunnels);
+            rules.any(|rule| matches!(rule.action, Action::Buffer { .. }))
+        };
+        self.notified &= buffers(self) && buffers(before);
+    }
+}

@@ -1,0 +1,405 @@
+//! Sessions against a plain reading of their rules, and what each rule does.
+use super::*;
+use crate::pfcp::*;
+use ranlab_machine::Random;
+use ranlab_packet::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
+
+const UE: u32 = 0x0a3c_0000;
+pub(super) const GNB: [u8; 4] = [10, 0, 0, 9];
+pub(super) const SERVER: [u8; 4] = [192, 0, 2, 1];
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    pub(super) pdrs: Vec<CreatePdr>,
+    pub(super) fars: Vec<CreateFar>,
+    pub(super) qers: Vec<CreateQer>,
+    pub(super) urrs: Vec<CreateUrr>,
+}
+
+impl Told {
+    pub(super) fn rules(&self) -> Rules<'_> {
+        Rules { pdrs: &self.pdrs, fars: &self.fars, qers: &self.qers, urrs: &self.urrs, bar: None }
+    }
+
+    /// The downlink takes one flow only.
+    pub(super) fn narrow(&mut self) {
+        self.pdrs[1].pdi.sdf_filters = vec![SdfFilter::flow("permit out 17 from any 53 to assigned")];
+    }
+
+    /// The downlink waits.
+    pub(super) fn idle(&mut self) {
+        self.fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF);
+    }
+}
+
+pub(super) fn ue(n: u32) -> [u8; 4] {
+    (UE + n).to_be_bytes()
+}
+
+pub(super) fn far(id: u32, flags: u128, way: Option<ForwardingParameters>) -> CreateFar {
+    CreateFar {
+        far_id: FarId(id),
+        apply_action: ApplyAction::new(flags),
+        forwarding_parameters: way,
+        ..Default::default()
+    }
+}
+
+pub(super) fn to_core() -> Option<ForwardingParameters> {
+    Some(ForwardingParameters { destination_interface: Interface::CORE, ..Default::default() })
+}
+
+pub(super) fn to_gnb(teid: u32) -> Option<ForwardingParameters> {
+    Some(ForwardingParameters {
+        destination_interface: Interface::ACCESS,
+        outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, GNB.into())),
+        ..Default::default()
+    })
+}
+
+pub(super) fn pdr(id: u16, precedence: u32, pdi: Pdi, far: u32) -> CreatePdr {
+    CreatePdr {
+        pdr_id: PdrId(id),
+        precedence: Precedence(precedence),
+        pdi,
+        far_id: Some(FarId(far)),
+        ..Default::default()
+    }
+}
+
+pub(super) fn uplink_pdi(n: u32) -> Pdi {
+    Pdi {
+        source_interface: Interface::ACCESS,
+        f_teid: Some(FTeid::Assigned { teid: 0x100 + n, addresses: IpAddr::from([10, 0, 0, 2]).into() }),
+        ue_ip_addresses: vec![UeIpAddress { addresses: IpAddr::from(ue(n)).into(), ..Default::default() }],
+        qfis: vec![Qfi(9)],
+        ..Default::default()
+    }
+}
+
+pub(super) fn downlink_pdi(n: u32) -> Pdi {
+    let addresses = IpAddr::from(ue(n)).into();
+    Pdi {
+        source_interface: Interface::CORE,
+        ue_ip_addresses: vec![UeIpAddress { addresses, destination: true, ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+/// Both directions forwarded, nothing policed.
+pub(super) fn plain(n: u32) -> Told {
+    Told {
+        pdrs: vec![pdr(1, 255, uplink_pdi(n), 1), pdr(2, 255, downlink_pdi(n), 2)],
+        fars: vec![far(1, ApplyAction::FORW, to_core()), far(2, ApplyAction::FORW, to_gnb(0x900 + n))],
+        ..Default::default()
+    }
+}
+
+pub(super) fn ip(from: [u8; 4], to: [u8; 4], protocol: u8, ports: (u16, u16), len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len.max(28)];
+    octets[0] = 0x45;
+    octets[2..4].copy_from_slice(&(len.max(28) as u16).to_be_bytes());
+    octets[9] = protocol;
+    octets[12..16].copy_from_slice(&from);
+    octets[16..20].copy_from_slice(&to);
+    octets[20..22].copy_from_slice(&ports.0.to_be_bytes());
+    octets[22..24].copy_from_slice(&ports.1.to_be_bytes());
+    octets
+}
+
+pub(super) fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
+    let template = GpduTemplate::new(qfi.map(PduSession::ul)).unwrap();
+    let mut out = vec![0; HEADROOM + packet.len()];
+    let len = template.write(teid, packet.len(), &mut out).unwrap();
+    out.truncate(len);
+    out.extend(packet);
+    out
+}
+
+pub(super) fn installed(told: &Told) -> UserPlane {
+    let mut plane = UserPlane::new();
+    plane.install(1, &told.rules(), &told.rules().meters(&[], &[])).unwrap();
+    plane
+}
+
+#[test]
+fn both_directions_pass_and_the_tunnel_carries_the_flow() {
+    let mut plane = installed(&plain(1));
+    let up = ip(ue(1), SERVER, 17, (1, 2), 100);
+    assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &up)), Fate::N6(&up));
+    let down = ip(SERVER, ue(1), 17, (2, 1), 100);
+    let mut out = [0; 200];
+    let Fate::N3 { peer, len, .. } = plane.downlink(0, &down, &mut out) else { panic!() };
+    assert_eq!(peer, IpAddr::from(GNB));
+    let packet = Packet::parse(&out[..len]).unwrap();
+    assert_eq!((packet.teid, packet.payload), (0x901, &down[..]));
+    assert_eq!(packet.pdu_session(), Some(Ok(PduSession::dl(9))));
+    assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
+}
+
+/// Some SMFs give a session's QER flow 0 and name it first.
+#[test]
+fn the_applications_flow_comes_before_the_sessions() {
+    let flow = |qfis: [Option<u8>; 2]| {
+        let mut told = plain(1);
+        let qer = |(n, qfi): (usize, Option<u8>)| CreateQer {
+            qer_id: QerId(n as u32),
+            qfi: qfi.map(Qfi),
+            ..Default::default()
+        };
+        told.qers = qfis.into_iter().enumerate().map(qer).collect();
+        told.pdrs[1].qer_ids = told.qers.iter().map(|qer| qer.qer_id).collect();
+        let (mut plane, mut out) = (installed(&told), [0; 200]);
+        let Fate::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
+            panic!()
+        };
+        Packet::parse(&out[..len]).unwrap().pdu_session().unwrap().unwrap().qfi()
+    };
+    assert_eq!(flow([Some(0), Some(7)]), 7);
+    assert_eq!((flow([Some(7), Some(0)]), flow([None, Some(7)]), flow([Some(5), Some(7)])), (7, 7, 5));
+    assert_eq!((flow([Some(0), Some(0)]), flow([None, None])), (0, 9), "without any, the uplink's only one");
+}
+
+#[test]
+fn a_stranger_gets_no_packet_through_and_each_is_counted() {
+    let mut plane = installed(&plain(1));
+    let up = ip(ue(1), SERVER, 17, (1, 2), 100);
+    let spoofed = ip(ue(2), SERVER, 17, (1, 2), 100);
+    let peer = GNB.into();
+    assert_eq!(plane.uplink(0, peer, &gpdu(7, Some(9), &up)), Fate::UnknownTunnel(7));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &spoofed)), Fate::Dropped(Drop::NoRule));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(8), &up)), Fate::Dropped(Drop::NoRule));
+    assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &up[..50])), Fate::Dropped(Drop::Malformed));
+    for cut in 0..40 {
+        assert_eq!(plane.uplink(0, peer, &gpdu(0x101, Some(9), &up)[..cut]), Fate::Dropped(Drop::Malformed));
+    }
+    let mut nested = Vec::new();
+    let strange = [Extension { kind: 0xc1, content: &[0, 0] }, Extension { kind: 0xc1, content: &[0, 0] }];
+    let head = GtpHeader { message_type: 255, teid: 0x101, extensions: &strange, ..Default::default() };
+    head.encode(&up, &mut nested).unwrap();
+    assert_eq!(plane.uplink(0, peer, &nested), Fate::Unsupported);
+    let mut out = [0; 120];
+    assert_eq!(plane.downlink(0, &ip(SERVER, ue(2), 17, (1, 2), 64), &mut out), Fate::Dropped(Drop::NoRule));
+    assert_eq!(
+        plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 2), 119), &mut out),
+        Fate::Dropped(Drop::TooLong)
+    );
+    let counters = plane.counters();
+    assert_eq!((counters.unknown_tunnels, counters.unsupported, counters.n3_received), (1, 1, 45));
+    assert_eq!((counters.dropped(Drop::Malformed), counters.dropped(Drop::NoRule)), (41, 3));
+}
+
+#[test]
+fn a_rate_is_policed_over_all_flows_of_its_qer_in_each_direction_alone() {
+    let mut told = plain(1);
+    let flow = SdfFilter::flow("permit out 17 from any 53 to assigned");
+    let mut dns = downlink_pdi(1);
+    dns.sdf_filters = vec![flow];
+    told.pdrs.push(pdr(3, 1, dns, 2));
+    let rates = BitRates { uplink_kbps: 10_000, downlink_kbps: 10_000 };
+    let qer_id = QerId(1);
+    told.qers =
+        vec![CreateQer { qer_id, maximum_bit_rate: Some(rates), qfi: Some(Qfi(9)), ..Default::default() }];
+    told.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids = vec![qer_id]);
+    let mut plane = installed(&told);
+    let mut out = [0; 1_200];
+    let (mut up, mut down) = (0, 0);
+    // 30 Mbit/s each way of 1,000 octets for 4 s, downlink in two flows.
+    for n in 0..15_000_u64 {
+        let now = n * 8_000_000 / 30;
+        let port = if n % 2 == 0 { 53 } else { 54 };
+        let packet = ip(SERVER, ue(1), 17, (port, 1), 1_000);
+        down += u64::from(matches!(plane.downlink(now, &packet, &mut out), Fate::N3 { .. }));
+        let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 1_000));
+        up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Fate::N6(_)));
+        // A handover meanwhile does not fill the bucket again.
+        if n % 1_000 == 0 {
+            told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
+            plane.install(1, &told.rules(), &[]).unwrap();
+        }
+    }
+    for passed in [up, down] {
+        // 10 Mbit/s for 4 s are 5,000 packets; 2 % may come more or less.
+        assert!((4_900..=5_100).contains(&passed), "{passed}");
+    }
+    assert_eq!(plane.counters().dropped(Drop::Rate), 30_000 - up - down);
+}
+
+#[test]
+fn gates_and_quotas_close() {
+    let mut told = plain(1);
+    let gate_status = GateStatus { uplink_closed: true, downlink_closed: false };
+    told.qers = vec![CreateQer { qer_id: QerId(1), gate_status, ..Default::default() }];
+    told.urrs = vec![CreateUrr {
+        urr_id: UrrId(5),
+        reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH | ReportingTriggers::VOLQU),
+        volume_threshold: Some(Volume { total: Some(150), ..Default::default() }),
+        volume_quota: Some(Volume { total: Some(250), ..Default::default() }),
+        ..Default::default()
+    }];
+    told.pdrs[0].qer_ids = vec![QerId(1)];
+    told.pdrs[1].urr_ids = vec![UrrId(5)];
+    let meters = told.rules().meters(&[], &[]);
+    let mut plane = UserPlane::new();
+    plane.install(1, &told.rules(), &meters).unwrap();
+    let up = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 100));
+    assert_eq!(plane.uplink(0, GNB.into(), &up), Fate::Dropped(Drop::Gate));
+    let (down, mut out) = (ip(SERVER, ue(1), 17, (1, 2), 100), [0; 200]);
+    for _ in 0..3 {
+        assert!(matches!(plane.downlink(0, &down, &mut out), Fate::N3 { .. }));
+    }
+    assert_eq!(plane.downlink(0, &down, &mut out), Fate::Dropped(Drop::Quota));
+    assert_eq!(meters[0].usage.read(), [0, 0, 300, 3]);
+    let mut events = std::iter::from_fn(|| match plane.event()? {
+        PlaneEvent::Usage { seid: 1, urr_id: 5, crossed, read } => {
+            Some((crossed.threshold, crossed.quota, read[2]))
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(events.next(), Some((true, false, 200)));
+    assert_eq!(events.next(), Some((false, true, 300)));
+    assert_eq!(events.next(), None);
+}
+
+#[test]
+fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
+    let mut told = plain(1);
+    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    let mut plane = installed(&told);
+    let mut out = [0; 200];
+    for n in 0..=MAX_BUFFERED_SESSION {
+        let expected =
+            if n < MAX_BUFFERED_SESSION { Fate::Buffered } else { Fate::Dropped(Drop::BufferFull) };
+        assert_eq!(plane.downlink(0, &ip(SERVER, ue(1), 17, (n as u16, 1), 60), &mut out), expected);
+    }
+    assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
+    assert_eq!(plane.event(), None);
+    assert_eq!(plane.flush(0, 1, &mut out), None);
+    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &told.rules(), &[]).unwrap();
+    for n in 0..MAX_BUFFERED_SESSION {
+        let Some(Fate::N3 { len, .. }) = plane.flush(0, 1, &mut out) else { panic!("{n}") };
+        let packet = Packet::parse(&out[..len]).unwrap();
+        assert_eq!(packet.payload[20..22], (n as u16).to_be_bytes());
+    }
+    assert_eq!((plane.flush(0, 1, &mut out), plane.waiting), (None, 0));
+    // Idle again: news again.
+    told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
+    plane.install(1, &told.rules(), &[]).unwrap();
+    plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 1), 60), &mut out);
+    assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
+    plane.remove(1);
+    assert_eq!((plane.waiting, plane.sessions()), (0, 0));
+}
+
+#[test]
+fn messages_of_the_path_are_answered_or_told() {
+    let mut plane = installed(&plain(1));
+    let mut echo = Vec::new();
+    encode_message(&Message::EchoRequest, 0, Some(3), &mut echo).unwrap();
+    assert_eq!(plane.uplink(0, GNB.into(), &echo), Fate::Echo);
+    let mut error = Vec::new();
+    let indication = Message::ErrorIndication { teid: 0x901, peer: GNB.into(), udp_port: None };
+    encode_message(&indication, 0, Some(0), &mut error).unwrap();
+    assert_eq!(plane.uplink(0, GNB.into(), &error), Fate::Taken);
+    let peer = GNB.into();
+    assert_eq!(plane.event(), Some(PlaneEvent::ErrorIndication { teid: 0x901, peer }));
+}
+
+/// A reading of the rules as they stand, packet by packet, without any table.
+fn reference(sessions: &[(u64, Told)], teid: Option<(u32, Option<u8>)>, packet: &[u8]) -> Option<String> {
+    let (from, to) = (&packet[12..16], &packet[16..20]);
+    for (_, told) in sessions {
+        let mut pdrs: Vec<&CreatePdr> = told.pdrs.iter().collect();
+        pdrs.sort_by_key(|pdr| pdr.precedence);
+        for pdr in pdrs {
+            let own = pdr.pdi.ue_ip_addresses[0].addresses.v4.unwrap().octets();
+            let matched = match (teid, pdr.pdi.f_teid) {
+                (Some((teid, qfi)), Some(FTeid::Assigned { teid: wanted, .. })) => {
+                    teid == wanted && own == from && qfi == Some(pdr.pdi.qfis[0].0)
+                }
+                (None, None) => {
+                    let port = u16::from_be_bytes([packet[20], packet[21]]);
+                    own == to && (pdr.pdi.sdf_filters.is_empty() || (packet[9] == 17 && port == 53))
+                }
+                _ => false,
+            };
+            if !matched {
+                continue;
+            }
+            let far = told.fars.iter().find(|far| Some(far.far_id) == pdr.far_id).unwrap();
+            let header = far.forwarding_parameters.as_ref().and_then(|way| way.outer_header_creation);
+            return match (far.apply_action.contains(ApplyAction::FORW), teid) {
+                (true, Some(_)) => Some("N6".to_owned()),
+                (true, None) => Some(format!("N3 {}", header.unwrap().teid.unwrap())),
+                (false, _) => None,
+            };
+        }
+    }
+    None
+}
+
+#[test]
+fn every_packet_meets_the_fate_that_a_plain_reading_of_the_rules_gives_it() {
+    let mut random = Random::stream(7, 0);
+    let mut draw = |below: u64| random.below(below);
+    for _ in 0..40 {
+        let mut plane = UserPlane::new();
+        let mut sessions: Vec<(u64, Told)> = Vec::new();
+        for step in 0..600_u64 {
+            let n = draw(12) as u32;
+            let at = sessions.iter().position(|(seid, _)| *seid == u64::from(n));
+            match (draw(20), at) {
+                (0 | 1, None) => {
+                    let mut told = plain(n);
+                    if draw(2) == 0 {
+                        let mut dns = downlink_pdi(n);
+                        dns.sdf_filters = vec![SdfFilter::flow("permit out 17 from any 53 to assigned")];
+                        told.pdrs.push(pdr(3, draw(500) as u32, dns, 3));
+                        let drops = draw(2) == 0;
+                        told.fars.push(if drops {
+                            far(3, ApplyAction::DROP, None)
+                        } else {
+                            far(3, ApplyAction::FORW, to_gnb(0x700 + n))
+                        });
+                    }
+                    plane.install(n.into(), &told.rules(), &[]).unwrap();
+                    sessions.push((n.into(), told));
+                }
+                (0, Some(at)) => {
+                    plane.remove(n.into());
+                    sessions.remove(at);
+                }
+                (1, Some(at)) => {
+                    sessions[at].1.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x1_0000 + step as u32));
+                    plane.install(n.into(), &sessions[at].1.rules(), &[]).unwrap();
+                }
+                (2..=9, _) => {
+                    let (teid, qfi) =
+                        (0x100 + draw(12) as u32, [Some(9), Some(8), None][draw(8).min(2) as usize % 3]);
+                    let packet = ip(ue(draw(12) as u32), SERVER, 17, (1, 2), 60);
+                    let datagram = gpdu(teid, qfi, &packet);
+                    let fate = plane.uplink(step, GNB.into(), &datagram);
+                    let fate = matches!(fate, Fate::N6(sent) if sent == packet).then(|| "N6".to_owned());
+                    assert_eq!(fate, reference(&sessions, Some((teid, qfi)), &packet));
+                }
+                _ => {
+                    let protocol = if draw(2) == 0 { 17 } else { 6 };
+                    let packet = ip(SERVER, ue(draw(12) as u32), protocol, (52 + draw(3) as u16, 2), 60);
+                    let mut out = [0; 200];
+                    let fate = plane.downlink(step, &packet, &mut out);
+                    let fate = match fate {
+                        Fate::N3 { len, .. } => {
+                            let sent = Packet::parse(&out[..len]).unwrap();
+                            assert_eq!(sent.payload, packet);
+                            Some(format!("N3 {}", sent.teid))
+                        }
+                        _ => None,
+                    };
+                    assert_eq!(fate, reference(&sessions, None, &packet));
+                }
+            }
+            assert_eq!(plane.sessions(), sessions.len());
+        }
+    }
+}

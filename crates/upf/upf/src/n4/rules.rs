@@ -1,0 +1,344 @@
+//! A session's rules at the user plane: created, changed and removed, all or nothing.
+use super::dialect::Demands;
+use crate::pfcp::*;
+use std::net::IpAddr;
+
+/// Rules of one kind that one session may have.
+pub(super) const MAX_RULES: usize = 64;
+
+/// The usage rule that watches for inactivity. Its number is of those that the user plane has for itself (TS 29.244 §8.2.54).
+pub const INACTIVITY: UrrId = UrrId(u32::MAX);
+
+/// Which way packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the base station to the data network.
+    Uplink,
+    /// From the data network to the base station.
+    Downlink,
+}
+
+/// A session as the SMF has described it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// What the SMF calls it.
+    pub cp_f_seid: FSeid,
+    /// The SMF that established it.
+    pub node: NodeId,
+    /// Where the establishment came from.
+    pub peer: IpAddr,
+    /// Sets that it belongs to.
+    pub fq_csids: Vec<FqCsid>,
+    /// Detection rules.
+    pub pdrs: Vec<CreatePdr>,
+    /// Forwarding rules.
+    pub fars: Vec<CreateFar>,
+    /// Usage rules.
+    pub urrs: Vec<CreateUrr>,
+    /// QoS rules.
+    pub qers: Vec<CreateQer>,
+    /// Buffering rule.
+    pub bar: Option<CreateBar>,
+    /// IP versions of the UE.
+    pub pdn_type: Option<PdnType>,
+}
+
+/// Why rules were refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleFault {
+    /// Cause of the response.
+    pub cause: Cause,
+    /// The rule at fault.
+    pub failed: Option<FailedRuleId>,
+}
+
+fn failed(rule: FailedRuleId) -> RuleFault {
+    RuleFault { cause: Cause::RULE_FAILURE, failed: Some(rule) }
+}
+
+impl From<Cause> for RuleFault {
+    fn from(cause: Cause) -> Self {
+        Self { cause, failed: None }
+    }
+}
+
+impl Session {
+    pub(super) fn establish(
+        request: SessionEstablishmentRequest,
+        peer: IpAddr,
+        demands: &Demands,
+    ) -> Result<Self, RuleFault> {
+        let mut session = Self {
+            cp_f_seid: request.cp_f_seid,
+            node: request.node_id,
+            peer,
+            fq_csids: request.fq_csids,
+            pdrs: Vec::new(),
+            fars: Vec::new(),
+            urrs: Vec::new(),
+            qers: Vec::new(),
+            bar: request.create_bar,
+            pdn_type: request.pdn_type,
+        };
+        session.urrs = request.create_urrs;
+        session.qers = request.create_qers;
+        session.fars = request.create_fars;
+        session.pdrs = request.create_pdrs;
+        session.check(demands)?;
+        session.watch_inactivity(request.inactivity_timer);
+        Ok(session)
+    }
+
+    /// The session with the change; on a fault this one stays as it is.
+    pub(super) fn modified(
+        &self,
+        request: SessionModificationRequest,
+        demands: &Demands,
+    ) -> Result<Self, RuleFault> {
+        let mut next = self.clone();
+        next.remove(&request)?;
+        next.pdrs.extend(request.create_pdrs);
+        next.fars.extend(request.create_fars);
+        next.urrs.extend(request.create_urrs);
+        next.qers.extend(request.create_qers);
+        next.bar = request.create_bar.or(next.bar);
+        for update in request.update_pdrs {
+            next.update_pdr(update)?;
+        }
+        for update in request.update_fars {
+            next.update_far(update)?;
+        }
+        for update in request.update_urrs {
+            next.update_urr(update)?;
+        }
+        for update in request.update_qers {
+            next.update_qer(update)?;
+        }
+        if let Some(update) = request.update_bar {
+            let missing = failed(FailedRuleId::Bar(update.bar_id));
+            let bar = next.bar.as_mut().filter(|bar| bar.bar_id == update.bar_id).ok_or(missing)?;
+            bar.notification_delay = update.notification_delay.or(bar.notification_delay);
+            bar.suggested_packet_count = update.suggested_packet_count.or(bar.suggested_packet_count);
+        }
+        next.cp_f_seid = request.cp_f_seid.unwrap_or(next.cp_f_seid);
+        next.check(demands)?;
+        next.watch_inactivity(request.inactivity_timer);
+        Ok(next)
+    }
+
+    /// Lets every detection rule count for the inactivity timer (TS 29.244 §5.11.3); `timer` is a new one, 0 ends it.
+    fn watch_inactivity(&mut self, timer: Option<Seconds>) {
+        let is_watch = |urr: &CreateUrr| urr.urr_id == INACTIVITY;
+        if let Some(timer) = timer {
+            self.urrs.retain(|urr| !is_watch(urr));
+            self.urrs.extend((timer.0 > 0).then(|| CreateUrr {
+                urr_id: INACTIVITY,
+                quota_holding_time: Some(timer),
+                ..CreateUrr::default()
+            }));
+        }
+        let watches = self.urrs.iter().any(is_watch);
+        for pdr in &mut self.pdrs {
+            pdr.urr_ids.retain(|id| *id != INACTIVITY);
+            pdr.urr_ids.extend(watches.then_some(INACTIVITY));
+        }
+    }
+
+    fn remove(&mut self, request: &SessionModificationRequest) -> Result<(), RuleFault> {
+        for gone in &request.remove_pdrs {
+            take(&mut self.pdrs, |r| r.pdr_id == gone.pdr_id, FailedRuleId::Pdr(gone.pdr_id))?;
+        }
+        for gone in &request.remove_fars {
+            take(&mut self.fars, |r| r.far_id == gone.far_id, FailedRuleId::Far(gone.far_id))?;
+        }
+        // A rule that is gone counts and polices nothing: detection rules lose their references to it.
+        for gone in &request.remove_urrs {
+            take(&mut self.urrs, |r| r.urr_id == gone.urr_id, FailedRuleId::Urr(gone.urr_id))?;
+            self.pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.retain(|id| *id != gone.urr_id));
+        }
+        for gone in &request.remove_qers {
+            take(&mut self.qers, |r| r.qer_id == gone.qer_id, FailedRuleId::Qer(gone.qer_id))?;
+            self.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids.retain(|id| *id != gone.qer_id));
+        }
+        if let Some(gone) = &request.remove_bar {
+            let bar = self.bar.take().filter(|bar| bar.bar_id == gone.bar_id);
+            bar.ok_or_else(|| failed(FailedRuleId::Bar(gone.bar_id)))?;
+        }
+        Ok(())
+    }
+
+    fn update_pdr(&mut self, update: UpdatePdr) -> Result<(), RuleFault> {
+        let missing = failed(FailedRuleId::Pdr(update.pdr_id));
+        let pdr = self.pdrs.iter_mut().find(|pdr| pdr.pdr_id == update.pdr_id).ok_or(missing)?;
+        pdr.outer_header_removal = update.outer_header_removal.or(pdr.outer_header_removal);
+        pdr.precedence = update.precedence.unwrap_or(pdr.precedence);
+        pdr.far_id = update.far_id.or(pdr.far_id);
+        pdr.pdi = update.pdi.unwrap_or_else(|| std::mem::take(&mut pdr.pdi));
+        if !update.urr_ids.is_empty() {
+            pdr.urr_ids = update.urr_ids;
+        }
+        if !update.qer_ids.is_empty() {
+            pdr.qer_ids = update.qer_ids;
+        }
+        Ok(())
+    }
+
+    fn update_far(&mut self, update: UpdateFar) -> Result<(), RuleFault> {
+        let missing = failed(FailedRuleId::Far(update.far_id));
+        let far = self.fars.iter_mut().find(|far| far.far_id == update.far_id).ok_or(missing)?;
+        far.apply_action = update.apply_action.unwrap_or(far.apply_action);
+        far.bar_id = update.bar_id.or(far.bar_id);
+        if let Some(change) = update.update_forwarding_parameters {
+            let way = far.forwarding_parameters.get_or_insert_default();
+            way.destination_interface = change.destination_interface.unwrap_or(way.destination_interface);
+            way.network_instance = change.network_instance.or_else(|| way.network_instance.take());
+            way.outer_header_creation = change.outer_header_creation.or(way.outer_header_creation);
+            way.transport_level_marking = change.transport_level_marking.or(way.transport_level_marking);
+            way.destination_interface_type =
+                change.destination_interface_type.or(way.destination_interface_type);
+        }
+        Ok(())
+    }
+
+    fn update_urr(&mut self, update: UpdateUrr) -> Result<(), RuleFault> {
+        let missing = failed(FailedRuleId::Urr(update.urr_id));
+        let urr = self.urrs.iter_mut().find(|urr| urr.urr_id == update.urr_id).ok_or(missing)?;
+        urr.measurement_method = update.measurement_method.unwrap_or(urr.measurement_method);
+        urr.reporting_triggers = update.reporting_triggers.unwrap_or(urr.reporting_triggers);
+        urr.measurement_period = update.measurement_period.or(urr.measurement_period);
+        urr.volume_threshold = update.volume_threshold.or(urr.volume_threshold);
+        urr.volume_quota = update.volume_quota.or(urr.volume_quota);
+        urr.time_threshold = update.time_threshold.or(urr.time_threshold);
+        urr.time_quota = update.time_quota.or(urr.time_quota);
+        urr.quota_holding_time = update.quota_holding_time.or(urr.quota_holding_time);
+        urr.measurement_information = update.measurement_information.or(urr.measurement_information);
+        if !update.linked_urr_ids.is_empty() {
+            urr.linked_urr_ids = update.linked_urr_ids;
+        }
+        Ok(())
+    }
+
+    fn update_qer(&mut self, update: UpdateQer) -> Result<(), RuleFault> {
+        let missing = failed(FailedRuleId::Qer(update.qer_id));
+        let qer = self.qers.iter_mut().find(|qer| qer.qer_id == update.qer_id).ok_or(missing)?;
+        qer.gate_status = update.gate_status.unwrap_or(qer.gate_status);
+        qer.maximum_bit_rate = update.maximum_bit_rate.or(qer.maximum_bit_rate);
+        qer.guaranteed_bit_rate = update.guaranteed_bit_rate.or(qer.guaranteed_bit_rate);
+        qer.qfi = update.qfi.or(qer.qfi);
+        Ok(())
+    }
+
+    /// Names are unique, rules refer to rules that exist, numbers are bounded, wishes can be granted.
+    fn check(&self, demands: &Demands) -> Result<(), RuleFault> {
+        for (at, pdr) in self.pdrs.iter().enumerate() {
+            let fault = failed(FailedRuleId::Pdr(pdr.pdr_id));
+            let known = pdr.far_id.is_none_or(|id| self.fars.iter().any(|far| far.far_id == id))
+                && pdr.urr_ids.iter().all(|id| self.urrs.iter().any(|urr| urr.urr_id == *id))
+                && pdr.qer_ids.iter().all(|id| self.qers.iter().any(|qer| qer.qer_id == *id));
+            if !known || at >= MAX_RULES || self.pdrs[..at].iter().any(|other| other.pdr_id == pdr.pdr_id) {
+                return Err(fault);
+            }
+            if matches!(pdr.pdi.f_teid, Some(FTeid::Choose { .. })) && !demands.chooses_teid {
+                return Err(Cause::INVALID_F_TEID_ALLOCATION.into());
+            }
+            if pdr.pdi.ue_ip_addresses.iter().any(|ue| ue.choose_v4 || ue.choose_v6) {
+                return Err(Cause::SERVICE_NOT_SUPPORTED.into());
+            }
+        }
+        unique(&self.fars, |far| far.far_id, FailedRuleId::Far)?;
+        unique(&self.urrs, |urr| urr.urr_id, FailedRuleId::Urr)?;
+        unique(&self.qers, |qer| qer.qer_id, FailedRuleId::Qer)
+    }
+
+    /// Whether requests about the session may come from this address: the one that established it, or the SMF's own
+    /// for the session (CP F-SEID). The port does not matter (TS 29.244 §4.2.2).
+    pub fn is_owned_by(&self, address: IpAddr) -> bool {
+        let Addresses { v4, v6 } = self.cp_f_seid.addresses;
+        address == self.peer || v4.map(IpAddr::from) == Some(address) || v6.map(IpAddr::from) == Some(address)
+    }
+
+    /// Where the SMF receives requests about the session, reachable from an address of this version.
+    pub fn report_address(&self, ipv4: bool) -> IpAddr {
+        let Addresses { v4, v6 } = self.cp_f_seid.addresses;
+        let same = if ipv4 { v4.map(IpAddr::from) } else { v6.map(IpAddr::from) };
+        same.unwrap_or(self.peer)
+    }
+
+    /// Whether one of these sets holds the session.
+    pub fn is_in_set(&self, sets: &[FqCsid]) -> bool {
+        let holds = |set: &FqCsid, own: &FqCsid| {
+            set.node == own.node && own.csids.iter().any(|csid| set.csids.contains(csid))
+        };
+        sets.iter().any(|set| self.fq_csids.iter().any(|own| holds(set, own)))
+    }
+
+    /// Whether a downlink goes into this tunnel.
+    pub fn sends_into(&self, teid: u32, peer: IpAddr) -> bool {
+        let headers =
+            self.fars.iter().filter_map(|far| far.forwarding_parameters.as_ref()?.outer_header_creation);
+        headers.into_iter().any(|header| {
+            let Addresses { v4, v6 } = header.addresses;
+            header.teid == Some(teid)
+                && (v4.map(IpAddr::from) == Some(peer) || v6.map(IpAddr::from) == Some(peer))
+        })
+    }
+
+    /// The uplink tunnels that its packets come through.
+    pub fn uplink_teids(&self) -> impl Iterator<Item = u32> {
+        self.pdrs.iter().filter_map(|pdr| match pdr.pdi.f_teid {
+            Some(FTeid::Assigned { teid, .. }) => Some(teid),
+            _ => None,
+        })
+    }
+
+    /// The forwarding rule of the first detection rule (by precedence) of a direction.
+    pub fn far(&self, direction: Direction) -> Option<&CreateFar> {
+        self.pdr(direction)?.far_id.and_then(|id| self.fars.iter().find(|far| far.far_id == id))
+    }
+
+    /// The first detection rule (by precedence) of a direction.
+    pub fn pdr(&self, direction: Direction) -> Option<&CreatePdr> {
+        let source = match direction {
+            Direction::Uplink => Interface::ACCESS,
+            Direction::Downlink => Interface::CORE,
+        };
+        let rules = self.pdrs.iter().filter(|pdr| pdr.pdi.source_interface == source);
+        rules.min_by_key(|pdr| pdr.precedence)
+    }
+
+    /// Whether a user plane with these demands forwards packets of a direction, rules accepted or not.
+    pub fn forwards(&self, direction: Direction, demands: &Demands) -> bool {
+        let Some(far) = self.far(direction) else { return false };
+        let way = far.forwarding_parameters.as_ref();
+        let forwards = far.apply_action.contains(ApplyAction::FORW);
+        forwards
+            && match direction {
+                Direction::Uplink => {
+                    !demands.interface_type || way.is_some_and(|way| way.destination_interface_type.is_some())
+                }
+                Direction::Downlink => {
+                    (!demands.pdn_type || self.pdn_type.is_some())
+                        && way.is_some_and(|way| way.outer_header_creation.is_some())
+                }
+            }
+    }
+}
+
+fn take<R>(rules: &mut Vec<R>, is_it: impl Fn(&R) -> bool, name: FailedRuleId) -> Result<(), RuleFault> {
+    let at = rules.iter().position(is_it).ok_or_else(|| failed(name))?;
+    rules.remove(at);
+    Ok(())
+}
+
+fn unique<R, I: PartialEq + Copy>(
+    rules: &[R],
+    id: impl Fn(&R) -> I,
+    name: impl Fn(I) -> FailedRuleId,
+) -> Result<(), RuleFault> {
+    for (at, rule) in rules.iter().enumerate() {
+        if at >= MAX_RULES || rules[..at].iter().any(|other| id(other) == id(rule)) {
+            return Err(failed(name(id(rule))));
+        }
+    }
+    Ok(())
+}

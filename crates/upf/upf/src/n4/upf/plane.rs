@@ -1,0 +1,75 @@
+//! What the control half needs of its data plane before it answers.
+use crate::n4::rules::{RuleFault, Session};
+use crate::pfcp::{
+    SessionModificationRequest, SmReqFlags, UpdateUrr, UrrId, UsageReport, UsageReportTrigger,
+};
+
+/// A data plane as the control half sees it while it serves a request.
+pub trait DataPlane {
+    /// Compiles a session's rules without installing them.
+    ///
+    /// # Errors
+    /// Cause and Failed Rule ID of the first rule that cannot be carried out.
+    fn check(&mut self, session: &Session) -> Result<(), RuleFault>;
+
+    /// Reports usage of a session since the last report.
+    fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport>;
+}
+
+/// Usage that a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageQuery<'a> {
+    /// These usage rules; `None`: all of the session.
+    pub urrs: Option<&'a [UrrId]>,
+    /// Flags of the Usage Report Trigger.
+    pub trigger: u128,
+}
+
+/// No data plane: every rule compiles, nothing is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NoDataPlane;
+
+impl DataPlane for NoDataPlane {
+    fn check(&mut self, _session: &Session) -> Result<(), RuleFault> {
+        Ok(())
+    }
+
+    fn usage(&mut self, _seid: u64, _query: UsageQuery<'_>) -> Vec<UsageReport> {
+        Vec::new()
+    }
+}
+
+/// Usage that a modification asks for, and quotas that it grants.
+pub(super) struct UsageChange {
+    removed: Vec<UrrId>,
+    queried: Vec<UrrId>,
+    /// QAURR: every rule that is not removed.
+    all: bool,
+    pub(super) granted: Vec<UrrId>,
+}
+
+impl UsageChange {
+    pub(super) fn from_request(request: &SessionModificationRequest) -> Self {
+        let has_quota = |update: &&UpdateUrr| update.volume_quota.is_some() || update.time_quota.is_some();
+        Self {
+            removed: request.remove_urrs.iter().map(|remove| remove.urr_id).collect(),
+            queried: request.query_urrs.iter().map(|query| query.urr_id).collect(),
+            all: request.sm_req_flags.is_some_and(|flags| flags.contains(SmReqFlags::QAURR)),
+            granted: request.update_urrs.iter().filter(has_quota).map(|update| update.urr_id).collect(),
+        }
+    }
+
+    pub(super) fn report(&self, seid: u64, plane: &mut dyn DataPlane) -> Vec<UsageReport> {
+        let mut reports = Vec::new();
+        if !self.removed.is_empty() {
+            let query = UsageQuery { urrs: Some(&self.removed), trigger: UsageReportTrigger::TERMR };
+            reports.extend(plane.usage(seid, query));
+        }
+        if self.all || !self.queried.is_empty() {
+            let urrs = if self.all { None } else { Some(&self.queried[..]) };
+            let queried = plane.usage(seid, UsageQuery { urrs, trigger: UsageReportTrigger::IMMER });
+            reports.extend(queried.into_iter().filter(|report| !self.removed.contains(&report.urr_id)));
+        }
+        reports
+    }
+}

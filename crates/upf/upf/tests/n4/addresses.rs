@@ -1,0 +1,166 @@
+//! Addresses of UEs, and what an association setup or a full window of requests leaves of sessions and reports.
+use super::*;
+use ranlab_upf::pfcp::*;
+use std::net::SocketAddr;
+
+fn strict(recognise: bool) -> UpfSettings {
+    UpfSettings { recognise, ..upf_settings(Dialect::STRICT_REL17) }
+}
+
+/// Whether the UPF accepts a second session with the UE of the first one, and again once the first one is gone.
+fn second_session(settings: UpfSettings) -> [Outcome; 2] {
+    let mut pair = pair_of(
+        smf_settings(Dialect::STRICT_REL17),
+        settings,
+        MockSettings::default(),
+        Impairments::delay(DELAY),
+    );
+    pair.smf.associate(pair.now).unwrap();
+    outcomes(&mut pair, 1);
+    // With recognition the third establishment of a kind is not decoded.
+    session(&mut pair, 7);
+    session(&mut pair, 8);
+    let (first, _) = session(&mut pair, 1);
+    let again = SessionSpec { uplink_teid: 0x9999, ..spec(1) };
+    [0, 1].map(|round| {
+        if round == 1 {
+            pair.smf.delete(pair.now, pair.now, first).unwrap();
+            outcomes(&mut pair, 1);
+        }
+        pair.smf.establish(pair.now, pair.now, again).unwrap();
+        outcomes(&mut pair, 1)[0].1
+    })
+}
+
+#[test]
+fn ue_address_of_another_session_is_refused_until_it_is_free() {
+    let refused = Outcome::Rejected(Cause::RULE_FAILURE);
+    assert_eq!(second_session(strict(false)), [refused, Outcome::Ok]);
+    let shared = Demands { shares_addresses: true, ..Dialect::STRICT_REL17.demands };
+    let dialect = Dialect { demands: shared, ..Dialect::STRICT_REL17 };
+    assert_eq!(second_session(UpfSettings { dialect, ..strict(false) }), [Outcome::Ok, Outcome::Ok]);
+}
+
+#[test]
+fn recognised_sessions_keep_their_addresses_too() {
+    let mut pair = pair_of(
+        smf_settings(Dialect::STRICT_REL17),
+        strict(true),
+        MockSettings::default(),
+        Impairments::delay(DELAY),
+    );
+    pair.smf.associate(pair.now).unwrap();
+    outcomes(&mut pair, 1);
+    let ids = [1, 2, 3].map(|n| pair.smf.establish(pair.now, pair.now, spec(n)).unwrap());
+    assert_eq!(outcomes(&mut pair, 1), [(Kind::Establishment, Outcome::Ok); 3]);
+    let again = SessionSpec { uplink_teid: 0x9999, ..spec(3) };
+    pair.smf.establish(pair.now, pair.now, again).unwrap();
+    assert_eq!(outcomes(&mut pair, 1), [(Kind::Establishment, Outcome::Rejected(Cause::RULE_FAILURE))]);
+    pair.smf.delete(pair.now, pair.now, ids[2]).unwrap();
+    outcomes(&mut pair, 1);
+    pair.smf.establish(pair.now, pair.now, again).unwrap();
+    assert_eq!(outcomes(&mut pair, 1), [(Kind::Establishment, Outcome::Ok)]);
+}
+
+/// A UPF with an association, and where its SMF is.
+fn standing(settings: UpfSettings) -> (Upf, SocketAddr) {
+    let mut upf = Upf::new(settings);
+    let smf = SocketAddr::new(NODE.into(), PFCP_PORT);
+    let setup = AssociationSetupRequest { node_id: IpAddr::from(NODE).into(), ..Default::default() };
+    ask(&mut upf, smf, 1, setup, None);
+    (upf, smf)
+}
+
+fn ask(
+    upf: &mut Upf,
+    smf: SocketAddr,
+    sequence: u32,
+    request: impl Into<Message>,
+    seid: Option<u64>,
+) -> Message {
+    upf.handle(at(u64::from(sequence)), UpfInput::Received(smf, &encode(request, seid, sequence).unwrap()));
+    let answer = std::iter::from_fn(|| upf.poll()).find_map(|output| match output {
+        UpfOutput::Send(_, datagram) => Some(decode(&datagram).unwrap().0.message),
+        UpfOutput::Event(_) => None,
+    });
+    answer.unwrap()
+}
+
+/// The establishment of session `n`, whose UE address the UPF is to choose.
+fn choosing(n: u32) -> SessionEstablishmentRequest {
+    let templates = SessionTemplates::new(profile(), Dialect::STRICT_REL17.sends, NODE.into()).unwrap();
+    let mut request = templates.establishment(u64::from(n), spec(n));
+    for ue in request.create_pdrs.iter_mut().flat_map(|pdr| &mut pdr.pdi.ue_ip_addresses) {
+        ue.addresses = Addresses::default();
+        ue.choose_v4 = true;
+    }
+    request
+}
+
+#[test]
+fn chosen_address_is_one_for_all_rules_and_free_after_the_session() {
+    let pool = "10.60.0.0/30".parse().ok();
+    let (mut upf, smf) = standing(UpfSettings { ue_pool: pool, ..strict(true) });
+    let mut sequence = 1;
+    let mut establish = |upf: &mut Upf, n| {
+        sequence += 1;
+        match ask(upf, smf, sequence, choosing(n), Some(0)) {
+            Message::SessionEstablishmentResponse(response) => response,
+            other => panic!("{other:?}"),
+        }
+    };
+    let chosen = |response: &SessionEstablishmentResponse| {
+        let ues = response.created_pdrs.iter().map(|created| created.ue_ip_addresses[0].addresses.v4);
+        ues.collect::<Vec<_>>()
+    };
+    let one = establish(&mut upf, 1);
+    assert_eq!(chosen(&one), [Some([10, 60, 0, 1].into()); 2]);
+    assert_eq!(chosen(&establish(&mut upf, 2)), [Some([10, 60, 0, 2].into()); 2]);
+    assert_eq!(establish(&mut upf, 3).cause, Cause::NO_RESOURCES);
+    let deletion = SessionDeletionRequest::default();
+    ask(&mut upf, smf, 90, deletion, Some(one.up_f_seid.unwrap().seid));
+    assert_eq!(chosen(&establish(&mut upf, 4)), [Some([10, 60, 0, 1].into()); 2]);
+}
+
+#[test]
+fn choice_of_an_address_is_refused_without_a_pool() {
+    let (mut upf, smf) = standing(strict(true));
+    let Message::SessionEstablishmentResponse(response) = ask(&mut upf, smf, 2, choosing(1), Some(0)) else {
+        panic!()
+    };
+    assert_eq!(response.cause, Cause::SERVICE_NOT_SUPPORTED);
+}
+
+#[test]
+fn retained_sessions_outlive_an_association_setup() {
+    const SESSION_RETENTION_INFORMATION: u16 = 183;
+    for retains in [true, false] {
+        let (mut upf, smf) = standing(UpfSettings { ue_pool: "10.60.0.0/24".parse().ok(), ..strict(false) });
+        ask(&mut upf, smf, 2, choosing(1), Some(0));
+        let value = b"".as_slice().into();
+        let others =
+            if retains { vec![RawIe { ie_type: SESSION_RETENTION_INFORMATION, value }] } else { Vec::new() };
+        let node_id = IpAddr::from(NODE).into();
+        let setup = AssociationSetupRequest { node_id, others, ..Default::default() };
+        let Message::AssociationSetupResponse(response) = ask(&mut upf, smf, 3, setup, None) else {
+            panic!()
+        };
+        assert_eq!((upf.sessions(), response.others.len()), if retains { (1, 1) } else { (0, 0) });
+    }
+}
+
+#[test]
+fn reports_wait_for_room_in_the_window() {
+    let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
+    let (_, seid) = session(&mut pair, 1);
+    pair.upf_events.clear();
+    let count = 10_000;
+    for _ in 0..count {
+        assert!(pair.upf.upf_mut().report_downlink_data(pair.now, seid, PdrId(2)));
+    }
+    outcomes(&mut pair, 1_000);
+    let reported =
+        |event: &&UpfEvent| matches!(event, UpfEvent::Reported(done) if done.outcome == Outcome::Ok);
+    assert_eq!(pair.upf_events.iter().filter(reported).count(), count);
+    assert_eq!(pair.upf.upf().counters().reports_dropped, 0);
+}
