@@ -129,7 +129,7 @@ halves_of_e2() {
 }
 
 # `unsafe` is where a reviewer looks for it: system calls, the C interface, and one file of the packet engine.
-UNSAFE_FILE=crates/dataplane/src/engine/hot.rs
+UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
 unsafe_places() {
     local found
     [[ -e $UNSAFE_FILE ]] || offence "$UNSAFE_FILE, which may hold unsafe code, is not there"

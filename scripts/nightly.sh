@@ -44,14 +44,14 @@ done
 # sanitizer.
 echo "== sanitizer: packet engine"
 RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target "$(rustc -vV | sed -n 's/^host: //p')" \
-    -p ranlab-dataplane --lib --tests || failed+=("sanitizer")
+    -p ranlab-pipeline --lib --tests || failed+=("sanitizer")
 
 # The same under Miri, which also checks the validity of references and uninitialised memory. An interpreter
 # is slow: only the tests of the files with `unsafe` and of their callers, and a few hundred packets of one
 # pipeline.
 echo "== Miri: packet engine"
 miri() {
-    RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-dataplane "$@"
+    RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-pipeline "$@"
 }
 miri --lib -- engine::hot engine::exact engine::headers::tests::a_translated || failed+=("Miri")
 miri --test equals_oracle -- portfwd || failed+=("Miri on packets")

@@ -8,10 +8,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_dataplane::declare::{Event, Fate, Port};
-use ranlab_dataplane::engine::{BURST, Burst, Engine, Isa};
-use ranlab_dataplane::pipelines::{Oracle, Pipeline};
-use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline::declare::{Event, Fate, Port};
+use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
+use ranlab_pipeline::pipelines::{Oracle, Pipeline};
+use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::sync::LazyLock;
 
 /// Small tables, because the code is of interest and each input must be fast.

@@ -8,10 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machines::Time;
-use ranlab_machines::memif::{
-    Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings,
-};
-use ranlab_wire::memif::{MESSAGE_BYTES, Message, Ring, decode, encode};
+use ranlab_pipeline::memif::{Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings};
+use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Message, Ring, decode, encode};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&first, mut rest)) = input.split_first() else { return };

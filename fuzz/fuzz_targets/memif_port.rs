@@ -15,9 +15,7 @@ use std::path::PathBuf;
 use libfuzzer_sys::fuzz_target;
 use ranlab_emulator::memif::{Port, PortError, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Taken, interrupt};
-use ranlab_wire::memif::{
-    Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode,
-};
+use ranlab_pipeline::memif::messages::{Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 /// Size of the peer's memory in bytes: two rings of 16 entries per direction, with buffers.

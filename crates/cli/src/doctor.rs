@@ -107,14 +107,14 @@ fn rigs() -> Vec<RigReady> {
 
 /// Returns the requirements of each switch that a pipeline can be compared on.
 fn switches() -> Vec<SwitchReady> {
-    let ready = |backend: &&dyn ranlab_dataplane::backends::Backend| {
+    let ready = |backend: &&dyn ranlab_pipeline::backends::Backend| {
         let lacks = ranlab_parts::missing_program(*backend);
         let engine = backend.name();
         let install = backend.install();
         let run = !backend.tiers().is_empty();
         SwitchReady { engine, ready: lacks.is_none(), lacks, install, run }
     };
-    ranlab_dataplane::backends::all().iter().map(ready).collect()
+    ranlab_pipeline::backends::all().iter().map(ready).collect()
 }
 
 /// Watches the machine; `None` if `period` is 0, or the kernel does not permit it.

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::tester::Ledger;
-use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::tester::Ledger;
+use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use ranlab_emulator::memif::tester::{Load, run};
 use ranlab_emulator::memif::{Port, Role, Settings};
 use ranlab_host::doctor::skipped;

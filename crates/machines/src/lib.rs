@@ -3,7 +3,6 @@
 //!
 //! | module | protocol |
 //! |---|---|
-//! | [`memif`] | memif, both endpoints: shared memory with rings of packets |
 //! | [`southbound`] | common parts of the SD-RAN protocols other than E2 |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x, both endpoints |
 //! | [`empower`] | OpenEmpower v1 and v2, both endpoints |
@@ -15,7 +14,6 @@
 
 pub mod empower;
 pub mod flexran;
-pub mod memif;
 pub mod southbound;
 
 pub use ranlab_machine::Time;

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ranlab_dataplane::backends::port_name;
-use ranlab_dataplane::declare::{DropReason, Fate, Port};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
+use ranlab_pipeline::backends::port_name;
+use ranlab_pipeline::declare::{DropReason, Fate, Port};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
 use ranlab_packet::ETHERNET_BYTES;
 use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 
@@ -244,7 +244,7 @@ pub struct Expected {
 pub fn expected(
     pipeline: &Pipeline,
     trace: &Trace,
-) -> Result<Expected, ranlab_dataplane::pipelines::ParameterError> {
+) -> Result<Expected, ranlab_pipeline::pipelines::ParameterError> {
     let (mut oracle, mut all) = (pipeline.oracle()?, Expected::default());
     for (port, frame) in trace.iter() {
         let mut frame = frame.to_vec();

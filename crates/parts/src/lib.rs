@@ -112,7 +112,7 @@ pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as Southboun
 
 /// Of the programs that a switch needs the first that is not here.
 #[must_use]
-pub fn missing_program(backend: &dyn ranlab_dataplane::backends::Backend) -> Option<&'static str> {
+pub fn missing_program(backend: &dyn ranlab_pipeline::backends::Backend) -> Option<&'static str> {
     backend.programs().iter().copied().find(|program| switches::found(program).is_none())
 }
 

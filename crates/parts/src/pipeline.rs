@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::Tier;
-use ranlab_dataplane::declare::{Event, Fate, Port};
-use ranlab_dataplane::engine::{BURST, Burst, Control, Counters, Engine, Isa};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::spread::{Balance, Spread};
-use ranlab_dataplane::trace::{Trace, Traffic};
+use ranlab_pipeline::backends::Tier;
+use ranlab_pipeline::declare::{Event, Fate, Port};
+use ranlab_pipeline::engine::{BURST, Burst, Control, Counters, Engine, Isa};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::spread::{Balance, Spread};
+use ranlab_pipeline::trace::{Trace, Traffic};
 use ranlab_host::thread_cpu_ns;
 
 use super::{NATIVE, Running, counts, environment, rig, sut};
@@ -52,7 +52,7 @@ config! {
         pipeline: Option<Plain<Pipeline>> = None, wiring();
         /// what arrives
         traffic: Plain<Traffic> = Plain::default(), wiring();
-        /// who forwards: "native", or a backend of `ranlab_dataplane::backends`
+        /// who forwards: "native", or a backend of `ranlab_pipeline::backends`
         engine: String = "native".to_owned(), wiring();
         /// engine "plugin": the program that drives the switch (docs/how-to/plugins.md)
         plugin: Option<String> = None, local();
@@ -448,7 +448,7 @@ fn send(control: &mut Control, event: &Event, stop: &AtomicBool, changes: &mut C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_dataplane::trace::Directions;
+    use ranlab_pipeline::trace::Directions;
 
     fn part(json: &str) -> PipelinePart {
         let pipeline = serde_json::from_str(json).unwrap();

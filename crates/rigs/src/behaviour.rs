@@ -38,7 +38,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
     ("ran-load", 1, "crates/emulator/src"),
     ("upf", 1, "crates/emulator/src/upf"),
     ("upf-load", 1, "crates/emulator/src/load"),
-    ("dataplane", 1, "crates/dataplane/src"),
+    ("dataplane", 1, "crates/pipeline/pipeline/src"),
 ];
 
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.

@@ -15,9 +15,9 @@ use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, 
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
-use ranlab_dataplane::backends::{self, Tier};
-use ranlab_dataplane::pipelines::Pipeline as Declared;
-use ranlab_dataplane::trace::Traffic;
+use ranlab_pipeline::backends::{self, Tier};
+use ranlab_pipeline::pipelines::Pipeline as Declared;
+use ranlab_pipeline::trace::Traffic;
 
 use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise, stranger};
@@ -262,10 +262,10 @@ fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
         serde_json::from_value(map.into()).map_err(|error| RigError::Rig(format!("[load]: {error}")))?;
     if keys::text(run, "load.popularity")? == "zipf" {
         let exponent = run.number("load.exponent").unwrap_or(1.0);
-        traffic.popularity = ranlab_dataplane::trace::Popularity::Zipf { exponent };
+        traffic.popularity = ranlab_pipeline::trace::Popularity::Zipf { exponent };
     }
     if keys::text(run, "load.sizes")? == "imix" {
-        traffic.sizes = ranlab_dataplane::trace::Sizes::Imix;
+        traffic.sizes = ranlab_pipeline::trace::Sizes::Imix;
     }
     Ok(traffic)
 }

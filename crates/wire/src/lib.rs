@@ -9,7 +9,6 @@
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`flat`] | FlatBuffers: E2AP, E42 and HW for those who prefer them to PER |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
-//! | [`memif`] | memif: from one packet program to another on the same machine |
 //! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
 //! | [`rnib`] | the list of base stations that O-RAN SC's xApps read |
 //! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
@@ -22,7 +21,6 @@ pub mod e42;
 pub mod empower;
 pub mod flat;
 pub mod flexran;
-pub mod memif;
 pub mod per;
 pub mod rmr;
 pub mod rnib;

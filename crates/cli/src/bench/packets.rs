@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
-use ranlab_dataplane::backends::{self, Asked, Backend};
-use ranlab_dataplane::declare::Direction;
-use ranlab_dataplane::trace::{Directions, Trace as Packets};
+use ranlab_pipeline::backends::{self, Asked, Backend};
+use ranlab_pipeline::declare::Direction;
+use ranlab_pipeline::trace::{Directions, Trace as Packets};
 use ranlab_parts::captured::{self, Written};
 use ranlab_rigs::Sent;
 use serde_json::json;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run()`] does it; [`LoadReport`] tells.
-//! * Requests end as one of the outcomes of [`machines::n4`](ranlab_upf::n4); what is neither answered nor lost, and
+//! * Requests end as one of the outcomes of [`upf::n4`](ranlab_upf::n4); what is neither answered nor lost, and
 //!   what comes unasked, is [`LoadReport::unexplained`].
 //! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
 //! * Times are taken from when something was to happen; how late the generator was is reported beside them.

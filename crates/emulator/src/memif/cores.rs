@@ -1,8 +1,8 @@
 //! A core of a device: it takes packets out of its rings, and every packet's fate is in its own books.
 
-use ranlab_dataplane::declare::{Fate, Port as Side};
-use ranlab_dataplane::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
-use ranlab_dataplane::tester::Ledger;
+use ranlab_pipeline::declare::{Fate, Port as Side};
+use ranlab_pipeline::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
+use ranlab_pipeline::tester::Ledger;
 use ranlab_net::memif::{RingFault, Taken};
 use ranlab_net::monotonic_ns;
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ranlab_dataplane::tester::Ledger;
+use ranlab_pipeline::tester::Ledger;
 
 use super::cores::Broken;
 use super::{Port, PortError, Rings};

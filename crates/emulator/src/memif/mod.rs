@@ -9,5 +9,5 @@ mod rings;
 pub mod tester;
 
 pub use port::{Port, PortError, Put};
-pub use ranlab_machines::memif::{Down, RINGS_MAX, Refusal, Role, Settings, SettingsError};
+pub use ranlab_pipeline::memif::{Down, RINGS_MAX, Refusal, Role, Settings, SettingsError};
 pub use rings::Rings;

@@ -4,11 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::engine::FRAME_MAX;
-use ranlab_dataplane::tester::{
-    Due, PACKETS_MAX, Pacer, Returned, STAMP_BYTES, Stamp, Tally, headers_octets,
-};
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::engine::FRAME_MAX;
+use ranlab_pipeline::tester::{Due, PACKETS_MAX, Pacer, Returned, STAMP_BYTES, Stamp, Tally, headers_octets};
+use ranlab_pipeline::trace::Trace;
 use ranlab_net::memif::Taken;
 use ranlab_net::monotonic_ns;
 

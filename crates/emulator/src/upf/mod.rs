@@ -1,4 +1,4 @@
-//! A user plane function on sockets: N4, N3 and N6 around `machines::n4` and `dataplane::upf`, in three designs.
+//! A user plane function on sockets: N4, N3 and N6 around `upf::n4` and `upf::forwarding`, in three designs.
 //!
 //! | design | who does what |
 //! |---|---|

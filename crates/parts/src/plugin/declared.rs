@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ranlab_dataplane::backends::{element_name, port_name};
-use ranlab_dataplane::declare::{AclRule, Action, Declaration, Direction, Element, Encapsulation, Tables};
+use ranlab_pipeline::backends::{element_name, port_name};
+use ranlab_pipeline::declare::{AclRule, Action, Declaration, Direction, Element, Encapsulation, Tables};
 use serde_json::{Value, json};
 
 use crate::environment;
@@ -170,7 +170,7 @@ fn element(element: &Element) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_dataplane::pipelines::Pipeline;
+    use ranlab_pipeline::pipelines::Pipeline;
 
     #[test]
     fn every_pipeline_is_json_with_all_of_its_tables() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ranlab_dataplane::backends::{Tier, port_name};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Tier, port_name};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::trace::Trace;
 use ranlab_host::Subject;
 use serde_json::{Map, Value, json};
 

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::backends::{Asked, Equivalence, Outcomes, named};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::tester::PACKETS_MAX;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Asked, Equivalence, Outcomes, named};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::tester::PACKETS_MAX;
+use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, Role, Wanted, verified};

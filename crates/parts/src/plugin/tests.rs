@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ranlab_dataplane::trace::Traffic;
+use ranlab_pipeline::trace::Traffic;
 
 use super::*;
 use crate::Running;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ranlab_dataplane::declare::{Direction, DropReason};
-use ranlab_dataplane::engine::{Dropped, Engine};
-use ranlab_dataplane::tester::Ledger;
+use ranlab_pipeline::declare::{Direction, DropReason};
+use ranlab_pipeline::engine::{Dropped, Engine};
+use ranlab_pipeline::tester::Ledger;
 use serde::{Deserialize, Serialize};
 
 /// A switch's own counters in a window of tier `ring`: what became of packets that did not come back.

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
-use ranlab_dataplane::declare::Port as Side;
-use ranlab_dataplane::engine::FRAME_MAX;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
+use ranlab_pipeline::declare::Port as Side;
+use ranlab_pipeline::engine::FRAME_MAX;
+use ranlab_pipeline::trace::Trace;
 use ranlab_emulator::memif::{Port, Put};
 use ranlab_net::memif::Taken;
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::trace::Traffic;
+use ranlab_pipeline::trace::Traffic;
 
 use super::device::{BARE, RingDevice};
 use super::{RingCounters, RingOutcome, RingTesterPart, Testing};

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use ranlab_dataplane::declare::{Direction, Port};
+use ranlab_pipeline::declare::{Direction, Port};
 
 use super::Job;
 use crate::environment;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
-use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::trace::Trace;
 use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter};
 
 use crate::worker::Trouble;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ranlab_dataplane::backends::{Outcomes, Reader, Translation, port_name};
-use ranlab_dataplane::declare::Port;
+use ranlab_pipeline::backends::{Outcomes, Reader, Translation, port_name};
+use ranlab_pipeline::declare::Port;
 
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires, apart, namespace};

@@ -1,4 +1,4 @@
-//! Other people's switches that run: what [`ranlab_dataplane::backends`] writes is told to the programs themselves, checked
+//! Other people's switches that run: what [`ranlab_pipeline::backends`] writes is told to the programs themselves, checked
 //! against the oracle on a trace, and then measured. A switch is a [`Driver`], a file here and a line of [`DRIVERS`].
 //!
 //! Whatever is started dies with this process, whatever ends it: children by the kernel's word, namespaces with the last process
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::{Asked, Backend, Outcomes, Translation, port_name};
-use ranlab_dataplane::declare::{Declaration, Direction, Port};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Asked, Backend, Outcomes, Translation, port_name};
+use ranlab_pipeline::declare::{Declaration, Direction, Port};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::Trace;
 
 use crate::pipeline::{PipelinePart, histogram};
 use crate::worker::Trouble;

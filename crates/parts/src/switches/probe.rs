@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::{Equivalence, Translation, input, normalise};
-use ranlab_dataplane::declare::{Fate, Happening, Port};
-use ranlab_dataplane::pipelines::{Oracle, Pipeline};
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Equivalence, Translation, input, normalise};
+use ranlab_pipeline::declare::{Fate, Happening, Port};
+use ranlab_pipeline::pipelines::{Oracle, Pipeline};
+use ranlab_pipeline::trace::Trace;
 use ranlab_emulator::memif::Port as RingPort;
 
 use super::{Job, Switch};
@@ -154,9 +154,9 @@ fn until_seen(
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use ranlab_dataplane::backends::named;
-    use ranlab_dataplane::declare::Direction;
-    use ranlab_dataplane::trace::Traffic;
+    use ranlab_pipeline::backends::named;
+    use ranlab_pipeline::declare::Direction;
+    use ranlab_pipeline::trace::Traffic;
 
     use super::*;
 

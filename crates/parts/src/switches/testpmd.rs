@@ -6,8 +6,8 @@ use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::backends::{Outcomes, Reader, Translation};
-use ranlab_dataplane::declare::Port;
+use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
+use ranlab_pipeline::declare::Port;
 use ranlab_host::kin;
 
 use super::dpdk::{self, Resources};

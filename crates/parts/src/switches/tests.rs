@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use ranlab_dataplane::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
-use ranlab_dataplane::declare::Direction;
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
+use ranlab_pipeline::declare::Direction;
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use ranlab_emulator::memif::Role;
 
 use super::foreign::Verified;

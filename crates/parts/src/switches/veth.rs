@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise, port_name};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::trace::Trace;
+use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise, port_name};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::trace::Trace;
 use ranlab_net::stamped::{
     enter_namespace, open_frames, receive_stamped, send_frame, stamp_received, take_all,
 };

@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
-use ranlab_dataplane::backends::{Outcomes, Translation};
-use ranlab_dataplane::declare::{Direction, Port};
-use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_pipeline::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
+use ranlab_pipeline::backends::{Outcomes, Translation};
+use ranlab_pipeline::declare::{Direction, Port};
+use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_net::{BpfProgram, BpfTable, BpfTableKind, XdpError};
 
 use super::dpdk::{self, Resources};
@@ -290,10 +290,10 @@ impl Drop for Feeding {
 mod tests {
     use super::super::tests::SMALL;
     use super::*;
-    use ranlab_dataplane::backends::named;
-    use ranlab_dataplane::declare::Fate;
-    use ranlab_dataplane::pipelines::Pipeline;
-    use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+    use ranlab_pipeline::backends::named;
+    use ranlab_pipeline::declare::Fate;
+    use ranlab_pipeline::pipelines::Pipeline;
+    use ranlab_pipeline::trace::{Directions, Trace, Traffic};
     use ranlab_machine::Random;
 
     /// Damages a frame: octets, an end that is missing, or padding.

@@ -11,11 +11,9 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::scenario::Scenario;
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_dataplane::pipelines::own::{
-    FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own, SIZE, Source, filter_sets,
-};
-use ranlab_dataplane::pipelines::{Pipeline, TABLE_MAX};
-use ranlab_dataplane::trace::Traffic;
+use ranlab_pipeline::pipelines::own::{FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own, SIZE, Source, filter_sets};
+use ranlab_pipeline::pipelines::{Pipeline, TABLE_MAX};
+use ranlab_pipeline::trace::Traffic;
 
 use crate::keys;
 

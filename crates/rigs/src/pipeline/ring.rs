@@ -7,8 +7,8 @@ use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
-use ranlab_dataplane::backends::Tier;
-use ranlab_dataplane::declare::DropReason;
+use ranlab_pipeline::backends::Tier;
+use ranlab_pipeline::declare::DropReason;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{Config, Part, PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ranlab_dataplane::backends::{Reader, Translation};
+use ranlab_pipeline::backends::{Reader, Translation};
 
 use super::exact::{FLOWS_MAX, exact};
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::{Outcomes, Reader, Translation};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::pipelines::Pipeline;
 
 use self::capable::{Capable, Needs, filled_after, meter};
 use self::listener::Listener;

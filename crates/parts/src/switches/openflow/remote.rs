@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use ranlab_dataplane::backends::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX, port_name};
-use ranlab_dataplane::declare::Port;
+use ranlab_pipeline::backends::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX, port_name};
+use ranlab_pipeline::declare::Port;
 
 use super::capable::{Capable, Needs, number, refused};
 use super::session::{OpenFlow, tcp};

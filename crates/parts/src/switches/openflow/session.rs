@@ -57,7 +57,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// From a line of [`ranlab_dataplane::backends::Reader::OvsMeters`].
+    /// From a line of [`ranlab_pipeline::backends::Reader::OvsMeters`].
     fn parse(line: &str) -> Option<Self> {
         let field = |name: &str| {
             let of = line.split(',').find_map(|part| part.strip_prefix(name))?;

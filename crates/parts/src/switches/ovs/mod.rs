@@ -8,9 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::{OVS_BRIDGE, Outcomes, Reader, Translation, port_name, port_number};
-use ranlab_dataplane::declare::Port;
-use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_pipeline::backends::{OVS_BRIDGE, Outcomes, Reader, Translation, port_name, port_number};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::pipelines::Pipeline;
 
 use self::control::Control;
 use super::dpdk::{self, Resources};

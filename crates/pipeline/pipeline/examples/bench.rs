@@ -1,16 +1,16 @@
 //! What one core forwards from memory: packets per second of the thread's CPU time, beside a bare copy loop.
 //!
-//! `cargo run --release -p ranlab-dataplane --example bench [-- NAME]`. Every figure includes copying each packet from
+//! `cargo run --release -p ranlab-pipeline --example bench [-- NAME]`. Every figure includes copying each packet from
 //! the trace into the burst; every trace is verified against the oracle first. Rates are the best of the repeats, since
 //! other programs on the machine can only make them worse; copying and forwarding take turns, and shares are the median
 //! of each turn's. The copy loop tells how much of its core the program has: a hypervisor may lend the other half of it
 //! to somebody else, and both then run at little more than half their rate.
 #![allow(clippy::disallowed_methods, clippy::expect_used)] // a measurement needs a clock; the crate has none
 
-use ranlab_dataplane::declare::{Direction, Fate};
-use ranlab_dataplane::engine::{BURST, Burst, Control, Engine, Isa};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline::declare::{Direction, Fate};
+use ranlab_pipeline::engine::{BURST, Burst, Control, Engine, Isa};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -231,7 +231,7 @@ fn updates() {
 fn run_with(
     pipeline: &Pipeline,
     trace: &Trace,
-    events: &[ranlab_dataplane::declare::Event],
+    events: &[ranlab_pipeline::declare::Event],
     latencies_ns: &mut Vec<u64>,
 ) -> f64 {
     let (mut engine, mut control) = engine(pipeline, Isa::detect());

@@ -1,8 +1,8 @@
 //! The same seed makes the same traffic and the same rules, however many threads make them.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
-use ranlab_dataplane::engine::{BURST, Burst};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, Popularity, Sizes, Trace, Traffic, TrafficError};
+use ranlab_pipeline::engine::{BURST, Burst};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, Popularity, Sizes, Trace, Traffic, TrafficError};
 
 fn traffic(thread: usize) -> Traffic {
     let popularity = Popularity::Zipf { exponent: 1.1 };

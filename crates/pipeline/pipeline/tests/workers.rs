@@ -1,11 +1,11 @@
 //! Several workers forward while they are told of changes: no packet waits, and none is treated otherwise than by the
 //! oracle with the changes that its worker had seen.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
-use ranlab_dataplane::declare::{Event, Fate, Port, UserId};
-use ranlab_dataplane::engine::{BURST, Burst, Engine, Isa};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::spread::Spread;
-use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline::declare::{Event, Fate, Port, UserId};
+use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::spread::Spread;
+use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,6 +7,7 @@
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
+//! | [`memif`] | memif, both endpoints of its control channel: packets in shared memory, from one program to another |
 //! | [`spread`] | which worker a packet reaches |
 //! | [`tester`] | an open-loop tester without its sockets: pace, marks, what became of each packet |
 //!
@@ -16,6 +17,7 @@
 pub mod backends;
 pub mod declare;
 pub mod engine;
+pub mod memif;
 pub mod pipelines;
 mod reference;
 pub mod spread;

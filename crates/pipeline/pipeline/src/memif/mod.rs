@@ -7,6 +7,7 @@
 //!
 //! Order: the master sends Hello; the slave sends Init, its regions, its rings and Connect, one at a time,
 //! each after the master's Ack; the master ends with Connected.
+pub mod messages;
 mod settings;
 
 pub use settings::{
@@ -17,11 +18,9 @@ pub use settings::{
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ranlab_wire::memif::{
-    self as wire, Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, MemifError, Message, Name, Ring, VERSION,
-};
+use crate::memif::messages::{self as wire, Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, MemifError, Message, Name, Ring, VERSION};
 
-use crate::Time;
+use ranlab_machine::Time;
 
 /// Maximum time of a connection from its start until packets can flow.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);

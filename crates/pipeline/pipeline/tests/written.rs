@@ -2,9 +2,9 @@
 //! each can be looked at without its switch. A compiler or interpreter that is installed reads them, too.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
 
-use ranlab_dataplane::backends::{self, Asked, Backend};
-use ranlab_dataplane::declare::Direction;
-use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_pipeline::backends::{self, Asked, Backend};
+use ranlab_pipeline::declare::Direction;
+use ranlab_pipeline::pipelines::Pipeline;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};

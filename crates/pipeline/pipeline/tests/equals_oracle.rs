@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 mod common;
 
-use ranlab_dataplane::declare::{DropReason, Fate};
-use ranlab_dataplane::engine::{BURST, Burst, Engine, Isa};
-use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, Sizes, Trace, Traffic};
+use ranlab_pipeline::declare::{DropReason, Fate};
+use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
+use ranlab_pipeline::pipelines::Pipeline;
+use ranlab_pipeline::trace::{Directions, Sizes, Trace, Traffic};
 use ranlab_machine::Random;
 use std::collections::BTreeMap;
 

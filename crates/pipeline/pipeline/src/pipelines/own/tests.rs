@@ -123,7 +123,7 @@ fn the_example_forwards_as_its_oracle_says() {
 /// The page's example is a pipeline whose packets meet its tables.
 #[test]
 fn the_documented_example_forwards() {
-    let page = include_str!("../../../../../docs/how-to/own-pipelines.md");
+    let page = include_str!("../../../../../../docs/how-to/own-pipelines.md");
     let text = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let pipeline = of(text).unwrap();
     let fates = engine_equals_oracle(&pipeline, 2_000, 1, Isa::detect());

@@ -1,9 +1,9 @@
 //! What backends say of themselves: the table for people is fresh, and who claims a pipeline writes a configuration for it.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_dataplane::backends::{self, Asked, permitted};
-use ranlab_dataplane::declare::Direction;
-use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_pipeline::backends::{self, Asked, permitted};
+use ranlab_pipeline::declare::Direction;
+use ranlab_pipeline::pipelines::Pipeline;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
 
@@ -13,7 +13,7 @@ fn at(path: &str) -> std::path::PathBuf {
 
 #[test]
 fn the_table_is_fresh() {
-    let (path, now) = (at("../../docs/reference/backends.md"), backends::document());
+    let (path, now) = (at("../../../docs/reference/backends.md"), backends::document());
     if std::env::var_os("RANLAB_WRITE_BACKENDS").is_some() {
         std::fs::write(&path, &now).unwrap();
     }

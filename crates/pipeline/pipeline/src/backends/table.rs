@@ -82,7 +82,7 @@ impl Said {
 const HEAD: &str = "\
 # Switches that pipelines are compared on
 
-Written by `RANLAB_WRITE_BACKENDS=1 cargo test -p ranlab-dataplane --test backends`, from what each backend says of itself;
+Written by `RANLAB_WRITE_BACKENDS=1 cargo test -p ranlab-pipeline --test backends`, from what each backend says of itself;
 do not edit. A cell says in which directions (`up`: users to network) a backend expresses a pipeline with its default
 parameters; below are the reasons, element by element, and in what a backend's packets may differ from the oracle's before they
 count as wrong. Of switches that cannot be run any more (Lagopus, ESwitch, OF-DPA, NetBricks) the published figures stay as

@@ -1,6 +1,6 @@
 //! Settings of an endpoint of a memif connection, and the layout of the owner's memory.
 
-use ranlab_wire::memif::{Ring, SECRET_BYTES};
+use crate::memif::messages::{Ring, SECRET_BYTES};
 
 /// Maximum binary logarithm of a ring's descriptors: with one more, 16-bit indices could not distinguish full
 /// from empty.
