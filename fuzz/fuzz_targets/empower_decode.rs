@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::empower::{v1, v2};
+use ranlab_sdran::empower::protocol::{v1, v2};
 
 fuzz_target!(|octets: &[u8]| {
     if let Ok(pdu) = v1::decode(octets) {

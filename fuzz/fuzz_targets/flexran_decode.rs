@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::flexran::{decode_frame, encode_frame};
+use ranlab_sdran::flexran::protocol::{decode_frame, encode_frame};
 
 fuzz_target!(|octets: &[u8]| {
     let Ok(envelope) = decode_frame(octets) else { return };

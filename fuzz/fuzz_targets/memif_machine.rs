@@ -7,7 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_pipeline::memif::{Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Message, Ring, decode, encode};
 

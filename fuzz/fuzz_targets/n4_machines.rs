@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_upf::n4::{Dialect, Impairments, Link, Mock, MockSettings, Pair, SessionProfile, SessionSpec, Smf, SmfInput, SmfSettings, UpfInput, UpfSettings};
 use std::time::Duration;
 

@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_machines::Time;
-use ranlab_machines::empower::*;
-use ranlab_machines::flexran::*;
-use ranlab_machines::southbound::*;
-use ranlab_wire::empower::Mac;
+use ranlab_machine::Time;
+use ranlab_sdran::empower::*;
+use ranlab_sdran::flexran::*;
+use ranlab_sdran::agent::*;
+use ranlab_sdran::empower::protocol::Mac;
 use std::time::Duration;
 
 fn pieces(mut rest: &[u8], mut each: impl FnMut(Time, &[u8])) {

@@ -1,7 +1,7 @@
 //! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
 //! a task on that thread.
 use crate::guard::{Access, problem};
-use crate::server::Answer;
+use crate::sdran::Answer;
 use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};

@@ -1,4 +1,4 @@
-//! Sans-IO iApps of a RIC (monitoring, slicing, xApp hosting), and controllers of other SD-RAN protocols.
+//! Policy as sans-IO IApps: monitoring and xApp hosting; and, on sockets, those of other SD-RAN protocols (`sdran`).
 //!
 //! | module | iApp |
 //! |---|---|
@@ -13,12 +13,7 @@
 //! | [`virt`] | operators share base stations without seeing each other |
 //! | [`xapps`] | admission of xApps, their permissions, and the list of connected xApps |
 //!
-//! | module | controller |
-//! |---|---|
-//! | [`flexran`] | FlexRAN: RIB updater and task manager in cycles of 1 ms |
-//! | [`empower`] | 5G-EmPOWER: registered base stations, one message per UE |
-//!
-//! An iApp runs inside a RIC; its state is read through a handle that is created with it.
+//! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
 #[cfg(feature = "serve")]
 pub mod a1;
 pub mod association;
@@ -31,8 +26,6 @@ pub mod console;
 mod describe;
 #[cfg(feature = "serve")]
 mod desk;
-pub mod empower;
-pub mod flexran;
 #[cfg(feature = "serve")]
 pub mod guard;
 #[cfg(feature = "serve")]
@@ -55,9 +48,8 @@ pub mod rmr;
 #[cfg(feature = "redis")]
 pub mod sdl;
 #[cfg(feature = "serve")]
-mod server;
+pub mod sdran;
 pub mod slicing;
-pub mod southbound;
 #[cfg(feature = "serve")]
 mod stream;
 mod targets;

@@ -1,21 +1,23 @@
 //! Radios under FlexRAN's controller, in virtual time: remote scheduling, policies, slices, handover.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use ranlab_controllers::flexran::{
-    FlexranController, FlexranControllerSettings, Order, QueueKind, RatePolicy, RibShare,
-};
-use ranlab_controllers::southbound::{Action, Clock};
 use ranlab_emulator::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
 };
-use ranlab_machines::Time;
-use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
-use ranlab_machines::southbound::{
+use ranlab_machine::Time;
+use ranlab_model::user_plane::{Carrier, Direction};
+use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };
-use ranlab_model::user_plane::{Carrier, Direction};
+use ranlab_sdran::controller::{Action, Clock};
+use ranlab_sdran::flexran::controller::{
+    FlexranController, FlexranControllerSettings, Order, QueueKind, RatePolicy, RibShare,
+};
+use ranlab_sdran::flexran::protocol::{
+    Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
+};
+use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 use ranlab_wire::e2ap::Plmn;
-use ranlab_wire::flexran::{Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

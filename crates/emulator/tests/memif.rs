@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_emulator::memif::device::{Core, Device, Work};
+use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run, run_until};
+use ranlab_emulator::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
+use ranlab_net::memif::{Control, Taken};
 use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};
 use ranlab_pipeline::engine::{Engine, Isa};
@@ -16,10 +20,6 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::Spread;
 use ranlab_pipeline::tester::Stamp;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
-use ranlab_emulator::memif::device::{Core, Device, Work};
-use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run, run_until};
-use ranlab_emulator::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
-use ranlab_net::memif::{Control, Taken};
 
 const UP: Duration = Duration::from_secs(10);
 

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use ranlab_emulator::memif::{Down, Port, PortError, Put, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Region, Taken, interrupt};
-use ranlab_pipeline::memif::messages::{Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode};
+use ranlab_pipeline::memif::messages::{
+    Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode,
+};
 
 const UP: Duration = Duration::from_secs(20);
 /// Octets of a peer's memory: two rings of 16 each way from 0 on, and room.

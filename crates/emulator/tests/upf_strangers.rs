@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_emulator::load::*;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile, Upf, UpfInput, UpfOutput, UpfSettings};
 use ranlab_upf::pfcp::{Header, Message, SessionReportRequest, decode, encode, message_type};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

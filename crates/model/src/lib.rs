@@ -2,11 +2,9 @@
 //!
 //! A [`Cell`] holds its UEs ([`UeState`]) and advances to a time that the caller gives; no type here has a
 //! clock. All arithmetic is on integers, and all randomness comes from one seeded ChaCha generator per cell.
-//! A cell is thus a function of its configuration and of the times it was advanced to. [`arrivals`] defines
-//! when UEs are activated and deactivated.
+//! A cell is thus a function of its configuration and of the times it was advanced to.
 #![deny(missing_docs)]
 
-pub mod arrivals;
 mod cell;
 mod fixed;
 mod link;

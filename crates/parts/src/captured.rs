@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use ranlab_packet::ETHERNET_BYTES;
+use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::{DropReason, Fate, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
-use ranlab_packet::ETHERNET_BYTES;
-use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 
 use crate::worker::Trouble;
 use crate::{environment, rig};

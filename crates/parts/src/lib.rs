@@ -107,8 +107,8 @@ pub use xapp_slice::{SliceXappPart, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
 pub use xhaul::XhaulPart;
 
-pub use ranlab_controllers::flexran::RibShare;
 pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
+pub use ranlab_sdran::flexran::controller::RibShare;
 
 /// Of the programs that a switch needs the first that is not here.
 #[must_use]

@@ -8,15 +8,15 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_machines::Time;
-use ranlab_machines::flexran::{FlexranEvent, FlexranSession, SessionSettings};
-use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+use ranlab_machine::Time;
 use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
 use ranlab_sdk::e2::{Frame, LinkLoss};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2sm::hw;
 use ranlab_sdk::wire::flat::Coding;
-use ranlab_wire::flexran::LENGTH_BYTES;
+use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
+use ranlab_sdran::flexran::protocol::LENGTH_BYTES;
+use ranlab_sdran::flexran::{FlexranEvent, FlexranSession, SessionSettings};
 
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
 use crate::worker::{Numbers, Report, Trouble};

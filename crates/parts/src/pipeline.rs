@@ -7,13 +7,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use ranlab_host::thread_cpu_ns;
 use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::{Event, Fate, Port};
 use ranlab_pipeline::engine::{BURST, Burst, Control, Counters, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::{Balance, Spread};
 use ranlab_pipeline::trace::{Trace, Traffic};
-use ranlab_host::thread_cpu_ns;
 
 use super::{NATIVE, Running, counts, environment, rig, sut};
 use crate::captured;

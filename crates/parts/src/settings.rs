@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_controllers::flexran::serve::ThreadUse;
-use ranlab_controllers::flexran::{QueueKind, RibShare};
+use ranlab_controllers::sdran::flexran::ThreadUse;
 use ranlab_emulator::load::{N3Io, Network};
 use ranlab_emulator::node::NodeKind;
 use ranlab_emulator::radio::Fidelity;
 use ranlab_emulator::southbound::{SourcePool, Southbound};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_emulator::upf::{N6, XdpDevices};
-use ranlab_machines::southbound::ReportPeriod;
-use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::list::ENCODINGS;
 use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
 use ranlab_sdk::wire::flat::Coding;
+use ranlab_sdran::agent::ReportPeriod;
+use ranlab_sdran::arrivals::{Law, Profile};
+use ranlab_sdran::flexran::controller::{QueueKind, RibShare};
 use ranlab_upf::n4::{Dialect, UePool, UpfFault};
 
 use crate::peers::Allowed;

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_controllers::empower::serve::EmpowerServer;
-use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Registry};
-use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
-use ranlab_controllers::flexran::{
+use ranlab_controllers::sdran::empower::EmpowerServer;
+use ranlab_controllers::sdran::flexran::{FlexranServer, ThreadUse};
+use ranlab_sdran::controller::{ControllerCounters, guidelines, overload};
+use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
+use ranlab_sdran::empower::protocol::{Mac, NotAMac};
+use ranlab_sdran::flexran::controller::{
     FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
-use ranlab_controllers::southbound::{ControllerCounters, guidelines, overload};
-use ranlab_wire::empower::{Mac, NotAMac};
-use ranlab_wire::flexran::{self, Policy};
+use ranlab_sdran::flexran::protocol::{self, Policy};
 use serde::Serialize;
 
 use crate::peers::Allowed;
@@ -210,8 +210,8 @@ impl SouthController {
     /// It cannot listen there, or the file of base stations is none.
     pub async fn empower(part: &EmpowerPart) -> Result<Self, Trouble> {
         let (version, port) = match part.openempower {
-            2 => (EmpowerVersion::V2, ranlab_wire::empower::v2::PORT),
-            _ => (EmpowerVersion::V1, ranlab_wire::empower::v1::PORT),
+            2 => (EmpowerVersion::V2, ranlab_sdran::empower::protocol::v2::PORT),
+            _ => (EmpowerVersion::V1, ranlab_sdran::empower::protocol::v1::PORT),
         };
         let registry = match &part.registered {
             Some(path) => Registry::Registered(registered(path)?),

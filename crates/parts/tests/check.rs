@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};

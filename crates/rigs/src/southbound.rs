@@ -14,7 +14,6 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_model::arrivals::{Law, Profile};
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
     AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
@@ -23,6 +22,7 @@ use ranlab_parts::{
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
+use ranlab_sdran::arrivals::{Law, Profile};
 
 use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{guides, keys, readback, stranger, sut};

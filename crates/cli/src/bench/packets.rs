@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
+use ranlab_parts::captured::{self, Written};
 use ranlab_pipeline::backends::{self, Asked, Backend};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::trace::{Directions, Trace as Packets};
-use ranlab_parts::captured::{self, Written};
 use ranlab_rigs::Sent;
 use serde_json::json;
 

@@ -17,7 +17,7 @@ use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::tunnels::Tunnels;
 use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::pin;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_net::thread_cpu_time;
 use ranlab_upf::n4::{Kind, SessionId, SmfSettings};
 use std::io;

@@ -6,7 +6,7 @@ use super::n4::N4;
 use super::outcome::{CycleReport, Second, SendingWindow};
 use super::table::{Cycle, Phase, Table};
 use super::tunnels::Tunnels;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_upf::n4::{
     Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
 };

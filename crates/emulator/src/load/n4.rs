@@ -3,7 +3,7 @@ use super::LoadError;
 use super::addresses::Endpoint;
 use super::cycles::REST;
 use super::silence::Hearing;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_net::{DatagramOptions, ReceiveBatch, Rest, SendBatch, bind_datagrams, monotonic_ns};
 use ranlab_upf::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 use ranlab_upf::pfcp::message_type;

@@ -1,5 +1,5 @@
 //! How long a UPF says nothing although it was asked.
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_upf::pfcp::message_type;
 use serde::{Deserialize, Serialize};
 use std::fmt;

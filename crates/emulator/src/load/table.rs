@@ -1,5 +1,5 @@
 //! Sessions under way, by place and phase.
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 
 /// Where a session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! A core of a device: it takes packets out of its rings, and every packet's fate is in its own books.
 
+use ranlab_net::memif::{RingFault, Taken};
+use ranlab_net::monotonic_ns;
 use ranlab_pipeline::declare::{Fate, Port as Side};
 use ranlab_pipeline::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
 use ranlab_pipeline::tester::Ledger;
-use ranlab_net::memif::{RingFault, Taken};
-use ranlab_net::monotonic_ns;
 
 use super::{Put, Rings};
 

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ranlab_machine::Time;
-use ranlab_pipeline::memif::{Attachment, Down, Input, Layout, Machine, Output, Refusal, Role, Settings, SettingsError};
 use ranlab_net::memif::{
     Buffers, Control, DescriptorFault, Listener, Place as RingPlace, Receiver, Region, RingFault, Sender,
     Taken, interrupt,
 };
 use ranlab_net::monotonic_ns;
 use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Ring};
+use ranlab_pipeline::memif::{
+    Attachment, Down, Input, Layout, Machine, Output, Refusal, Role, Settings, SettingsError,
+};
 
 use super::rings::Rings;
 

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use ranlab_net::memif::Taken;
+use ranlab_net::monotonic_ns;
 use ranlab_pipeline::engine::FRAME_MAX;
 use ranlab_pipeline::tester::{Due, PACKETS_MAX, Pacer, Returned, STAMP_BYTES, Stamp, Tally, headers_octets};
 use ranlab_pipeline::trace::Trace;
-use ranlab_net::memif::Taken;
-use ranlab_net::monotonic_ns;
 
 use super::{Port, PortError, Put};
 

@@ -324,7 +324,7 @@ mod tests {
         let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
         let none = ranlab_sdk::wire::e2sm::slice::SliceSet::default();
         let command = SliceCommand::Configure(none);
-        ranlab_machines::southbound::CellControl::command(&mut by_slice, &command).unwrap();
+        ranlab_sdran::agent::CellControl::command(&mut by_slice, &command).unwrap();
         assert_eq!(policies(&mut station), []);
     }
 }

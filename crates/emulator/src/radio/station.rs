@@ -1,12 +1,12 @@
 //! The base station under an agent of FlexRAN or OpenEmpower: the same commands to the same cell as over E2.
 use super::control::{Station, short};
 use super::{SharedRadio, convert};
-use ranlab_machines::southbound::{Allocation, CellControl, Radio as Heard};
 use ranlab_model::user_plane::{self as up, Command, Direction};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::slice::SliceControl;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceSet};
+use ranlab_sdran::agent::{Allocation, CellControl, Radio as Heard};
 
 /// Subframes last 1 ms, whatever a slot lasts.
 const SUBFRAME_US: u64 = 1_000;

@@ -1,6 +1,6 @@
 //! Deadlines of all base stations on one precise timer: tokio's own are met to a millisecond or two, and a timer for each
 //! base station would be a descriptor for each.
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_sdk::Alarm;
 pub(super) use ranlab_sdk::now;
 use std::cell::{Cell, RefCell};

@@ -1,5 +1,5 @@
 //! What went wrong with the controller as its base stations saw it: what, when, for how long, on how many connections.
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;

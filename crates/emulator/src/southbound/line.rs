@@ -1,6 +1,6 @@
 //! A base station's way to its controller: what waits to be written, what the kernel has of it, what was read.
 use super::meters::Meters;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_net::Readers;
 use std::collections::VecDeque;
 use std::io;

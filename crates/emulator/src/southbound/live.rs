@@ -1,7 +1,7 @@
 //! Events that another program sends while the fleet runs: type and time stamp, one a line.
 use super::node::Command;
 use super::{Directory, Identity};
-use ranlab_model::arrivals::{MAX_LINE_BYTES, TraceError, TraceNames, parse_line};
+use ranlab_sdran::arrivals::{MAX_LINE_BYTES, TraceError, TraceNames, parse_line};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 

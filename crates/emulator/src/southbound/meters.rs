@@ -2,8 +2,8 @@
 use super::incidents::Incidents;
 use super::line::{Backlog, Line};
 use hdrhistogram::Histogram;
-use ranlab_machines::Time;
-use ranlab_machines::southbound::AgentCounters;
+use ranlab_machine::Time;
+use ranlab_sdran::agent::AgentCounters;
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

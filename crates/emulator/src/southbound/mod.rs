@@ -1,7 +1,7 @@
 //! Fleets of base stations that speak FlexRAN or OpenEmpower: agents, UEs that come and go, sockets.
 //!
 //! One task for each base station on one thread; nothing waits busily. The UEs' events come from
-//! [`ranlab_model::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
+//! [`ranlab_sdran::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
 mod deadlines;
 mod identity;
 mod incidents;
@@ -24,11 +24,11 @@ use line::Line;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use radio::Cell;
-use ranlab_machines::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
-use ranlab_machines::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
-use ranlab_machines::southbound::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
-use ranlab_model::arrivals::{Event, PopulationConfig};
 use ranlab_model::user_plane::UES_MAX;
+use ranlab_sdran::agent::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
+use ranlab_sdran::arrivals::{Event, PopulationConfig};
+use ranlab_sdran::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
+use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;

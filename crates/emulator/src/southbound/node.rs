@@ -5,13 +5,13 @@ use super::meters::{Delays, Meters};
 use super::radio::Cell;
 use super::{Directory, EventLog, Identity};
 use crate::radio::Moved;
-use ranlab_machines::Time;
-use ranlab_machines::southbound::{
+use ranlab_machine::Time;
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdran::agent::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,
     UeEvent,
 };
-use ranlab_model::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdran::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;

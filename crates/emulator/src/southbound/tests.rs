@@ -1,9 +1,9 @@
 use super::*;
-use ranlab_controllers::empower::serve::EmpowerServer;
-use ranlab_controllers::empower::{EmpowerControllerSettings, EmpowerVersion, Registry};
-use ranlab_controllers::flexran::serve::{FlexranServer, ThreadUse};
-use ranlab_controllers::flexran::{FlexranControllerSettings, RibShare};
-use ranlab_model::arrivals::Law;
+use ranlab_controllers::sdran::empower::EmpowerServer;
+use ranlab_controllers::sdran::flexran::{FlexranServer, ThreadUse};
+use ranlab_sdran::arrivals::Law;
+use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
+use ranlab_sdran::flexran::controller::{FlexranControllerSettings, RibShare};
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -177,8 +177,8 @@ fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
 
 /// A controller that asks one base station for reports, and reads only while it is told to.
 async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
-    use ranlab_machines::flexran::{FlexranSession, SessionSettings};
-    use ranlab_machines::southbound::{ControllerInput, ControllerOutput, SouthboundController};
+    use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
+    use ranlab_sdran::flexran::{FlexranSession, SessionSettings};
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut session = FlexranSession::new(SessionSettings::default());
     session.handle(now(), ControllerInput::Connected);
@@ -270,9 +270,9 @@ fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_tim
 
 #[test]
 fn the_same_seed_gives_the_same_ue_events_live_and_in_virtual_time() {
-    use ranlab_machines::Time;
-    use ranlab_machines::southbound::{AgentInput, Radio, Ue, UeChange, UeEvent};
-    use ranlab_model::arrivals::{Happening, Population};
+    use ranlab_machine::Time;
+    use ranlab_sdran::agent::{AgentInput, Radio, Ue, UeChange, UeEvent};
+    use ranlab_sdran::arrivals::{Happening, Population};
     let identity = Identity::new(0);
     let population = PopulationConfig {
         activation: Law::Exponential(Duration::from_millis(200)),

@@ -3,7 +3,7 @@ use super::deadlines::now;
 use super::incidents::Trouble;
 use super::line::{Line, STILL};
 use super::meters::Meters;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_net::Readers;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! The control plane run to completion without sockets: what the code costs when the kernel costs nothing.
 use super::packets::rules;
-use ranlab_machines::Time;
+use ranlab_machine::Time;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
 use ranlab_upf::forwarding::{Fate, UserPlane};

@@ -13,11 +13,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+use ranlab_host::kin;
 use ranlab_pipeline::backends::{Equivalence, Outcomes, compare, port_name};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
-use ranlab_host::kin;
 use serde_json::{Map, Value, json};
 
 use crate::child::Child;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ranlab_host::Subject;
 use ranlab_pipeline::backends::{Tier, port_name};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
-use ranlab_host::Subject;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, Plugin, Role, Wanted, verified};

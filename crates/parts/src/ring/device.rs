@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ranlab_emulator::memif::Role;
+use ranlab_emulator::memif::device::{Core, Device, Work};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::{Control, Engine};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::{Balance, Spread};
-use ranlab_emulator::memif::Role;
-use ranlab_emulator::memif::device::{Core, Device, Work};
 
 use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;

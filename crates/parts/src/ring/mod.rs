@@ -9,9 +9,9 @@ mod tester;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ranlab_emulator::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
-use ranlab_emulator::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use ranlab_emulator::memif::{Port, Put};
+use ranlab_net::memif::Taken;
 use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::FRAME_MAX;
 use ranlab_pipeline::trace::Trace;
-use ranlab_emulator::memif::{Port, Put};
-use ranlab_net::memif::Taken;
 
 use crate::sut;
 use crate::worker::Trouble;

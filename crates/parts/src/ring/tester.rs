@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ranlab_emulator::memif::device::{Device, Work};
+use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run_until};
+use ranlab_emulator::memif::{Port, PortError, Role};
 use ranlab_pipeline::backends::{Asked, input, named, normalise};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::Spread;
 use ranlab_pipeline::tester::{Inconsistent, Ledger};
 use ranlab_pipeline::trace::{Trace, Traffic};
-use ranlab_emulator::memif::device::{Device, Work};
-use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run_until};
-use ranlab_emulator::memif::{Port, PortError, Role};
 use serde::{Deserialize, Serialize};
 
 use super::{Shape, connected, device_cpus, ports, rings, sockets, tester_cpu};

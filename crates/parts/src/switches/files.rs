@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
+use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter};
 use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
-use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter};
 
 use crate::worker::Trouble;
 use crate::{environment, sut};

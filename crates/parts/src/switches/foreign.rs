@@ -10,12 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_pipeline::backends::{Asked, Backend, Equivalence, Outcomes, Tier, compare, named, permitted, port_name};
+use ranlab_host::Subject;
+use ranlab_pipeline::backends::{
+    Asked, Backend, Equivalence, Outcomes, Tier, compare, named, permitted, port_name,
+};
 use ranlab_pipeline::declare::{Declaration, Direction, Event, Port};
 use ranlab_pipeline::engine::Burst;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace};
-use ranlab_host::Subject;
 
 use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe};
 use crate::captured;

@@ -4,11 +4,11 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use ranlab_emulator::memif::Port as RingPort;
 use ranlab_pipeline::backends::{Equivalence, Translation, input, normalise};
 use ranlab_pipeline::declare::{Fate, Happening, Port};
 use ranlab_pipeline::pipelines::{Oracle, Pipeline};
 use ranlab_pipeline::trace::Trace;
-use ranlab_emulator::memif::Port as RingPort;
 
 use super::{Job, Switch};
 use crate::pipeline::histogram;

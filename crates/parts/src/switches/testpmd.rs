@@ -6,9 +6,9 @@ use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use ranlab_host::kin;
 use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
 use ranlab_pipeline::declare::Port;
-use ranlab_host::kin;
 
 use super::dpdk::{self, Resources};
 use super::{

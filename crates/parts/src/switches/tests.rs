@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use ranlab_emulator::memif::Role;
 use ranlab_pipeline::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
-use ranlab_emulator::memif::Role;
 
 use super::foreign::Verified;
 use super::{Foreign, Job, driver, installed};

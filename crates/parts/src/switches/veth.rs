@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise, port_name};
-use ranlab_pipeline::declare::Port;
-use ranlab_pipeline::trace::Trace;
 use ranlab_net::stamped::{
     enter_namespace, open_frames, receive_stamped, send_frame, stamp_received, take_all,
 };
+use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise, port_name};
+use ranlab_pipeline::declare::Port;
+use ranlab_pipeline::trace::Trace;
 
 use super::tools::{self, Daemon};
 use crate::worker::Trouble;

@@ -11,11 +11,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use ranlab_net::{BpfProgram, BpfTable, BpfTableKind, XdpError};
 use ranlab_pipeline::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
 use ranlab_pipeline::backends::{Outcomes, Translation};
 use ranlab_pipeline::declare::{Direction, Port};
 use ranlab_pipeline::pipelines::Pipeline;
-use ranlab_net::{BpfProgram, BpfTable, BpfTableKind, XdpError};
 
 use super::dpdk::{self, Resources};
 use super::{Driver, Job, Reading, Switch, probe};
@@ -290,11 +290,11 @@ impl Drop for Feeding {
 mod tests {
     use super::super::tests::SMALL;
     use super::*;
+    use ranlab_machine::Random;
     use ranlab_pipeline::backends::named;
     use ranlab_pipeline::declare::Fate;
     use ranlab_pipeline::pipelines::Pipeline;
     use ranlab_pipeline::trace::{Directions, Trace, Traffic};
-    use ranlab_machine::Random;
 
     /// Damages a frame: octets, an end that is missing, or padding.
     fn damage(random: &mut Random, frame: &mut Vec<u8>) {

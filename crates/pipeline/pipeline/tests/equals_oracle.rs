@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 mod common;
 
+use ranlab_machine::Random;
 use ranlab_pipeline::declare::{DropReason, Fate};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Sizes, Trace, Traffic};
-use ranlab_machine::Random;
 use std::collections::BTreeMap;
 
 /// Few for an interpreter that watches every access.

@@ -7,10 +7,10 @@ use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
-use ranlab_pipeline::backends::Tier;
-use ranlab_pipeline::declare::DropReason;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{Config, Part, PipelinePart, RingCounters, RingOutcome, RingTesterPart};
+use ranlab_pipeline::backends::Tier;
+use ranlab_pipeline::declare::DropReason;
 
 use super::ENGINE;
 use crate::harness::{self, Judged, Side, Stage, Window};

@@ -18,7 +18,9 @@ pub use settings::{
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::memif::messages::{self as wire, Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, MemifError, Message, Name, Ring, VERSION};
+use crate::memif::messages::{
+    self as wire, Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, MemifError, Message, Name, Ring, VERSION,
+};
 
 use ranlab_machine::Time;
 

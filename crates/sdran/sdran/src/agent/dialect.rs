@@ -1,0 +1,157 @@
+//! Requirements of published controllers and agents, and the messages by which they are recognised.
+use std::time::Duration;
+
+/// Framing of a protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// FlexRAN's protobuf behind a length.
+    Flexran,
+    /// OpenEmpower of version 1.
+    OpenEmpower1,
+    /// OpenEmpower of version 2.
+    OpenEmpower2,
+}
+
+/// Quirks of a published program, as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// Name in settings.
+    pub name: &'static str,
+    /// Title for people.
+    pub title: &'static str,
+    /// Protocol.
+    pub language: Language,
+    /// Port of its controllers.
+    pub port: u16,
+    /// MARC's reporting period for it.
+    pub period: Duration,
+    /// Whether agents start with a hello and repeat it: silence of three intervals ends the connection.
+    /// Otherwise the controller starts, and no hello is repeated.
+    pub agent_greets: bool,
+    /// Whether a controller creates UEs from activations only. UEs that existed earlier are then activated
+    /// one after the other on each connection.
+    pub activations: bool,
+    /// Whether a controller keeps one connection per source address.
+    pub source_per_agent: bool,
+    /// Whether an agent gets one request at a time, each in a separate segment: it discards the rest of each
+    /// read.
+    pub one_at_a_time: bool,
+}
+
+const FLEXRAN_RTC: Dialect = Dialect {
+    name: "flexran-rtc",
+    title: "FlexRAN's controller (0.x, as MARC measured it)",
+    language: Language::Flexran,
+    port: crate::flexran::protocol::PORT,
+    period: Duration::from_millis(50),
+    agent_greets: false,
+    activations: false,
+    source_per_agent: false,
+    one_at_a_time: false,
+};
+
+const EMPOWER_V1: Dialect = Dialect {
+    name: "empower-v1",
+    title: "5G-EmPOWER with OpenEmpower 1, as MARC measured it",
+    language: Language::OpenEmpower1,
+    port: crate::empower::protocol::v1::PORT,
+    period: Duration::from_millis(500),
+    agent_greets: true,
+    ..FLEXRAN_RTC
+};
+
+/// All dialects.
+pub const DIALECTS: [Dialect; 5] = [
+    FLEXRAN_RTC,
+    Dialect {
+        name: "mosaic5g",
+        title: "Mosaic5G's FlexRAN controller (2.x)",
+        activations: true,
+        ..FLEXRAN_RTC
+    },
+    EMPOWER_V1,
+    Dialect {
+        name: "empower-v2",
+        title: "5G-EmPOWER with OpenEmpower 2",
+        language: Language::OpenEmpower2,
+        port: crate::empower::protocol::v2::PORT,
+        source_per_agent: true,
+        ..EMPOWER_V1
+    },
+    Dialect { name: "marc", title: "MARC's agents of 5G-EmPOWER", one_at_a_time: true, ..EMPOWER_V1 },
+];
+
+impl Dialect {
+    /// The dialect with that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        DIALECTS.iter().find(|dialect| dialect.name == name)
+    }
+
+    /// The dialect of a controller with these first bytes.
+    pub fn of_first(octets: &[u8]) -> Option<&'static Self> {
+        Self::named(match octets {
+            // Kind of message, version.
+            [1..=3, 1, ..] => "empower-v1",
+            // Version, request or response.
+            [2, 0 | 0x80, ..] => "empower-v2",
+            // A controller's first message has at most 65,535 bytes.
+            [0, 0, ..] => "flexran-rtc",
+            _ => return None,
+        })
+    }
+
+    /// The dialect of an OpenEmpower 1 agent: MARC's agents have cell 0 in headers and another one in their
+    /// capabilities.
+    pub fn of_agent(header_cell: u16, pci: u16) -> Option<&'static Self> {
+        Self::named(if header_cell == pci { "empower-v1" } else { "marc" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{
+        AgentInput, AgentOutput, ControllerInput, ControllerOutput, SouthboundAgent, SouthboundController,
+    };
+    use crate::empower::{EmpowerSession1, EmpowerSession2, EmpowerSessionSettings};
+    use crate::flexran::{FlexranSession, SessionSettings};
+    use crate::{Time, empower};
+
+    /// First message of a controller, after a greeting if the agent starts.
+    fn first<C: SouthboundController>(mut controller: C, greeting: &[u8]) -> Vec<u8> {
+        controller.handle(Time::ZERO, ControllerInput::Connected);
+        controller.handle(Time::ZERO, ControllerInput::Received(greeting));
+        loop {
+            if let ControllerOutput::Send(octets) = controller.poll().unwrap() {
+                return octets;
+            }
+        }
+    }
+
+    fn greeting(mut agent: impl SouthboundAgent) -> Vec<u8> {
+        agent.handle(Time::ZERO, AgentInput::Connected);
+        match agent.poll().unwrap() {
+            AgentOutput::Send { octets, .. } => octets,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_controller_is_known_by_its_first_octets() {
+        let settings = EmpowerSessionSettings::default;
+        let agent = || empower::EmpowerAgentSettings::new(crate::empower::protocol::Mac::local(1), 3);
+        let name = |octets: &[u8]| Dialect::of_first(octets).unwrap().name;
+        assert_eq!(name(&first(FlexranSession::new(SessionSettings::default()), &[])), "flexran-rtc");
+        let hello = greeting(empower::EmpowerAgent1::new(agent()));
+        assert_eq!(name(&first(EmpowerSession1::new(settings()), &hello)), "empower-v1");
+        let hello = greeting(empower::EmpowerAgent2::new(agent()));
+        assert_eq!(name(&first(EmpowerSession2::new(settings()), &hello)), "empower-v2");
+        assert_eq!(Dialect::of_first(b"HTTP/1.1"), None);
+    }
+
+    #[test]
+    fn every_dialect_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+        assert_eq!(names.len(), DIALECTS.len());
+    }
+}

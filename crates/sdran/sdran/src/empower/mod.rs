@@ -1,0 +1,216 @@
+//! OpenEmpower v1 and v2: base stations' agents, and a controller's endpoint of one connection.
+//!
+//! Unlike FlexRAN's, these agents send one message for each UE and measurement, which limits their
+//! controller.
+mod agent1;
+mod agent2;
+mod control1;
+mod control2;
+pub mod controller;
+mod measure;
+pub mod protocol;
+mod session;
+
+pub use agent1::EmpowerAgent1;
+pub use agent2::EmpowerAgent2;
+pub use control1::EmpowerSession1;
+pub use control2::EmpowerSession2;
+
+use crate::Time;
+use crate::agent::{AgentCounters, AgentInput, AgentOutput, ReportPeriod, SouthboundAgent, Ue};
+use crate::empower::protocol::Mac;
+use std::time::Duration;
+
+/// Hello intervals of silence after which the published controllers close a connection.
+pub const SILENT_INTERVALS: u32 = 3;
+
+/// Settings of an agent, of either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmpowerAgentSettings {
+    /// Identity of the base station; the controller must have it in its configuration.
+    pub mac: Mac,
+    /// Physical cell identity.
+    pub pci: u16,
+    /// Interval of hellos; 2 s as published.
+    pub hello: Duration,
+    /// Whether the controller's periods apply; MARC reports every 500 ms whatever the request.
+    pub period: ReportPeriod,
+    /// Network of the UEs: a zero byte and three of BCD.
+    pub plmn: [u8; 4],
+    /// Maximum UEs.
+    pub max_ues: usize,
+}
+
+impl EmpowerAgentSettings {
+    /// Settings of the published agent with another identity.
+    pub fn new(mac: Mac, pci: u16) -> Self {
+        Self {
+            mac,
+            pci,
+            hello: Duration::from_secs(2),
+            period: ReportPeriod::Override(Duration::from_millis(500)),
+            plmn: [0x00, 0x22, 0x2f, 0x93],
+            max_ues: 10_000,
+        }
+    }
+}
+
+/// Settings of a controller for its base stations, in either version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmpowerSessionSettings {
+    /// Period of UE measurements.
+    pub ue_period: Duration,
+    /// Period of cell measurements.
+    pub cell_period: Duration,
+    /// Resource block groups of the slice that is set after configuration, if one is set.
+    pub slice_rbgs: Option<u16>,
+    /// Network of that slice.
+    pub plmn: [u8; 4],
+}
+
+impl Default for EmpowerSessionSettings {
+    fn default() -> Self {
+        Self {
+            ue_period: Duration::from_millis(500),
+            cell_period: Duration::from_millis(500),
+            slice_rbgs: Some(6),
+            plmn: [0x00, 0x22, 0x2f, 0x93],
+        }
+    }
+}
+
+/// A UE as its base station reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedUe {
+    /// C-RNTI.
+    pub rnti: u16,
+    /// IMSI as a number.
+    pub imsi: u64,
+    /// TMSI.
+    pub tmsi: u32,
+}
+
+/// Event from a base station at a controller, in either version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EmpowerEvent {
+    /// A hello with identity and interval. The policy decides on the registration.
+    Hello {
+        /// The base station.
+        mac: Mac,
+        /// Its interval.
+        interval: Duration,
+    },
+    /// Capabilities of its cell.
+    Capabilities {
+        /// Physical cell identity.
+        pci: u16,
+        /// Resource blocks downlink.
+        prbs: u16,
+    },
+    /// A UE was activated.
+    UeUp(ReportedUe),
+    /// A UE was deactivated.
+    UeDown(ReportedUe),
+    /// Measurement of a UE.
+    UeMeasured {
+        /// C-RNTI.
+        rnti: u16,
+        /// RSRP, in the base station's units.
+        rsrp: i16,
+        /// RSRQ, in the base station's units.
+        rsrq: i16,
+    },
+    /// Use of the cell.
+    CellMeasured {
+        /// Downlink resource blocks used so far.
+        dl_prbs: u32,
+        /// Uplink resource blocks used so far.
+        ul_prbs: u32,
+    },
+    /// A slice.
+    Slice {
+        /// Code point.
+        dscp: u8,
+        /// Resource block groups.
+        rbgs: u16,
+    },
+    /// A handover ended.
+    HandedOver {
+        /// C-RNTI at the origin.
+        origin_rnti: u16,
+        /// C-RNTI here.
+        target_rnti: u16,
+    },
+    /// A measurement that was not requested, or has the wrong xid: discarded, as in the published controller.
+    /// MARC's UE reports end here.
+    Discarded,
+    /// The base station broke the protocol.
+    Fault(String),
+}
+
+/// A base station's number from its Ethernet address.
+pub(crate) fn station(mac: Mac) -> u64 {
+    mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
+}
+
+/// An agent of either version.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum EmpowerAgent {
+    /// Version 1.
+    V1(EmpowerAgent1),
+    /// Version 2.
+    V2(EmpowerAgent2),
+}
+
+impl EmpowerAgent {
+    fn of_its_version(&self) -> &dyn SouthboundAgent {
+        match self {
+            Self::V1(agent) => agent,
+            Self::V2(agent) => agent,
+        }
+    }
+
+    fn of_its_version_mut(&mut self) -> &mut dyn SouthboundAgent {
+        match self {
+            Self::V1(agent) => agent,
+            Self::V2(agent) => agent,
+        }
+    }
+}
+
+impl SouthboundAgent for EmpowerAgent {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        self.of_its_version_mut().handle(now, input)
+    }
+    fn poll(&mut self) -> Option<AgentOutput> {
+        self.of_its_version_mut().poll()
+    }
+    fn wake_at(&self) -> Option<Time> {
+        self.of_its_version().wake_at()
+    }
+    fn is_reporting(&self) -> bool {
+        self.of_its_version().is_reporting()
+    }
+    fn counters(&self) -> &AgentCounters {
+        self.of_its_version().counters()
+    }
+    fn ues(&self) -> usize {
+        self.of_its_version().ues()
+    }
+    fn announced_ues(&self) -> usize {
+        self.of_its_version().announced_ues()
+    }
+    fn unanswered_since(&self) -> Option<Time> {
+        self.of_its_version().unanswered_since()
+    }
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.of_its_version().ue(rnti)
+    }
+}
+
+#[cfg(test)]
+mod published;
+#[cfg(test)]
+mod tests;

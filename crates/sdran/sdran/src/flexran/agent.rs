@@ -1,0 +1,507 @@
+//! The agent's endpoint.
+use super::control::Control;
+use super::report;
+use super::steering::Steering;
+use super::template::Replies;
+use crate::Time;
+use crate::agent::{
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, CellControl, Radio, ReportPeriod,
+    SouthboundAgent, StreamBuffer, Ue, UeChange as Change, UeEvent, UeTable,
+};
+use crate::flexran::protocol::*;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// FlexRAN version of an agent. The agent starts with it, and adapts to the controller: Mosaic5G's requests
+/// statistics that 0.x does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FlexranDialect {
+    /// 0.x, as MARC used it.
+    #[default]
+    V0,
+    /// Mosaic5G 2.x: identity and capabilities in the hello, IMSIs, MAC statistics, a good-bye.
+    Mosaic,
+}
+
+/// Settings of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlexranAgentSettings {
+    /// Identity of the base station.
+    pub station: u64,
+    /// Physical cell identity.
+    pub pci: u16,
+    /// Whether the controller's period applies.
+    pub period: ReportPeriod,
+    /// FlexRAN version.
+    pub dialect: FlexranDialect,
+    /// Maximum UEs.
+    pub max_ues: usize,
+    /// Delay of the first report within the first period, which spreads the reports of a fleet.
+    pub phase: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reporting {
+    beat: Option<Beat>,
+    ue_flags: u32,
+    cell_flags: u32,
+    xid: u32,
+}
+
+/// The machine: see the [module](super).
+#[derive(Debug)]
+pub struct FlexranAgent {
+    settings: FlexranAgentSettings,
+    buffer: StreamBuffer,
+    pub(super) outputs: VecDeque<AgentOutput>,
+    pub(super) ues: UeTable,
+    pub(super) counters: AgentCounters,
+    pub(super) connected: bool,
+    delegated: bool,
+    connecting_at: Time,
+    requested_at: Option<Time>,
+    /// Whether the controller has this connection's UEs and gets their changes.
+    announced: bool,
+    /// UEs that the controller does not know yet.
+    unannounced: VecDeque<u16>,
+    /// Whether it requested the configuration since the last report.
+    asked: bool,
+    /// Time since which its request for reports is due.
+    unanswered_since: Option<Time>,
+    /// Whether the controller's other dialect was reported.
+    told_dialect: bool,
+    reporting: Option<Reporting>,
+    pub(super) replies: Replies,
+    pub(super) control: Control,
+    /// The cell under it, if there is one.
+    pub(super) steering: Option<Steering>,
+    /// Pending handovers with a controller that expects the outcome, by C-RNTI.
+    pub(super) leaving: BTreeMap<u16, Header>,
+}
+
+impl FlexranAgent {
+    /// A disconnected agent.
+    pub fn new(settings: FlexranAgentSettings) -> Self {
+        Self {
+            buffer: StreamBuffer::default(),
+            outputs: VecDeque::new(),
+            ues: UeTable::new(settings.max_ues),
+            counters: AgentCounters::default(),
+            connected: false,
+            delegated: false,
+            connecting_at: Time::ZERO,
+            requested_at: None,
+            announced: false,
+            unannounced: VecDeque::new(),
+            asked: false,
+            unanswered_since: None,
+            told_dialect: false,
+            reporting: None,
+            replies: Replies::default(),
+            control: Control::default(),
+            steering: None,
+            leaving: BTreeMap::new(),
+            settings,
+        }
+    }
+
+    /// A disconnected agent over a cell: it reports the cell's state, and its controller's commands go to the
+    /// cell.
+    pub fn over(settings: FlexranAgentSettings, cell: Box<dyn CellControl>) -> Self {
+        let steering = Steering::new(cell);
+        let control = Control::of_cell(steering.prbs());
+        Self { steering: Some(steering), control, ..Self::new(settings) }
+    }
+
+    fn mosaic(&self) -> bool {
+        self.settings.dialect == FlexranDialect::Mosaic
+    }
+
+    /// Sends a message; returns whether it could be encoded.
+    pub(super) fn send(
+        &mut self,
+        direction: Option<Direction>,
+        message: impl Into<Message>,
+        due: Option<Time>,
+    ) -> bool {
+        if !self.connected {
+            return false;
+        }
+        let envelope = Envelope { msg_dir: direction.map(i32::from), msg: Some(message.into()) };
+        let mut octets = Vec::new();
+        match encode_frame(&envelope, &mut octets) {
+            Ok(()) => {
+                self.push(octets, due);
+                true
+            }
+            // Too many UEs for one body: a real agent would stop, this one reports a fault.
+            Err(error) => {
+                self.fault(format!("a message of ours: {error}"));
+                false
+            }
+        }
+    }
+
+    fn push(&mut self, octets: Vec<u8>, due: Option<Time>) {
+        self.counters.sent += 1;
+        self.counters.sent_bytes += octets.len() as u64;
+        self.counters.reports += u64::from(due.is_some());
+        self.outputs.push_back(AgentOutput::Send { octets, due });
+    }
+
+    pub(super) fn fault(&mut self, what: String) {
+        self.counters.faults += 1;
+        self.outputs.push_back(AgentOutput::Event(AgentEvent::Fault(what)));
+    }
+
+    fn receive(&mut self, now: Time, octets: &[u8]) {
+        self.buffer.extend(octets);
+        loop {
+            let frame = match self.buffer.next(frame_bytes) {
+                Ok(None) => return,
+                Ok(Some(frame)) => Bytes::copy_from_slice(&frame[LENGTH_BYTES..]),
+                Err(error) => return self.broken(&error.to_string()),
+            };
+            self.counters.received += 1;
+            self.counters.received_bytes += (LENGTH_BYTES + frame.len()) as u64;
+            match decode(frame) {
+                Ok(Envelope { msg: Some(message), .. }) => self.take(now, message),
+                Ok(_) => {}
+                // Framing stays intact, so one unknown message does not end the connection.
+                Err(error) => self.fault(error.to_string()),
+            }
+        }
+    }
+
+    fn broken(&mut self, what: &str) {
+        self.fault(what.to_owned());
+        self.buffer.clear();
+        self.outputs.push_back(AgentOutput::Close);
+    }
+
+    fn take(&mut self, now: Time, message: Message) {
+        match message {
+            Message::Hello(hello) => self.hello(hello.header),
+            Message::EnbConfigRequest(request) => {
+                self.requested_at = Some(now);
+                let header = reply_header(Kind::EnbConfigReply, request.header);
+                let cell_config = vec![self.control.cell(self.settings.pci)];
+                let enb_id = Some(self.settings.station);
+                let loaded_mac_objects = match &self.steering {
+                    Some(steering) if self.mosaic() => steering.pushed(),
+                    _ => Vec::new(),
+                };
+                let reply = EnbConfigReply {
+                    header,
+                    enb_id,
+                    cell_config,
+                    loaded_mac_objects,
+                    ..EnbConfigReply::default()
+                };
+                self.send(None, reply, None);
+            }
+            Message::UeConfigRequest(request) => {
+                self.requested_at = Some(now);
+                self.configure_ues(request.header);
+            }
+            Message::LcConfigRequest(request) => {
+                if self.reporting.is_some() {
+                    self.counters.rounds += 1;
+                } else {
+                    self.requested_at = Some(now);
+                }
+                let header = reply_header(Kind::LcConfigReply, request.header);
+                // The controller replaces its state, so every reply has all UEs.
+                let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
+                self.send(None, LcConfigReply { header, lc_ue_config }, None);
+                self.asked = true;
+                self.announce();
+            }
+            Message::StatsRequest(request) => self.stats(now, request),
+            Message::EchoRequest(request) => {
+                let EchoRequest { header, latency, payload } = request;
+                let header = reply_header(Kind::EchoReply, header);
+                self.send(Some(Direction::Successful), EchoReply { header, latency, payload }, None);
+            }
+            Message::ControlDelegation(push) => self.delegation(push),
+            Message::HoCommand(command) => self.handover(command),
+            Message::EnbConfigReply(reply) => self.reconfigure(&reply),
+            Message::UeConfigReply(reply) => self.associate(&reply),
+            Message::AgentReconfiguration(change) => self.policy(change),
+            Message::DlMacConfig(config) => self.decision(&config),
+            Message::UlMacConfig(_) | Message::RrcTriggering(_) => self.counters.commands += 1,
+            _ => self.fault("a message that only agents send".to_owned()),
+        }
+    }
+
+    fn hello(&mut self, header: Option<Header>) {
+        let mut hello = Hello { header: reply_header(Kind::Hello, header), ..Hello::default() };
+        if self.mosaic() {
+            hello.bs_id = Some(self.settings.station);
+            hello.capabilities = (0..=i32::from(BsCapability::S1ap)).collect();
+        }
+        self.send(Some(Direction::Successful), hello, None);
+    }
+
+    /// Every UE, in one reply. FlexRAN 0.x creates UEs from it. Mosaic5G 2.x only updates known ones and
+    /// creates UEs from activations only, so each UE is activated once on each connection.
+    fn configure_ues(&mut self, request: Option<Header>) {
+        let header = reply_header(Kind::UeConfigReply, request);
+        let mosaic = self.mosaic();
+        let ue_config = self.ues.iter().map(|(rnti, ue)| self.control.ue(rnti, ue, mosaic)).collect();
+        let said = self.send(None, UeConfigReply { header, ue_config }, None);
+        if !std::mem::replace(&mut self.announced, true) && (mosaic || !said) {
+            self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
+        }
+    }
+
+    /// Activates the next UE that existed before the connection. It waits for the request about all UEs that
+    /// follows each activation. With all activations at once, the responses would grow with the square of
+    /// their number, and would fill the batches at the end of which the published controllers lose a message.
+    fn announce(&mut self) {
+        while let Some(rnti) = self.unannounced.pop_front() {
+            let Some(ue) = self.ues.get(rnti) else { continue };
+            return self.change(UeChange::Activated, self.control.ue(rnti, ue, self.mosaic()));
+        }
+    }
+
+    fn change(&mut self, kind: UeChange, config: UeConfig) {
+        let header = Some(Header::of(Kind::UeStateChange, 0));
+        self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
+    }
+
+    fn stats(&mut self, now: Time, request: StatsRequest) {
+        self.unanswered_since = None;
+        self.replies = Replies::Changed;
+        let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
+        let first = self.reporting.is_none();
+        let (frequency, sf, ue_flags, cell_flags) = match request.body {
+            Some(StatsRequestBody::Complete(body)) => (
+                body.report_frequency.and_then(ReportFrequency::from_number),
+                body.sf.unwrap_or(1),
+                body.ue_report_flags.unwrap_or(0),
+                body.cell_report_flags.unwrap_or(0),
+            ),
+            Some(StatsRequestBody::Ue(body)) => (Some(ReportFrequency::Once), 1, body.flags.unwrap_or(0), 0),
+            Some(StatsRequestBody::Cell(body)) => {
+                (Some(ReportFrequency::Once), 1, 0, body.flags.unwrap_or(0))
+            }
+            None => return self.fault("a statistics request that asks for nothing".to_owned()),
+        };
+        let period = self.settings.period.of(Duration::from_millis(sf.into()));
+        let due = now + self.settings.phase.min(period);
+        let beat = match frequency {
+            Some(ReportFrequency::Off) => {
+                self.reporting = None;
+                return;
+            }
+            Some(ReportFrequency::Periodical | ReportFrequency::Continuous) => Some(Beat { due, period }),
+            Some(ReportFrequency::Once) | None => None,
+        };
+        let reporting = Reporting { beat, ue_flags, cell_flags, xid };
+        if beat.is_none() {
+            return self.report(now, reporting, now);
+        }
+        if first {
+            self.shown(ue_flags);
+            self.counters.initialised += 1;
+            let to_reporting = now.since(self.connecting_at);
+            let to_requests = self.requested_at.map_or(to_reporting, |at| at.since(self.connecting_at));
+            let event = AgentEvent::Initialised { to_requests, to_reporting };
+            self.outputs.push_back(AgentOutput::Event(event));
+        }
+        self.reporting = Some(reporting);
+    }
+
+    /// The controller's first request for statistics shows its FlexRAN version.
+    fn shown(&mut self, ue_flags: u32) {
+        let mosaic = ue_flags & !UeFlags::OF_0_X != 0;
+        if mosaic == self.mosaic() || self.told_dialect {
+            return;
+        }
+        self.told_dialect = true;
+        let name = if mosaic { "mosaic5g" } else { "flexran-rtc" };
+        self.outputs.push_back(AgentOutput::Event(AgentEvent::Speaks(name)));
+        if mosaic {
+            self.settings.dialect = FlexranDialect::Mosaic;
+            // The controller did not create UEs from the configuration.
+            self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
+        }
+    }
+
+    fn report(&mut self, now: Time, reporting: Reporting, due: Time) {
+        if !self.connected {
+            return;
+        }
+        if let Some(steering) = &self.steering {
+            let sfn = steering.sfn_sf();
+            self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+            return;
+        }
+        let sfn = sfn_sf(now.as_nanos() / 1_000_000);
+        if let Some(octets) = self.replies.of(sfn) {
+            return self.push(octets, Some(due));
+        }
+        self.send(None, self.stats_reply(&reporting, sfn), Some(due));
+        let mut replies = std::mem::take(&mut self.replies);
+        replies.put_together(|sfn| {
+            let mut octets = Vec::new();
+            let envelope = Envelope { msg_dir: None, msg: Some(self.stats_reply(&reporting, sfn).into()) };
+            encode_frame(&envelope, &mut octets).ok().map(|()| octets)
+        });
+        self.replies = replies;
+    }
+
+    fn stats_reply(&self, reporting: &Reporting, sfn: u32) -> StatsReply {
+        let flags = reporting.ue_flags;
+        let mosaic = self.mosaic();
+        let ue_report = match flags {
+            0 => Vec::new(),
+            _ => {
+                let ues = self.ues.iter();
+                ues.map(|(rnti, ue)| report::ue_report(rnti, &self.radio(rnti, ue), flags, sfn, mosaic))
+                    .collect()
+            }
+        };
+        let header = Some(Header::of(Kind::StatsReply, reporting.xid));
+        let cell_report = report::cell_report(reporting.cell_flags, sfn).into_iter().collect();
+        StatsReply { header, ue_report, cell_report }
+    }
+
+    /// Radio state of a UE: from the cell if there is one, otherwise with at most the resource blocks of its
+    /// slice.
+    fn radio(&self, rnti: u16, ue: &Ue) -> Radio {
+        if let Some(steering) = &self.steering {
+            return steering.ue(rnti).unwrap_or(ue.radio);
+        }
+        let prbs = self.control.prbs(rnti).map_or(ue.radio.prbs, |most| ue.radio.prbs.min(most));
+        Radio { prbs, ..ue.radio }
+    }
+
+    fn wake(&mut self, now: Time) {
+        self.trigger();
+        let Some(reporting) = &mut self.reporting else { return };
+        let Some(beat) = &mut reporting.beat else { return };
+        if beat.due > now {
+            return;
+        }
+        let due = beat.due;
+        self.counters.skipped += beat.advance(now);
+        let reporting = *reporting;
+        if !std::mem::take(&mut self.asked) {
+            self.announce();
+        }
+        if !self.delegated {
+            self.report(now, reporting, due);
+        }
+    }
+
+    fn ue(&mut self, event: UeEvent) {
+        self.replies = Replies::Changed;
+        let mosaic = self.mosaic();
+        let (kind, config) = match event.change {
+            Change::Updated(radio) => {
+                if self.ues.update(event.imsi, radio).is_none() {
+                    self.counters.refused_ues += 1;
+                }
+                return;
+            }
+            Change::Activated(ue) | Change::Arrived { ue, .. } => match self.ues.add(ue) {
+                Some(rnti) => {
+                    let nth = self.ues.iter().position(|(there, _)| there == rnti).unwrap_or(0);
+                    self.steering.iter_mut().for_each(|steering| steering.place(nth, rnti));
+                    (UeChange::Activated, report::ue_config(rnti, &ue, mosaic))
+                }
+                None => {
+                    self.counters.refused_ues += 1;
+                    return;
+                }
+            },
+            Change::Deactivated => match self.ues.remove(event.imsi) {
+                Some((rnti, _)) => {
+                    self.control.forget(rnti);
+                    if let Some(at) = self.unannounced.iter().position(|waiting| *waiting == rnti) {
+                        self.unannounced.remove(at);
+                        return;
+                    }
+                    (UeChange::Deactivated, UeConfig { rnti: Some(rnti.into()), ..UeConfig::default() })
+                }
+                None => {
+                    self.counters.refused_ues += 1;
+                    return;
+                }
+            },
+        };
+        // Before that, its UEs are in the configuration that it will request.
+        if self.announced {
+            self.change(kind, config);
+        }
+    }
+}
+
+fn reply_header(kind: Kind, request: Option<Header>) -> Option<Header> {
+    Some(Header::of(kind, request.and_then(|header| header.xid).unwrap_or(0)))
+}
+
+impl SouthboundAgent for FlexranAgent {
+    fn handle(&mut self, now: Time, input: AgentInput<'_>) {
+        match input {
+            AgentInput::Connecting => self.connecting_at = now,
+            AgentInput::Connected => {
+                self.connected = true;
+                self.unanswered_since = Some(now);
+                self.counters.connections += 1;
+            }
+            AgentInput::Received(octets) => self.receive(now, octets),
+            AgentInput::Closed => {
+                self.connected = false;
+                self.steering.iter_mut().for_each(Steering::alone);
+                self.unanswered_since = None;
+                self.announced = false;
+                self.unannounced.clear();
+                self.leaving.clear();
+                self.reporting = None;
+                self.requested_at = None;
+                self.buffer.clear();
+            }
+            AgentInput::Ue(event) => self.ue(event),
+            AgentInput::Delegated(to_agent) => self.delegated = to_agent,
+            AgentInput::HandoverEnded { rnti, refusal } => self.handed_over(rnti, refusal),
+            AgentInput::Wake => {}
+        }
+        self.wake(now);
+    }
+
+    fn poll(&mut self) -> Option<AgentOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.reporting.and_then(|reporting| reporting.beat).map(|beat| beat.due)
+    }
+
+    fn is_reporting(&self) -> bool {
+        self.reporting.is_some()
+    }
+
+    fn counters(&self) -> &AgentCounters {
+        &self.counters
+    }
+
+    fn ues(&self) -> usize {
+        self.ues.len()
+    }
+
+    fn announced_ues(&self) -> usize {
+        if self.announced { self.ues.len() - self.unannounced.len() } else { 0 }
+    }
+
+    fn unanswered_since(&self) -> Option<Time> {
+        self.unanswered_since
+    }
+
+    fn ue(&self, rnti: u16) -> Option<Ue> {
+        self.ues.get(rnti).copied()
+    }
+}

@@ -1,0 +1,18 @@
+//! FlexRAN: an agent as in OpenAirInterface, and a controller's endpoint of one connection.
+mod agent;
+mod commands;
+mod control;
+pub mod controller;
+pub mod protocol;
+mod report;
+mod session;
+mod steering;
+mod template;
+
+pub use agent::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+pub use session::{FlexranEvent, FlexranSession, SessionSettings};
+
+#[cfg(test)]
+mod published;
+#[cfg(test)]
+mod tests;
