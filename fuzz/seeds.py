@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the seed corpora of the codec targets from the vectors of crates/wire/tests, each content once."""
+"""Writes the seed corpora of the codec targets from the vectors of crates/e2/codec/tests, each content once."""
 
 import hashlib
 import pathlib
 import struct
 
 FUZZ = pathlib.Path(__file__).resolve().parent
-VECTORS = FUZZ.parent / "crates/wire/tests/vectors"
+VECTORS = FUZZ.parent / "crates/e2/codec/tests/vectors"
 E42_PORT = 36422
 
 

@@ -3,14 +3,14 @@
 use crate::allocations;
 use crate::report::{Bar, Line, Report};
 use bytes::Bytes;
-use ranlab_wire::e2ap::fast::{Control, Indication};
-use ranlab_wire::e2ap::{self, Message, RicControlAckRequest, RicIndicationType, RicRequestId, Version};
-use ranlab_wire::e2sm::common::UeId;
-use ranlab_wire::e2sm::kpm::{
+use ranlab_e2_codec::e2ap::fast::{Control, Indication};
+use ranlab_e2_codec::e2ap::{self, Message, RicControlAckRequest, RicIndicationType, RicRequestId, Version};
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::{
     self, IndicationMessage, Measured, MeasurementInfo, MessageFormat, MessageView, Record, UE_MEASUREMENTS,
     UeReport,
 };
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::e2ap::{self, Message, Version};
+use ranlab_e2_codec::e2ap::{self, Message, Version};
 
 fuzz_target!(|input: &[u8]| {
     let pdu = Bytes::copy_from_slice(input);

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::e2ap::Version;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::Version;
+use ranlab_e2_codec::e42;
 
 fuzz_target!(|input: &[u8]| {
     let pdu = Bytes::copy_from_slice(input);

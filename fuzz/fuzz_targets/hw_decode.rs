@@ -6,15 +6,15 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::ap::{Interface, Message};
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::hw::{HwPolicy, HwTrigger, Ping};
-use ranlab_wire::e2sm::ni;
-use ranlab_wire::e2sm::per;
-use ranlab_wire::e2sm::rrc::{RrcIndication, RrcTrigger};
-use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication};
-use ranlab_wire::e2sm::traffic::{TrafficCommand, TrafficIndication};
-use ranlab_wire::per::Per;
+use ranlab_e2_codec::ap::{Interface, Message};
+use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::hw::{HwPolicy, HwTrigger, Ping};
+use ranlab_e2_codec::e2sm::ni;
+use ranlab_e2_codec::e2sm::per;
+use ranlab_e2_codec::e2sm::rrc::{RrcIndication, RrcTrigger};
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication};
+use ranlab_e2_codec::e2sm::traffic::{TrafficCommand, TrafficIndication};
+use ranlab_e2_codec::per::Per;
 
 fuzz_target!(|input: &[u8]| {
     let octets = Bytes::copy_from_slice(input);

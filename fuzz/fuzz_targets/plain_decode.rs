@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::e2sm::gtp::GtpTunnel;
-use ranlab_wire::e2sm::mac::MacUe;
-use ranlab_wire::e2sm::pdcp::PdcpBearer;
-use ranlab_wire::e2sm::plain::{self, EventTrigger, PlainElement, PlainView};
-use ranlab_wire::e2sm::rlc::RlcBearer;
+use ranlab_e2_codec::e2sm::gtp::GtpTunnel;
+use ranlab_e2_codec::e2sm::mac::MacUe;
+use ranlab_e2_codec::e2sm::pdcp::PdcpBearer;
+use ranlab_e2_codec::e2sm::plain::{self, EventTrigger, PlainElement, PlainView};
+use ranlab_e2_codec::e2sm::rlc::RlcBearer;
 
 fuzz_target!(|input: &[u8]| {
     let _ = plain::tstamp_us(input);

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use ranlab_e2::OutboxLimits;
 use ranlab_e2::xapp::{Dialect, Xapp, XappConfig, XappInput, XappLimits, XappOutput};
 use ranlab_fuzz::{Keys, Script};
-use ranlab_wire::e2ap::ActionToBeSetup;
+use ranlab_e2_codec::e2ap::ActionToBeSetup;
 
 fn limits() -> XappLimits {
     XappLimits::default().with(|it| {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_wire::e2ap::{self, Message, Version};
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::{self, Message, Version};
+use ranlab_e2_codec::e42;
 
 /// Maximum number of steps per script, so that each input is fast.
 const STEPS: usize = 200;

@@ -7,7 +7,7 @@ use ranlab_e2::agent::{
     Admission, ContextError, ControlOutcome, ControlRequest, ControlTicket, FunctionContext,
     FunctionDescription, Indication, QueryRequest, RanFunction, SubscriptionId, SubscriptionRequest, UeId,
 };
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionType, RicIndicationType};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionType, RicIndicationType};
 use std::ffi::c_void;
 
 type OnSubscription =

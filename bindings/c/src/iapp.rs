@@ -8,7 +8,7 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{
     ControlDetails, IApp, IAppInput, IAppOutbox, NodeInfo, Outcome, RequestHandle, SubscriptionHandle,
 };
-use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, RicActionId, RicControlAckRequest, fast};
+use ranlab_e2_codec::e2ap::{Cause, GlobalE2NodeId, RicActionId, RicControlAckRequest, fast};
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

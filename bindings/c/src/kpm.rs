@@ -4,8 +4,8 @@ use crate::error::*;
 use crate::types::*;
 use ranlab_e2::Time;
 use ranlab_e2::functions::kpm::{self, KpmSource, Reading, UeReading};
-use ranlab_wire::e2sm::common::{Snssai, UeId};
-use ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID;
+use ranlab_e2_codec::e2sm::common::{Snssai, UeId};
+use ranlab_e2_codec::e2sm::kpm::DEFAULT_FUNCTION_ID;
 use std::ffi::c_void;
 
 /// A base station whose counters a C program provides.

@@ -2,7 +2,7 @@
 use crate::error::*;
 use crate::types::*;
 use bytes::Bytes;
-use ranlab_wire::e2sm::{Model, by_oid};
+use ranlab_e2_codec::e2sm::{Model, by_oid};
 use std::ffi::c_char;
 use std::time::Duration;
 

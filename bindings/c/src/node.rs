@@ -3,13 +3,13 @@ use crate::error::*;
 use crate::guard::POOL_BYTES;
 use crate::types::*;
 use ranlab_e2::agent::AgentConfig;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnGnb, E2NodeEnb,
     E2NodeGnb, E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnGnbId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId,
     InterfaceE1, InterfaceF1, InterfaceNg, InterfaceS1, InterfaceW1, InterfaceX2, MAX_PART_ID, NgEnbId, Plmn,
     Version,
 };
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::per::ShortBits;
 
 /// # Safety
 /// The strings of `config` are null or valid.

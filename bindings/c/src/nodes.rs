@@ -4,11 +4,11 @@ use crate::guard::c_string;
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::ric::NodeKind;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem, RicActionType, RicIndicationType,
     RicSubscriptionDetails, Version,
 };
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::per::ShortBits;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 

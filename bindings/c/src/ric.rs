@@ -6,8 +6,8 @@ use crate::node::{is_network, version};
 use crate::types::*;
 use ranlab_e2::ric::{ConnId, IAppId, Limits, Ric, RicConfig, RicEvent, RicInput, RicOutput, Side};
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{GlobalRicId, Plmn};
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2ap::{GlobalRicId, Plmn};
+use ranlab_e2_codec::per::ShortBits;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 

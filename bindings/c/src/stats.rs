@@ -5,11 +5,11 @@ use crate::types::*;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{RanFunction, UeFilter, UeId};
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
-use ranlab_wire::e2sm::mac::{HARQ_ROUNDS, Mac, MacUe};
-use ranlab_wire::e2sm::pdcp::{Pdcp, PdcpBearer};
-use ranlab_wire::e2sm::plain::{PlainElement, PlainView, encode_list};
-use ranlab_wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
-use ranlab_wire::e2sm::{Model, ServiceModel};
+use ranlab_e2_codec::e2sm::mac::{HARQ_ROUNDS, Mac, MacUe};
+use ranlab_e2_codec::e2sm::pdcp::{Pdcp, PdcpBearer};
+use ranlab_e2_codec::e2sm::plain::{PlainElement, PlainView, encode_list};
+use ranlab_e2_codec::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
+use ranlab_e2_codec::e2sm::{Model, ServiceModel};
 use std::ffi::c_void;
 use std::mem::zeroed;
 

@@ -12,7 +12,7 @@ use ranlab_e2::xapp::{
     SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{ActionFailed, GlobalE2NodeId, fast};
+use ranlab_e2_codec::e2ap::{ActionFailed, GlobalE2NodeId, fast};
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 

@@ -7,11 +7,11 @@
 mod common;
 use bytes::Bytes;
 use common::{Door, Peer, RicProcess, admit, set_up_node, setup_request};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     self, ActionToBeSetup, GlobalE2NodeId, Message, Plmn, RanFunctionItem, RicIndicationType, RicRequestId,
     RicSubscriptionDetails, Version, fast,
 };
-use ranlab_wire::e42;
+use ranlab_e2_codec::e42;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;

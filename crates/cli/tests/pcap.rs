@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors");
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../e2/codec/tests/vectors");
 
 fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("ranlab-{}-{name}", std::process::id()))

@@ -17,8 +17,8 @@ use bytes::Bytes;
 use publication::{Publication, Taken};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
-use ranlab_wire::e2ap::{GlobalE2NodeId, fast::Indication};
-use ranlab_wire::e2sm::{self, Model, RowKey, SmError, Table, Value};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, fast::Indication};
+use ranlab_e2_codec::e2sm::{self, Model, RowKey, SmError, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -298,8 +298,8 @@ mod tests {
     use super::*;
     use crate::watch::{RETRY, RETRY_TIMER};
     use ranlab_e2::ric::{NodeInfo, NodeKind};
-    use ranlab_wire::e2ap::{Cause, CauseRicRequest, Plmn, RanFunctionItem, Version};
-    use ranlab_wire::e2sm::mac;
+    use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, Plmn, RanFunctionItem, Version};
+    use ranlab_e2_codec::e2sm::mac;
 
     fn node(number: u32, connected: bool) -> NodeInfo {
         let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 32);

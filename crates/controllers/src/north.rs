@@ -4,9 +4,9 @@ use bytes::Bytes;
 use ranlab_e2::ric::{
     ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome, RequestHandle,
 };
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;

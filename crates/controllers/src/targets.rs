@@ -4,13 +4,13 @@
 //! that send such controls to one base station conflict, because the opposite cannot be shown. Controls of
 //! other models never conflict.
 use bytes::Bytes;
-use ranlab_wire::e2ap::RanFunctionItem;
-use ranlab_wire::e2sm::ccc::{self, ControlFormat};
-use ranlab_wire::e2sm::rc::commands::Order;
-use ranlab_wire::e2sm::rc::{self, ControlHeader, ControlMessage, HeaderFormat};
-use ranlab_wire::e2sm::slice::{self, SliceCommand};
-use ranlab_wire::e2sm::traffic::{self, TrafficAction, TrafficCommand};
-use ranlab_wire::e2sm::{Encoding, Octets, by_oid};
+use ranlab_e2_codec::e2ap::RanFunctionItem;
+use ranlab_e2_codec::e2sm::ccc::{self, ControlFormat};
+use ranlab_e2_codec::e2sm::rc::commands::Order;
+use ranlab_e2_codec::e2sm::rc::{self, ControlHeader, ControlMessage, HeaderFormat};
+use ranlab_e2_codec::e2sm::slice::{self, SliceCommand};
+use ranlab_e2_codec::e2sm::traffic::{self, TrafficAction, TrafficCommand};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid};
 
 /// Returns the parameters that a control sets; empty if conflicts of its model are not checked.
 pub(crate) fn of(function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
@@ -100,11 +100,11 @@ fn of_traffic(message: &Bytes) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::Plmn;
-    use ranlab_wire::e2sm::common::{NrCgi, Snssai};
-    use ranlab_wire::e2sm::rc::commands::SliceQuota;
-    use ranlab_wire::e2sm::slice::{Slice, SliceParameters, SliceSet, UeScheduler, UeSlice};
-    use ranlab_wire::e2sm::traffic::BearerId;
+    use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_e2_codec::e2sm::common::{NrCgi, Snssai};
+    use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
+    use ranlab_e2_codec::e2sm::slice::{Slice, SliceParameters, SliceSet, UeScheduler, UeSlice};
+    use ranlab_e2_codec::e2sm::traffic::BearerId;
 
     fn function(oid: &str) -> RanFunctionItem {
         RanFunctionItem { id: 3, definition: Bytes::new(), revision: 1, oid: Some(oid.to_owned()) }
@@ -189,7 +189,7 @@ mod tests {
             (Order::Handover(cell), vec!["cell-of-ue 5"]),
         ] {
             let (style, action) = order.action();
-            let ue = ranlab_wire::e2sm::common::UeId::du(5);
+            let ue = ranlab_e2_codec::e2sm::common::UeId::du(5);
             let header = rc::ActionHeader { ue, style, action, decision: None };
             let header = ControlHeader { format: HeaderFormat::Action(header) };
             assert_eq!(of(&function(rc::OID), &per(&header), &per(&order.message())), expected);

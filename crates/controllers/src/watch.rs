@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
-use ranlab_wire::e2sm::complete;
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
+use ranlab_e2_codec::e2sm::complete;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -6,10 +6,10 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, NodeFilter, PeerInfo, Tenant, XappGrant, XappInfo, XappLimits, XappPolicy,
 };
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, CauseMisc, GlobalE2NodeId, NotAPlmn, RanFunctionItem, RicSubscriptionDetails,
 };
-use ranlab_wire::e2sm::{MODELS, Model, names};
+use ranlab_e2_codec::e2sm::{MODELS, Model, names};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -10,11 +10,11 @@ use ranlab_controllers::slicing::Slicing;
 use ranlab_e2::agent::{Agent, AgentConfig, ControllerId, UeId};
 use ranlab_e2::functions::{association, rrc, slice, traffic};
 use ranlab_e2::ric::Method;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeGnb,
     GlobalE2NodeId, InterfaceF1, Plmn,
 };
-use ranlab_wire::e2sm::slice::{Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler};
+use ranlab_e2_codec::e2sm::slice::{Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 

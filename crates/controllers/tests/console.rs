@@ -5,13 +5,13 @@ mod lab;
 use lab::Lab;
 use ranlab_controllers::console::{Console, ConsoleHandle, Filter, Line, Listener, Notification};
 use ranlab_e2::ric::Method;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     GlobalE2NodeId, Message as E2ap, Plmn, RicControlAckRequest, RicControlRequest, RicRequestId, Version,
     decode, encode, fast,
 };
-use ranlab_wire::e2sm::slice::SliceModel;
-use ranlab_wire::e2sm::{Form, Model, slice};
-use ranlab_wire::rmr::{INDICATION, Message};
+use ranlab_e2_codec::e2sm::slice::SliceModel;
+use ranlab_e2_codec::e2sm::{Form, Model, slice};
+use ranlab_e2_codec::rmr::{INDICATION, Message};
 use serde_json::{Value as Json, json};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;

@@ -5,12 +5,12 @@ use ranlab_controllers::monitor::{Monitor, MonitorConfig, Totals};
 use ranlab_controllers::xapps::{Registry, XappRule, XappRuleError, XappRules};
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::mac::MacUe;
-use ranlab_wire::e2sm::pdcp::Pdcp;
-use ranlab_wire::e2sm::rlc::RlcBearer;
-use ranlab_wire::e2sm::{Model, RowKey, SmError, Value, mac, plain, rlc};
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::mac::MacUe;
+use ranlab_e2_codec::e2sm::pdcp::Pdcp;
+use ranlab_e2_codec::e2sm::rlc::RlcBearer;
+use ranlab_e2_codec::e2sm::{Model, RowKey, SmError, Value, mac, plain, rlc};
+use ranlab_e2_codec::e42;
 use serde_json::Value as Json;
 use std::time::Duration;
 

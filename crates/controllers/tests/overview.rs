@@ -5,7 +5,7 @@ mod lab;
 use lab::Lab;
 use ranlab_controllers::console::{Console, ConsoleHandle, Line, Listener};
 use ranlab_e2::ric::Method;
-use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
 use serde_json::{Value as Json, json};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -173,5 +173,5 @@ fn models_list_columns_and_supported_requests() {
         .unwrap()
         .clone();
     assert_eq!(bytes, json!({ "name": "dl_bytes", "unit": "B", "kind": "counter", "headline": true }));
-    assert_eq!(models["models"].as_array().unwrap().len(), ranlab_wire::e2sm::MODELS.len());
+    assert_eq!(models["models"].as_array().unwrap().len(), ranlab_e2_codec::e2sm::MODELS.len());
 }

@@ -5,10 +5,10 @@ mod lab;
 use lab::{Lab, escaped};
 use ranlab_controllers::slicing::Slicing;
 use ranlab_e2::ric::Method;
-use ranlab_wire::e2ap::{E2NodeEnb, EnbId, GlobalE2NodeId, GlobalEnbId, Plmn};
-use ranlab_wire::e2sm::rrc::Snssai;
-use ranlab_wire::e2sm::slice::{Slice, SliceParameters, UeScheduler};
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2ap::{E2NodeEnb, EnbId, GlobalE2NodeId, GlobalEnbId, Plmn};
+use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::slice::{Slice, SliceParameters, UeScheduler};
+use ranlab_e2_codec::per::ShortBits;
 use serde_json::json;
 use std::time::Duration;
 

@@ -7,9 +7,9 @@ use lab::Lab;
 use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::virt::{Tenant, Virt};
 use ranlab_e2::ric::Method::{Delete, Get, Put};
-use ranlab_wire::e2ap::{E2NodeGnb, GlobalE2NodeId, GlobalGnbId, Plmn};
-use ranlab_wire::e2sm::slice::{SliceParameters, SliceSet};
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2ap::{E2NodeGnb, GlobalE2NodeId, GlobalGnbId, Plmn};
+use ranlab_e2_codec::e2sm::slice::{SliceParameters, SliceSet};
+use ranlab_e2_codec::per::ShortBits;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 

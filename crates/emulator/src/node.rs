@@ -4,7 +4,7 @@ use crate::radio::{
     SharedRadio, Site, Steered, Watched, cell_of, first_ue,
 };
 use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
-use ranlab_model::{Cell, CellConfig, CellError};
+use ranlab_radio::{Cell, CellConfig, CellError};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;

@@ -5,7 +5,7 @@ use ranlab_emulator::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
 };
 use ranlab_machine::Time;
-use ranlab_model::user_plane::{Carrier, Direction};
+use ranlab_radio::user_plane::{Carrier, Direction};
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };
@@ -17,7 +17,7 @@ use ranlab_sdran::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
 };
 use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
-use ranlab_wire::e2ap::Plmn;
+use ranlab_e2_codec::e2ap::Plmn;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -10,8 +10,8 @@ use ranlab_sdk::e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_sdk::e2::{OutboxLimits, Time, peer};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::flat::Coding;
 use std::sync::Arc;
 use std::time::Duration;
 

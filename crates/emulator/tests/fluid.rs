@@ -13,7 +13,7 @@ use ranlab_controllers::traffic::{RLC_SUBJECT, Traffic};
 use ranlab_e2::ric::Method;
 use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, What};
-use ranlab_model::user_plane::{AttachError, Carrier, Channel};
+use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use serde_json::Value as Json;
 use station::{HOME, template};
 use std::sync::{Arc, Mutex};

@@ -16,7 +16,7 @@ use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{
     FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile,
 };
-use ranlab_model::user_plane::{AttachError, Carrier, Channel};
+use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use serde_json::{Value as Json, json};
 use station::{HOME, template};
 use std::sync::{Arc, Mutex};

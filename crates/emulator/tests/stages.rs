@@ -14,7 +14,7 @@ use ranlab_controllers::traffic::Traffic;
 use ranlab_e2::ric::Method;
 use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, What, quantile};
-use ranlab_model::user_plane::Carrier;
+use ranlab_radio::user_plane::Carrier;
 use serde_json::{Value as Json, json};
 use station::{HOME, template};
 use std::time::Duration;

@@ -10,7 +10,7 @@ use ranlab_campaign::schema::Kind;
 use ranlab_emulator::node::{Layout, NodeKind};
 use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
-use ranlab_model::user_plane::Carrier;
+use ranlab_radio::user_plane::Carrier;
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ranlab_campaign::value::parse_span;
 use ranlab_emulator::radio::{FlowPlan, Move, RadioConfig, Stay, What};
-use ranlab_model::user_plane::{Carrier, Channel, jakes};
+use ranlab_radio::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 

@@ -11,7 +11,7 @@ use ranlab_emulator::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::southbound::{
     Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
-use ranlab_model::user_plane::Carrier;
+use ranlab_radio::user_plane::Carrier;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};

@@ -29,16 +29,16 @@ const RIGS: &[Entry] = &[
     ("mock", 1, &[]),
 ];
 
-/// Components: name, behaviour version, folder.
-pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
-    ("model", 1, "crates/model/src"),
-    ("agent", 1, "crates/e2/machines/src/agent"),
-    ("ric", 1, "crates/e2/machines/src/ric"),
-    ("southbound", 1, "crates/controllers/src"),
-    ("ran-load", 1, "crates/emulator/src"),
-    ("upf", 1, "crates/emulator/src/upf"),
-    ("upf-load", 1, "crates/emulator/src/load"),
-    ("dataplane", 1, "crates/pipeline/pipeline/src"),
+/// Components: name, behaviour version, and its folders.
+pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
+    ("model", 1, &["crates/e2/radio/src", "crates/xhaul/xhaul/src"]),
+    ("agent", 1, &["crates/e2/machines/src/agent"]),
+    ("ric", 1, &["crates/e2/machines/src/ric"]),
+    ("southbound", 1, &["crates/sdran/sdran/src", "crates/controllers/src/sdran"]),
+    ("ran-load", 1, &["crates/emulator/src"]),
+    ("upf", 1, &["crates/upf/upf/src", "crates/emulator/src/upf"]),
+    ("upf-load", 1, &["crates/emulator/src/load"]),
+    ("dataplane", 1, &["crates/pipeline/pipeline/src"]),
 ];
 
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
@@ -72,10 +72,12 @@ mod tests {
                 assert!(COMPONENTS.iter().any(|(own, ..)| own == component), "{name}: {component}");
             }
         }
-        for (name, version, folder) in COMPONENTS {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for (name, version, folders) in COMPONENTS {
             assert!(*version > 0, "{name}");
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-            assert!(root.join(folder).is_dir(), "{name}: {folder}");
+            for folder in *folders {
+                assert!(root.join(folder).is_dir(), "{name}: {folder}");
+            }
         }
     }
 }

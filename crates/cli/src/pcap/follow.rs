@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ranlab_capture::dissect::Dissected;
-use ranlab_capture::sequence::Sequence;
-use ranlab_capture::{Problem, Summary};
+use ranlab_e2_capture::dissect::Dissected;
+use ranlab_e2_capture::sequence::Sequence;
+use ranlab_e2_capture::{Problem, Summary};
 use ranlab_controllers::board::Board;
 
 use crate::exit::Failure;

@@ -5,7 +5,7 @@ mod record;
 
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ranlab_capture::Side;
+use ranlab_e2_capture::Side;
 
 use crate::exit::Failure;
 use crate::output::Format;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use ranlab_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
+use ranlab_e2_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
 use ranlab_sdk::transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
 use serde::Serialize;
 

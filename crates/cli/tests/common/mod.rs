@@ -1,7 +1,7 @@
 //! RIC as a real process, and peers with blocking sockets that control every byte.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report; not every test uses all
 use bytes::Bytes;
-use ranlab_wire::e2ap::{self, GlobalE2NodeId, Message, Plmn, RicRequestId, Version};
+use ranlab_e2_codec::e2ap::{self, GlobalE2NodeId, Message, Plmn, RicRequestId, Version};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -180,7 +180,7 @@ impl Peer {
 
 /// Returns a valid E2 Setup Request of FlexRIC's emulator, with another node id.
 pub fn setup_request(gnb_id: u32) -> Message {
-    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../e2/codec/tests/vectors/");
     let bytes = std::fs::read(format!("{vectors}flexric_e2setup_request_v2_03.bin")).unwrap();
     let mut message = e2ap::decode(&bytes.into(), Version::V2_03).unwrap().message;
     if let Message::E2SetupRequest(setup) = &mut message {

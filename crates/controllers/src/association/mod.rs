@@ -24,10 +24,10 @@ use bytes::Bytes;
 use policy::Step;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, NorthboundReply};
-use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId};
-use ranlab_wire::e2sm::association::OID;
-use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, SmError};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
+use ranlab_e2_codec::e2sm::association::OID;
+use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// OpenAPI 3.1 description of the resources of this iApp.

@@ -5,9 +5,9 @@ use crate::north::{Done, Fault, body, given, missing, named, segments};
 use crate::ues::{Choice, ue_of};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::association::{ADDRESS_LEN_MAX, AssociationCommand};
-use ranlab_wire::e2sm::rrc::RrcEvent;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::association::{ADDRESS_LEN_MAX, AssociationCommand};
+use ranlab_e2_codec::e2sm::rrc::RrcEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 

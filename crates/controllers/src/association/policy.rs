@@ -3,8 +3,8 @@ use super::{Association, Part, Waiting};
 use crate::north::Fault;
 use ranlab_e2::Time;
 use ranlab_e2::ric::IAppOutbox;
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::association::AssociationCommand;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::association::AssociationCommand;
 
 /// Association control for an E2 node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,9 +6,9 @@ use crate::north::{COMMANDS_MAX, Done, Fault, body, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Outcome, RequestHandle};
-use ranlab_wire::e2ap::{RanFunctionId, RicControlAckRequest};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::{Encoding, Form, Model, Octets};
+use ranlab_e2_codec::e2ap::{RanFunctionId, RicControlAckRequest};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::effect::{self, EffectError, Next};
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Party};
-use ranlab_wire::e2ap::{ActionToBeSetup, RicSubscriptionDetails, fast};
-use ranlab_wire::e2sm::common::Snssai;
-use ranlab_wire::e2sm::kpm::{self, Selection};
-use ranlab_wire::e2sm::rc::commands::Order;
-use ranlab_wire::e2sm::rc::{self, ControlHeader, ControlMessage};
-use ranlab_wire::e2sm::{Encoding, Model, Octets};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, RicSubscriptionDetails, fast};
+use ranlab_e2_codec::e2sm::common::Snssai;
+use ranlab_e2_codec::e2sm::kpm::{self, Selection};
+use ranlab_e2_codec::e2sm::rc::commands::Order;
+use ranlab_e2_codec::e2sm::rc::{self, ControlHeader, ControlMessage};
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ fn slices(
     })
 }
 
-fn said(fault: ranlab_wire::e2sm::common::NotAnSnssai) -> String {
+fn said(fault: ranlab_e2_codec::e2sm::common::NotAnSnssai) -> String {
     fault.to_string()
 }
 

@@ -45,8 +45,8 @@ use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest, RequestHandle,
     SubscriptionHandle,
 };
-use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId};
-use ranlab_wire::e2sm::{MODELS, Model, by_oid};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
+use ranlab_e2_codec::e2sm::{MODELS, Model, by_oid};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -208,7 +208,7 @@ impl Console {
     fn target(&self, node: &str, sm: Option<&str>, function: Option<RanFunctionId>) -> Result<Target, Fault> {
         let named = sm.map(|name| {
             let found = self.models.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name));
-            let list = || ranlab_wire::e2sm::names(self.models);
+            let list = || ranlab_e2_codec::e2sm::names(self.models);
             found.ok_or_else(|| missing("service model", name, &list()))
         });
         let named = named.transpose()?;
@@ -235,7 +235,7 @@ impl Console {
 
 /// Lists the RAN functions of a node by display name.
 fn offers(info: &NodeInfo) -> String {
-    let name = |f: &ranlab_wire::e2ap::RanFunctionItem| {
+    let name = |f: &ranlab_e2_codec::e2ap::RanFunctionItem| {
         let known = f.oid.as_deref().and_then(by_oid);
         known.map_or_else(
             || format!("{} ({})", f.id, f.oid.as_deref().unwrap_or("no OID")),

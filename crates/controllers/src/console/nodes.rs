@@ -2,10 +2,10 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
-use ranlab_wire::e2ap::{ComponentConfigItem, EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem};
-use ranlab_wire::e2sm::{Encoding, Octets, by_oid, ccc};
-use ranlab_wire::per::ShortBits;
-use ranlab_wire::rnib::GlobalNbId;
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, ccc};
+use ranlab_e2_codec::per::ShortBits;
+use ranlab_e2_codec::rnib::GlobalNbId;
 use serde_json::{Value as Json, json};
 
 /// Number of periods without a report after which a subscription is shown as silent.
@@ -241,8 +241,8 @@ fn node_config(component: &ComponentConfigItem) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::{E2NodeEnb, E2NodeGnb, GlobalEnbId, Plmn};
-    use ranlab_wire::e2sm::ServiceModel;
+    use ranlab_e2_codec::e2ap::{E2NodeEnb, E2NodeGnb, GlobalEnbId, Plmn};
+    use ranlab_e2_codec::e2sm::ServiceModel;
 
     #[test]
     fn function_names_come_from_their_definitions() {

@@ -1,7 +1,7 @@
 //! Capabilities of nodes: report styles with measurements, control actions, structures.
 use ranlab_e2::ric::NodeInfo;
-use ranlab_wire::e2ap::RanFunctionItem;
-use ranlab_wire::e2sm::{Offer, by_oid};
+use ranlab_e2_codec::e2ap::RanFunctionItem;
+use ranlab_e2_codec::e2sm::{Offer, by_oid};
 use serde_json::{Value as Json, json};
 
 /// Returns the capabilities of several nodes.

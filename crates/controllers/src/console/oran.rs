@@ -7,7 +7,7 @@ use crate::north::{Done, Fault, body, given, number};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use ranlab_e2::ric::{IAppOutbox, NorthboundRequest};
-use ranlab_wire::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RanFunctionId, RicSubscriptionDetails};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::VecDeque;

@@ -5,11 +5,11 @@ use crate::north::{COMMANDS_MAX, Done, Fault};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, CauseRicRequest, Message as E2ap, RicControlAckRequest, RicControlAcknowledge, RicControlFailure,
     RicControlRequest, RicControlStatus, RicRequestId, Version, decode, encode, fast,
 };
-use ranlab_wire::rmr::{INDICATION, Message};
+use ranlab_e2_codec::rmr::{INDICATION, Message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};

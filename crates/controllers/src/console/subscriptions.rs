@@ -7,12 +7,12 @@ use crate::north::{Done, Fault, body, given, number};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
 };
-use ranlab_wire::e2sm::kpm::{self, Selection};
-use ranlab_wire::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Stamp, Timing, Value};
+use ranlab_e2_codec::e2sm::kpm::{self, Selection};
+use ranlab_e2_codec::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Stamp, Timing, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::str::FromStr;

@@ -7,7 +7,7 @@
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::console::metrics::{Text, labels};
 use ranlab_e2::Time;
-use ranlab_wire::e2sm::{Column, Kind, RowKey, Value};
+use ranlab_e2_codec::e2sm::{Column, Kind, RowKey, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

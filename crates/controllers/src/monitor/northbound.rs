@@ -2,7 +2,7 @@
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::no_such;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
-use ranlab_wire::e2sm::{Column, RowKey, Table, Value};
+use ranlab_e2_codec::e2sm::{Column, RowKey, Table, Value};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};

@@ -6,8 +6,8 @@
 use super::Latest;
 use super::northbound::row;
 use bytes::Bytes;
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::Model;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::Model;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -199,8 +199,8 @@ impl Iterator for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::Plmn;
-    use ranlab_wire::e2sm::mac::Mac;
+    use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_e2_codec::e2sm::mac::Mac;
 
     fn report(sequence: u64, bytes: usize) -> Taken {
         let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);

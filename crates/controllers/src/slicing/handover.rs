@@ -5,8 +5,8 @@ use super::{PolicyResource, Slicing};
 use crate::north::Fault;
 use bytes::Bytes;
 use ranlab_e2::ric::{IAppOutbox, Keeps};
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::slice::SLICES_MAX;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::slice::SLICES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -4,9 +4,9 @@ use super::resources::{AllocationResource, AssociationResource, CellResource, Sh
 use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
-use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
 const THERE: &str = "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/slices/ID/allocation, \

@@ -2,9 +2,9 @@
 use super::{Node, SLICE, Slicing, Waiting};
 use crate::north::Fault;
 use ranlab_e2::ric::{IAppOutbox, NorthboundReply};
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::control::Reason;
-use ranlab_wire::e2sm::slice::{SliceAlgorithm, SliceCommand, SliceIndication, SliceSet, UeSlice};
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::control::Reason;
+use ranlab_e2_codec::e2sm::slice::{SliceAlgorithm, SliceCommand, SliceIndication, SliceSet, UeSlice};
 
 impl Slicing {
     /// Applies the policy at every E2 node of a base station.

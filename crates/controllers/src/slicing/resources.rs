@@ -1,7 +1,7 @@
 //! JSON resources of slices.
 use crate::north::{Fault, given};
 use crate::ues::Choice;
-use ranlab_wire::e2sm::slice::{
+use ranlab_e2_codec::e2sm::slice::{
     DEADLINE_MAX, DeadlineReservation, LABEL_MAX, PrbRange, RateReservation, Slice, SliceAlgorithm,
     SliceAllocation, SliceParameters, SliceSet, SliceShare, UeAllocation, UeScheduler, WHOLE_PPM,
 };

@@ -5,8 +5,8 @@ use super::resources::{
 use super::{Node, TRAFFIC, Traffic};
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
-use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2sm::traffic::{BearerId, Stage, TrafficAction, TrafficCommand};
 use serde_json::{Value as Json, json};
 
 const THERE: &str = "nodes, nodes/NODE/bearers, nodes/NODE/bearers/RNTI/RBID and below it queues/ID, filters/ID, \

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, AgentConfig, UeId};
 use ranlab_e2::ric::RequestHandle;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeGnb,
     GlobalE2NodeId, GlobalGnbId, InterfaceNg,
 };
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::rrc::{self, RrcEvent};
-use ranlab_wire::e2sm::slice::{self, SliceIndication};
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::rrc::{self, RrcEvent};
+use ranlab_e2_codec::e2sm::slice::{self, SliceIndication};
+use ranlab_e2_codec::per::ShortBits;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;

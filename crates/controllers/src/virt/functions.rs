@@ -6,12 +6,12 @@ use ranlab_e2::agent::{RanFunction, UeFilter, UeId};
 use ranlab_e2::functions::rrc::{self, RrcSource};
 use ranlab_e2::functions::slice::{self, Progress, SliceControl};
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
-use ranlab_wire::e2ap::RanFunctionId;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::plain::{PlainElement, PlainView, encode_list};
-use ranlab_wire::e2sm::rrc::{RrcEvent, RrcHandover};
-use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet};
-use ranlab_wire::e2sm::{self, Model, gtp, mac, pdcp, rlc};
+use ranlab_e2_codec::e2ap::RanFunctionId;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::plain::{PlainElement, PlainView, encode_list};
+use ranlab_e2_codec::e2sm::rrc::{RrcEvent, RrcHandover};
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, SliceSet};
+use ranlab_e2_codec::e2sm::{self, Model, gtp, mac, pdcp, rlc};
 
 /// Access to the view of an operator.
 #[derive(Debug, Clone)]

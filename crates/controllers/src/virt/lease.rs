@@ -1,7 +1,6 @@
-//! Share of an operator, and the mapping of its slices to those of the base station (FlexRIC §6.2, appendix
-//! B).
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::slice::{
+//! What an operator has of an infrastructure, and its slices there and in its own eyes (FlexRIC §6.2, appendix B).
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::slice::{
     RateReservation, Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation,
     UeScheduler, WHOLE_PPM,
 };

@@ -41,12 +41,12 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{
     ControlDetails, IApp, IAppInput, IAppOutbox, Method, NodeInfo, NodeKind, NorthboundRequest, Outcome,
 };
-use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, RicControlAckRequest};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::plain::EventTrigger;
-use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcIndication, RrcTrigger};
-use ranlab_wire::e2sm::slice::{SliceIndication, SliceModel};
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, gtp, mac, pdcp, rlc};
+use ranlab_e2_codec::e2ap::{Cause, GlobalE2NodeId, RicControlAckRequest};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::plain::EventTrigger;
+use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcIndication, RrcTrigger};
+use ranlab_e2_codec::e2sm::slice::{SliceIndication, SliceModel};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, gtp, mac, pdcp, rlc};
 use station::Command;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,10 +3,10 @@ use super::lease::Lease;
 use super::tenants::Tenants;
 use bytes::Bytes;
 use ranlab_e2::ric::RequestHandle;
-use ranlab_wire::e2ap::{ComponentConfigItem, GlobalE2NodeId};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rrc::{RrcCell, RrcChange, RrcEvent, RrcHandover};
-use ranlab_wire::e2sm::slice::{
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, GlobalE2NodeId};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange, RrcEvent, RrcHandover};
+use ranlab_e2_codec::e2sm::slice::{
     RateReservation, Slice, SliceAlgorithm, SliceCommand, SliceIndication, SliceParameters, SliceSet,
     SliceShare, UeScheduler, UeSlice,
 };

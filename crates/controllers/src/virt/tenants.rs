@@ -2,9 +2,9 @@
 use super::lease::Lease;
 use crate::north::Fault;
 use crate::ues::Choice;
-use ranlab_wire::e2sm::SmError;
-use ranlab_wire::e2sm::rrc::RrcEvent;
-use ranlab_wire::e2sm::slice::{SLICES_MAX, WHOLE_PPM};
+use ranlab_e2_codec::e2sm::SmError;
+use ranlab_e2_codec::e2sm::rrc::RrcEvent;
+use ranlab_e2_codec::e2sm::slice::{SLICES_MAX, WHOLE_PPM};
 use serde_json::{Value as Json, json};
 
 /// Maximum number of operators: each needs a slice, and one is for UEs of no operator.

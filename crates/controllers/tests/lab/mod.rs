@@ -12,7 +12,7 @@ use ranlab_e2::agent::{Agent, AgentConfig, AgentInput, AgentOutput, ControllerId
 use ranlab_e2::functions::{rrc, slice};
 use ranlab_e2::ric::*;
 use ranlab_e2::{LinkLoss, Time};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceF1, InterfaceNg,
 };

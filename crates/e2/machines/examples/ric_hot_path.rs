@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use std::error::Error;
 
 const AGENT: ConnId = ConnId(1);

@@ -10,9 +10,9 @@
 //! value of a gauge in a period is the value itself; that of a counter is its increase since the previous report.
 //! Rates, volumes, counts and shares are summed over UEs; delays and qualities are averaged ([`Change::summary`]).
 //!
-//! The slices of a UE are known from rows with a slice label, or from [`Effect::members`].
-use ranlab_wire::e2sm::kpm::{self, Summary};
-use ranlab_wire::e2sm::{Column, Kind, RowKey, Table, Type, Value};
+//! A UE's slices are known from rows that are labelled with a slice, or from [`Effect::members`].
+use ranlab_e2_codec::e2sm::kpm::{self, Summary};
+use ranlab_e2_codec::e2sm::{Column, Kind, RowKey, Table, Type, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of KPIs of an effect.

@@ -4,8 +4,8 @@
 //! A ranlab node puts [`MARK`] into its setup request, in a field where other nodes put the setup messages of an
 //! interface. A ranlab RIC responds to such a node by accepting [`OWN_FUNCTIONS`], which the node did not offer.
 use bytes::Bytes;
-use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionIdItem};
-use ranlab_wire::e2sm::{association, hw};
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, RanFunctionIdItem};
+use ranlab_e2_codec::e2sm::{association, hw};
 
 /// Contents of a component configuration that is otherwise empty. Some decoders reject an empty octet string.
 pub const MARK: &[u8] = b"ranlab";

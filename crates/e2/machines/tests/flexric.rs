@@ -10,8 +10,8 @@ use flexric_models as flexric;
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
 use ranlab_e2::xapp::{Dialect, Failure, Xapp, XappConfig, XappEvent, XappInput, XappLimits, XappOutput};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use ric_world::*;
 use std::time::Duration;
 

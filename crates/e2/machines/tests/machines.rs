@@ -8,10 +8,10 @@ use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
 use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicEvent, RicInput, RicOutput, Side};
 use ranlab_e2::xapp::*;
 use ranlab_e2::{LinkLoss, Time};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::hw::{self, HwTrigger, Ping};
-use ranlab_wire::e2sm::{Encoding, Octets, mac};
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::hw::{self, HwTrigger, Ping};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, mac};
+use ranlab_e2_codec::flat::Coding;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

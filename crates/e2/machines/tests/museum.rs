@@ -4,8 +4,8 @@
 mod ric_world;
 
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use ric_world::*;
 use std::time::Duration;
 
@@ -226,7 +226,7 @@ fn subscription_is_reported_silent_after_three_periods() {
     let mut world = World::new();
     let conn = world.connect(Side::E2);
     let mut setup = setup_of(node(5));
-    let mac = RanFunctionItem { oid: Some(ranlab_wire::e2sm::mac::OID.into()), ..function(142) };
+    let mac = RanFunctionItem { oid: Some(ranlab_e2_codec::e2sm::mac::OID.into()), ..function(142) };
     setup.functions = Some(vec![mac]);
     world.send(conn, Message::E2SetupRequest(setup));
     world.raw(conn);

@@ -5,10 +5,10 @@ mod ric_world;
 
 use bytes::Bytes;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::{Encoding, Octets};
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e42;
 use ric_world::*;
 use std::time::Duration;
 

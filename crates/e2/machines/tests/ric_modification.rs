@@ -6,7 +6,7 @@ mod ric_world;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use ric_world::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

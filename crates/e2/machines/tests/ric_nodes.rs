@@ -4,7 +4,7 @@ mod ric_world;
 
 use ranlab_e2::LinkLoss;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use ric_world::*;
 use std::time::Duration;
 
@@ -290,7 +290,7 @@ fn procedures_of_ric_are_repeated_and_expire() {
     let agent = w.agent(1);
     let add = E2ConnectionUpdateItem {
         tnl: TnlInformation {
-            address: ranlab_wire::per::BitString::from_octets(&[127, 0, 0, 1]),
+            address: ranlab_e2_codec::per::BitString::from_octets(&[127, 0, 0, 1]),
             port: None,
         },
         usage: TnlUsage::Both,

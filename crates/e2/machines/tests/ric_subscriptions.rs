@@ -4,8 +4,8 @@ mod ric_world;
 
 use ranlab_e2::OutboxLimits;
 use ranlab_e2::ric::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use ric_world::*;
 use std::time::Duration;
 

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::xapp::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42::{self, ConnectedNode};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42::{self, ConnectedNode};
 use std::time::Duration;
 
 const S: Duration = Duration::from_secs(1);

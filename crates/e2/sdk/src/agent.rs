@@ -8,7 +8,7 @@ use ranlab_e2::agent::{
     Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, DisconnectReason,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::Cause;
+use ranlab_e2_codec::e2ap::Cause;
 use std::rc::Rc;
 
 impl Machine for Agent {

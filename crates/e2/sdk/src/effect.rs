@@ -4,10 +4,10 @@ use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHan
 use bytes::Bytes;
 use ranlab_e2::effect::{Change, Effect, EffectError, Next};
 use ranlab_e2::xapp::{FunctionRef, SubscribeError, SubscriptionHandle, XappEvent};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionItem};
-use ranlab_wire::e2sm::common::Snssai;
-use ranlab_wire::e2sm::kpm::{self, Selection, SelectionError};
-use ranlab_wire::e2sm::{Encoding, Model, Octets, SmError};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionItem};
+use ranlab_e2_codec::e2sm::common::Snssai;
+use ranlab_e2_codec::e2sm::kpm::{self, Selection, SelectionError};
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, SmError};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;

@@ -33,7 +33,7 @@ pub use effect::{EffectFailure, Measured, Watch};
 pub use events::EventStream;
 pub use handle::Handle;
 pub use ranlab_e2 as e2;
-pub use ranlab_wire as wire;
+pub use ranlab_e2_codec as wire;
 pub use ric::RicHandle;
 pub use run::run;
 pub use threads::{Far, QUEUE_BYTES, ThreadReport};

@@ -11,7 +11,7 @@ use ranlab_e2::ric::{
     RicInput, RicOutput, Side,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
+use ranlab_e2_codec::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;

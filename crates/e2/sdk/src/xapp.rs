@@ -10,7 +10,7 @@ use ranlab_e2::xapp::{
     StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
+use ranlab_e2_codec::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -5,7 +5,7 @@
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::stats;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, CauseRicRequest, RanFunctionId, RicActionId, RicIndicationType, RicRequestId,
 };
 use std::collections::BTreeMap;

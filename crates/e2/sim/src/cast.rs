@@ -7,7 +7,7 @@ use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
 use ranlab_e2::ric::{Ric, XappGrant};
 use ranlab_e2::xapp::{Xapp, XappConfig};
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 
 impl World {
     /// Adds a RIC under an address, and starts it. `make` is called for each of its lives, numbered from 1.

@@ -5,7 +5,7 @@ use crate::machine::Machine;
 use crate::party::PartyId;
 use crate::world::{Violation, World};
 use ranlab_e2::ric::{RicSnapshot, Tenant};
-use ranlab_wire::e2ap::{GlobalE2NodeId, RicRequestId};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RicRequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Losses of one xApp at a moment: its connection, reports dropped by the RIC, gaps caused by the RIC, all

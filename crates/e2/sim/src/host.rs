@@ -6,7 +6,7 @@ use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
 use ranlab_e2::ric::{Ric, Side, XappGrant};
 use ranlab_e2::xapp::{StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 use crate::action::Action;
 use bytes::Bytes;
 use ranlab_e2::{Frame, Time};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42::{self, XappId};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42::{self, XappId};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use crate::party::PartyId;
 use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 
 impl World {
     /// Checks an event that an xApp receives.

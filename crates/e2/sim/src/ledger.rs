@@ -5,7 +5,7 @@
 //! An additional gap on arrival at an xApp belongs to the RIC. Links lose no data while they live.
 use crate::beacon::Beat;
 use ranlab_e2::xapp::SubscriptionHandle;
-use ranlab_wire::e2ap::fast;
+use ranlab_e2_codec::e2ap::fast;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A subscription at an agent: node, life, the agent's number.

@@ -10,7 +10,7 @@ use ranlab_e2::agent::{Agent, AgentConfig};
 use ranlab_e2::ric::*;
 use ranlab_e2::xapp::XappConfig;
 use ranlab_e2::{OutboxLimits, Time};
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 use crate::beacon::trigger;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

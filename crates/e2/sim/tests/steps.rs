@@ -8,7 +8,7 @@ use ranlab_e2::agent::{Agent, AgentConfig};
 use ranlab_e2::ric::*;
 use ranlab_e2::xapp::{Xapp, XappConfig, XappEvent};
 use ranlab_sim::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;

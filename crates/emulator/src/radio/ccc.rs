@@ -203,7 +203,7 @@ mod tests {
     use super::super::{Neighbours, Radio, RadioConfig, cell_of};
     use super::*;
     use crate::stats::Names;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::e2ap::GlobalGnbId;
     use ranlab_sdk::wire::e2sm::ccc::{ActionFormat, WantedCell, WantedStructure};
     use ranlab_sdk::wire::e2sm::common::{Cgi, Snssai};

@@ -1,6 +1,6 @@
 //! The cell behind SLICE and TRAFFIC.
 use super::{Radio, SharedRadio, convert};
-use ranlab_model::user_plane::{Association, Command, Direction, Sojourn};
+use ranlab_radio::user_plane::{Association, Command, Direction, Sojourn};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::slice::{Progress, SliceControl};
@@ -98,8 +98,8 @@ impl SliceControl for Station {
         let all: Vec<_> = radio.cell.reports().collect();
         let slice = |slice_down| convert::slice_id(slice_down).unwrap_or(0);
         let (set, stats) = radio.cell.slice_stats(Direction::Down);
-        let share = |(spec, stats): (&ranlab_model::user_plane::SliceSpec, &_)| {
-            let &ranlab_model::user_plane::SliceStats { prbs, bytes, .. } = stats;
+        let share = |(spec, stats): (&ranlab_radio::user_plane::SliceSpec, &_)| {
+            let &ranlab_radio::user_plane::SliceStats { prbs, bytes, .. } = stats;
             let id = slice(spec.id);
             let members = || all.iter().filter(|ue| slice(ue.slice_down) == id);
             let in_queues = |rnti| {
@@ -223,7 +223,7 @@ impl TrafficControl for Station {
 mod tests {
     use super::super::{FlowPlan, RadioConfig, What};
     use super::*;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::e2ap::Plmn;
     use ranlab_sdk::wire::e2sm::control::Reason;
     use ranlab_sdk::wire::e2sm::slice::{

@@ -1,5 +1,5 @@
 //! Configurations and commands as controllers say them, and as the model takes them.
-use ranlab_model::user_plane as up;
+use ranlab_radio::user_plane as up;
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;

@@ -3,7 +3,7 @@
 use super::RadioError;
 use super::plan::{RadioConfig, What};
 use crate::stats::CellFacts;
-use ranlab_model::user_plane::{CellConfig, Direction, FluidCell, UeReport};
+use ranlab_radio::user_plane::{CellConfig, Direction, FluidCell, UeReport};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::wire::e2ap::Plmn;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! A UE goes from one radio to another with what waits for it: its flows go on, its buffers are forwarded.
 use super::{Moved, Radio, SharedRadio};
-use ranlab_model::user_plane::{RrcKind, UES_MAX};
+use ranlab_radio::user_plane::{RrcKind, UES_MAX};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::rrc::{RrcCell, RrcChange};
@@ -92,7 +92,7 @@ impl Radio {
             }
             self.news.push(event);
         }
-        let beyond = self.news.len().saturating_sub(ranlab_model::user_plane::EVENTS_MAX);
+        let beyond = self.news.len().saturating_sub(ranlab_radio::user_plane::EVENTS_MAX);
         self.news.drain(..beyond);
     }
 }
@@ -101,7 +101,7 @@ impl Radio {
 mod tests {
     use super::super::{FlowPlan, RadioConfig, What};
     use super::*;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::e2ap::Plmn;
     use std::sync::Mutex;
 

@@ -1,7 +1,7 @@
 //! What is measured of a radio: what UEs and slices got, how long packets took, and whether it was in time.
 use super::convert::slice_id;
 use hdrhistogram::Histogram as Hdr;
-use ranlab_model::user_plane::{Cell, Direction, FlowStats, Histogram};
+use ranlab_radio::user_plane::{Cell, Direction, FlowStats, Histogram};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A base station's radio: a cell of [`ranlab_model::user_plane`] whose UEs come, have traffic and go as planned, that
+//! A base station's radio: a cell of [`ranlab_radio::user_plane`] whose UEs come, have traffic and go as planned, that
 //! controllers see and steer.
 //!
 //! A [`Radio`] has no clock: whoever drives it says what time it is ([`Radio::pass`]). It is as late as its driver, or
@@ -32,7 +32,7 @@ pub use site::{SharedSite, Site, drive as drive_site};
 pub use station::station;
 
 use crate::stats::CellFacts;
-use ranlab_model::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
+use ranlab_radio::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
 use ranlab_sdk::e2::functions::{slice, traffic};

@@ -2,10 +2,10 @@
 //!
 //! A radio has no core and no neighbours that speak to it: the messages are those that such a base station sends and gets
 //! then, each whole, as far as identities, cells and causes suffice for its mandatory elements
-//! ([`ranlab_wire::ap::messages`]). What needs keys, RRC's own messages or sessions is not told: the set-up of a context
+//! ([`ranlab_e2_codec::ap::messages`]). What needs keys, RRC's own messages or sessions is not told: the set-up of a context
 //! at NG, the preparation of a handover, the switch of a path. Who calls a UE what is as in KPM and RC: its C-RNTI.
 use super::{Radio, SharedRadio, SharedSite};
-use ranlab_model::user_plane::{EVENTS_MAX, RrcKind};
+use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::ni::{NiStation, Passed};
 use ranlab_sdk::wire::ap::messages::{self, F1Ids, NgIds};
@@ -221,7 +221,7 @@ impl NiStation for Watched {
 mod tests {
     use super::super::{RadioConfig, Site, Stay, cell_of, hand_over};
     use super::*;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::ap::Message;
     use ranlab_sdk::wire::e2ap::GlobalGnbId;
     use ranlab_sdk::wire::per::ShortBits;

@@ -1,6 +1,6 @@
 //! What a radio is made of, and what its UEs do and when.
 use super::{RadioError, convert};
-use ranlab_model::user_plane::{
+use ranlab_radio::user_plane::{
     Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };
 use ranlab_sdk::wire::e2ap::Plmn;
@@ -230,7 +230,7 @@ impl RadioConfig {
             [*ues.start(), *ues.end()].into_iter().find(|ue| !(1..=self.ues).contains(ue))
         };
         if self.ues as usize > UES_MAX {
-            return Err(ranlab_model::user_plane::AttachError::Full(UES_MAX).into());
+            return Err(ranlab_radio::user_plane::AttachError::Full(UES_MAX).into());
         }
         match flows.chain(stays).chain(moves).find_map(|(what, ues)| beyond(&ues).map(|ue| (what, ue))) {
             Some((what, ue)) => Err(RadioError::NoUe { what, ue, ues: self.ues }),

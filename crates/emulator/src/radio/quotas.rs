@@ -1,8 +1,8 @@
 //! Quotas of slices (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) as the model's scheduler has them.
 use super::rc::Steered;
 use super::{Radio, convert, plan};
-use ranlab_model::user_plane as up;
-use ranlab_model::user_plane::{Command, Direction};
+use ranlab_radio::user_plane as up;
+use ranlab_radio::user_plane::{Command, Direction};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;

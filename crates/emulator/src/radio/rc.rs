@@ -3,7 +3,7 @@
 use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
-use ranlab_model::user_plane::{EVENTS_MAX, RrcKind};
+use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::rc::{RcControl, RcEvent, RcMobility};
 use ranlab_sdk::wire::e2ap::Plmn;
@@ -207,7 +207,7 @@ fn tell(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
 mod tests {
     use super::super::{FlowPlan, Move, RadioConfig, What};
     use super::*;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);

@@ -12,7 +12,7 @@
 //! it back; octets that wait u64; packets that wait u64; octets that it has sent u64.
 use super::stage::{Made, StageMeter};
 use ed25519_dalek::{Signature, VerifyingKey};
-use ranlab_model::user_plane::{QUEUES_MAX, QueueView, TcStage};
+use ranlab_radio::user_plane::{QUEUES_MAX, QueueView, TcStage};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::traffic::{StageModule, StageRole};
 use std::fmt;

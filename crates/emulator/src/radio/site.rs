@@ -2,7 +2,7 @@
 //! another, RRC, and who drives them.
 use super::{Moved, Radio, SharedRadio, TICK, hand_over};
 use crate::stats::CellFacts;
-use ranlab_model::user_plane::{RrcKind, UeReport};
+use ranlab_radio::user_plane::{RrcKind, UeReport};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{RanFunction, UeId};
 use ranlab_sdk::e2::functions::rrc::{self, Progress, RrcSource};
@@ -134,7 +134,7 @@ impl Site {
         for radio in &self.cells {
             told.news.append(&mut lock(radio).news);
         }
-        let beyond = told.news.len().saturating_sub(ranlab_model::user_plane::EVENTS_MAX);
+        let beyond = told.news.len().saturating_sub(ranlab_radio::user_plane::EVENTS_MAX);
         told.news.drain(..beyond);
     }
 
@@ -206,7 +206,7 @@ impl Radio {
 mod tests {
     use super::super::{RadioConfig, Stay};
     use super::*;
-    use ranlab_model::user_plane::Carrier;
+    use ranlab_radio::user_plane::Carrier;
     use ranlab_sdk::wire::e2ap::Plmn;
     use std::time::Duration;
 

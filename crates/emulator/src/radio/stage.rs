@@ -1,6 +1,6 @@
 //! Users' own stages at bearers: they come as signed modules, run in a sandbox, and are taken out when they fail.
 use super::{Radio, RadioError};
-use ranlab_model::user_plane::{self as up, TcStage};
+use ranlab_radio::user_plane::{self as up, TcStage};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 #[cfg(not(feature = "wasm"))]
 use ranlab_sdk::wire::e2sm::traffic::StageModule;

@@ -1,7 +1,7 @@
 //! The base station under an agent of FlexRAN or OpenEmpower: the same commands to the same cell as over E2.
 use super::control::{Station, short};
 use super::{SharedRadio, convert};
-use ranlab_model::user_plane::{self as up, Command, Direction};
+use ranlab_radio::user_plane::{self as up, Command, Direction};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::slice::SliceControl;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};

@@ -1,5 +1,5 @@
 //! Who a base station is and where its packets come from.
-use ranlab_model::user_plane::UES_MAX;
+use ranlab_radio::user_plane::UES_MAX;
 use ranlab_sdran::empower::protocol::Mac;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};

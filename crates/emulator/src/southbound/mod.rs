@@ -24,7 +24,7 @@ use line::Line;
 use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use radio::Cell;
-use ranlab_model::user_plane::UES_MAX;
+use ranlab_radio::user_plane::UES_MAX;
 use ranlab_sdran::agent::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
 use ranlab_sdran::arrivals::{Event, PopulationConfig};
 use ranlab_sdran::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};

@@ -29,7 +29,7 @@ fn load(moment: &Moment<'_>) -> CellLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_model::{Cell, CellConfig};
+    use ranlab_radio::{Cell, CellConfig};
 
     #[test]
     fn a_cell_gives_no_more_than_it_has_and_a_controller_sees_its_own_ues_share() {

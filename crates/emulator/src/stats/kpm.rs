@@ -1,6 +1,6 @@
 //! KPM: counters of a cell, from which the function makes measurements.
 use super::{CellFacts, Source, Tells, Told, UeFacts};
-use ranlab_model::user_plane::UeReport;
+use ranlab_radio::user_plane::UeReport;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
 use ranlab_sdk::wire::e2ap::{EnbId, Plmn};

@@ -1,6 +1,6 @@
 //! MAC, per UE.
 use super::{Source, Tells, UeFacts};
-use ranlab_model::{LinkStats, Snr};
+use ranlab_radio::{LinkStats, Snr};
 use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
 
 pub(super) const SOURCE: Source = Source {
@@ -68,7 +68,7 @@ fn mac_ue(ue: &dyn UeFacts, frame: u16, slot: u16) -> MacUe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_model::{Cell, CellConfig};
+    use ranlab_radio::{Cell, CellConfig};
 
     /// What FlexRIC's database checks of each UE; its xApp ends at a value outside.
     fn is_stored(ue: &MacUe) -> bool {

@@ -8,8 +8,8 @@ mod rlc;
 
 use crate::radio::{SharedFluid, SharedRadio, SharedSite, Site};
 pub use kpm::{MeasuredCell, Names};
-use ranlab_model::user_plane::{Carrier, UeReport};
-use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
+use ranlab_radio::user_plane::{Carrier, UeReport};
+use ranlab_radio::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
@@ -300,7 +300,7 @@ pub fn ue_id(ue: UeIdentity) -> UeId {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use ranlab_model::CellConfig;
+    use ranlab_radio::CellConfig;
     use ranlab_sdk::wire::e2sm::plain::INDICATION_HEADER;
     use ranlab_sdk::wire::e2sm::{MODELS, RowKey, hw::Hw};
     use std::collections::BTreeSet;

@@ -4,8 +4,8 @@ use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_emulator::node::{NodeKind, NodeTemplate};
 use ranlab_emulator::radio::RadioConfig;
 use ranlab_emulator::stats::SOURCES;
-use ranlab_wire::e2ap::{Plmn, Version};
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2ap::{Plmn, Version};
+use ranlab_e2_codec::flat::Coding;
 use std::sync::Arc;
 
 pub(crate) const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);

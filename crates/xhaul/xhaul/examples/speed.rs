@@ -4,7 +4,7 @@
 //! without memory accesses runs in the same way, in alternation; its speed-up is the one that this machine
 //! allows. Each figure comes with the spread of its repetitions, which grows on a busy machine.
 //!
-//! `cargo run --release -p ranlab-model --example xhaul_speed`
+//! `cargo run --release -p ranlab-xhaul --example speed`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
 
 use std::collections::BinaryHeap;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::lock;
 use crate::monitor::{Latest, Monitor, MonitorConfig, Report};
-use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
-use ranlab_wire::e2sm::mac::{Mac, MacUe};
-use ranlab_wire::e2sm::plain;
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_e2_codec::e2sm::mac::{Mac, MacUe};
+use ranlab_e2_codec::e2sm::plain;
 use std::sync::Arc;
 
 const SECOND: Duration = Duration::from_secs(1);

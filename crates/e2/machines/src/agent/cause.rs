@@ -1,5 +1,5 @@
-//! Conversion of E2AP causes between protocol versions.
-use ranlab_wire::e2ap::{Cause, CauseMisc, CauseRicRequest as C, Version};
+//! Causes in the words of the version in use.
+use ranlab_e2_codec::e2ap::{Cause, CauseMisc, CauseRicRequest as C, Version};
 
 /// Returns `cause`, or the closest cause that `version` defines.
 pub(super) fn fit(cause: Cause, version: Version) -> Cause {
@@ -30,7 +30,7 @@ pub(super) fn fit(cause: Cause, version: Version) -> Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::{ErrorIndication, Message, encode};
+    use ranlab_e2_codec::e2ap::{ErrorIndication, Message, encode};
 
     #[test]
     fn every_cause_fits_every_version() {

@@ -1,7 +1,7 @@
 //! Configuration and counters of an agent.
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
-use ranlab_wire::e2ap::{ComponentConfigItem, GlobalE2NodeId, Version};
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, GlobalE2NodeId, Version};
+use ranlab_e2_codec::flat::Coding;
 use std::time::Duration;
 
 /// Configuration of an [`Agent`](super::Agent).

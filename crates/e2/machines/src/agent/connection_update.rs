@@ -5,7 +5,7 @@
 use super::core::{Core, Deferred};
 use super::link::{Link, State};
 use super::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
 
 /// Maximum number of items in one list.

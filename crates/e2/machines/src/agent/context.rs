@@ -3,12 +3,12 @@ use super::core::{Core, announce};
 use super::link::State;
 use super::*;
 use crate::{Frame, Time};
-use ranlab_wire::e2ap::fast;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::fast;
+use ranlab_e2_codec::e2ap::{
     ActionFailed, ActionRequiredToBeModified, Cause, Message, RanFunctionId, RicActionId, RicIndicationType,
     RicSubscriptionDeleteRequired, RicSubscriptionModificationRequired, SubscriptionWithCause,
 };
-use ranlab_wire::flat::{self, Coding};
+use ranlab_e2_codec::flat::{self, Coding};
 
 /// An indication to send.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ pub enum ContextError {
     Busy,
     /// The contents cannot be encoded.
     #[error(transparent)]
-    Encode(#[from] ranlab_wire::per::EncodeError),
+    Encode(#[from] ranlab_e2_codec::per::EncodeError),
 }
 
 /// The agent, as seen by a RAN function during a callback.
@@ -208,7 +208,7 @@ impl FunctionContext<'_> {
             modify: (!modify.is_empty()).then_some(modify),
             remove: (!remove.is_empty()).then_some(remove),
         });
-        ranlab_wire::e2ap::encode(&message, version)?;
+        ranlab_e2_codec::e2ap::encode(&message, version)?;
         self.core.start(self.core.now, controller, procedure, 0, &message);
         Ok(())
     }

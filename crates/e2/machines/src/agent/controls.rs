@@ -2,7 +2,7 @@
 use super::core::Core;
 use super::{ControlOutcome, ControlTicket, ControllerId, cause};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, Message, RanFunctionId, RicControlAcknowledge, RicControlFailure, RicControlStatus, RicRequestId,
     Version,
 };

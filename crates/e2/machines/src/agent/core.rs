@@ -9,8 +9,8 @@ use crate::backoff::Random;
 use crate::coding::in_coding;
 use crate::{Frame, Time};
 use bytes::BytesMut;
-use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
-pub use ranlab_wire::e2sm::association::ADDRESS_LEN_MAX;
+use ranlab_e2_codec::e2ap::{Message, RanFunctionId, encode};
+pub use ranlab_e2_codec::e2sm::association::ADDRESS_LEN_MAX;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A RAN function as announced to controllers.

@@ -1,7 +1,7 @@
 //! Interface between the agent and a RAN function (service model).
 use super::{FunctionContext, SubscriptionId};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionFailed, ActionToBeAdded, ActionToBeModified, ActionToBeSetup, Cause, CauseRicRequest, RicActionId,
     RicControlAckRequest, RicRequestId,
 };

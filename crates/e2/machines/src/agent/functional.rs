@@ -2,7 +2,7 @@
 use super::controls::OpenControl;
 use super::subscriptions::Subscription;
 use super::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 type C = CauseRicRequest;
 

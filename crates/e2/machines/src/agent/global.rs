@@ -4,8 +4,8 @@ use super::core::Core;
 use super::link::{Link, Pending, State};
 use super::*;
 use crate::peer::{MARK, filled};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::flat::{self, Coding, FlatError};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::flat::{self, Coding, FlatError};
 
 impl Agent {
     /// Handles a received PDU.

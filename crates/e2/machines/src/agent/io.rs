@@ -2,10 +2,10 @@
 use super::SubscriptionId;
 use crate::{LinkLoss, OutboxFull, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, CriticalityDiagnostics, GlobalRicId, RanFunctionId, RanFunctionIdCauseItem, RicRequestId,
 };
-use ranlab_wire::per::EncodeError;
+use ranlab_e2_codec::per::EncodeError;
 use std::fmt;
 use std::time::Duration;
 

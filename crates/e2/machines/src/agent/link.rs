@@ -3,7 +3,7 @@ use super::{AgentConfig, ControllerId, Procedure, SetupFailure};
 use crate::backoff::Backoff;
 use crate::{Outbox, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, RicRequestId, Version};
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, RanFunctionId, RicRequestId, Version};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 

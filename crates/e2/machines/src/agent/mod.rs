@@ -41,7 +41,7 @@ use self::core::{Core, Deferred, Offer};
 use self::link::State;
 use crate::{Frame, OutboxCounters, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, ComponentConfigItem, E2RemovalRequest, GlobalE2NodeId, Message, RanFunctionId, ResetRequest,
     RicRequestId, Version,
 };

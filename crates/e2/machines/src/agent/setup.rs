@@ -4,7 +4,7 @@ use super::link::{Link, State};
 use super::*;
 use crate::LinkLoss;
 use crate::peer::{MARK, filled};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionIdItem, RanFunctionItem, TimeToWait,
     TnlInformation,
 };
@@ -45,7 +45,7 @@ impl Core {
             components_v1: None,
             components: (!v1 && !components.is_empty()).then(|| filled(components, MARK)),
         });
-        match ranlab_wire::e2ap::encode(&request, version) {
+        match ranlab_e2_codec::e2ap::encode(&request, version) {
             Ok(pdu) => self.push_control(id, pdu.into()),
             Err(e) => {
                 let reason = CloseReason::SetupImpossible(e);

@@ -2,7 +2,7 @@
 use super::ControllerId;
 use crate::FlowId;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{RanFunctionId, RicActionId, RicRequestId};
+use ranlab_e2_codec::e2ap::{RanFunctionId, RicActionId, RicRequestId};
 use std::collections::BTreeMap;
 
 /// Identifier of a subscription, unique for the lifetime of the agent.

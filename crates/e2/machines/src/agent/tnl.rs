@@ -1,5 +1,5 @@
-//! Transport addresses of controllers that are encoded as bit strings (E2 connection update, setup failure).
-use ranlab_wire::e2ap::TnlInformation;
+//! Addresses of controllers that come as bit strings (E2 connection update, setup failure).
+use ranlab_e2_codec::e2ap::TnlInformation;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Default E2 port, for addresses without a port.
@@ -24,7 +24,7 @@ pub(super) fn address(tnl: &TnlInformation, like: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::per::{BitString, ShortBits};
+    use ranlab_e2_codec::per::{BitString, ShortBits};
 
     fn tnl(octets: &[u8], port: Option<u64>) -> TnlInformation {
         TnlInformation { address: BitString::from_octets(octets), port: port.map(|p| ShortBits::new(p, 16)) }

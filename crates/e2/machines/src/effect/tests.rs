@@ -1,7 +1,7 @@
 use super::*;
-use ranlab_wire::e2sm::Row;
-use ranlab_wire::e2sm::common::UeId;
-use ranlab_wire::e2sm::kpm::MeasurementRow;
+use ranlab_e2_codec::e2sm::Row;
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::MeasurementRow;
 
 /// A UE with a gauge and a counter.
 struct Ue(u32, f64, u64);

@@ -1,17 +1,17 @@
-//! Association control at an agent ([`ranlab_wire::e2sm::association`]): controllers of the agent, and the UEs that
-//! each of them sees.
+//! The association control at an agent ([`ranlab_e2_codec::e2sm::association`]): which controllers it has, and which UEs they
+//! see.
 //!
 //! An agent does not always know which UE belongs to which controller; a DU, for example, does not see the PLMN that
 //! a UE selected. The default controller therefore sends the associations. Other controllers may do so only if the
 //! function was created with [`Association::open`].
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{Cause, CauseRicRequest};
-pub use ranlab_wire::e2sm::association::{
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest};
+pub use ranlab_e2_codec::e2sm::association::{
     AssociationCommand, DEFAULT_FUNCTION_ID, DEFINITION, OID, REVISION,
 };
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 
 /// RAN function for association control.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! CCC at a base station ([`ranlab_wire::e2sm::ccc`]): reports of the configuration (periodic, on change, on
-//! subscription), and writing it.
+//! CCC at a base station ([`ranlab_e2_codec::e2sm::ccc`]): its configuration reported at intervals, upon changes and upon
+//! subscription, and written.
 //!
 //! | request | response |
 //! |---|---|
@@ -13,15 +13,15 @@ use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
-use ranlab_wire::e2sm::ccc::{
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
+use ranlab_e2_codec::e2sm::ccc::{
     self, Accepted, ActionDefinition, ActionFormat, Attributes, CELL_STYLE, Ccc, CellId, CellOutcome,
     CellReported, ChangeType, ControlFormat, ControlHeader, ControlMessage, EventTrigger, Failed,
     FunctionDefinition, HeaderFormat, IndicationHeader, IndicationMessage, MessageFormat, NODE_STYLE,
     OutcomeFormat, Outcomes, Reason, ReportType, Reported, TriggerFormat, WantedStructure, WatchedStructure,
     Write, is_structure,
 };
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ struct Function<S> {
     look_at: Time,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::ccc::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::ccc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl CccStation + 'static) -> Box<dyn RanFunction> {
     let (subscriptions, periods) = (BTreeMap::new(), Periods::default());
     Box::new(Function { station, subscriptions, periods, last: Snapshot::default(), look_at: Time::ZERO })

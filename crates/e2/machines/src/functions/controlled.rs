@@ -5,9 +5,9 @@ use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
+use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);

@@ -1,5 +1,4 @@
-//! HW service model: echoes control messages, sends periodic reports, and applies policies
-//! ([`ranlab_wire::e2sm::hw`]).
+//! HW: echoes what a controller sends, reports by itself, obeys policies ([`ranlab_e2_codec::e2sm::hw`]).
 //!
 //! Indications of type insert carry a call process id: a counter (u32, big endian) that is shared by all inserts of
 //! the function. If there are several policies, the one with the lowest (execution order, subscription, action)
@@ -7,14 +6,14 @@
 use super::periods::Periods;
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
 };
-use ranlab_wire::e2sm::hw::{
+use ranlab_e2_codec::e2sm::hw::{
     DEFINITION, HwPeriodic, HwPolicy, HwPolicyAction, HwTrigger, OID, PERIOD_MS_MAX, Ping, REVISION,
 };
-use ranlab_wire::e2sm::{Octets, per};
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2sm::{Octets, per};
+use ranlab_e2_codec::flat::Coding;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ struct Listener {
     next_seq: u32,
 }
 
-/// RAN function for HW; register it as [`ranlab_wire::e2sm::hw::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::hw::DEFAULT_FUNCTION_ID`].
 #[derive(Debug, Default)]
 pub struct Hw {
     listeners: BTreeMap<SubscriptionId, Listener>,

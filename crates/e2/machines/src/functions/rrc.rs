@@ -1,4 +1,4 @@
-//! RRC service model at a base station ([`ranlab_wire::e2sm::rrc`]).
+//! RRC at a base station ([`ranlab_e2_codec::e2sm::rrc`]).
 //!
 //! A controller receives events of the UEs that it sees. If it begins to see a UE, it receives a "connected" event;
 //! if it ceases to see one, it receives a release. It can hand over the UEs that it sees.
@@ -7,10 +7,10 @@ use super::controlled::{BUSY, INVALID, Later, description, reports, tell};
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcHandover, RrcIndication, RrcTrigger};
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcHandover, RrcIndication, RrcTrigger};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
@@ -65,7 +65,7 @@ struct Function<S> {
     later: Later,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::rrc::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::rrc::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
     let (listeners, periods) = (BTreeMap::new(), Periods::default());
     Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: Later::default() })

@@ -1,4 +1,4 @@
-//! SLICE service model at a base station ([`ranlab_wire::e2sm::slice`]).
+//! SLICE at a base station ([`ranlab_e2_codec::e2sm::slice`]).
 //!
 //! A slice belongs to the controller that created it. No other controller may change or delete it, move UEs into it
 //! or allocate resources in it. A controller that shares the carrier with slices of others may change neither the
@@ -9,8 +9,8 @@ pub use super::controlled::Progress;
 use super::controlled::{Asker, Controlled, Obeys};
 use crate::Time;
 use crate::agent::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceModel, SliceSet};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, SliceModel, SliceSet};
 use std::collections::BTreeMap;
 
 /// Scheduler behind the function. It only receives commands that have been checked.
@@ -48,7 +48,7 @@ struct Station<C> {
     later: BTreeMap<u64, (ControllerId, Vec<u16>)>,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::slice::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::slice::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl SliceControl + 'static) -> Box<dyn RanFunction> {
     Box::new(Controlled::new(Station { control, owners: BTreeMap::new(), later: BTreeMap::new() }))
 }

@@ -13,12 +13,12 @@ use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType,
 };
-use ranlab_wire::e2sm::plain::{EventTrigger, INDICATION_HEADER};
-pub use ranlab_wire::e2sm::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
-use ranlab_wire::e2sm::{Model, mac};
+use ranlab_e2_codec::e2sm::plain::{EventTrigger, INDICATION_HEADER};
+pub use ranlab_e2_codec::e2sm::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
+use ranlab_e2_codec::e2sm::{Model, mac};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,10 +1,9 @@
-//! TRAFFIC service model at a base station ([`ranlab_wire::e2sm::traffic`]). A controller controls the bearers of the
-//! UEs that it sees.
+//! TRAFFIC at a base station ([`ranlab_e2_codec::e2sm::traffic`]). A controller commands the bearers of UEs that it sees.
 use super::controlled::{Asker, Controlled, Obeys, Progress};
 use crate::Time;
 use crate::agent::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::traffic::{BearerId, Traffic, TrafficCommand, TrafficConfig, TrafficIndication};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::traffic::{BearerId, Traffic, TrafficCommand, TrafficConfig, TrafficIndication};
 
 /// Sublayer behind the function. It only receives commands that have been checked.
 pub trait TrafficControl: Send {
@@ -23,7 +22,7 @@ pub trait TrafficControl: Send {
 
 struct Station<C>(C);
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::traffic::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::traffic::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl TrafficControl + 'static) -> Box<dyn RanFunction> {
     Box::new(Controlled::new(Station(control)))
 }

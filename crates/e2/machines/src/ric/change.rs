@@ -1,6 +1,6 @@
 //! Modification of a subscription and its result.
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 /// Requested modification of an iApp's own subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

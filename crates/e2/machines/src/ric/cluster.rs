@@ -5,8 +5,8 @@ use super::states::States;
 use super::timers::Timer;
 use super::{ConnId, NodeLoss, Ric, RicEvent, Role};
 use crate::Time;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::per::{BitString, ShortBits};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::per::{BitString, ShortBits};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 

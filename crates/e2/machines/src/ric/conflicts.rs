@@ -6,7 +6,7 @@
 //! checked here: those of xApps, of iApps, and of external clients.
 use super::{Owner, Party};
 use crate::Time;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Conflicts {
 mod tests {
     use super::super::ConnId;
     use super::*;
-    use ranlab_wire::e2ap::Plmn;
+    use ranlab_e2_codec::e2ap::Plmn;
 
     const HOLD: Duration = Duration::from_secs(10);
 

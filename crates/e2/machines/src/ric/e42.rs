@@ -6,9 +6,9 @@ use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, Side, XappGrant, Xap
 use crate::Time;
 use crate::peer::filled;
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::hw;
-use ranlab_wire::e42::{self, ConnectedNode, XappId};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::hw;
+use ranlab_e2_codec::e42::{self, ConnectedNode, XappId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Events of a RIC, for logs and tests. They do not affect its behaviour.
 use super::{ConnId, Hint, NorthboundReply, Procedure, ProcedureResult, RanInfo, XappInfo, directory};
 use crate::{LinkLoss, Time};
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::sync::Arc;
 
 /// Event of a RIC, for logs and tests.

@@ -4,12 +4,12 @@ use super::Side;
 use super::links::Links;
 use crate::Time;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RejectReason, Rejection, Version,
 };
-use ranlab_wire::e2sm::{self, Encoding};
-use ranlab_wire::e42;
-use ranlab_wire::per::DecodeFault;
+use ranlab_e2_codec::e2sm::{self, Encoding};
+use ranlab_e2_codec::e42;
+use ranlab_e2_codec::per::DecodeFault;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

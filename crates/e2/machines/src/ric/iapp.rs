@@ -3,7 +3,7 @@ use super::states::Keeps;
 use super::{NodeInfo, RanInfo, SubscriptionChange, SubscriptionChanged, XappInfo};
 use crate::Time;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicControlAckRequest, RicRequestId,
     RicSubscriptionDetails, fast,
 };

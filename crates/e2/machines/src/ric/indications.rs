@@ -4,8 +4,8 @@
 use super::{IAppInput, Owner, Ric, SubscriptionHandle};
 use crate::{Frame, Time};
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::flat;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::flat;
 
 impl Ric {
     /// Delivers an indication in its usual form. Returns whether the PDU was one.

@@ -79,9 +79,9 @@ use iapp::{IAppRequest, Notice};
 use links::{Links, Role};
 use nodes::Nodes;
 use ran_db::RanDb;
-use ranlab_wire::e2ap::{GlobalRicId, Plmn, Version};
-use ranlab_wire::flat::Coding;
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2ap::{GlobalRicId, Plmn, Version};
+use ranlab_e2_codec::flat::Coding;
+use ranlab_e2_codec::per::ShortBits;
 use std::collections::{BTreeMap, VecDeque};
 use timers::{Timer, Timers};
 

@@ -4,7 +4,7 @@ use super::subscription_table::State;
 use super::turns::Errand;
 use super::{ConnId, Notice, Owner, Ric};
 use crate::Time;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 const NOT_NOW: Cause = Cause::RicRequest(CauseRicRequest::SystemNotReady);
 

@@ -6,7 +6,7 @@ use super::words::{ack_item, ack_update, cause_in, transaction_in};
 use super::{ConnId, NodeKind, Ric, RicEvent, Timer};
 use crate::Time;
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::sync::Arc;
 
 impl Ric {

@@ -10,8 +10,8 @@ use super::{ConnId, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Side, Ti
 use crate::Time;
 use crate::peer::{OWN_FUNCTIONS, is_own};
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::by_oid;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::by_oid;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;

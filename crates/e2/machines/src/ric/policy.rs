@@ -1,6 +1,6 @@
 //! Admission and permissions. The RIC asks; an implementation of the traits decides.
 use bytes::Bytes;
-use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
+use ranlab_e2_codec::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

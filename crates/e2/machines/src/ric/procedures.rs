@@ -1,6 +1,6 @@
 //! Outstanding global procedures of the RIC at a node.
 use crate::Time;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::BTreeMap;
 
 /// A global procedure that the RIC starts.
@@ -41,7 +41,7 @@ pub enum ProcedureError {
     TooMany(usize),
     /// The node's version does not define the procedure.
     #[error("{0}")]
-    NotInVersion(#[from] ranlab_wire::per::EncodeError),
+    NotInVersion(#[from] ranlab_e2_codec::per::EncodeError),
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The RAN database: base stations and the nodes that they consist of.
 use super::NodeInfo;
-use ranlab_wire::e2ap::{ComponentConfigItem, ComponentId, GlobalE2NodeId};
+use ranlab_e2_codec::e2ap::{ComponentConfigItem, ComponentId, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -132,11 +132,11 @@ impl Ran {
 mod tests {
     use super::*;
     use crate::Time;
-    use ranlab_wire::e2ap::{
+    use ranlab_e2_codec::e2ap::{
         ComponentConfiguration, ComponentInterfaceType, E2NodeGnb, GlobalGnbId, InterfaceE1, InterfaceF1,
         InterfaceNg, Plmn, Version,
     };
-    use ranlab_wire::per::ShortBits;
+    use ranlab_e2_codec::per::ShortBits;
 
     fn component(id: ComponentId) -> ComponentConfigItem {
         let interface = match id {

@@ -10,7 +10,7 @@ use crate::xapp::{
     XappInput, XappOutput,
 };
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,11 +6,11 @@ use super::words;
 use super::{Notice, Outcome, Owner, Ric, RicEvent, Timer};
 use crate::Time;
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::{Encoding, Octets};
-use ranlab_wire::e42;
-use ranlab_wire::per::EncodeError;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e42;
+use ranlab_e2_codec::per::EncodeError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@ use super::links::Role;
 use super::subscription_table::State;
 use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, SnapshotCounters, Tenant};
 use crate::{OutboxCounters, Time};
-use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
-use ranlab_wire::e42::XappId;
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
+use ranlab_e2_codec::e42::XappId;
 use std::sync::Arc;
 use std::time::Duration;
 

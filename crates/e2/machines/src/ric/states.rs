@@ -13,7 +13,7 @@ use super::iapp::{IApp, Notice};
 use super::{Ric, RicEvent};
 use crate::Time;
 use bytes::Bytes;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::subscription_table::{Response, State};
 use super::words::{cause_in, cause_of_failure};
 use super::{Ric, Timer};
 use crate::Time;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 impl Ric {
     pub(super) fn slot_of(&mut self, place: usize, id: RicRequestId) -> Option<u16> {

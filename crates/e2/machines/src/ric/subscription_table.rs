@@ -3,7 +3,7 @@ use super::bypass::Passed;
 use super::change::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

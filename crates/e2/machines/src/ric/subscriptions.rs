@@ -6,7 +6,7 @@ use super::turns::Errand;
 use super::words;
 use super::{Notice, Owner, Ric, Tenant, Timer};
 use crate::{FlowId, Time};
-use ranlab_wire::e2ap::{fast::request_id_octets, *};
+use ranlab_e2_codec::e2ap::{fast::request_id_octets, *};
 use std::collections::BTreeMap;
 
 const UNKNOWN_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);

@@ -7,7 +7,7 @@
 use super::subscription_table::State;
 use super::{ConnId, Ric, Timer};
 use crate::Time;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A request of the RIC to a node.

@@ -1,5 +1,5 @@
-//! Messages that differ between E2AP versions.
-use ranlab_wire::e2ap::*;
+//! Messages as each version words them.
+use ranlab_e2_codec::e2ap::*;
 
 /// Returns a cause that the version defines; a newer cause becomes `unspecified` of its group.
 pub(super) fn cause_in(version: Version, cause: Cause) -> Cause {

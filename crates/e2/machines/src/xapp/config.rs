@@ -2,9 +2,9 @@
 use super::Dialect;
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{RanFunctionItem, Version};
-use ranlab_wire::e2sm::{MODELS, hw};
-use ranlab_wire::flat::Coding;
+use ranlab_e2_codec::e2ap::{RanFunctionItem, Version};
+use ranlab_e2_codec::e2sm::{MODELS, hw};
+use ranlab_e2_codec::flat::Coding;
 use std::time::Duration;
 
 /// Maximum number of alternative RIC addresses.

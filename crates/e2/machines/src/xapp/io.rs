@@ -1,9 +1,9 @@
 //! Inputs, outputs and events of an xApp.
 use crate::{LinkLoss, OutboxFull};
 use bytes::Bytes;
-use ranlab_wire::e2ap::{ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType};
-use ranlab_wire::e42::XappId;
-use ranlab_wire::per::EncodeError;
+use ranlab_e2_codec::e2ap::{ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType};
+use ranlab_e2_codec::e42::XappId;
+use ranlab_e2_codec::per::EncodeError;
 use std::time::Duration;
 
 /// Identifier of a subscription. It stays valid across reconnects.

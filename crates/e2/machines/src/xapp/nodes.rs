@@ -1,7 +1,7 @@
 //! Nodes announced by the RIC.
 use super::subscriptions::Phase;
 use super::*;
-use ranlab_wire::e2sm::{by_oid, complete};
+use ranlab_e2_codec::e2sm::{by_oid, complete};
 
 /// A node as announced by the RIC.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Standing subscriptions whose details depend on the functions of each node.
 use super::*;
-use ranlab_wire::e2sm::kpm::{Kpm, Selection};
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2sm::kpm::{Kpm, Selection};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::fmt;
 
 /// Reason why a node has no subscription of a plan, as a sentence that names what the node offers.
@@ -41,11 +41,11 @@ impl Planner for KpmPlan {
         let trigger = Kpm::periodic(self.period).map_err(|error| PlanError(error.to_string()))?;
         let actions = self.selection.actions(node, &function.definition, trigger.period_ms);
         let actions = actions.map_err(|error| PlanError(error.to_string()))?;
-        let octets = |it: &dyn Fn() -> Result<Bytes, ranlab_wire::e2sm::SmError>| {
+        let octets = |it: &dyn Fn() -> Result<Bytes, ranlab_e2_codec::e2sm::SmError>| {
             it().map_err(|error| PlanError(error.to_string()))
         };
         let event_trigger = octets(&|| trigger.to_octets(Encoding::Per))?;
-        let details = |action: ranlab_wire::e2sm::kpm::ActionDefinition| {
+        let details = |action: ranlab_e2_codec::e2sm::kpm::ActionDefinition| {
             let definition = Some(octets(&|| action.to_octets(Encoding::Per))?);
             let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(0) }];
             Ok(RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions })

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2::{Frame, Time};
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) fn config() -> AgentConfig {
 }
 
 pub(crate) fn ric_id() -> GlobalRicId {
-    GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ranlab_wire::per::ShortBits::new(25, 20) }
+    GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ranlab_e2_codec::per::ShortBits::new(25, 20) }
 }
 
 /// Drives an agent like a driver and records all its outputs.

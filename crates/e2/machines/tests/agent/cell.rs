@@ -5,14 +5,14 @@ use ranlab_e2::functions::rrc::RrcSource;
 use ranlab_e2::functions::slice::{Progress, SliceControl};
 use ranlab_e2::functions::traffic::TrafficControl;
 use ranlab_e2::functions::{rrc, slice, traffic};
-use ranlab_wire::e2ap::Plmn;
-use ranlab_wire::e2sm;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
-use ranlab_wire::e2sm::slice::{
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
+use ranlab_e2_codec::e2sm::slice::{
     Slice, SliceAllocation, SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice,
 };
-use ranlab_wire::e2sm::traffic::{
+use ranlab_e2_codec::e2sm::traffic::{
     BearerId, BearerTraffic, Queue, QueueState, TrafficCommand, TrafficConfig, TrafficIndication,
 };
 use std::collections::BTreeMap;

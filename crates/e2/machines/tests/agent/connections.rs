@@ -1,7 +1,7 @@
 //! Setup, reconnects, several controllers, and global procedures.
 use crate::bench::*;
 use ranlab_e2::agent::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
 
 const S: Duration = Duration::from_secs(1);
@@ -89,8 +89,8 @@ fn setup_failure_redirects_agent_limited_times() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("tcp://a");
     let tnl = TnlInformation {
-        address: ranlab_wire::per::BitString::from_octets(&[192, 0, 2, 9]),
-        port: Some(ranlab_wire::per::ShortBits::new(4711, 16)),
+        address: ranlab_e2_codec::per::BitString::from_octets(&[192, 0, 2, 9]),
+        port: Some(ranlab_e2_codec::per::ShortBits::new(4711, 16)),
     };
     for _ in 0..5 {
         bench.input(AgentInput::Connected { controller: C0 });
@@ -394,8 +394,8 @@ fn controllers_have_separate_request_ids() {
 }
 
 fn tnl(last: u8) -> TnlInformation {
-    let address = ranlab_wire::per::BitString::from_octets(&[192, 0, 2, last]);
-    TnlInformation { address, port: Some(ranlab_wire::per::ShortBits::new(36421, 16)) }
+    let address = ranlab_e2_codec::per::BitString::from_octets(&[192, 0, 2, last]);
+    TnlInformation { address, port: Some(ranlab_e2_codec::per::ShortBits::new(36421, 16)) }
 }
 
 #[test]

@@ -3,12 +3,12 @@ use crate::bench::*;
 use crate::cell::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rrc::{RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger, Snssai};
-use ranlab_wire::e2sm::slice::*;
-use ranlab_wire::e2sm::traffic::*;
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger, Snssai};
+use ranlab_e2_codec::e2sm::slice::*;
+use ranlab_e2_codec::e2sm::traffic::*;
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,7 +1,7 @@
 //! Subscription, deletion, control, modification, query, and indications under back-pressure.
 use crate::bench::*;
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
 
 fn failure_of(answers: &[Message]) -> CauseRicRequest {

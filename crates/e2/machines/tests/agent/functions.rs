@@ -6,10 +6,10 @@ use ranlab_e2::agent::*;
 use ranlab_e2::functions::association::{self, Association, AssociationCommand};
 use ranlab_e2::functions::hw::Hw;
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::hw::{HwPeriodic, HwPolicy, HwPolicyAction, HwTrigger, Ping};
-use ranlab_wire::e2sm::{Encoding, Octets, hw, mac, per};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::hw::{HwPeriodic, HwPolicy, HwPolicyAction, HwTrigger, Ping};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, hw, mac, per};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -48,7 +48,7 @@ fn messages(sent: &[Message]) -> Vec<Bytes> {
     indications.collect()
 }
 
-fn encoded<T: ranlab_wire::per::Per>(value: &T) -> Bytes {
+fn encoded<T: ranlab_e2_codec::per::Per>(value: &T) -> Bytes {
     let mut out = Vec::new();
     per::encode(value, &mut out).unwrap();
     out.into()

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::kpm::{self, Channel, KpmSource, Reading, Station, UeReading};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
-use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::per::{Text, decode_either, encode_in};
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::kpm::*;
+use ranlab_e2_codec::e2sm::per::{Text, decode_either, encode_in};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::ni::{self as function, NiStation, Passed};
-use ranlab_wire::ap::messages::{self, NgIds};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::ni::*;
-use ranlab_wire::e2sm::{Encoding, Octets};
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::ap::messages::{self, NgIds};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::ni::*;
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::per::ShortBits;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl NiStation for Station {
 }
 
 impl Station {
-    fn passes(&self, direction: Direction, ue: u32, message: &ranlab_wire::ap::Message) -> Bytes {
+    fn passes(&self, direction: Direction, ue: u32, message: &ranlab_e2_codec::ap::Message) -> Bytes {
         let octets = message.to_octets().unwrap();
         let far = (message.interface == Interface::Xn).then(|| gnb(2));
         let interface = message.interface;
@@ -101,7 +101,7 @@ fn told(bench: &mut Bench) -> Vec<(MessageHeader, Bytes)> {
 }
 
 fn procedure(interface: Interface, code: u8, kind: Kind) -> MessageType {
-    MessageType::new(interface, ranlab_wire::e2sm::ni::Procedure { code, kind })
+    MessageType::new(interface, ranlab_e2_codec::e2sm::ni::Procedure { code, kind })
 }
 
 fn ids(ran: u32) -> NgIds {
@@ -134,7 +134,7 @@ fn messages_match_by_interface_direction_procedure_and_elements() {
         station.passes(Direction::Outgoing, 1, &messages::ng_release_request(ids(1)).unwrap());
         let answer = bench.ask(C0, &ask(event.clone(), report(&ActionDefinition::complete())));
         assert!(matches!(answer[..], [Message::RicSubscriptionResponse(_)]), "{answer:?}");
-        let cell = ranlab_wire::e2sm::common::NrCgi { plmn: PLMN, cell: 16 };
+        let cell = ranlab_e2_codec::e2sm::common::NrCgi { plmn: PLMN, cell: 16 };
         let comes = |ran| messages::initial_ue_message(ran, PLMN, ran, &cell, 1).unwrap();
         let passed = [
             station.passes(Direction::Outgoing, 1, &comes(1)),
@@ -150,7 +150,7 @@ fn messages_match_by_interface_direction_procedure_and_elements() {
         for (header, _) in told {
             let far = if header.interface == Interface::Xn { gnb(2) } else { gnb(1) };
             assert_eq!((header.interface, header.node), (event.interface, far));
-            let time = ranlab_wire::e2sm::kpm::TimeStamp::V3(u64::from_be_bytes(header.time.unwrap()));
+            let time = ranlab_e2_codec::e2sm::kpm::TimeStamp::V3(u64::from_be_bytes(header.time.unwrap()));
             assert_eq!(time.unix_us(), Some(TIME_US));
         }
     }

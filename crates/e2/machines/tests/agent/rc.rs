@@ -4,15 +4,15 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::rc::{self, RcControl};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::common::{NrCgi, Snssai, UeId as Name};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::per::{Text, decode_in, encode_in};
-use ranlab_wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_wire::e2sm::rc::{
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::common::{NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::per::{Text, decode_in, encode_in};
+use ranlab_e2_codec::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::{
     ControlHeader, ControlMessage, ControlOutcome, DEFAULT_FUNCTION_ID, OutcomeFormat, OutcomeValue, Value,
 };
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::sync::{Arc, Mutex};
 
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);

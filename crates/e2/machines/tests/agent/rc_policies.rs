@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::rc::{self, POLICIES_MAX, RcControl, RcEvent, RcMobility};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_wire::e2sm::rc::policy::{self as policies, CONDITIONS, Condition, Does, Test};
-use ranlab_wire::e2sm::rc::*;
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::policy::{self as policies, CONDITIONS, Condition, Does, Test};
+use ranlab_e2_codec::e2sm::rc::*;
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -302,7 +302,7 @@ fn impossible_policies_are_refused() {
         (&states, ActionDefinition::handover_policy(Decision::Reject, None, vec![])),
         (&states, untested(9, TestedAs::Key(Value::Int(1)))),
         (&states, untested(2, TestedAs::Key(Value::Int(1)))),
-        (&states, untested(2, presence(ranlab_wire::e2sm::rc::Presence::Present))),
+        (&states, untested(2, presence(ranlab_e2_codec::e2sm::rc::Presence::Present))),
         (&states, untested(2, TestedAs::List(Vec::new()))),
     ] {
         let Ok(_) = action.to_octets(Encoding::Per) else { continue };
@@ -380,5 +380,5 @@ proptest! {
 
 /// Returns whether bytes are a PER-encoded UE identity.
 fn per_of_a_ue(octets: &bytes::Bytes) -> bool {
-    ranlab_wire::e2sm::per::decode::<Name>(octets.clone()).is_ok()
+    ranlab_e2_codec::e2sm::per::decode::<Name>(octets.clone()).is_ok()
 }

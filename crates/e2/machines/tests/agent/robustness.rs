@@ -2,7 +2,7 @@
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
 
 #[test]

@@ -14,8 +14,8 @@
 //! | assigns a new xApp id at each setup, and aborts when none is left | iApp |
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses only a part
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use std::collections::{BTreeMap, VecDeque};
 
 /// RAN functions that FlexRIC supports.
@@ -157,7 +157,7 @@ impl Ric {
                     transaction_id: m.transaction_id,
                     ric_id: GlobalRicId {
                         plmn: m.node_id.plmn(),
-                        ric_id: ranlab_wire::per::ShortBits::new(25, 20),
+                        ric_id: ranlab_e2_codec::per::ShortBits::new(25, 20),
                     },
                     accepted: Some(accepted.collect()),
                     rejected: None,

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use ranlab_e2::ric::{Bypass, ConnId, Outlet, Ric, Route, RouteTable, Side};
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, Time};
-use ranlab_wire::e2ap::RicRequestId;
+use ranlab_e2_codec::e2ap::RicRequestId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -7,8 +7,8 @@ use beside::Beside;
 use bytes::Bytes;
 use ranlab_e2::ric::*;
 use ranlab_e2::{LinkLoss, Time};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e42;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

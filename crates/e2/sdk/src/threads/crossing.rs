@@ -188,7 +188,7 @@ impl Bypass for Pass {
         lock(&self.shared.inward).hold();
     }
 
-    fn clear(&mut self, id: ranlab_wire::e2ap::RicRequestId) {
+    fn clear(&mut self, id: ranlab_e2_codec::e2ap::RicRequestId) {
         lock(&self.shared.routes).clear(id);
     }
 

@@ -1,6 +1,6 @@
 //! The invariant: ownership intervals of a node are disjoint in every history.
 use ranlab_e2::Time;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
 
 /// A RIC owned a node: from the acceptance of its setup until the connection was closed, or the RIC fenced.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn owns(until: u64) -> Vec<(GlobalE2NodeId, Time)> {
-        vec![(GlobalE2NodeId::gnb(ranlab_wire::e2ap::Plmn::new(1, 1, 2), 1, 22), at(until))]
+        vec![(GlobalE2NodeId::gnb(ranlab_e2_codec::e2ap::Plmn::new(1, 1, 2), 1, 22), at(until))]
     }
 
     #[test]

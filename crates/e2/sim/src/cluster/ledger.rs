@@ -3,7 +3,7 @@ use super::trial::Run;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, Keeps};
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -15,7 +15,7 @@ use ranlab_e2::agent::{Agent, AgentConfig, AgentTimers};
 use ranlab_e2::ric::directory::{BusNews, ClaimLimits, DirectoryConfig, DirectoryTimers};
 use ranlab_e2::ric::{Ric, RicConfig};
 use ranlab_e2::xapp::{Xapp, XappConfig};
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 

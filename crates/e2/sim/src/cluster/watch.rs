@@ -6,7 +6,7 @@ use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::xapp::{ControlHandle, XappEvent};
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A node of the world and the actions of its functions.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ranlab_sdk::transport::{Address, Listener, SocketOptions};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm;
-use ranlab_wire::per::ShortBits;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::per::ShortBits;
 use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};

@@ -2,8 +2,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
-use ranlab_wire::per::{BitString, ShortBits};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::per::{BitString, ShortBits};
 
 use super::super::harness::{Case, Fault, Outcome, fails};
 use super::agent::{Controller, REQUEST};

@@ -1,7 +1,7 @@
 //! What both ends have in common: what is objected to, and how, and what they are asked alike.
 use std::time::Instant;
 
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 use super::super::harness::{Fault, Outcome, fails};
 use super::link::{Heard, Link};

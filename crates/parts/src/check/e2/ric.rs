@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ranlab_sdk::transport::{Address, SocketOptions, connect};
-use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm;
-use ranlab_wire::e42;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::e42;
 use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, Outcome, Rig, fails};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ranlab_net::sctp;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 use super::super::harness::{Fault, Outcome, fails};
 use super::ends::*;

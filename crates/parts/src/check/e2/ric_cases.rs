@@ -1,6 +1,6 @@
 //! What a RIC must do with E2AP. Clauses are those of O-RAN.WG3.E2AP; clause 10 counts as TS 36.423's.
 use bytes::Bytes;
-use ranlab_wire::e2ap::*;
+use ranlab_e2_codec::e2ap::*;
 
 use super::super::harness::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
 use super::ends::*;

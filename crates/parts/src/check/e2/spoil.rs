@@ -84,7 +84,7 @@ fn put(out: &mut Vec<u8>, content: &[u8]) {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use ranlab_wire::e2ap::{Message, RejectReason, Version, decode, encode, ids};
+    use ranlab_e2_codec::e2ap::{Message, RejectReason, Version, decode, encode, ids};
 
     use super::*;
 

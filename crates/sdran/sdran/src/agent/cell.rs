@@ -1,7 +1,7 @@
 //! The cell under an agent, if there is one: its reports and its commands.
 use super::Radio;
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::slice::{SliceCommand, SliceSet};
+use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
 use std::fmt;
 
 /// Resource blocks of a subframe for a UE.

@@ -17,7 +17,7 @@ pub use pair::{StreamFaults, StreamPair};
 pub use ue::{Radio, Ue, UeChange, UeEvent, UeTable};
 
 use crate::Time;
-use ranlab_wire::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::control::Refusal;
 use std::time::Duration;
 
 /// Event reported to an agent.

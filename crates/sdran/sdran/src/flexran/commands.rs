@@ -4,7 +4,7 @@ use super::report;
 use super::template::Replies;
 use crate::agent::{AgentEvent, AgentOutput};
 use crate::flexran::protocol::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 
 impl FlexranAgent {
     /// Reports the outcome of a command. The published controllers give their commands no number and get no

@@ -1,7 +1,7 @@
 //! Reports of an agent about a cell and its UEs.
 use crate::agent::{Radio, Ue};
 use crate::flexran::protocol::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 
 /// Logical channels of a UE: two signalling bearers and one for data.
 const LOGICAL_CHANNELS: std::ops::RangeInclusive<u32> = 1..=3;

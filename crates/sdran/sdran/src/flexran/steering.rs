@@ -1,8 +1,8 @@
 //! The cell under an agent: policies, slices and decisions of its controller become commands to the cell.
 use crate::agent::{Allocation, CellControl, Radio};
 use crate::flexran::protocol::*;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::slice::{
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::slice::{
     PrbRange, Slice as CellSlice, SliceAlgorithm as Algorithm, SliceCommand, SliceParameters as Parameters,
     SliceSet, UeScheduler, UeSlice, WHOLE_PPM,
 };

@@ -6,8 +6,8 @@ use crate::agent::{
 };
 use crate::flexran::protocol::*;
 use bytes::Bytes;
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::slice::{PrbRange, SliceCommand, SliceSet, UeScheduler};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::slice::{PrbRange, SliceCommand, SliceSet, UeScheduler};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -431,8 +431,8 @@ fn slices_reach_cell_or_are_refused_with_reason() {
     pair.controller.reconfigure(1, &shares(&[600_000, 400_000]));
     pair.run_until(at(150));
     let ranges = |fake: &std::cell::RefCell<Fake>| -> Vec<PrbRange> {
-        let range = |slice: &ranlab_wire::e2sm::slice::Slice| match slice.parameters {
-            ranlab_wire::e2sm::slice::SliceParameters::Static(range) => range,
+        let range = |slice: &ranlab_e2_codec::e2sm::slice::Slice| match slice.parameters {
+            ranlab_e2_codec::e2sm::slice::SliceParameters::Static(range) => range,
             _ => panic!("{slice:?}"),
         };
         fake.borrow().set.slices.iter().map(range).collect()

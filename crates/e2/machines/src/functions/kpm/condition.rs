@@ -1,8 +1,8 @@
 //! Conditions on UEs and labels of measurements that can be evaluated on a base station's readings.
 use super::reading::UeReading;
-use ranlab_wire::e2ap::Plmn;
-use ranlab_wire::e2sm::common::{Cgi, Snssai};
-use ranlab_wire::e2sm::kpm::*;
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::common::{Cgi, Snssai};
+use ranlab_e2_codec::e2sm::kpm::*;
 
 /// 5QI and QCI of every bearer, which is the default bearer (TS 23.501 table 5.7.4-1).
 pub const DEFAULT_5QI: u8 = 9;

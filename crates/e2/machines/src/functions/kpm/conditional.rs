@@ -2,9 +2,9 @@
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::reading::{Reading, UeReading};
 use super::told::{Told, write};
-use ranlab_wire::e2sm::common::UeId;
-use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::per::Text;
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::*;
+use ranlab_e2_codec::e2sm::per::Text;
 
 /// Conditions of a measurement, and the UEs that fulfil them.
 struct Wanted {

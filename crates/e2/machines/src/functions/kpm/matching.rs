@@ -3,9 +3,9 @@ use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::conditional::Conditional;
 use super::reading::{Quantity, Reading, UeReading};
 use super::told::{Told, Whom};
-use ranlab_wire::e2sm::common::UeId;
-use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::per::Text;
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::*;
+use ranlab_e2_codec::e2sm::per::Text;
 
 /// Subject of the values, and the format of the definition and message.
 enum Of {

@@ -1,4 +1,4 @@
-//! KPM at a base station ([`ranlab_wire::e2sm::kpm`]): report styles 1 to 5.
+//! KPM at a base station ([`ranlab_e2_codec::e2sm::kpm`]): report styles 1 to 5.
 //!
 //! | request | response |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | granularity | divides the report period into at most [`RECORDS_MAX`] records, each about the time since the previous one |
 //! | no UE fulfils the conditions, or the UE is not connected | no indication |
 //!
-//! FlexRIC up to 2.0 uses a different ASN.1 text by default. Reports follow the text of the definition that requested
-//! them ([`ranlab_wire::e2sm::per::Text`]).
+//! FlexRIC up to 2.0 is built from another ASN.1 text by default: reports follow the text of the definition that asks for
+//! them ([`ranlab_e2_codec::e2sm::per::Text`]).
 //!
 //! Reports do not allocate memory after every connected UE has been reported once.
 mod condition;
@@ -24,10 +24,10 @@ use crate::agent::*;
 use bytes::Bytes;
 pub use condition::{DEFAULT_5QI, Station};
 use matching::Plan;
-use ranlab_wire::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, RicIndicationType};
-use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, IndicationHeader, Kpm, TimeStamp};
-use ranlab_wire::e2sm::per::decode_either;
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, common};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, RicIndicationType};
+use ranlab_e2_codec::e2sm::kpm::{ActionDefinition, EventTrigger, IndicationHeader, Kpm, TimeStamp};
+use ranlab_e2_codec::e2sm::per::decode_either;
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, common};
 pub use reading::{Channel, Reading, SLICES_MAX, Slices, UeReading};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub trait KpmSource: Send {
 }
 
 struct Action {
-    id: ranlab_wire::e2ap::RicActionId,
+    id: ranlab_e2_codec::e2ap::RicActionId,
     plan: Plan,
     /// Number of ticks of the subscription between two records.
     every: u32,
@@ -85,7 +85,7 @@ struct Function<S> {
     message_octets: Vec<u8>,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::kpm::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl KpmSource + 'static) -> Box<dyn RanFunction> {
     let ours = || Some(SENDER.to_owned());
     Box::new(Function {

@@ -1,6 +1,6 @@
-//! Counters of a base station, and the calculation of measurements from two readings.
-use ranlab_wire::e2sm::common::Snssai;
-use ranlab_wire::e2sm::kpm::Measured;
+//! Counters of a base station, and what measurements make of two readings.
+use ranlab_e2_codec::e2sm::common::Snssai;
+use ranlab_e2_codec::e2sm::kpm::Measured;
 
 /// Maximum number of slices of a UE, which is the maximum size of the allowed NSSAI (TS 24.501).
 pub const SLICES_MAX: usize = 8;

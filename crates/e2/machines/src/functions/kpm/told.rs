@@ -2,9 +2,9 @@
 //! after each connected UE has been reported once.
 use super::condition::Scope;
 use super::reading::{Quantity, Reading, UeReading};
-use ranlab_wire::e2sm::common::UeId;
-use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::per::{Text, encode_in};
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::*;
+use ranlab_e2_codec::e2sm::per::{Text, encode_in};
 
 /// Subject of a record.
 pub(super) struct Whom<'a, Name> {

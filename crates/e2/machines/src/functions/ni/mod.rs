@@ -1,5 +1,5 @@
-//! NI at a base station ([`ranlab_wire::e2sm::ni`]): copies of the messages on its interfaces, as a whole (report
-//! style 1) or one information element of each (style 2).
+//! NI at a base station ([`ranlab_e2_codec::e2sm::ni`]): copies of the messages of its interfaces, whole (report style 1) or an
+//! information element of each (style 2).
 //!
 //! | request | response |
 //! |---|---|
@@ -15,14 +15,14 @@ mod wanted;
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
-use ranlab_wire::ap::{Interface, Message};
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicIndicationType};
-use ranlab_wire::e2sm::kpm::TimeStamp;
-use ranlab_wire::e2sm::ni::{
+use ranlab_e2_codec::ap::{Interface, Message};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicIndicationType};
+use ranlab_e2_codec::e2sm::kpm::TimeStamp;
+use ranlab_e2_codec::e2sm::ni::{
     ControlHeader, ControlMessage, Direction, EventTrigger, FunctionDescription as Description,
     IndicationHeader, IndicationMessage, MessageEvent, MessageHeader, Ni, NodeId, OID,
 };
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use wanted::Action;
@@ -83,7 +83,7 @@ struct Function<S> {
     ask_at: Time,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::ni::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::ni::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl NiStation + 'static) -> Box<dyn RanFunction> {
     Box::new(Function { station, listeners: BTreeMap::new(), ask_at: Time::ZERO })
 }

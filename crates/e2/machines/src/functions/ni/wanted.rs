@@ -1,13 +1,13 @@
 //! Event triggers and actions of a subscription to NI, and matching of messages.
 use super::{ACTION, Message};
 use bytes::Bytes;
-use ranlab_wire::ap::{Known, Value};
-use ranlab_wire::e2ap::{ActionToBeSetup, Cause, RicActionId, RicActionType};
-use ranlab_wire::e2sm::ni::{
+use ranlab_e2_codec::ap::{Known, Value};
+use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RicActionId, RicActionType};
+use ranlab_e2_codec::e2sm::ni::{
     ADD_TIMESTAMP, ActionDefinition, ActionFormat, COMPLETE, ElementTest, MessageEvent, PARTIAL, Parameter,
     TARGET_IE, Test, Value as Wanted,
 };
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::cmp::Ordering;
 
 /// Returns whether a trigger can be evaluated: its message belongs to its interface, and the tested elements are

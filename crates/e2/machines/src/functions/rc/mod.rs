@@ -1,5 +1,5 @@
-//! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls in [`ORDERS`]; and report styles 1 to 5, insert
-//! style 3 and policy styles 2 and 3 if the RRC states of UEs are known.
+//! RC at a base station ([`ranlab_e2_codec::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
+//! report styles 1 to 5, insert style 3 and policy styles 2 and 3.
 //!
 //! | request | response |
 //! |---|---|
@@ -23,10 +23,9 @@
 //! decide on a handover of the base station before an insert is sent. Of the policies of an action, the first one
 //! whose condition holds applies; of several subscriptions, the oldest.
 //!
-//! Copies of messages (style 1) cover the RRC messages of the simulated radio
-//! ([`Said`](ranlab_wire::e2sm::rc::messages::Said)): a UE connected, arrived by handover, or was released. Triggers
-//! on other messages, on messages between nodes, and on UE events are refused. Reports about the node (style 3) cover
-//! changes of the neighbours (change 2); its cells never change.
+//! Copies of messages (style 1) are of what a radio here says in RRC ([`Said`](ranlab_e2_codec::e2sm::rc::messages::Said)):
+//! that a UE connected, came by handover, was let go; triggers at others, at messages between nodes and at UE events are
+//! refused. Of the node (style 3) the neighbours are told (change 2); its cells stay as they are.
 mod policy;
 mod station;
 mod wanted;
@@ -38,20 +37,20 @@ use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
 use policy::Imposed;
-use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
-use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::per::{Text, encode_in};
-use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
-use ranlab_wire::e2sm::rc::policy as policies;
-use ranlab_wire::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
-use ranlab_wire::e2sm::rc::{
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::per::{Text, encode_in};
+use ranlab_e2_codec::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::policy as policies;
+use ranlab_e2_codec::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
+use ranlab_e2_codec::e2sm::rc::{
     ActionHeader, CallProcessId, CellChange, CellContext, ControlFormat, ControlHeader, ControlMessage,
     ControlOutcome as Outcome, Decision, FunctionDefinition, HeaderFormat, IndicationFormat,
     IndicationHeader, IndicationHeaderFormat, IndicationMessage, OID, OnDemandReport, OutcomeFormat,
     OutcomeValue, Rc, ReportHeader, RrcState, UeContext, UeParameters, Value,
 };
-use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use wanted::{Action, Does, When};
@@ -98,7 +97,7 @@ struct Function<C> {
     imposed: Option<Imposed>,
 }
 
-/// Creates the RAN function; register it as [`ranlab_wire::e2sm::rc::DEFAULT_FUNCTION_ID`].
+/// The RAN function; register it as [`ranlab_e2_codec::e2sm::rc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl RcControl + 'static) -> Box<dyn RanFunction> {
     let (listeners, waiting) = (BTreeMap::new(), BTreeMap::new());
     let (there, imposed) = (Vec::new(), None);
@@ -208,8 +207,8 @@ fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> Indic
     IndicationMessage { format }
 }
 
-/// Returns a report about one UE.
-fn about(ue: Name, parameters: Vec<ranlab_wire::e2sm::rc::Parameter>) -> IndicationMessage {
+/// A report about one UE.
+fn about(ue: Name, parameters: Vec<ranlab_e2_codec::e2sm::rc::Parameter>) -> IndicationMessage {
     IndicationMessage { format: IndicationFormat::Ues(vec![UeParameters { ue, parameters }]) }
 }
 

@@ -2,10 +2,10 @@
 use super::wanted::{Does, When};
 use super::{Function, RcControl, sees};
 use crate::agent::FunctionContext;
-use ranlab_wire::e2sm::common::Snssai;
-use ranlab_wire::e2sm::rc::Comparison;
-use ranlab_wire::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_wire::e2sm::rc::policy::{self, Condition, Test};
+use ranlab_e2_codec::e2sm::common::Snssai;
+use ranlab_e2_codec::e2sm::rc::Comparison;
+use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::policy::{self, Condition, Test};
 
 /// Maximum number of policies per action.
 pub const POLICIES_MAX: usize = 16;

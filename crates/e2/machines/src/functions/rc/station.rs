@@ -1,12 +1,12 @@
 //! Interface between the RC function and the base station.
 use crate::Time;
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
-use ranlab_wire::e2sm::control::Refusal;
-use ranlab_wire::e2sm::rc::RrcState;
-use ranlab_wire::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_wire::e2sm::rc::messages::Said;
-use ranlab_wire::e2sm::rc::neighbours::NeighbourRelations;
-use ranlab_wire::e2sm::rc::reports::HandedOver;
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_e2_codec::e2sm::rc::RrcState;
+use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
+use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
 
 /// Base station behind the function.
 pub trait RcControl: Send {

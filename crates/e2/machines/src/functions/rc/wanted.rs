@@ -1,23 +1,23 @@
 //! Event triggers and actions of a subscription to RC.
 use super::policy::POLICIES_MAX;
 use super::{ACTION, TRIGGER};
-use ranlab_wire::e2ap::{
+use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, Cause, RicActionId, RicActionType, RicSubsequentAction, RicSubsequentActionType,
 };
-use ranlab_wire::e2sm::common::Cgi;
-use ranlab_wire::e2sm::rc::messages::Said;
-use ranlab_wire::e2sm::rc::policy;
-use ranlab_wire::e2sm::rc::reports::{
+use ranlab_e2_codec::e2sm::common::Cgi;
+use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::policy;
+use ranlab_e2_codec::e2sm::rc::reports::{
     HANDOVER_PREPARATION, HANDOVER_REQUEST, MESSAGE_COPY, MESSAGE_PARAMETERS, MOBILITY, MOBILITY_REQUEST,
     NEIGHBOURS_CHANGE, NODE_INFORMATION, ON_DEMAND, PROCESS_OUTCOME, PROCESS_PARAMETERS, TARGET_CELL,
     UE_INFORMATION, UE_PARAMETERS,
 };
-use ranlab_wire::e2sm::rc::{
+use ranlab_e2_codec::e2sm::rc::{
     ActionDefinition, ActionFormat, CellCondition, CellKind, ChangeOf, EventTrigger, InsertAction, LogicalOr,
     MessageEvent, MessageType, NodeChange, Policy, RrcState, TriggerFormat, UeChange, UeCondition, UeKind,
     WantedParameter,
 };
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use super::machine::Directory;
 use super::value::node_key;
 use super::view::RicSeen;
 use crate::Time;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 
 /// Progress of the drain.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 
 /// Identifier of a write, unique for the lifetime of a RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

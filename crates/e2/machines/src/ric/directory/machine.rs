@@ -8,7 +8,7 @@ use super::view::{RicSeen, Seen, Sign, View};
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
-use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_e2_codec::e2ap::GlobalE2NodeId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

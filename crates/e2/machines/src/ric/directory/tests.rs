@@ -3,7 +3,7 @@ use super::*;
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
 use std::collections::VecDeque;
 use std::time::Duration;
 

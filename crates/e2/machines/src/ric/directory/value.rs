@@ -1,7 +1,7 @@
 //! Keys and values of the store, as text that is readable with any client of the store.
 use super::config::NAME_LEN_MAX;
 use bytes::Bytes;
-use ranlab_wire::e2ap::{EnbId, GlobalE2NodeId, NgEnbId};
+use ranlab_e2_codec::e2ap::{EnbId, GlobalE2NodeId, NgEnbId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ impl Presence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::Plmn;
+    use ranlab_e2_codec::e2ap::Plmn;
 
     #[test]
     fn values_round_trip_and_invalid_ones_are_rejected() {

@@ -5,7 +5,7 @@ use crate::threads::mouth::{Batch, Mouth, ToMouth};
 use crate::threads::queue::End;
 use ranlab_e2::ric::{Bypass, ConnId, Outlet, Passed, Route, RouteSink};
 use ranlab_e2::{FlowId, Frame as Out, OutboxLimits, Time};
-use ranlab_wire::e2ap::{RicIndicationType, RicRequestId, fast};
+use ranlab_e2_codec::e2ap::{RicIndicationType, RicRequestId, fast};
 use std::sync::Weak;
 use std::sync::atomic::AtomicU32;
 

@@ -1,0 +1,216 @@
+//! Decoding of PDUs into messages: each connection has a side and a version.
+use std::collections::HashMap;
+
+use ranlab_e2_codec::e2ap::{self, Decoded, RanFunctionId, Rejection, Version};
+use ranlab_e2_codec::e2sm::Model;
+use ranlab_e2_codec::e42;
+use serde::Serialize;
+
+use super::note::{Note, Notes};
+use super::{Flow, Pdu, Side, Transport, payload};
+
+/// Maximum number of connections with separate state; the PDUs of further ones share one state.
+const MAX_CONNECTIONS: usize = 65_536;
+
+/// Facts about the capture that the user supplies.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known {
+    /// All connections are of this side.
+    pub side: Option<Side>,
+    /// All connections speak this version.
+    pub version: Option<Version>,
+    /// All payloads are of this service model.
+    pub model: Option<&'static dyn Model>,
+}
+
+/// A PDU with its message.
+#[derive(Debug)]
+pub struct Dissected {
+    /// Number over all files, from 1.
+    pub number: u64,
+    /// The PDU with its origin.
+    pub pdu: Pdu,
+    /// Its connection's protocol.
+    pub side: Side,
+    /// Its connection's version.
+    pub version: Version,
+    /// Its message; a standard one of either side is [`e42::Message::E2`].
+    pub message: Result<Decoded<e42::Message>, Rejection>,
+    /// The service model of its payloads.
+    pub model: Option<&'static dyn Model>,
+}
+
+/// A connection in a report, after its last PDU.
+#[derive(Debug, Serialize)]
+pub struct Connection {
+    /// Transport of the connection.
+    pub transport: Transport,
+    /// The smaller of its endpoints.
+    pub a: String,
+    /// The other endpoint.
+    pub b: String,
+    /// Its protocol.
+    pub side: Side,
+    /// Its version.
+    pub e2ap: String,
+    /// Number of its PDUs.
+    pub pdus: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    flow: Flow,
+    side: Side,
+    version: Version,
+    pdus: u64,
+    /// Rank by first PDU.
+    rank: usize,
+    told: bool,
+    /// Service models of RAN functions; `None` where nodes of an E42 connection differ.
+    models: HashMap<RanFunctionId, Option<&'static dyn Model>>,
+}
+
+/// Decodes PDUs and keeps the state of the connections.
+#[derive(Debug, Default)]
+pub struct Dissector {
+    known: Known,
+    pdus: u64,
+    connections: HashMap<(Flow, Side), State>,
+    /// Protocols of connections whose setup was captured.
+    sides: HashMap<Flow, Side>,
+}
+
+/// The protocol of a connection whose setup this is: E2's has procedure code 1, which E42 does not use; E42's begins with the
+/// RAN functions that the xApp asks for.
+fn side_of_setup(pdu: &[u8]) -> Option<Side> {
+    if Version::of_setup(pdu).is_some() || matches!(pdu, [0x20 | 0x40, 1, ..]) {
+        return Some(Side::E2);
+    }
+    e42::numbering_of(pdu).map(|_| Side::E42)
+}
+
+impl Dissector {
+    /// `known` overrides facts inferred from ports and setups.
+    pub fn new(known: Known) -> Self {
+        Self { known, ..Self::default() }
+    }
+
+    /// Decodes the next PDU.
+    pub fn take(&mut self, pdu: Pdu, notes: &mut Notes) -> Dissected {
+        self.pdus += 1;
+        let side = self.known.side.or(pdu.side).unwrap_or_else(|| self.side(&pdu));
+        let mut key = (pdu.flow.connection(), side);
+        let rank = self.connections.len();
+        if rank >= MAX_CONNECTIONS && !self.connections.contains_key(&key) {
+            notes.add(Note::TooManyConnections(MAX_CONNECTIONS), "PDU", self.pdus);
+            key.0 = Flow {
+                transport: Transport::Exported,
+                source: Default::default(),
+                destination: Default::default(),
+            };
+        }
+        let connection = self.connections.entry(key).or_insert_with(|| State {
+            flow: key.0,
+            side,
+            version: self.known.version.unwrap_or_default(),
+            pdus: 0,
+            rank,
+            told: self.known.version.is_some() || pdu.flow.transport == Transport::File,
+            models: HashMap::new(),
+        });
+        connection.pdus += 1;
+        if pdu.flow.transport == Transport::File {
+            // The version of one file does not apply to the next.
+            connection.version = self.known.version.unwrap_or_default();
+        }
+        let message = connection.decode(&pdu, self.known.version.is_some());
+        if !connection.told {
+            connection.told = true;
+            let assumed = Note::VersionAssumed(connection.flow.to_string(), connection.version.name());
+            notes.add(assumed, "PDU", self.pdus);
+        }
+        let model = message.as_ref().ok().and_then(|decoded| connection.model(&decoded.message));
+        let model = self.known.model.or(model);
+        Dissected { number: self.pdus, pdu, side, version: connection.version, message, model }
+    }
+
+    /// The protocol of a PDU's connection: of its setup, else by its ports.
+    fn side(&mut self, pdu: &Pdu) -> Side {
+        let connection = pdu.flow.connection();
+        if let Some(side) = side_of_setup(&pdu.bytes).filter(|_| pdu.flow.transport != Transport::File) {
+            if self.sides.len() < MAX_CONNECTIONS || self.sides.contains_key(&connection) {
+                self.sides.insert(connection, side);
+            }
+            return side;
+        }
+        self.sides.get(&connection).copied().unwrap_or_else(|| pdu.flow.side())
+    }
+
+    /// All connections, in the order of their first PDU.
+    pub fn connections(&self) -> Vec<Connection> {
+        let mut all: Vec<_> = self.connections.values().collect();
+        all.sort_by_key(|state| state.rank);
+        let reported = |&State { flow, side, version, pdus, .. }: &State| {
+            let a = flow.source.to_string();
+            let b = flow.destination.to_string();
+            Connection { transport: flow.transport, a, b, side, e2ap: version.to_string(), pdus }
+        };
+        all.into_iter().map(reported).collect()
+    }
+}
+
+impl State {
+    /// Notes the functions that a message announces; the service model of the function that it is about.
+    fn model(&mut self, message: &e42::Message) -> Option<&'static dyn Model> {
+        for function in payload::announced(message) {
+            let model = payload::model(function);
+            let known = self.models.entry(function.id).or_insert(model);
+            // Nodes of an E42 connection may number their functions differently; a node of E2 may change them.
+            if self.side == Side::E2 {
+                *known = model;
+            } else if *known != model {
+                *known = None;
+            }
+        }
+        self.models.get(&payload::function(message)?).copied().flatten()
+    }
+
+    fn decode(&mut self, pdu: &Pdu, fixed: bool) -> Result<Decoded<e42::Message>, Rejection> {
+        let told = match self.side {
+            Side::E2 => Version::of_setup(&pdu.bytes),
+            Side::E42 => e42::numbering_of(&pdu.bytes),
+        };
+        // A file with one PDU is v2.03 unless the user specifies another version.
+        if let Some(version) = told
+            && !fixed
+            && pdu.flow.transport != Transport::File
+        {
+            // A connection that was upgraded to v3.01 keeps it when the same node sends another setup.
+            let stays = self.told
+                && self.version == Version::V3_01
+                && version == Version::V2_03
+                && self.side == Side::E2;
+            self.version = if stays { self.version } else { version };
+            self.told = true;
+        }
+        if self.side == Side::E42 {
+            return e42::decode(&pdu.bytes, self.version);
+        }
+        let (decoded, version) = if fixed {
+            (e2ap::decode(&pdu.bytes, self.version)?, self.version)
+        } else {
+            e2ap::decode_upgrading(&pdu.bytes, self.version)?
+        };
+        self.version = version;
+        let Decoded { message, criticality, deviations, diagnostics } = decoded;
+        Ok(Decoded { message: e42::Message::E2(message), criticality, deviations, diagnostics })
+    }
+}
+
+/// A version in which a PDU is decodable, if there is one, after it failed in `tried`.
+pub(super) fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
+    Version::ALL.into_iter().filter(|&version| version != tried).find(|&version| match side {
+        Side::E2 => e2ap::decode(&pdu.bytes, version).is_ok(),
+        Side::E42 => e42::decode(&pdu.bytes, version).is_ok(),
+    })
+}

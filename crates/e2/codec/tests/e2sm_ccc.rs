@@ -1,0 +1,158 @@
+//! CCC: the JSON that base stations of the field write, members that are not known, choices without tags.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use bytes::Bytes;
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::ccc::*;
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai};
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, ServiceModel, SmError};
+use ranlab_e2_codec::per::Form;
+
+/// As xApps send it to OCUDU's base stations.
+const HEADER: &str = r#"{"controlHeaderFormat":{"ricStyleType":2}}"#;
+const MESSAGE: &str = r#"{"controlMessageFormat":{"listOfCellsControlled":[{"cellGlobalId":{"plmnIdentity":{"mcc":"001","mnc":"01"},"nRCellIdentity":"00066C000"},"listOfConfigurationStructures":[{"ranConfigurationStructureName":"O-RRMPolicyRatio","oldValuesOfAttributes":{"ranConfigurationStructure":{}},"newValuesOfAttributes":{"ranConfigurationStructure":{"rRMPolicyDedicatedRatio":5,"rRMPolicyMaxRatio":50,"rRMPolicyMemberList":[{"plmnId":{"mcc":"001","mnc":"01"},"snssai":{"sd":"000001","sst":1}}],"rRMPolicyMinRatio":10,"resourceType":"PRB_DL"}}}]}]}}"#;
+
+fn read<T: Octets>(text: &str) -> Result<T, SmError> {
+    T::decode_as(Encoding::Json, &Bytes::copy_from_slice(text.as_bytes()))
+}
+
+#[test]
+fn what_the_field_sends_is_read_and_written_again() {
+    let header: ControlHeader = read(HEADER).unwrap();
+    assert_eq!(header.to_octets(Encoding::Json).unwrap(), HEADER);
+    let message: ControlMessage = read(MESSAGE).unwrap();
+    assert_eq!(message.to_octets(Encoding::Json).unwrap(), MESSAGE);
+    let ControlFormat::Cells { cells } = message.format else { panic!() };
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x66_c000 };
+    assert_eq!(cells[0].cell.cell(), Some(Cgi::Nr(cell)));
+    assert_eq!(CellId::from(Cgi::Nr(cell)), cells[0].cell);
+    let ratio: RrmPolicyRatio = cells[0].structures[0].new.attributes.meaning().unwrap();
+    assert_eq!((ratio.resource, ratio.min, ratio.max, ratio.dedicated), (ResourceType::PrbDl, 10, 50, 5));
+    assert_eq!(ratio.members[0].snssai.slice(), Some(Snssai { sst: 1, sd: Some(1) }));
+    assert_eq!(ratio.members[0].plmn_id.plmn(), Some(cell.plmn));
+}
+
+/// Members beyond those that are known are passed over, attributes of structures are kept.
+#[test]
+fn what_is_not_known_is_passed_over_and_attributes_stay_as_they_came() {
+    let more = MESSAGE
+        .replacen("{\"cellGlobalId\"", "{\"later\":[1],\"cellGlobalId\"", 1)
+        .replace("\"resourceType\":\"PRB_DL\"", "\"resourceType\":\"PRB_DL\",\"vendor\":{\"x\":[1.5]}");
+    let message: ControlMessage = read(&more).unwrap();
+    let octets = message.to_octets(Encoding::Json).unwrap();
+    let text = std::str::from_utf8(&octets).unwrap();
+    assert!(text.contains("\"vendor\":{\"x\":[1.5]}") && !text.contains("later"), "{text}");
+    let ControlFormat::Cells { cells } = message.format else { panic!() };
+    let refused = cells[0].structures[0].new.attributes.meaning::<RrmPolicyRatio>().unwrap_err();
+    assert!(refused.contains("vendor"), "{refused}");
+}
+
+#[test]
+fn choices_are_told_by_their_members() {
+    for (text, cells) in [
+        (
+            r#"{"eventTriggerDefinitionFormat":{"listOfCellLevelConfigurationStructuresForEventTrigger":[]}}"#,
+            true,
+        ),
+        (
+            r#"{"eventTriggerDefinitionFormat":{"listOfNodeLevelConfigurationStructuresForEventTrigger":[]}}"#,
+            false,
+        ),
+    ] {
+        let trigger: EventTrigger = read(text).unwrap();
+        assert_eq!(matches!(trigger.format, TriggerFormat::Cells { .. }), cells);
+        assert_eq!(<Ccc as ServiceModel>::period(&trigger), None);
+        assert_eq!(trigger.to_octets(Encoding::Json).unwrap(), text);
+    }
+    let node: ControlOutcome = read(r#"{"controlOutcomeFormat":{"receivedTimestamp":"00"}}"#).unwrap();
+    assert!(matches!(node.format, OutcomeFormat::Node { .. }));
+    let cells: ControlOutcome =
+        read(r#"{"controlOutcomeFormat":{"listOfCellsForControlOutcome":[]}}"#).unwrap();
+    assert!(matches!(cells.format, OutcomeFormat::Cells { .. }));
+    let lte = CellId::Eutra { plmn: PlmnId { mcc: "001".into(), mnc: "01".into() }, cell: "0001A2D".into() };
+    let Some(Cgi::Eutra(cell)) = lte.cell() else { panic!() };
+    assert_eq!((cell.cell, CellId::from(Cgi::Eutra(cell))), (0x1a2d, lte));
+}
+
+#[test]
+fn what_is_no_json_of_the_model_says_what_is_wrong() {
+    for (text, why) in [
+        ("", "EOF"),
+        ("{}", "controlMessageFormat"),
+        (&MESSAGE[1..], "invalid type"),
+        (&format!("{MESSAGE} x"), "trailing"),
+        (&MESSAGE.replace("newValuesOfAttributes", "newValues"), "did not match any variant"),
+    ] {
+        let refused = read::<ControlMessage>(text).unwrap_err().to_string();
+        assert!(refused.contains(why), "{text}: {refused}");
+    }
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    assert!(read::<ControlMessage>(&deep).is_err(), "bounded depth");
+    for wrong in ["00066C00", "00066C0000", "00066C00G", "+0066C000"] {
+        let cell = CellId::Nr { plmn: PlmnId { mcc: "001".into(), mnc: "01".into() }, cell: wrong.into() };
+        assert_eq!(cell.cell(), None, "{wrong}");
+    }
+    assert_eq!(SliceId { sst: 1, sd: Some("00001".into()) }.slice(), None);
+}
+
+#[test]
+fn the_registry_makes_controls_of_objects_and_objects_of_outcomes() {
+    let form = |text: &str| Form::from(serde_json::from_str::<serde_json::Value>(text).unwrap());
+    let (header, message) = Ccc.control(Encoding::Json, form(HEADER), form(MESSAGE)).unwrap();
+    assert_eq!((&header[..], &message[..]), (HEADER.as_bytes(), MESSAGE.as_bytes()));
+    let outcome = Bytes::from_static(br#"{"controlOutcomeFormat":{"listOfCellsForControlOutcome":[]}}"#);
+    let shown = serde_json::Value::from(Ccc.outcome(Encoding::Json, &outcome).unwrap());
+    assert_eq!(shown.to_string().as_bytes(), outcome);
+    assert!(read::<FunctionDefinition>(std::str::from_utf8(Ccc::DEFINITION).unwrap()).is_ok());
+}
+
+#[test]
+fn attributes_outside_the_wrapper_are_rows_too() {
+    let header =
+        br#"{"indicationHeaderFormat":{"indicationReason":"uponChange","eventTime":"ec2c83fdb48863be"}}"#;
+    let rows = |values: &str| {
+        let message = format!(
+            r#"{{"indicationMessageFormat":{{"listOfConfigurationStructuresReported":[{{"changeType":"modification","ranConfigurationStructureName":"O-NRCellDU","valuesOfAttributes":{values}}}]}}}}"#
+        );
+        Ccc.table(Encoding::Json, &Bytes::from_static(header), &Bytes::from(message)).unwrap()
+    };
+    let bare = rows(r#"{"administrativeState":"LOCKED","cellState":"INACTIVE"}"#);
+    let wrapped =
+        rows(r#"{"ranConfigurationStructure":{"administrativeState":"LOCKED","cellState":"INACTIVE"}}"#);
+    assert_eq!((bare.len(), &bare), (2, &wrapped));
+    let mixed =
+        rows(r#"{"ranConfigurationStructure":{"administrativeState":"LOCKED"},"cellState":"INACTIVE"}"#);
+    assert_eq!(mixed.len(), 2);
+    let empty = rows("{}");
+    assert!(empty.is_empty() && empty.left_out.is_some());
+}
+
+#[test]
+fn policies_of_wrong_types_or_order_are_not_written() {
+    let write = |from: &str, to: &str| {
+        let text = MESSAGE.replacen(from, to, 1);
+        let [header, message] = [HEADER, &text].map(|text| {
+            let json: serde_json::Value = serde_json::from_str(text).unwrap();
+            Form::from(json)
+        });
+        Ccc.control(Encoding::Json, header, message).map(drop)
+    };
+    assert_eq!(write("x", "x"), Ok(()));
+    assert_eq!(write("\"rRMPolicyDedicatedRatio\":5,", ""), Ok(()), "attributes may be missing");
+    for (from, to) in [
+        ("\"sst\":1", "\"sst\":\"1\""),
+        ("\"sst\":1", "\"sst\":256"),
+        ("\"sd\":\"000001\"", "\"sd\":1"),
+        ("\"sd\":\"000001\"", "\"sd\":\"1\""),
+        ("\"plmnId\":{\"mcc\":\"001\"", "\"plmnId\":{\"mcc\":\"1\""),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":\"50\""),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":5.5"),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":101"),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":9"),
+        ("\"rRMPolicyMinRatio\":10", "\"rRMPolicyMinRatio\":4"),
+        ("\"PRB_DL\"", "\"PRB\""),
+    ] {
+        assert!(matches!(write(from, to), Err(SmError::Order(_))), "{to}: {:?}", write(from, to));
+    }
+}

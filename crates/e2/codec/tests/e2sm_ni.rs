@@ -1,0 +1,162 @@
+//! NI against octets that another codec made, against itself, and what a monitor asks for.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+mod golden;
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ranlab_e2_codec::ap::{self, Message};
+use ranlab_e2_codec::e2ap::{
+    ActionToBeSetup, E2NodeGnb, GlobalE2NodeId, GlobalGnbId, GlobalNgRanNodeId, Plmn, RanFunctionItem,
+    RicSubscriptionDetails,
+};
+use ranlab_e2_codec::e2sm::ni::*;
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, RowKey, ServiceModel, complete, per};
+use ranlab_e2_codec::per::{Per, ShortBits};
+
+/// Random values of each type.
+const SEEDS: u64 = 300;
+
+fn agrees<T: Octets + Per + Debug>(name: &str) {
+    golden::agrees::<T>(name, |value, n| value.show(n));
+}
+
+#[test]
+fn octets_of_another_codec_mean_what_it_says() {
+    agrees::<EventTrigger>("ni_event_trigger");
+    agrees::<IndicationHeader>("ni_ind_hdr");
+}
+
+fn comes_back<T: Per + Octets + PartialEq + Debug>() {
+    for seed in 0..SEEDS {
+        let value: T = per::sample(seed).unwrap();
+        let octets = value.to_octets(Encoding::Per).unwrap();
+        assert_eq!(T::decode_as(Encoding::Per, &octets).as_ref(), Ok(&value), "seed {seed}");
+        for end in (0..octets.len()).step_by(1 + octets.len() / 50) {
+            assert!(T::decode_as(Encoding::Per, &octets.slice(..end)).is_err(), "seed {seed}, {end}");
+        }
+        // Whatever an octet of it becomes, it is read or refused, and what is read can be written.
+        for at in (0..octets.len()).step_by(1 + octets.len() / 20) {
+            let mut wrong = octets.to_vec();
+            wrong[at] ^= 1 << (seed % 8);
+            if let Ok(read) = T::decode_as(Encoding::Per, &wrong.into()) {
+                assert!(read.to_octets(Encoding::Per).is_ok(), "seed {seed}, {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_random_value_comes_back_and_none_without_its_end() {
+    comes_back::<EventTrigger>();
+    comes_back::<ActionDefinition>();
+    comes_back::<IndicationHeader>();
+    comes_back::<IndicationMessage>();
+    comes_back::<CallProcessId>();
+    comes_back::<ControlHeader>();
+    comes_back::<ControlMessage>();
+    comes_back::<ControlOutcome>();
+    comes_back::<FunctionDescription>();
+}
+
+#[test]
+fn a_message_shares_the_memory_of_its_indication() {
+    let message = IndicationMessage::Message(Bytes::from(vec![7; 100]));
+    let octets = message.to_octets(Encoding::Per).unwrap();
+    let IndicationMessage::Message(read) = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
+    assert!(octets.as_ptr_range().contains(&read.as_ptr()));
+}
+
+fn station(du_id: Option<u64>) -> GlobalE2NodeId {
+    let gnb = GlobalGnbId { plmn: Plmn::new(505, 1, 2), gnb_id: ShortBits::new(5, 32) };
+    GlobalE2NodeId::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id })
+}
+
+#[test]
+fn our_definition_is_what_it_says() {
+    let definition = FunctionDescription::of_reports(&[Interface::Ng, Interface::Xn]);
+    let octets = definition.to_octets(Encoding::Per).unwrap();
+    assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
+    if std::env::var_os("RANLAB_BLESS").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/ni/definition.per");
+        std::fs::write(file, &octets).unwrap();
+    }
+    assert_eq!(octets, Ni::DEFINITION, "RANLAB_BLESS=1 writes the file anew");
+    assert_eq!(FunctionDescription::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));
+    assert!(definition.reports(Interface::Xn) && !definition.reports(Interface::F1));
+}
+
+/// What a monitor asks of which node: all messages of the interfaces that it has, by its own identity.
+#[test]
+fn a_monitor_asks_each_node_for_the_interfaces_that_it_has() {
+    let triggers = Model::triggers(&Ni, Encoding::Per, Duration::from_secs(1)).unwrap();
+    let asked = |node: GlobalE2NodeId, interfaces: &[Interface]| {
+        let definition = FunctionDescription::of_reports(interfaces).to_octets(Encoding::Per).unwrap();
+        let function = RanFunctionItem { id: 1, definition, revision: 1, oid: Some(OID.to_owned()) };
+        let one = |trigger: &Bytes| {
+            let actions = vec![ActionToBeSetup::report(0)];
+            let mut details = RicSubscriptionDetails { event_trigger: trigger.clone(), actions };
+            let wanted = complete(&node, &function, &mut details);
+            let EventTrigger::Message(event) =
+                EventTrigger::decode_as(Encoding::Per, &details.event_trigger).unwrap();
+            wanted.then(|| {
+                let action = details.actions[0].definition.clone().unwrap();
+                let action = ActionDefinition::decode_as(Encoding::Per, &action).unwrap();
+                assert_eq!(action, ActionDefinition::complete());
+                assert_eq!(
+                    (event.direction, event.message),
+                    (Direction::Both, MessageType::any(event.interface))
+                );
+                (event.interface, event.node.to_string())
+            })
+        };
+        triggers.iter().filter_map(one).collect::<Vec<_>>()
+    };
+    let named = |interface, name: &str| (interface, name.to_owned());
+    assert_eq!(
+        asked(station(None), &[Interface::Xn, Interface::Ng]),
+        [named(Interface::Ng, "gnb 505.01 5"), named(Interface::Xn, "gnb 505.01 5")]
+    );
+    assert_eq!(asked(station(Some(2)), &[Interface::F1]), [named(Interface::F1, "gnb 505.01 5/du 2")]);
+    assert_eq!(asked(station(None), &[]), []);
+    // A trigger that names a node stays as it is.
+    let GlobalE2NodeId::Gnb(E2NodeGnb { gnb, .. }) = station(None) else { panic!() };
+    let other = NodeId::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: Plmn::new(1, 1, 2), ..gnb }));
+    let own =
+        EventTrigger::Message(MessageEvent::any(Interface::Ng, other)).to_octets(Encoding::Per).unwrap();
+    let at = Model::at(&Ni, Encoding::Per, &own, &station(None), &Bytes::from_static(Ni::DEFINITION));
+    assert_eq!(at, Ok(Some(own)));
+}
+
+#[test]
+fn messages_become_rows_by_name_and_parts_of_them_without() {
+    let row = |interface, octets: Bytes| {
+        let header = MessageHeader {
+            interface,
+            node: NodeId::of(&station(None)),
+            direction: Direction::Outgoing,
+            time: None,
+        };
+        let header = IndicationHeader::Message(header).to_octets(Encoding::Per).unwrap();
+        let message = IndicationMessage::Message(octets).to_octets(Encoding::Per).unwrap();
+        let table = Model::table(&Ni, Encoding::Per, &header, &message).unwrap();
+        let (key, values) = table.rows().next().unwrap();
+        (key, values.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"))
+    };
+    let ids = ap::messages::NgIds { amf: 1 << 39, ran: 7 };
+    let complete = ap::messages::ng_release_complete(ids).unwrap().to_octets().unwrap();
+    assert_eq!(
+        row(Interface::Ng, complete.clone()),
+        (
+            RowKey::Ue { rnti: 7 },
+            "ng|gnb 505.01 5|outgoing|UEContextRelease|successful|ran 7 amf 549755813888|23".to_owned()
+        )
+    );
+    // An element of it is no message.
+    let part = Message::read(Interface::Ng, &complete).unwrap().ies[0].value.clone();
+    assert_eq!(row(Interface::Ng, part), (RowKey::Node, "ng|gnb 505.01 5|outgoing||||6".to_owned()));
+}

@@ -1,0 +1,29 @@
+//! Octets that another codec made, with what it says they mean: `tests/vectors/e2sm`.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+use std::fmt::Debug;
+use std::path::Path;
+
+use bytes::Bytes;
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_e2_codec::per::Notation;
+
+/// A file of the vectors.
+pub(crate) fn vector(name: &str) -> Bytes {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
+    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The octets of a vector are read as its text says, and written again.
+pub(crate) fn agrees<T: Octets + Debug>(name: &str, show: impl Fn(&T, &mut Notation)) {
+    let octets = vector(&format!("{name}.bin"));
+    let text = vector(&format!("{name}.txt"));
+    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let shown = words(&Notation::of(|n| show(&value, n)));
+    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
+    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
+}

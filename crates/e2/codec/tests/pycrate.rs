@@ -1,0 +1,94 @@
+//! An independent codec as oracle: pycrate reads what we write, and we read what it writes, for random messages.
+//!
+//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, as `make test` arranges. Not for v1.01, which pycrate
+//! does not read rightly.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use bytes::Bytes;
+use ranlab_e2_codec::e2ap::{self, Message, Version};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// Random messages of each kind and version.
+const SEEDS: u64 = 60;
+const VERSIONS: [Version; 2] = [Version::V2_03, Version::V3_01];
+
+/// Value notation without comments, with single spaces.
+fn normalise(text: &str) -> String {
+    let mut out = String::new();
+    for (i, part) in text.split("--").enumerate() {
+        if i % 2 == 0 {
+            out.push_str(part);
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",")
+}
+
+/// Lines for the script, and their number.
+fn corpus() -> (String, usize) {
+    let (mut lines, mut count) = (String::new(), 0);
+    for version in VERSIONS {
+        for name in Message::NAMES {
+            for message in (0..SEEDS).filter_map(|seed| Message::random(name, seed, version)) {
+                let hex = e2ap::encode(&message, version).unwrap().iter().fold(String::new(), |mut s, o| {
+                    write!(s, "{o:02x}").unwrap();
+                    s
+                });
+                writeln!(lines, "{version}\t{name}\t{hex}\t{}", normalise(&message.notation())).unwrap();
+                count += 1;
+            }
+        }
+    }
+    (lines, count)
+}
+
+/// Reads a line that pycrate made: its values, no remarks, its bytes again; otherwise what is wrong.
+fn read_back(line: &str) -> Result<(), String> {
+    let [version, name, hex, notation] = line.split('\t').collect::<Vec<_>>()[..] else {
+        return Err(format!("not four fields: {line}"));
+    };
+    let octet = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let bytes: Bytes = (0..hex.len()).step_by(2).map(octet).collect();
+    let version: Version = version.parse().unwrap();
+    let what = |fault: String| format!("{version} {name}: {fault}\n{hex}\n{notation}");
+    let decoded = e2ap::decode(&bytes, version).map_err(|e| what(e.to_string()))?;
+    let values = normalise(&decoded.message.notation());
+    if values != notation {
+        return Err(what(format!("read as {values}")));
+    }
+    if let Some(note) = decoded.notes().next() {
+        return Err(what(note.to_owned()));
+    }
+    let again = e2ap::encode(&decoded.message, version).map_err(|e| what(e.to_string()))?;
+    if again == bytes { Ok(()) } else { Err(what(format!("encoded as {again:02x?}"))) }
+}
+
+#[test]
+fn pycrate_agrees_on_random_messages() {
+    let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
+        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        return;
+    };
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (ours, theirs) = (dir.join("pycrate_ours.tsv"), dir.join("pycrate_theirs.tsv"));
+    let (lines, count) = corpus();
+    assert_eq!(count, SEEDS as usize * (30 + 39));
+    std::fs::write(&ours, lines).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_check.py");
+    let output = Command::new(python).arg(script).args([&ours, &theirs]).output().unwrap();
+    let (said, objections) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{objections}");
+    print!("{said}");
+    let made = std::fs::read_to_string(&theirs).unwrap();
+    let faults: Vec<_> = made.lines().filter_map(|line| read_back(line).err()).collect();
+    assert!(
+        faults.is_empty(),
+        "{} of {}: {:#?}",
+        faults.len(),
+        made.lines().count(),
+        &faults[..faults.len().min(5)]
+    );
+    assert!(made.lines().count() > count / 2, "pycrate made {} messages of {count}", made.lines().count());
+}

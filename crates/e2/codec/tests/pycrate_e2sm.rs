@@ -1,0 +1,207 @@
+//! An independent codec as oracle for the service models of O-RAN: pycrate reads what we write, and we read what it
+//! writes, for random values.
+//!
+//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, by the types of `oracle/e2sm_types.txt`; or by the ASN.1
+//! texts of E2SM common, KPM 3.00 or 4.00, RC and NI, one module in each file `*.asn` of the folder that
+//! `RANLAB_E2SM_TEXTS` names: they are not ours to hand on.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bytes::Bytes;
+use ranlab_e2_codec::e2sm::common::UeId;
+use ranlab_e2_codec::e2sm::kpm::{ActionDefinition, EventTrigger, FunctionDescription, IndicationMessage};
+use ranlab_e2_codec::e2sm::rc::interface::{LteClass, NrClass, RrcClass, RrcMessage};
+use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::{ni, per, rc};
+use ranlab_e2_codec::per::{DecodeFault, Notation, Per};
+
+/// Random values of each type.
+const SEEDS: u64 = 200;
+
+/// Levels of a type that contains itself: as many as our decoder reads, and as `oracle/notation.py` unrolls.
+const LEVELS: usize = 16;
+
+/// Value notation and octets of a value.
+type Shown = (String, Vec<u8>);
+
+/// A type under its names in the texts.
+struct Kind {
+    module: &'static str,
+    name: &'static str,
+    /// Octets and value notation of a random value.
+    random: fn(u64) -> (Vec<u8>, String),
+    /// Value notation of octets, and the octets of that value; `None` if a number in it is too big for the type.
+    read: fn(Bytes) -> Result<Option<Shown>, String>,
+}
+
+impl Kind {
+    const fn of<T: Per>(module: &'static str, name: &'static str) -> Self {
+        Self {
+            module,
+            name,
+            random: |seed| {
+                let value: T = per::sample(seed).unwrap();
+                (octets(&value).unwrap(), notation(&value))
+            },
+            read: |octets_read| {
+                let value: T = match per::decode(octets_read) {
+                    // An extensible integer beyond what the type holds is refused as such.
+                    Err(e) if matches!(e.fault, DecodeFault::OutOfRange { low: 0, .. }) => return Ok(None),
+                    read => read.map_err(|e| e.to_string())?,
+                };
+                Ok(Some((notation(&value), octets(&value)?)))
+            },
+        }
+    }
+}
+
+const KPM: &str = "E2SM-KPM-IEs";
+const RC: &str = "E2SM-RC-IEs";
+const NI: &str = "E2SM-NI-IEs";
+const KINDS: &[Kind] = &[
+    Kind::of::<EventTrigger>(KPM, "E2SM-KPM-EventTriggerDefinition"),
+    Kind::of::<ActionDefinition>(KPM, "E2SM-KPM-ActionDefinition"),
+    Kind::of::<IndicationMessage>(KPM, "E2SM-KPM-IndicationMessage"),
+    Kind::of::<FunctionDescription>(KPM, "E2SM-KPM-RANfunction-Description"),
+    Kind::of::<rc::EventTrigger>(RC, "E2SM-RC-EventTrigger"),
+    Kind::of::<rc::ActionDefinition>(RC, "E2SM-RC-ActionDefinition"),
+    Kind::of::<rc::IndicationHeader>(RC, "E2SM-RC-IndicationHeader"),
+    Kind::of::<rc::IndicationMessage>(RC, "E2SM-RC-IndicationMessage"),
+    Kind::of::<rc::CallProcessId>(RC, "E2SM-RC-CallProcessID"),
+    Kind::of::<rc::ControlHeader>(RC, "E2SM-RC-ControlHeader"),
+    Kind::of::<rc::ControlMessage>(RC, "E2SM-RC-ControlMessage"),
+    Kind::of::<rc::ControlOutcome>(RC, "E2SM-RC-ControlOutcome"),
+    Kind::of::<rc::FunctionDefinition>(RC, "E2SM-RC-RANFunctionDefinition"),
+    Kind::of::<UeId>(RC, "UEID"),
+    Kind::of::<ni::EventTrigger>(NI, "E2SM-NI-EventTriggerDefinition"),
+    Kind::of::<ni::ActionDefinition>(NI, "E2SM-NI-ActionDefinition"),
+    Kind::of::<ni::IndicationHeader>(NI, "E2SM-NI-IndicationHeader"),
+    Kind::of::<ni::IndicationMessage>(NI, "E2SM-NI-IndicationMessage"),
+    Kind::of::<ni::CallProcessId>(NI, "E2SM-NI-CallProcessID"),
+    Kind::of::<ni::ControlHeader>(NI, "E2SM-NI-ControlHeader"),
+    Kind::of::<ni::ControlMessage>(NI, "E2SM-NI-ControlMessage"),
+    Kind::of::<ni::ControlOutcome>(NI, "E2SM-NI-ControlOutcome"),
+    Kind::of::<ni::FunctionDescription>(NI, "E2SM-NI-RANfunction-Description"),
+];
+
+fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    per::encode(value, &mut out).map_err(|e| e.to_string())?;
+    Ok(out)
+}
+
+fn notation<T: Per>(value: &T) -> String {
+    let shown = Notation::of(|n| value.show(n)).split_whitespace().collect::<Vec<_>>().join(" ");
+    // No bits are no bits in either notation.
+    shown.replace(" ,", ",").replace("''B", "''H")
+}
+
+/// A control whose parameter has so many levels, structures and lists by turns, an element at the end.
+fn deep(levels: usize) -> rc::ControlMessage {
+    let leaf = rc::Parameter::key(1, rc::Value::Real(-0.375));
+    let around = |inner, level| match level % 2 {
+        0 => rc::Parameter::structure(7, vec![inner]),
+        _ => rc::Parameter::list(8, [vec![inner]]),
+    };
+    vec![(1..levels).fold(leaf, around)].into()
+}
+
+fn corpus() -> String {
+    let mut lines = String::new();
+    let mut line = |module: &str, name: &str, (octets, notation): (Vec<u8>, String)| {
+        let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        writeln!(lines, "{module}\t{name}\t{hex}\t{notation}").unwrap();
+    };
+    for kind in KINDS {
+        (0..SEEDS).for_each(|seed| line(kind.module, kind.name, (kind.random)(seed)));
+    }
+    for levels in 1..=LEVELS {
+        let value = deep(levels);
+        line(RC, "E2SM-RC-ControlMessage", (octets(&value).unwrap(), notation(&value)));
+    }
+    lines
+}
+
+/// Reads a line that pycrate made: its values and its octets again; otherwise what is wrong.
+fn read_back(line: &str) -> Result<(), String> {
+    let [_, name, hex, notation] = line.split('\t').collect::<Vec<_>>()[..] else {
+        return Err(format!("not four fields: {line}"));
+    };
+    let kind = KINDS.iter().find(|kind| kind.name == name).unwrap();
+    let octet = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let octets: Bytes = (0..hex.len()).step_by(2).map(octet).collect();
+    let what = |fault: String| format!("{name}: {fault}\n{hex}\n{notation}");
+    let Some((values, again)) = (kind.read)(octets.clone()).map_err(what)? else { return Ok(()) };
+    if values != notation {
+        return Err(what(format!("read as {values}")));
+    }
+    if again == octets { Ok(()) } else { Err(what(format!("encoded as {again:02x?}"))) }
+}
+
+#[test]
+fn pycrate_agrees_on_random_values_of_service_models() {
+    let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
+        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        return;
+    };
+    let oracle = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
+    let types = std::env::var_os("RANLAB_E2SM_TEXTS").map(PathBuf::from);
+    let types = types.unwrap_or_else(|| oracle.join("e2sm_types.txt"));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (ours, theirs) = (dir.join("e2sm_ours.tsv"), dir.join("e2sm_theirs.tsv"));
+    std::fs::write(&ours, corpus()).unwrap();
+    let script = oracle.join("pycrate_e2sm.py");
+    let output = Command::new(python).arg(script).arg(types).args([&ours, &theirs]).output().unwrap();
+    let (said, objections) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{objections}");
+    print!("{said}");
+    let made = std::fs::read_to_string(&theirs).unwrap();
+    let faults: Vec<_> = made.lines().filter_map(|line| read_back(line).err()).collect();
+    assert!(
+        faults.is_empty(),
+        "{} of {}: {:#?}",
+        faults.len(),
+        made.lines().count(),
+        &faults[..faults.len().min(5)]
+    );
+    assert!(made.lines().count() > KINDS.len() * SEEDS as usize / 2, "made {}", made.lines().count());
+}
+
+#[test]
+fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
+    let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
+        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_rrc.py");
+    let output = Command::new(python).arg(script).output().unwrap();
+    let objections = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{objections}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut seen = Vec::new();
+    for line in said.lines() {
+        let [generation, direction, number, name, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not five fields: {line}")
+        };
+        let nr = generation == "nr";
+        let class = match (nr, direction) {
+            (true, "UL") => RrcClass::Nr(NrClass::UlDcch),
+            (true, _) => RrcClass::Nr(NrClass::DlDcch),
+            (false, "UL") => RrcClass::Lte(LteClass::UlDcch),
+            (false, _) => RrcClass::Lte(LteClass::DlDcch),
+        };
+        let id = RrcMessage { class, message: number.parse().unwrap() };
+        let message = Said::of(id, nr).unwrap_or_else(|| panic!("{name}"));
+        let octets: String = message.octets(nr).iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(octets, hex, "{name}");
+        let expected = if direction == "UL" { rc::Direction::Incoming } else { rc::Direction::Outgoing };
+        assert_eq!(message.direction(), expected, "{name}");
+        seen.push((message, nr));
+    }
+    let all = [true, false].into_iter().flat_map(|nr| Said::ALL.map(|it| (it, nr)));
+    assert!(all.clone().all(|it| seen.contains(&it)) && seen.len() == all.count(), "{seen:?}");
+}
