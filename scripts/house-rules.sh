@@ -93,7 +93,7 @@ declare -A may_import=(
     [machine]="" [packet]="machine" [net]="" [host]="" [page]="" [campaign]="page"
     [e2-codec]="machine" [e2-capture]="e2-codec packet" [e2]="machine e2-codec" [radio]="" [sim]="machine e2 e2-codec radio"
     [sdk]="machine e2 e2-codec net"
-    [sdran]="machine e2-codec"
+    [sdran]="machine packet e2-codec"
     [upf]="machine packet"
     [pipeline]="machine packet"
     [xhaul]=""

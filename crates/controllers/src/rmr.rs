@@ -4,9 +4,9 @@
 //! sender's address, regardless of the host named in its message.
 use crate::console::{self, ConsoleHandle, Rmr};
 use crate::token::Trust;
+use ranlab_e2_codec::rmr::{CONTROL_ACKNOWLEDGE, CONTROL_FAILURE, CONTROL_REQUEST, MESSAGE_MAX, Message};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::Method;
-use ranlab_e2_codec::rmr::{CONTROL_ACKNOWLEDGE, CONTROL_FAILURE, CONTROL_REQUEST, MESSAGE_MAX, Message};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! Radios under FlexRAN's controller, in virtual time: remote scheduling, policies, slices, handover.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_emulator::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
 };
@@ -17,7 +18,6 @@ use ranlab_sdran::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
 };
 use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
-use ranlab_e2_codec::e2ap::Plmn;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

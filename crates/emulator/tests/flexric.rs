@@ -4,14 +4,14 @@
 mod flexric_models;
 
 use bytes::Bytes;
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::flat::Coding;
 use ranlab_emulator::node::{NodeKind, NodeTemplate};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_sdk::e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_sdk::e2::{OutboxLimits, Time, peer};
-use ranlab_e2_codec::e2ap::*;
-use ranlab_e2_codec::flat::Coding;
 use std::sync::Arc;
 use std::time::Duration;
 

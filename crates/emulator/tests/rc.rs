@@ -9,15 +9,15 @@ mod station;
 
 use bench::{Bench, C0, deletion, request_id};
 use ranlab_e2::Time;
-use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
-use ranlab_radio::user_plane::Carrier;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_e2_codec::e2sm::rc::policy::{Condition, Does, RESOURCES, Test};
 use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_ID, EventTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -9,13 +9,13 @@ mod station;
 use bench::{ACK, Bench, C0, control, request_id};
 use ranlab_e2::Time;
 use ranlab_e2::agent::UeId;
-use ranlab_emulator::node::{NodeKind, NodeTemplate};
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedSite, What};
-use ranlab_radio::user_plane::Carrier;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, mac, pdcp, rrc};
+use ranlab_emulator::node::{NodeKind, NodeTemplate};
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedSite, What};
+use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use ranlab_sdran::empower::protocol::{Mac, NotAMac};
 use ranlab_sdran::flexran::controller::{
     FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
-use ranlab_sdran::flexran::protocol::{self, Policy};
+use ranlab_sdran::flexran::protocol::{PORT, Policy};
 use serde::Serialize;
 
 use crate::peers::Allowed;
@@ -32,7 +32,7 @@ config! {
     /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms.
     pub struct FlexranPart {
         /// listen for agents
-        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], flexran::PORT)), wiring();
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
         /// serve /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters and /healthz here
         http: Option<SocketAddr> = None, wiring();
         /// file with the bearer token that HTTP requests must have; required beyond loopback

@@ -6,9 +6,8 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::writer::PcapngWriter;
 use super::{Endpoint, Flow, Side, Transport};
-use ranlab_packet::pcap::LinkType;
+use ranlab_packet::pcap::{LinkType, PcapngWriter};
 
 /// Maximum PDU length in the file, which notes the original length; readers reject longer packets.
 const MAX_KEPT_BYTES: usize = 262_144 - 128;

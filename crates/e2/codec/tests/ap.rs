@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use bytes::Bytes;
-use ranlab_packet::pcap::{LinkType, PcapWriter};
 use ranlab_e2_codec::ap::messages::samples;
 use ranlab_e2_codec::ap::{Interface, Message, Value};
+use ranlab_packet::pcap::{LinkType, PcapWriter};
 
 fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()

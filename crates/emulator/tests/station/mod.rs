@@ -1,11 +1,11 @@
 //! What base stations of tests with a radio are made of.
 use ranlab_e2::OutboxLimits;
 use ranlab_e2::functions::stats::ReportCounters;
+use ranlab_e2_codec::e2ap::{Plmn, Version};
+use ranlab_e2_codec::flat::Coding;
 use ranlab_emulator::node::{NodeKind, NodeTemplate};
 use ranlab_emulator::radio::RadioConfig;
 use ranlab_emulator::stats::SOURCES;
-use ranlab_e2_codec::e2ap::{Plmn, Version};
-use ranlab_e2_codec::flat::Coding;
 use std::sync::Arc;
 
 pub(crate) const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);

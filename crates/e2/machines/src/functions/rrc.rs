@@ -9,7 +9,9 @@ use crate::Time;
 use crate::agent::*;
 use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
-use ranlab_e2_codec::e2sm::rrc::{Rrc, RrcChange, RrcCommand, RrcEvent, RrcHandover, RrcIndication, RrcTrigger};
+use ranlab_e2_codec::e2sm::rrc::{
+    Rrc, RrcChange, RrcCommand, RrcEvent, RrcHandover, RrcIndication, RrcTrigger,
+};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,7 +1,9 @@
 //! Inputs, outputs and events of an xApp.
 use crate::{LinkLoss, OutboxFull};
 use bytes::Bytes;
-use ranlab_e2_codec::e2ap::{ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType};
+use ranlab_e2_codec::e2ap::{
+    ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType,
+};
 use ranlab_e2_codec::e42::XappId;
 use ranlab_e2_codec::per::EncodeError;
 use std::time::Duration;

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_sdk::transport::{Address, Listener, SocketOptions};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm;
 use ranlab_e2_codec::per::ShortBits;
+use ranlab_sdk::transport::{Address, Listener, SocketOptions};
 use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};

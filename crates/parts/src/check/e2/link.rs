@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use ranlab_e2_capture::{E2_PORT, Endpoint, Flow, Recorder, Side, Transport};
-use ranlab_sdk::transport::{Address, Frame, FrameReader, FrameWriter, MAX_PDU_BYTES, ReadOutcome, Stream};
 use ranlab_e2_codec::e2ap::{Decoded, Message, Rejection, Version, decode_upgrading, encode};
+use ranlab_sdk::transport::{Address, Frame, FrameReader, FrameWriter, MAX_PDU_BYTES, ReadOutcome, Stream};
 use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, fails};

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_sdk::transport::{Address, SocketOptions, connect};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm;
 use ranlab_e2_codec::e42;
+use ranlab_sdk::transport::{Address, SocketOptions, connect};
 use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, Outcome, Rig, fails};

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_net::sctp;
 use ranlab_e2_codec::e2ap::*;
+use ranlab_net::sctp;
 
 use super::super::harness::{Fault, Outcome, fails};
 use super::ends::*;

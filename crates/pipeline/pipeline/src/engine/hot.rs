@@ -38,6 +38,7 @@ fn has(feature: &str) -> bool {
 /// Instructions that were found to be there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Width {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other machines have one way"))]
     wide: bool,
 }
 

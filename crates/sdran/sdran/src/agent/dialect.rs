@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_controller_is_known_by_its_first_octets() {
         let settings = EmpowerSessionSettings::default;
-        let agent = || empower::EmpowerAgentSettings::new(crate::empower::protocol::Mac::local(1), 3);
+        let agent = || empower::EmpowerAgentSettings::new(empower::protocol::Mac::local(1), 3);
         let name = |octets: &[u8]| Dialect::of_first(octets).unwrap().name;
         assert_eq!(name(&first(FlexranSession::new(SessionSettings::default()), &[])), "flexran-rtc");
         let hello = greeting(empower::EmpowerAgent1::new(agent()));

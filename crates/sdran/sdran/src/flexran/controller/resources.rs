@@ -19,14 +19,14 @@ use crate::flexran::protocol::{
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Order, and its base station unless it is for all.
-pub(super) type Asked = (Option<u64>, Order);
+/// An order and the base station that it is for, if it is for one.
+pub type Asked = (Option<u64>, Order);
 
-/// HTTP status and message of an invalid request.
-pub(super) type Wrong = (u16, String);
+/// Why a request is no order: HTTP's status, and a sentence.
+pub type Wrong = (u16, String);
 
-/// Parses a request; `None` if there is no such resource.
-pub(super) fn read(path: &str, body: &str) -> Option<Result<Asked, Wrong>> {
+/// Reads a request; `None` if there is no such resource.
+pub fn read(path: &str, body: &str) -> Option<Result<Asked, Wrong>> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {
         let read =
