@@ -36,12 +36,12 @@ impl Experiment for BaseStation {
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
         let mut keys = keys! {
-            ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "its agent: none; e2: ranlab's, towards ranlab's RIC and an xApp; flexran: FlexRAN's protocol, towards a controller as FlexRAN's").or("e2");
+            ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
         };
         keys.push(keys::place("sut.at", "the base station"));
         keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2"])).keys());
         keys.extend(keys! {
-            ("load.period", Kind::Span, "how often the agent reports").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran"]);
+            ("load.period", Kind::Span, "reporting period of the agent").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran"]);
         });
         keys.push(keys::place("controller.at", "the controller"));
         keys.push(keys::place("xapp.at", "the xApp"));
@@ -134,17 +134,17 @@ fn metrics() -> Vec<Metric> {
     // CPU metrics that other rigs measure for the controller are those of the base station with its agent
     // here.
     let of_station = |metric: Metric| {
-        let comment = metric.comment.replace("the controller", "the base station, its agent included,");
+        let comment = metric.comment.replace("the controller", "the base station with its agent");
         Metric { comment, ..metric }
     };
     let mut metrics: Vec<_> = sut::metrics().into_iter().map(of_station).collect();
     metrics.extend(metrics! {
-        Scalar Neither "reports_per_s" "1/s" "messages of statistics that the agent sent";
-        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs";
-        Scalar Higher "prb_use" "" "downlink resource blocks used, by those that there were";
-        Scalar Higher "real_time_factor" "" "the radio's time by the time that it took: below 1 it cannot follow";
-        Scalar Lower "late_us_p99" "us" "how late the radio's slots were";
-        Scalar Neither "tool.cpu_cores" "cores" "cores that controller and xApp kept busy";
+        Scalar Neither "reports_per_s" "1/s" "statistics messages sent by the agent";
+        Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
+        Scalar Higher "prb_use" "" "share of downlink resource blocks used";
+        Scalar Higher "real_time_factor" "" "ratio of the radio's time to wall-clock time; below 1 it does not keep up";
+        Scalar Lower "late_us_p99" "us" "delay of the radio's slots";
+        Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by controller and xApp";
     });
     metrics.extend(noise::metrics());
     metrics

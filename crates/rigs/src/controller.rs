@@ -116,23 +116,23 @@ impl Experiment for Controller {
 fn metrics() -> Vec<Metric> {
     let mut metrics = sut::metrics();
     metrics.extend(metrics! {
-        Scalar Lower "sut.cpu_us_per_indication" "us" "its CPU time for each indication that arrived";
-        Scalar Higher "indications_per_s" "1/s" "indications that arrived at the xApp";
-        Scalar Higher "delivered_ratio" "" "indications that arrived, by those sent";
+        Scalar Lower "sut.cpu_us_per_indication" "us" "CPU time per received indication";
+        Scalar Higher "indications_per_s" "1/s" "indications received by the xApp";
+        Scalar Higher "delivered_ratio" "" "received indications divided by sent ones";
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
-        Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers" .counted();
+        Scalar Neither "e2_mbps" "Mbit/s" "size of E2AP messages from the base stations, without transport headers" .counted();
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
-        Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, by those sent: above 0.01 the RIC or the xApp does not keep up";
-        Scalar Lower "loss_ratio" "" "the larger of indications lost, by lost and arrived (0 if the base stations number nothing), and of a backlog_ratio above 0.01";
-        Scalar Lower "dropped" "" "given up by base stations whose controller did not take them in time";
-        Scalar Lower "set_up_us" "us" "from the first base station's start until all were accepted, within 20 ms";
-        Scalar Lower "nodes_lost" "" "base stations that were not connected at the end";
-        Scalar Neither "tool.cpu_cores" "cores" "cores that base stations and xApp kept busy";
-        Scalar Neither "tool.skipped_ratio" "" "reports that the base stations left out, being late" .unsent_share();
-        Scalar Neither "clock_error_us" "us" "how wrong latencies between machines may be, drift included";
-        Scalar Neither "clock_drift_us" "us" "how far their clocks moved apart during the repeat" .signed();
-        Histogram Lower "latency_us" "us" "from the base station's time stamp to the xApp";
-        Histogram Neither "tool.lateness_us" "us" "how late the base stations' reports were";
+        Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, divided by those sent; above 0.01 the RIC or the xApp does not keep up";
+        Scalar Lower "loss_ratio" "" "the larger of the share of lost indications (0 without sequence numbers) and of a backlog_ratio above 0.01";
+        Scalar Lower "dropped" "" "reports dropped by base stations because the controller did not read in time";
+        Scalar Lower "set_up_us" "us" "time from the start of the first base station until all were accepted, within 20 ms";
+        Scalar Lower "nodes_lost" "" "base stations not connected at the end";
+        Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by base stations and xApp";
+        Scalar Neither "tool.skipped_ratio" "" "reports omitted by the base stations because they were late" .unsent_share();
+        Scalar Neither "clock_error_us" "us" "maximum error of latencies between machines, including drift";
+        Scalar Neither "clock_drift_us" "us" "clock drift between machines during the repeat" .signed();
+        Histogram Lower "latency_us" "us" "latency from the base station's timestamp to the xApp";
+        Histogram Neither "tool.lateness_us" "us" "send delay of the base stations' reports";
     });
     metrics.extend(wire::metrics("e2", "base stations"));
     metrics.extend(wire::metrics("e42", "the xApp"));

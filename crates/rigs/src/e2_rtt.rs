@@ -119,21 +119,20 @@ impl Experiment for E2Rtt {
             *encoding = Key::new(
                 "sut.encoding",
                 Kind::choice(&["per", "flat", FLEXRAN]),
-                "of E2AP: aligned PER or FlatBuffers; flexran: FlexRAN's echo instead of E2, in protobuf, with nothing \
-                 inside that is encoded again",
+                "encoding of E2AP: aligned PER or FlatBuffers; flexran: FlexRAN's echo in protobuf instead of E2, without an inner encoding",
             )
             .or("per");
         }
         keys.extend(keys! {
-            ("load.path", Kind::choice(&["iapp", "xapp"]), "iapp: RIC to base station; xapp: over the RIC, two hops").or("xapp");
+            ("load.path", Kind::choice(&["iapp", "xapp"]), "iapp: RIC to base station, one hop; xapp: xApp to base station through the RIC, two hops").or("xapp");
         });
-        let paced = "between two pings, 100 us and up; 0s: each follows an echo";
+        let paced = "interval of pings, at least 100 us; 0s: each ping follows the previous echo";
         let ping = PingPart::keys("load")
             .or("interval", Duration::from_millis(1))
             .change("interval", |key| Key { comment: paced.to_owned(), ..key });
         keys.extend(ping.keys());
         keys.extend(keys! {
-            ("load.encoding", Coding::kind(), "of the service model").or("per");
+            ("load.encoding", Coding::kind(), "encoding of the service model").or("per");
         });
         keys.extend([
             // Several locations are rejected by the rig, with a reason.
@@ -215,22 +214,22 @@ impl Experiment for E2Rtt {
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Histogram Lower "rtt_us" "us" "round trip from intended sending to echo";
-        Histogram Lower "rtt_us_service" "us" "round trip from actual sending to echo";
-        Scalar Higher "pings_per_s" "1/s" "that came back";
+        Histogram Lower "rtt_us" "us" "round-trip time from the scheduled send time to the echo";
+        Histogram Lower "rtt_us_service" "us" "round-trip time from the actual send time to the echo";
+        Scalar Higher "pings_per_s" "1/s" "number of echoes received";
         Scalar Neither "messages_per_s" "1/s" "E2AP messages between base station and RIC, both directions";
-        Scalar Neither "e2_kbps_down" "kbit/s" "E2AP messages (FlexRAN's) towards the base station, without the transport's headers";
+        Scalar Neither "e2_kbps_down" "kbit/s" "E2AP (or FlexRAN) messages to the base station, without transport headers";
         Scalar Neither "e2_kbps_up" "kbit/s" "E2AP messages from the base station";
-        Scalar Neither "signalling_kbps" "kbit/s" "E2AP messages (FlexRAN's) in both directions together" .counted();
-        Scalar Neither "e2_bytes_per_control" "B" "E2AP message (FlexRAN's) that carries a ping" .exact_when("sut.encoding", &["per", "flat"]);
-        Scalar Neither "e2_bytes_per_indication" "B" "E2AP message (FlexRAN's) that carries an echo" .exact_when("sut.encoding", &["per", "flat"]);
-        Scalar Lower "backlog_ratio" "" "pings by which the number of those under way grew in the second half of the window, by those sent then: above 0.01 the RIC does not keep up";
-        Scalar Lower "late_ratio" "" "pings whose echo came later than 2 s, by pings sent; their round trip counts as 2 s";
-        Scalar Lower "loss_ratio" "" "the larger of pings without any echo, of those sent more than 2 s before the end, by pings sent, and of a backlog_ratio above 0.01";
-        Scalar Lower "sut.cpu_us_per_ping" "us" "the RIC's CPU time for each ping; with an iApp, that of pinging too";
-        Scalar Neither "tool.cpu_cores" "cores" "cores that base station and xApp kept busy";
-        Histogram Neither "tool.lateness_us" "us" "how late pings were sent";
-        Scalar Neither "tool.skipped_ratio" "" "pings that were due and not sent" .unsent_share();
+        Scalar Neither "signalling_kbps" "kbit/s" "E2AP (or FlexRAN) messages in both directions together" .counted();
+        Scalar Neither "e2_bytes_per_control" "B" "size of the E2AP (or FlexRAN) message with a ping" .exact_when("sut.encoding", &["per", "flat"]);
+        Scalar Neither "e2_bytes_per_indication" "B" "size of the E2AP (or FlexRAN) message with an echo" .exact_when("sut.encoding", &["per", "flat"]);
+        Scalar Lower "backlog_ratio" "" "growth of the number of pending pings in the second half of the window, divided by the pings sent then; above 0.01 the RIC does not keep up";
+        Scalar Lower "late_ratio" "" "share of pings whose echo arrived after more than 2 s; their round trip counts as 2 s";
+        Scalar Lower "loss_ratio" "" "the larger of the share of pings without echo, among those sent more than 2 s before the end, and of a backlog_ratio above 0.01";
+        Scalar Lower "sut.cpu_us_per_ping" "us" "CPU time of the RIC per ping; with an iApp, including the sending of pings";
+        Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by base station and xApp";
+        Histogram Neither "tool.lateness_us" "us" "send delay of pings";
+        Scalar Neither "tool.skipped_ratio" "" "pings due but not sent" .unsent_share();
     };
     metrics.extend(sut::metrics());
     metrics.extend(wire::metrics("e2", "the base station"));

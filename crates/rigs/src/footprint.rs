@@ -21,14 +21,14 @@ impl Experiment for Footprint {
             aliases: Vec::new(),
             comment: "size of a deployment and idle memory of its RIC".to_owned(),
             keys: keys! {
-                ("sut.component", Kind::choice(&["ranlab", "file", "folder"]), "ranlab: this program, RIC and xApps in one file; file: another one; folder: all files of an image's root").or("ranlab");
-                ("sut.path", Kind::Text, "the file or the folder").when("sut.component", &["file", "folder"]);
+                ("sut.component", Kind::choice(&["ranlab", "file", "folder"]), "ranlab: this program, with RIC and xApps in one file; file: another file; folder: all files of an image's root").or("ranlab");
+                ("sut.path", Kind::Text, "path of the file or folder").when("sut.component", &["file", "folder"]);
             },
             metrics: metrics! {
                 // File size is independent of the location.
                 Scalar Lower "size_mb" "MB" "bytes on disk" .exact();
-                Scalar Lower "idle_rss_mb" "MB" "resident memory of a RIC that serves nobody";
-                Scalar Lower "idle_pss_mb" "MB" "the same, pages shared with others counted in proportion";
+                Scalar Lower "idle_rss_mb" "MB" "resident memory of an idle RIC";
+                Scalar Lower "idle_pss_mb" "MB" "the same, with shared pages counted proportionally";
             },
             needs: Vec::new(),
             set_up: Duration::from_millis(100),

@@ -37,7 +37,8 @@ pub(crate) fn statistics() -> Kind {
 
 /// Returns the keys of E2 base stations, except the version, which is the controller's.
 pub(crate) fn of_fleet() -> Section {
-    let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
+    let ramp =
+        |key: Key| Key { comment: "time over which they start; 0s: one per millisecond".to_owned(), ..key };
     FleetPart::keys("load")
         .without(&["e2ap", "encoding"])
         .without(&RADIO_KEYS)
@@ -61,9 +62,9 @@ pub(crate) fn fleet(
 /// Returns the keys for measurements on a shared machine.
 pub(crate) fn host() -> Vec<Key> {
     keys! {
-        (WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat on a machine that others disturb").or("invalid");
-        ("host.steal_at_most", Kind::share(), "CPU time that the hypervisor gave to others").or(0.02);
-        ("host.foreign_at_most", Kind::share(), "CPU time that work outside the experiment used, of the whole machine").or(0.1);
+        (WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "treatment of a repeat on a disturbed machine").or("invalid");
+        ("host.steal_at_most", Kind::share(), "limit of CPU time that the hypervisor gave to other guests").or(0.02);
+        ("host.foreign_at_most", Kind::share(), "limit of CPU time used by other processes, as a share of the whole machine").or(0.1);
     }
 }
 

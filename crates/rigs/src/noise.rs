@@ -28,13 +28,13 @@ const PRESSURE: &str = "host.cpu_pressure";
 
 pub(crate) fn metrics() -> Vec<Metric> {
     metrics! {
-        Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to others, worst machine";
-        Scalar Lower FOREIGN "cores" "cores busy with work that is not the experiment's, worst machine";
-        Scalar Lower FOREIGN_SHARE "" "the same as a share of that machine";
-        Scalar Lower PRESSURE "" "share of time in which something waited for a CPU, worst machine";
-        Scalar Lower WATTS "W" "power of the processors of all machines, where these show it (RAPL)";
-        Scalar Lower STOOD_STILL "s" "time in which the load generator stood still (stopped, or without a CPU for over 250 ms)";
-        Scalar Lower DISTURBED "" "1: others took more than the bounds allow, and the repeat is kept with a warning";
+        Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to other guests, worst machine";
+        Scalar Lower FOREIGN "cores" "CPU cores used by other processes, worst machine";
+        Scalar Lower FOREIGN_SHARE "" "the same as a share of the machine";
+        Scalar Lower PRESSURE "" "share of time in which a process waited for a CPU, worst machine";
+        Scalar Lower WATTS "W" "power of the processors of all machines, if available (RAPL)";
+        Scalar Lower STOOD_STILL "s" "time for which the load generator stalled (stopped, or without a CPU for over 250 ms)";
+        Scalar Lower DISTURBED "" "1: other processes exceeded the limits, and the repeat is kept with a warning";
     }
 }
 

@@ -289,16 +289,16 @@ fn parameters() -> Vec<Key> {
     table! {
         "upstream-table-size" ["l2fwd"] to (MANY) "MAC addresses towards the core";
         "downstream-table-size" ["l2fwd"] to (MANY) "MAC addresses towards the access side";
-        "fluct-table" ["l2fwd"] to (65_000) "MAC addresses that come and go each second";
+        "fluct-table" ["l2fwd"] to (65_000) "MAC addresses added and removed per second";
         "upstream-l3-table-size" ["l3fwd"] to (MANY) "prefixes towards the core";
         "upstream-group-table-size" ["l3fwd"] to (16_383) "next hops towards the core";
         "downstream-l3-table-size" ["l3fwd"] to (MANY) "prefixes towards the access side";
         "downstream-group-table-size" ["l3fwd"] to (16_383) "next hops towards the access side";
-        "fluct-l3-table" ["l3fwd"] to (65_000) "routes that come and go each second";
-        "fluct-group-table" ["l3fwd"] to (65_000) "changes of next hops each second";
+        "fluct-l3-table" ["l3fwd"] to (65_000) "routes added and removed per second";
+        "fluct-group-table" ["l3fwd"] to (65_000) "changes of next hops per second";
         "family" ["l3fwd", "encap", "rlimit", "acl", "nat", "dcgw", "mgw", "bng"] of (&["ipv4", "ipv6", "dual"]) "IP version of prefixes, users, stations or rules; nat, dcgw and bng: ipv4";
-        "prefix-lengths" ["l3fwd"] of (&["uniform", "mixed"]) "all /24 as published, or as in the Internet";
-        "station" ["encap"] to (MANY) "stations beyond the tunnels";
+        "prefix-lengths" ["l3fwd"] of (&["uniform", "mixed"]) "prefix lengths: all /24 as published, or as in the Internet";
+        "station" ["encap"] to (MANY) "stations behind the tunnels";
         "endpoint" ["encap"] to (MANY) "far tunnel endpoints";
         "rule-num" ["acl"] to (100_000) "rules";
         "seed-file" ["acl"] of (&["acl1", "fw1", "ipc1"]) "structure of the rules";
@@ -307,21 +307,21 @@ fn parameters() -> Vec<Key> {
         "range-port-max" ["nat"] to (65_535) "last private port";
         "vm" ["dcgw"] to (MANY) "virtual machines";
         "host" ["dcgw"] to (MANY) "hosts";
-        "vm-conn" ["dcgw"] to (65_023) "translations of each machine";
+        "vm-conn" ["dcgw"] to (65_023) "translations per machine";
         "user" ["mgw", "bng", "rlimit"] to (MANY) "users";
         "bst" ["mgw"] to (MANY) "base stations";
-        "cpe" ["bng"] to (64_516) "customers' equipments";
+        "cpe" ["bng"] to (64_516) "customer premises equipment";
         "server" ["mgw", "bng", "dcgw"] to (MANY) "servers, a /24 each";
         "nhop" ["mgw", "bng", "dcgw"] to (16_383) "next hops towards the servers";
         "tunneling-method" ["mgw", "bng"] of (&["gtp", "gre", "vxlan"]) "mgw: gtp or vxlan; bng: gre or vxlan";
-        "user-conn" ["bng"] to (65_023) "translations of each user";
+        "user-conn" ["bng"] to (65_023) "translations per user";
         "fw-rules" ["bng"] to (50_000) "rules of the firewall in each direction";
-        "rate-limit" ["mgw", "bng", "rlimit"] to (RATE_MAX) "rate of a user, octets per second";
-        "rate-burst" ["mgw", "bng", "rlimit"] to (4_000_000_000) "depth of a user's token bucket, octets";
-        "fluct-user" ["mgw", "bng"] to (65_000) "users that arrive and depart each second";
-        "handover" ["mgw"] to (MANY) "handovers each second";
-        "fluct-server" ["mgw", "bng"] to (65_000) "servers that come and go each second";
-        "spread" ["l2fwd", "l3fwd", "mgw", "bng"] of (&["even", "burst"]) "changes evenly over a second, or at once";
+        "rate-limit" ["mgw", "bng", "rlimit"] to (RATE_MAX) "rate of a user, in bytes per second";
+        "rate-burst" ["mgw", "bng", "rlimit"] to (4_000_000_000) "depth of a user's token bucket, in bytes";
+        "fluct-user" ["mgw", "bng"] to (65_000) "users added and removed per second";
+        "handover" ["mgw"] to (MANY) "handovers per second";
+        "fluct-server" ["mgw", "bng"] to (65_000) "servers added and removed per second";
+        "spread" ["l2fwd", "l3fwd", "mgw", "bng"] of (&["even", "burst"]) "changes distributed over the second, or all at once";
     }
 }
 
@@ -336,15 +336,15 @@ fn all_names() -> Vec<&'static str> {
 
 fn keys() -> Vec<Key> {
     let mut keys = keys! {
-        ("pipeline.name", Kind::choice(&all_names()), "which of the published pipelines, or own: what pipeline.file declares");
-        ("pipeline.decomposition", Kind::choice(&["block", "chain"]), "block: elements may be merged; chain: each stands alone. Both forward alike").or("block");
-        ("pipeline.fakedrop", Kind::Bool, "unmatched packets leave by the other port").optional();
+        ("pipeline.name", Kind::choice(&all_names()), "a published pipeline, or own: the pipeline declared in pipeline.file");
+        ("pipeline.decomposition", Kind::choice(&["block", "chain"]), "block: elements may be merged; chain: separate elements. Both forward in the same way").or("block");
+        ("pipeline.fakedrop", Kind::Bool, "unmatched packets leave through the other port").optional();
     };
     keys.extend(own::pipeline_keys());
     keys.extend(parameters());
     keys.extend(keys! {
-        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/reference/backends.md), or a line of the published figures").or("native");
-        ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem").apart();
+        ("sut.engine", Kind::choice(&engines()), "forwarding engine: ranlab's (native), none (bare, in rings), a switch installed on this machine (docs/reference/backends.md), or a curve of the published figures").or("native");
+        ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "source and destination of packets; rates of different tiers cannot be compared").or("mem").apart();
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
     let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
@@ -358,13 +358,13 @@ fn keys() -> Vec<Key> {
     keys.push(stranger::refused_key(NO_STRANGER));
     keys.extend(keys! {
         ("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic").or("uplink");
-        ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame as it reaches the user, without FCS").unit("B").or(64);
+        ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame size at the user, without FCS").unit("B").or(64);
         ("load.pkt-num", Kind::Int { min: 0, max: 1 << 24 }, "packets of the trace, which is replayed").or(65_536);
-        ("load.flows", Kind::Int { min: 0, max: 1 << 24 }, "active flows; 0: one for each table entry").or(0);
-        ("load.popularity", Kind::choice(&["uniform", "zipf"]), "how packets spread over flows").or("uniform");
-        ("load.exponent", Kind::positive(), "of Zipf's law").or(1.0).when("load.popularity", &["zipf"]);
-        ("load.sizes", Kind::choice(&["fixed", "imix"]), "all of pkt-size, or the Internet mix").or("fixed");
-        ("load.mbps-per-user", Kind::positive(), "what a user is promised, for users_per_blade").unit("Mbit/s").or(3.0);
+        ("load.flows", Kind::Int { min: 0, max: 1 << 24 }, "active flows; 0: one per table entry").or(0);
+        ("load.popularity", Kind::choice(&["uniform", "zipf"]), "distribution of packets over flows").or("uniform");
+        ("load.exponent", Kind::positive(), "exponent of Zipf's law").or(1.0).when("load.popularity", &["zipf"]);
+        ("load.sizes", Kind::choice(&["fixed", "imix"]), "frame sizes: all pkt-size, or the Internet mix").or("fixed");
+        ("load.mbps-per-user", Kind::positive(), "guaranteed rate per user, for users_per_blade").unit("Mbit/s").or(3.0);
     });
     keys.push(own::trace_key());
     keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
@@ -375,35 +375,35 @@ fn keys() -> Vec<Key> {
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Scalar Higher "mpps" "Mpps" "packets per CPU-second that all cores carry of this mix of flows; of a switch elsewhere (openflow) per second";
-        Scalar Higher "mpps_per_core" "Mpps" "packets per CPU-second, mean of the cores";
-        Scalar Higher "gbps" "Gbit/s" "of mpps, the packets that leave, on a wire, with preamble, gap and FCS; absent where none leaves";
-        Scalar Lower "ns_per_packet" "ns" "CPU time of a packet, input and output of its tier included";
-        Scalar Lower "io_ns" "ns" "CPU time of a packet's input and output alone: the copy loop, or the same devices with nothing between";
-        Scalar Higher "mpps_charged" "Mpps" "mpps_per_core with the copy loop of the same repeat in place of its own input and output: what compares engines";
-        Scalar Neither "trace_packets" "packets" "of the trace that is replayed";
-        Scalar Higher "users_per_blade" "users" "24 times what one core serves at load.mbps-per-user";
-        Scalar Neither "frame_bytes_mean" "B" "mean frame as it arrives, without FCS" .exact();
-        Scalar Neither "copy_mpps" "Mpps" "the bare copy loop in the same repeat";
-        Scalar Higher "copy_share" "" "of the copy loop's rate; holds with any share of the physical core";
-        Scalar Lower "busiest_over_mean" "" "how unevenly flows spread over cores";
-        Scalar Neither "drop_ratio" "" "packets that the pipeline decides to drop";
-        Scalar Higher "verified_packets" "packets" "equal to the oracle, fate and octets" .exact();
-        Scalar Higher "huge_page_ratio" "" "share of large tables that the kernel put on huge pages";
-        Scalar Lower "slow_path_packets" "packets" "Open vSwitch: that its caches did not know, so that its tables were asked; openflow: that the switch sent to its controllers";
-        Scalar Lower "slow_path_ratio" "" "of the packets that it took";
-        Scalar Lower "slow_path_lost" "packets" "Open vSwitch: of these, lost on the way to its tables";
-        Scalar Neither "updates_due" "updates" "changes that were due in the window";
+        Scalar Higher "mpps" "Mpps" "packets per CPU second over all cores with this mix of flows; for a remote switch (openflow) per second";
+        Scalar Higher "mpps_per_core" "Mpps" "packets per CPU second, mean over the cores";
+        Scalar Higher "gbps" "Gbit/s" "rate on the wire of the packets in mpps that leave, with preamble, gap and FCS; absent if none leaves";
+        Scalar Lower "ns_per_packet" "ns" "CPU time per packet, including input and output of the tier";
+        Scalar Lower "io_ns" "ns" "CPU time per packet of input and output only: the copy loop, or the same devices without a switch";
+        Scalar Higher "mpps_charged" "Mpps" "mpps_per_core with the copy loop of the same repeat instead of the tier's input and output, to compare engines";
+        Scalar Neither "trace_packets" "packets" "number of packets in the replayed trace";
+        Scalar Higher "users_per_blade" "users" "24 times the number of users that one core serves at load.mbps-per-user";
+        Scalar Neither "frame_bytes_mean" "B" "mean frame size on arrival, without FCS" .exact();
+        Scalar Neither "copy_mpps" "Mpps" "rate of the bare copy loop in the same repeat";
+        Scalar Higher "copy_share" "" "ratio to the copy loop's rate; independent of the share of the physical core";
+        Scalar Lower "busiest_over_mean" "" "imbalance of flows over cores";
+        Scalar Neither "drop_ratio" "" "packets dropped by the pipeline";
+        Scalar Higher "verified_packets" "packets" "packets equal to the oracle in verdict and bytes" .exact();
+        Scalar Higher "huge_page_ratio" "" "share of large tables on huge pages";
+        Scalar Lower "slow_path_packets" "packets" "Open vSwitch: packets that missed its caches and were looked up in its tables; openflow: packets sent to controllers";
+        Scalar Lower "slow_path_ratio" "" "share of the packets received by the switch";
+        Scalar Lower "slow_path_lost" "packets" "Open vSwitch: of these, packets lost before the lookup";
+        Scalar Neither "updates_due" "updates" "changes due in the window";
         Scalar Neither "updates_sent" "updates" "of these, changes sent in the window";
-        Scalar Neither "updates_offered_per_s" "1/s" "changes that were due in a second of the window";
-        Scalar Higher "updates_per_s" "1/s" "of these, changes that the switch has taken in a second of the window";
-        Scalar Higher "updates_taken_ratio" "" "changes taken by those due: below 0.99 the repeat is degraded";
-        Scalar Lower "updates_late" "updates" "of these, more than a millisecond after their time";
-        Scalar Lower "updates_not_taken" "updates" "refused, because a worker was behind";
-        Scalar Lower "changes_refused" "changes" "that named something that is not there";
+        Scalar Neither "updates_offered_per_s" "1/s" "changes due per second of the window";
+        Scalar Higher "updates_per_s" "1/s" "of these, changes applied by the switch per second of the window";
+        Scalar Higher "updates_taken_ratio" "" "applied changes divided by due ones; below 0.99 the repeat is degraded";
+        Scalar Lower "updates_late" "updates" "of these, changes sent more than a millisecond late";
+        Scalar Lower "updates_not_taken" "updates" "changes refused because a worker was behind";
+        Scalar Lower "changes_refused" "changes" "changes of unknown entries";
         Histogram Lower "burst_ns" "ns" "service time of a burst of 64 packets";
-        Histogram Lower "update_visible_ns" "ns" "from sending a change until every core has it; of another switch, until it says that it has it";
-        Histogram Lower "update_seen_ns" "ns" "another switch in rings, and xdp: from sending a change until a packet that is sent again and again is treated by it, once before the windows";
+        Histogram Lower "update_visible_ns" "ns" "time from sending a change until every core has it; for a third-party switch, until it confirms the change";
+        Histogram Lower "update_seen_ns" "ns" "third-party switch in rings, and xdp: time from sending a change until it affects a continuously sent packet, measured once before the windows";
     };
     metrics.extend(ring::metrics());
     metrics.extend(noise::metrics());

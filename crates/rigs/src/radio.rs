@@ -126,8 +126,8 @@ impl Monitored {
 /// Returns the keys used only in virtual time.
 pub(crate) fn sim_keys() -> Vec<Key> {
     keys! {
-        (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
-        (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/explanation/virtual-time.md has all").or(Value::List(Vec::new()));
+        (LATENCY, Kind::Span, "in virtual time: delay of each message").or(Duration::from_micros(100));
+        (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: injected faults, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s (docs/explanation/virtual-time.md)").or(Value::List(Vec::new()));
     }
 }
 
@@ -148,12 +148,12 @@ impl Experiment for Radio {
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
-            ("sut.type", Kind::choice(&["slicing", "traffic", "ric"]), "the controller; ric: none but the RIC").or("slicing");
-            ("xapp.type", Kind::choice(&["none", "slices", "traffic", "monitor"]), "the xApp: slices asks for what xapp.steps says, traffic frees UDP to port 2112, monitor takes statistics over E42 (of sut.type ric)").or("none");
-            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "what it asks for and when, AT:SLICE=SHARE+…[:RNTI=SLICE+…], AT counted from the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
-            ("xapp.sharing", Kind::Bool, "whether what a slice does not use goes to the others").or(true).when("xapp.type", &["slices"]);
-            ("xapp.limit", Kind::Span, "how long packets may wait in RLC").or(Duration::from_millis(10)).when("xapp.type", &["traffic"]);
-            ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "equal parts of a window of each of which the first UE's share is recorded, without its first 2 s and its last 3 s").or(1_i64);
+            ("sut.type", Kind::choice(&["slicing", "traffic", "ric"]), "controller; ric: a RIC without controller iApp").or("slicing");
+            ("xapp.type", Kind::choice(&["none", "slices", "traffic", "monitor"]), "xApp: slices applies xapp.steps, traffic gives UDP to port 2112 its own queue, monitor subscribes to statistics over E42 (with sut.type ric)").or("none");
+            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "its requests, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new())).when("xapp.type", &["slices"]);
+            ("xapp.sharing", Kind::Bool, "whether resources that a slice leaves idle go to the other slices").or(true).when("xapp.type", &["slices"]);
+            ("xapp.limit", Kind::Span, "maximum delay of packets in RLC").or(Duration::from_millis(10)).when("xapp.type", &["traffic"]);
+            ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "number of equal phases of a window; the first UE's share is recorded for each phase, without its first 2 s and last 3 s").or(1_i64);
         };
         keys.insert(1, keys::place("sut.at", "the controller"));
         keys.extend(MonitorPart::keys("xapp").only(&["sm", "period"]).when("xapp.type", &["monitor"]).keys());
@@ -243,21 +243,21 @@ pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs";
-        Scalar Higher "prb_use" "" "downlink resource blocks used, by those that there were";
-        Scalar Higher "real_time_factor" "" "the radio's time by the time that it took: below 1 it cannot follow";
-        Scalar Lower "late_us_p99" "us" "how late the radio's slots were";
-        Scalar Higher "ue1_gain" "" "what the first UE got in the last phase by what it got in the first one, less 1" .signed();
-        Scalar Lower "voip_lost" "" "packets of calls that were dropped";
-        Histogram Lower "voip_rtt_us" "us" "round trip of calls";
-        Histogram Lower "voip_rlc_us" "us" "their time in RLC";
-        Histogram Lower "voip_tc_us" "us" "their time in queues of traffic control";
-        Histogram Lower "greedy_rlc_us" "us" "time in RLC of TCP";
-        Histogram Lower "greedy_tc_us" "us" "its time in queues of traffic control";
-        Scalar Neither "xapp_indications" "" "reports that the xApp over E42 took";
+        Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
+        Scalar Higher "prb_use" "" "share of downlink resource blocks used";
+        Scalar Higher "real_time_factor" "" "ratio of the radio's time to wall-clock time; below 1 it does not keep up";
+        Scalar Lower "late_us_p99" "us" "delay of the radio's slots";
+        Scalar Higher "ue1_gain" "" "relative change of the first UE's share from the first to the last phase" .signed();
+        Scalar Lower "voip_lost" "" "dropped packets of calls";
+        Histogram Lower "voip_rtt_us" "us" "round-trip time of calls";
+        Histogram Lower "voip_rlc_us" "us" "their delay in RLC";
+        Histogram Lower "voip_tc_us" "us" "their delay in queues of traffic control";
+        Histogram Lower "greedy_rlc_us" "us" "delay of TCP packets in RLC";
+        Histogram Lower "greedy_tc_us" "us" "delay of TCP packets in queues of traffic control";
+        Scalar Neither "xapp_indications" "" "reports received by the xApp over E42";
         Scalar Lower "xapp_lost" "" "gaps in their sequence numbers";
-        Histogram Lower "xapp_age_us" "us" "how old statistics were when they came there";
-        Series Neither "unsliced_mbps" "Mbit/s" "what UEs got that are in no slice";
+        Histogram Lower "xapp_age_us" "us" "age of statistics on arrival at the xApp";
+        Series Neither "unsliced_mbps" "Mbit/s" "data received by UEs outside all slices";
     };
     let mut push = |name: String, unit, kind, comment: String| {
         metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));

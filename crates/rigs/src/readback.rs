@@ -13,10 +13,10 @@ use crate::{keys, stranger};
 /// Keys for queries in addition to a profile, or without one.
 pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
     keys! {
-        ("sut.rest", Kind::Text, "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
-        ("sut.rest_nodes", Kind::Text, "where base stations are in that JSON: a path such as /eNB_config, / for all of it, * for each element; lists are counted, numbers added; or a JSON path (RFC 9535) such as $[?@.state == 'online'], whose nodes are counted").optional().when("sut.type", external);
-        ("sut.rest_ues", Kind::Text, "where their UEs are, e.g. /eNB_config/*/ues").optional().when("sut.type", external);
-        ("sut.rest_login", Kind::Text, "environment variable that holds user:password for it").optional().when("sut.type", external);
+        ("sut.rest", Kind::Text, "URL with its known base stations, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
+        ("sut.rest_nodes", Kind::Text, "position of base stations in that JSON: a path such as /eNB_config, / for the whole document, * for each element; lists are counted, numbers added; or a JSON path (RFC 9535) such as $[?@.state == 'online'], whose nodes are counted").optional().when("sut.type", external);
+        ("sut.rest_ues", Kind::Text, "position of their UEs, e.g. /eNB_config/*/ues").optional().when("sut.type", external);
+        ("sut.rest_login", Kind::Text, "environment variable with user:password for it").optional().when("sut.type", external);
     }
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Metric::new(name, unit, MetricKind::Scalar, better, comment)
     };
     let mut metrics = metrics! {
-        Scalar Higher "rest_answered" "" "1: the system told over REST what was asked for";
-        Scalar Lower "rest_ms" "ms" "how long that answer took";
+        Scalar Higher "rest_answered" "" "1: the system responded to the REST queries";
+        Scalar Lower "rest_ms" "ms" "response time of that query";
     };
     for (_, name, comment) in What::ALL {
         metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));

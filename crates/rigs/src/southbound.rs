@@ -189,21 +189,18 @@ fn said(comment: &str) -> impl FnOnce(Key) -> Key {
 fn reference_keys() -> Vec<Key> {
     let flexran = FlexranPart::keys("sut")
         .without(&["leak_limit_mib", "forget_dead"])
-        .change("rib_share", said("part of a cycle for the RIB updater: \"0.2\" is FlexRAN, \"0.8\" AltFlexRAN; or \"adaptive\""))
-        .change("queue", said("leaky: drops and leaks as published; bounded: holds agents back"))
-        .change("threads", said("per-run: a new thread for each run, as published"))
-        .change("period", said("period that agents are asked for; counts with load.honour"))
+        .change("rib_share", said("share of a cycle for the RIB updater: \"0.2\" is FlexRAN, \"0.8\" AltFlexRAN; or \"adaptive\""))
+        .change("queue", said("leaky: drops messages and leaks memory, as published; bounded: back-pressure on agents"))
+        .change("threads", said("per-run: a new thread per run, as published"))
+        .change("period", said("reporting period requested from agents; effective with load.honour"))
         .or("handover", Duration::ZERO)
-        .change("handover", said("hand UEs over from base station to base station in turn, one each time; 0s: never"))
+        .change("handover", said("interval at which one UE is handed over from a base station to the next, in rotation; 0s: never"))
         .or("slow_period", Duration::ZERO)
-        .change("slow_period", said("period that they are asked for while the queue is long; 0s: never"));
+        .change("slow_period", said("reporting period requested while the queue is long; 0s: unchanged"));
     let empower = EmpowerPart::keys("sut")
         .only(&["message_cost"])
         .or("message_cost", Duration::from_micros(350))
-        .change(
-            "message_cost",
-            said("CPU time that each message costs besides our own work; the published interpreter: 350us"),
-        );
+        .change("message_cost", said("additional CPU time per message; the published interpreter: 350us"));
     [flexran.keys(), empower.keys()].concat()
 }
 
@@ -211,13 +208,13 @@ fn sut_keys() -> Vec<Key> {
     // Keys that a type does not use are ignored, so that one sweep can cover several types.
     let external = &["external"][..];
     let mut keys = keys! {
-        ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already").or("flexran");
-        ("sut.address", Kind::Text, "IP:PORT of the controller, if its profile does not say it").optional().when("sut.type", external);
-        ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "what it speaks, if its profile does not say it; without either: flexran").optional().when("sut.type", external);
+        ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "reference implementations of the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: ranlab's RIC with its monitoring iApp, over E2 and with all UEs from the start; external: a controller that already runs").or("flexran");
+        ("sut.address", Kind::Text, "IP:PORT of the controller, if its profile does not contain it").optional().when("sut.type", external);
+        ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "its protocol, if its profile does not contain it; default: flexran").optional().when("sut.type", external);
     };
     keys.insert(1, keys::place("sut.at", "the controller"));
     keys.extend(stranger::keys("sut.type", external));
-    let pid = "its process on sut.at; without it, sut.command and sut.cgroup what its profile says is metered, else nothing";
+    let pid = "its process id on sut.at; without it, sut.command and sut.cgroup, the processes named in its profile are metered, if any";
     let attach = AttachPart::keys("sut").change("pid", said(pid)).when("sut.type", external);
     keys.splice(2..2, reference_keys());
     keys.extend(attach.keys());
@@ -231,34 +228,34 @@ fn load_keys() -> Vec<Key> {
     let period = "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER";
     let fleet = SouthFleetPart::keys("load")
         .change("service", |key| {
-            said("service whose UEs come and go by its own laws: embb, mmtc, mmtc-burst, urllc, marc")(key)
+            said("service that defines the arrival and holding times of UEs: embb, mmtc, mmtc-burst, urllc, marc")(key)
                 .optional()
         })
-        .change("trace", said("play the events of this file instead, on load.at"))
-        .change("events", said("take events while running: IP:PORT waits on load.at for one connection"))
+        .change("trace", said("replay the events of this file instead, on load.at"))
+        .change("events", said("receive events during the run: IP:PORT listens on load.at for one connection"))
         .change("taken_back", |key| Key { path: "load.return".to_owned(), ..key })
         .or("nodes", 10_i64)
         .change("nodes", stations(65_000))
         .or("ues", 10_i64)
         .or("ramp", Duration::ZERO)
-        .change("ramp", said("time over which base stations start; 0s: 1 ms each"))
+        .change("ramp", said("time over which base stations start; 0s: one per millisecond"))
         .change("period", |key| said(period)(Key { kind: Kind::Span, ..key }))
         .or("period", Duration::ZERO)
         .or("activation", ACTIVATION)
-        .change("activation", said("time until a UE comes, e.g. exponential:10s, constant:0s"))
+        .change("activation", said("time until a UE connects, e.g. exponential:10s, constant:0s"))
         .or("holding", HOLDING)
-        .change("holding", said("time until it goes"))
+        .change("holding", said("time until it disconnects"))
         .change("sources", said("addresses to connect from, e.g. 127.0.1.1-127.0.1.50; empty: any"));
     let statistics = keys::of_fleet()
         .only(&["sm"])
-        .change("sm", said("statistics that ric subscribes to"))
+        .change("sm", said("statistics that the RIC subscribes to"))
         .or("sm", Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec()));
     let mut keys = [fleet.keys(), statistics.keys()].concat();
     keys.extend(keys! {
-        ("load.honour", Kind::Bool, "report as the controller asks instead").or(false);
-        ("load.settle", Kind::Span, "time that all base stations have to be initialised").or(Duration::from_secs(20));
-        ("load.patience", Kind::Span, "time that one more base station has after the measurement; 0s: none").or(Duration::from_secs(15));
-        ("load.soak", Kind::Span, "time under load after that, before anything is measured, in quick runs too").or(Duration::ZERO);
+        ("load.honour", Kind::Bool, "use the reporting period requested by the controller instead").or(false);
+        ("load.settle", Kind::Span, "time limit for the initialisation of all base stations").or(Duration::from_secs(20));
+        ("load.patience", Kind::Span, "time limit for the initialisation of one more base station after the measurement; 0s: no such base station").or(Duration::from_secs(15));
+        ("load.soak", Kind::Span, "time under load after that, before the measurement, in quick runs too").or(Duration::ZERO);
     });
     keys.push(keys::load_places("the base stations"));
     keys

@@ -30,14 +30,14 @@ pub(crate) const STOPPED_S: &str = "sut.stopped_s";
 
 /// Returns the keys for a profile, effective if the key `path` has one of these values.
 pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
-    let peer = "its profile: a name that `bench list` shows, or a path to a file like those in peers/";
-    let fill = "what its profile asks for, each \"name=value\", e.g. \"folder=/opt/flexran-rtc\"";
+    let peer = "its profile: a name from `bench list`, or the path of a file like those in peers/";
+    let fill = "values requested by its profile, each \"name=value\", e.g. \"folder=/opt/flexran-rtc\"";
     vec![
         Key::new(PEER, Kind::Text, peer).optional().when(path, values),
         Key::new(
             RUN,
             Kind::Bool,
-            "whether its profile's commands are run; without this they are; false: it runs already",
+            "whether to run the profile's commands; default: true; false: it already runs",
         )
         .optional()
         .when(path, values),

@@ -29,12 +29,12 @@ pub(crate) fn keys() -> Vec<Key> {
     let e2ap =
         RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
     let mut keys = keys! {
-        ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: our RIC in a process; double-decode: the same between two relays that decode and encode every message, as an E2 termination and an xApp framework do; external: one that runs already").or("ranlab");
-        ("sut.encoding", Coding::kind(), "of E2AP, between all; flat: FlatBuffers, which nobody else's controller takes").or("per");
-        ("sut.transport", Kind::choice(&["tcp", "unix"]), "under E2 and E42").or("tcp").when("sut.type", own);
-        ("sut.listen", Kind::Text, "IP address that it listens at; not loopback if others are on other machines").or("127.0.0.1").when("sut.type", own);
-        ("sut.e2", Kind::Text, "its address for base stations, if its profile does not say it").optional().when("sut.type", external);
-        ("sut.e42", Kind::Text, "its address for xApps, likewise").optional().when("sut.type", external);
+        ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; external: a RIC that already runs").or("ranlab");
+        ("sut.encoding", Coding::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
+        ("sut.transport", Kind::choice(&["tcp", "unix"]), "transport of E2 and E42").or("tcp").when("sut.type", own);
+        ("sut.listen", Kind::Text, "IP address that it listens on; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
+        ("sut.e2", Kind::Text, "its address for base stations, if its profile does not contain it").optional().when("sut.type", external);
+        ("sut.e42", Kind::Text, "its address for xApps, if its profile does not contain it").optional().when("sut.type", external);
     };
     keys.insert(4, keys::place("sut.at", "the controller"));
     keys.splice(1..1, e2ap.keys());
@@ -51,15 +51,15 @@ pub(crate) const CPU_CORES: &str = "sut.cpu_cores";
 
 pub(crate) fn metrics() -> Vec<Metric> {
     metrics! {
-        Series Lower "sut.cpu_cores" "cores" "cores that the controller keeps busy, by its process";
-        Scalar Lower "sut.cpu_share" "" "the same as a share of the whole machine";
+        Series Lower "sut.cpu_cores" "cores" "CPU cores that the controller uses, by process";
+        Scalar Lower "sut.cpu_share" "" "CPU time as a share of the whole machine";
         Series Lower "sut.rss_mb" "MB" "resident memory of the controller";
-        Scalar Lower "sut.rss_peak_mb" "MB" "largest resident memory that was seen";
-        Scalar Lower "sut.pss_mb" "MB" "its proportional memory: what processes share is shared out";
-        Scalar Lower "sut.context_switches_per_s" "1/s" "of all its threads";
-        Scalar Lower "sut.faults_per_s" "1/s" "its page faults";
-        Scalar Neither "sut.processes" "" "processes that it is made of";
-        Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a system that we did not write";
+        Scalar Lower "sut.rss_peak_mb" "MB" "maximum resident memory";
+        Scalar Lower "sut.pss_mb" "MB" "proportional set size: shared memory is divided among the processes";
+        Scalar Lower "sut.context_switches_per_s" "1/s" "number of its threads";
+        Scalar Lower "sut.faults_per_s" "1/s" "page faults of its processes";
+        Scalar Neither "sut.processes" "" "number of its processes";
+        Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party system was stopped by a signal";
     }
 }
 

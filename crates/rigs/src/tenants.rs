@@ -267,9 +267,9 @@ pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Scalar Higher "total_mbps" "Mbit/s" "IP that arrived at all UEs";
-        Scalar Higher "real_time_factor" "" "the slowest radio's time by the time that it took: below 1 it cannot follow";
-        Scalar Lower "late_us_p99" "us" "how late the radios' slots were";
+        Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
+        Scalar Higher "real_time_factor" "" "ratio of the slowest radio's time to wall-clock time; below 1 it does not keep up";
+        Scalar Lower "late_us_p99" "us" "delay of the radios' slots";
     };
     let mut push = |name: String, unit, kind, comment: String| {
         metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));
@@ -301,11 +301,11 @@ impl Experiment for Tenants {
         let tenants = list(["A:0.5:001.01", "B:0.5:001.02"].map(str::to_owned));
         let mut keys = keys! {
             (INFRASTRUCTURE, Kind::choice(&["shared", "dedicated"]), "one base station for all operators, or one each with its share of the PRBs").or("shared");
-            ("sut.tenants", Kind::List(Box::new(Kind::Text)), "the operators, NAME:SHARE:SUBSCRIBERS, the first subscribers a network").or(tenants);
-            ("sut.sharing", Kind::Bool, "whether what one does not use the others get, where they share").or(true);
-            ("xapp.tenant", Kind::Text, "whose slicing controller the xApp asks").or("A");
-            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "what it asks for and when, AT:SLICE=SHARE+…[:RNTI=SLICE+…], AT counted from the window's begin").or(Value::List(Vec::new()));
-            ("record.phases", Kind::List(Box::new(Kind::Text)), "times of the window over which operators' rates are told, e.g. 0s-8s; the first is what the others are compared with").or(Value::List(Vec::new()));
+            ("sut.tenants", Kind::List(Box::new(Kind::Text)), "operators, NAME:SHARE:SUBSCRIBERS, with a PLMN as the first subscriber entry").or(tenants);
+            ("sut.sharing", Kind::Bool, "whether resources that one operator leaves idle go to the others, if they share").or(true);
+            ("xapp.tenant", Kind::Text, "operator whose slicing controller receives the xApp's requests").or("A");
+            ("xapp.steps", Kind::List(Box::new(Kind::Text)), "its requests, AT:SLICE=SHARE+…[:RNTI=SLICE+…], with AT relative to the window's begin").or(Value::List(Vec::new()));
+            ("record.phases", Kind::List(Box::new(Kind::Text)), "periods of the window for which operators' rates are reported, e.g. 0s-8s; the first is the reference of the others").or(Value::List(Vec::new()));
         };
         keys.push(keys::place("sut.at", "the controllers"));
         keys.extend(load.keys());

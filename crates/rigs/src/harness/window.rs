@@ -18,7 +18,7 @@ const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 
 /// Returns the metric for a load with several locations.
 pub(crate) fn metric_of_places() -> Metric {
-    let comment = "cores that the load kept busy at the busiest of several places";
+    let comment = "CPU cores used by the load at the busiest of several locations";
     Metric::new(TOOL_CORES_BUSIEST, "cores", MetricKind::Scalar, Better::Neither, comment)
 }
 

@@ -28,16 +28,15 @@ const TRACE: &str = "load.trace";
 pub(super) fn pipeline_keys() -> Vec<Key> {
     let keys = keys! {
         (FILE, Kind::Text, "TOML file of the tables and elements (docs/how-to/own-pipelines.md), in the folder of the scenario").optional();
-        (SIZE_KEY, Kind::Int { min: 1, max: TABLE_MAX.into() }, "what the file's parameter `size` is").optional();
-        (WITH, Kind::OneOrMore(Box::new(Kind::Text)), "what other parameters of the file are, NAME=VALUE").optional();
+        (SIZE_KEY, Kind::Int { min: 1, max: TABLE_MAX.into() }, "value of the file's parameter `size`").optional();
+        (WITH, Kind::OneOrMore(Box::new(Kind::Text)), "values of the file's other parameters, NAME=VALUE").optional();
     };
     keys.into_iter().map(|key| key.when("pipeline.name", &[OWN])).collect()
 }
 
 /// Returns the key that names captures.
 pub(super) fn trace_key() -> Key {
-    let comment = "capture (pcap or pcapng) beside the scenario whose packets are sent instead of made ones: all by the port of \
-        load.dir, or by the ports that its interfaces are named after; for bidir also two, access first";
+    let comment = "capture (pcap or pcapng), relative to the scenario, whose packets are sent instead of generated ones: all through the port of load.dir, or through the ports named like its interfaces; for bidir also two captures, access first";
     Key::new(TRACE, Kind::OneOrMore(Box::new(Kind::Text)), comment).optional()
 }
 

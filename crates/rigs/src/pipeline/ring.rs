@@ -295,19 +295,19 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
 /// Returns the metrics that only tier `ring` has.
 pub(super) fn metrics() -> Vec<Metric> {
     let mut all = metrics! {
-        Scalar Higher "carried_mpps" "Mpps" "tier ring: packets that came back while packets were sent, in a second of that time; of a plug-in that does not report it, by the time to the last one back";
-        Scalar Lower "loss_ratio" "" "tier ring: of packets that the generator was not late for, those that did not come back";
-        Scalar Lower "tool.unsent_ratio" "" "packets that the generator was too late for".unsent_share();
-        Histogram Lower "latency_ns" "ns" "from a packet's sending until it was back: 1 ns to 10 s, within 0.1 %; where a tester sends";
-        Histogram Lower "lateness_ns" "ns" "tier ring: from a packet's time until it was sent, which the generator adds";
-        Scalar Higher "tester_mpps" "Mpps" "tier ring: what the tester and bare rings carry at best, tested before the switch comes up";
-        Scalar Neither "tester_share" "" "of that, what was asked for";
-        Scalar Neither CPUS "" "tier ring, ours: CPUs on which tester and cores may run; fewer than all of them, and no speed-up is told";
-        Scalar Neither "packets_due" "packets" "tier ring: that were to be sent";
-        Scalar Neither "packets_sent" "packets" "tier ring: that left";
-        Scalar Neither "packets_received" "packets" "tier ring: that came back, each counted once";
-        Scalar Lower "packets_misordered" "packets" "of these, behind one that left later";
-        Scalar Lower LOST "packets" "that were due and did not come back: the sum of the causes below";
+        Scalar Higher "carried_mpps" "Mpps" "tier ring: packets received per second while packets were sent; for a plug-in that does not report this, until the last one was received";
+        Scalar Lower "loss_ratio" "" "tier ring: share of packets sent in time that did not return";
+        Scalar Lower "tool.unsent_ratio" "" "packets not sent because the generator was late".unsent_share();
+        Histogram Lower "latency_ns" "ns" "time from sending a packet until its return: 1 ns to 10 s, within 0.1 %; with a tester";
+        Histogram Lower "lateness_ns" "ns" "tier ring: send delay of packets, added by the generator";
+        Scalar Higher "tester_mpps" "Mpps" "tier ring: maximum rate of the tester and bare rings, measured before the switch starts";
+        Scalar Neither "tester_share" "" "requested rate as a share of that maximum";
+        Scalar Neither CPUS "" "tier ring, native: CPUs on which tester and cores may run; if fewer than all of them, no speedup is reported";
+        Scalar Neither "packets_due" "packets" "tier ring: packets due";
+        Scalar Neither "packets_sent" "packets" "tier ring: packets sent";
+        Scalar Neither "packets_received" "packets" "tier ring: packets received, each counted once";
+        Scalar Lower "packets_misordered" "packets" "of these, packets received after one that was sent later";
+        Scalar Lower LOST "packets" "packets due that did not return: the sum of the causes below";
     };
     let lower =
         |name: &str, comment: &str| Metric::new(name, "packets", MetricKind::Scalar, Better::Lower, comment);

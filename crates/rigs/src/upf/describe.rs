@@ -32,7 +32,8 @@ fn text(path: &str, comment: &str) -> Key {
 fn keys_of_upf() -> Vec<Key> {
     let design = |key: Key| Key {
         kind: Kind::choice(&DESIGNS),
-        comment: "of our UPF (bare: packets are passed on unread), or external: it runs already".to_owned(),
+        comment: "design of ranlab's UPF (bare: packets are forwarded unread), or external: it already runs"
+            .to_owned(),
         ..key
     };
     let n3 = |key: Key| Key { comment: "N3 of the UPF; its N6 is the next port".to_owned(), ..key };
@@ -50,20 +51,19 @@ fn keys_of_upf() -> Vec<Key> {
         .keys();
     keys.extend([
         keys::place("sut.at", "the UPF"),
-        text("sut.netns", "network namespace of the UPF, made before; on this machine alone").optional(),
-        text("sut.n6", "of the UPF: own (IP in UDP to the load), sink, reflect, tun://DEVICE")
+        text("sut.netns", "existing network namespace of the UPF; only on this machine").optional(),
+        text("sut.n6", "N6 of the UPF: own (IP in UDP to the load), sink, reflect, tun://DEVICE")
             .or("own")
             .when("sut.design", OWN),
         Key::new(
             "sut.pid",
             Kind::Int { min: 1, max: 1 << 22 },
-            "process of an external UPF on sut.at: its end is told, its memory and CPU time are measured; without this, \
-             sut.command and sut.cgroup its work counts as somebody else's there",
+            "process id of an external UPF on sut.at: its exit is detected, its memory and CPU time are measured; without this, sut.command and sut.cgroup, its CPU time counts as foreign there",
         )
         .optional()
         .when("sut.design", &[EXTERNAL]),
-        text("sut.command", "or every process of that name there").optional().when("sut.design", &[EXTERNAL]),
-        text("sut.cgroup", "or every process of that control group, such as a container's")
+        text("sut.command", "or all processes with this name there").optional().when("sut.design", &[EXTERNAL]),
+        text("sut.cgroup", "or all processes of this control group, e.g. of a container")
             .optional()
             .when("sut.design", &[EXTERNAL]),
     ]);
@@ -107,65 +107,65 @@ fn keys_of_load() -> Vec<Key> {
         .keys();
     keys.extend([
         keys::load_places("the load"),
-        text("load.netns", "network namespace of the load, made before; on this machine alone").optional(),
+        text("load.netns", "existing network namespace of the load; only on this machine").optional(),
         text(
             "load.n6",
-            "own, none, or routed://ADDRESS where the kernel routes; without this: own with our UPF, none with an external one",
+            "data network of the load: own, none, or routed://ADDRESS through the kernel; default: own with ranlab's UPF, none with an external one",
         )
         .optional(),
-        text("load.network", "our data network's end of N6").or("127.8.0.10:2153"),
+        text("load.network", "address of the load's data network on N6").or("127.8.0.10:2153"),
     ]);
     keys
 }
 
 pub(super) fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Scalar Higher "sessions_per_s" "1/s" "whole cycles (establishment, modification, deletion) within the sending window, in a second of it";
-        Scalar Neither "sessions_due_per_s" "1/s" "sessions that were due: the load that was offered";
-        Scalar Neither "sessions_begun_per_s" "1/s" "of these, those that were begun";
-        Scalar Neither "requests_offered_per_s" "1/s" "requests that were due in the time measured";
-        Scalar Neither "requests_accepted_per_s" "1/s" "of these, those that the load's own kernel took";
-        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, those that the UPF answered within the sending window";
-        Series Higher "sessions_completed_rate" "1/s" "whole cycles of each second of the run";
+        Scalar Higher "sessions_per_s" "1/s" "complete cycles (establishment, modification, deletion) per second of the sending window";
+        Scalar Neither "sessions_due_per_s" "1/s" "sessions due (offered load)";
+        Scalar Neither "sessions_begun_per_s" "1/s" "of these, sessions begun";
+        Scalar Neither "requests_offered_per_s" "1/s" "requests due in the measured time";
+        Scalar Neither "requests_accepted_per_s" "1/s" "of these, requests accepted by the load's kernel";
+        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, requests that the UPF responded to within the sending window";
+        Series Higher "sessions_completed_rate" "1/s" "complete cycles in each second of the run";
         Series Neither "sessions_live" "" "at the end of each second of the run";
-        Scalar Lower "upf_silent_s" "s" "the longest time that the UPF said nothing although it was asked, from 1 s on";
-        Scalar Higher "answers_per_s" "1/s" "requests answered within the sending window";
-        Scalar Lower "sessions_failed_ratio" "" "sessions of which a request was rejected or lost";
-        Scalar Lower "requests_lost_ratio" "" "requests never answered";
-        Scalar Lower "backlog_ratio" "" "sessions by which the number of those under way grew in the second half of the window, by those due then: above 0.01 the UPF does not keep up";
-        Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed, packets lost, by those sent, and of a backlog_ratio above 0.01: for searches";
+        Scalar Lower "upf_silent_s" "s" "longest time without a response of the UPF despite pending requests, from 1 s on";
+        Scalar Higher "answers_per_s" "1/s" "requests with a response within the sending window";
+        Scalar Lower "sessions_failed_ratio" "" "sessions with a rejected or lost request";
+        Scalar Lower "requests_lost_ratio" "" "requests without response";
+        Scalar Lower "backlog_ratio" "" "growth of the number of pending sessions in the second half of the window, divided by the sessions due then; above 0.01 the UPF does not keep up";
+        Scalar Lower "loss_ratio" "" "the largest of the shares of lost requests, failed sessions and lost packets, and of a backlog_ratio above 0.01; for searches";
         Scalar Lower "unexplained" "" "requests without an end, responses to no request" .counted();
-        Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
+        Scalar Lower "sessions_left_behind" "" "sessions whose deletion the UPF did not confirm";
         Scalar Neither "live_sessions" "" "at most";
-        Scalar Neither "drift_rate" "" "rate of the last third of the seconds over that of the first";
-        Scalar Neither "drift_latency" "" "latency in the last third of the seconds over that in the first";
+        Scalar Neither "drift_rate" "" "ratio of the rate in the last third of the seconds to that in the first";
+        Scalar Neither "drift_latency" "" "ratio of the latency in the last third of the seconds to that in the first";
         Scalar Higher "sessions_established" "" "before packets flow";
-        Scalar Higher "set_up_per_s" "1/s" "sessions set up before, in a second";
-        Scalar Higher "uplink_pps" "1/s" "packets that arrived from UEs";
-        Scalar Higher "uplink_mbps" "Mbit/s" "IP packets that arrived from UEs";
-        Scalar Neither "uplink_offered_pps" "1/s" "packets from UEs that were due";
-        Scalar Neither "uplink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
-        Scalar Lower "uplink_unseen_ratio" "" "packets that nobody looked for, by those sent";
-        Scalar Lower "uplink_lost_ratio" "" "packets lost, by those sent that somebody looked for";
-        Scalar Higher "downlink_pps" "1/s" "packets that arrived at base stations";
-        Scalar Higher "downlink_mbps" "Mbit/s" "IP packets that arrived at base stations";
-        Scalar Neither "downlink_offered_pps" "1/s" "packets to UEs that were due";
-        Scalar Neither "downlink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
-        Scalar Lower "downlink_lost_ratio" "" "packets lost, by those sent";
-        Scalar Lower "round_trip_us_p50" "us" "median round trip of reflected packets, from the intended time";
-        Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round trip of reflected packets, from the intended time";
-        Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: last packet before to first after";
+        Scalar Higher "set_up_per_s" "1/s" "sessions set up before the measurement, per second";
+        Scalar Higher "uplink_pps" "1/s" "packets received from UEs";
+        Scalar Higher "uplink_mbps" "Mbit/s" "IP packets received from UEs";
+        Scalar Neither "uplink_offered_pps" "1/s" "packets due from UEs";
+        Scalar Neither "uplink_accepted_pps" "1/s" "of these, requests accepted by the load's kernel";
+        Scalar Lower "uplink_unseen_ratio" "" "share of sent packets whose arrival was not monitored";
+        Scalar Lower "uplink_lost_ratio" "" "share of lost packets among the monitored ones";
+        Scalar Higher "downlink_pps" "1/s" "packets received by base stations";
+        Scalar Higher "downlink_mbps" "Mbit/s" "IP packets received by base stations";
+        Scalar Neither "downlink_offered_pps" "1/s" "packets due to UEs";
+        Scalar Neither "downlink_accepted_pps" "1/s" "of these, requests accepted by the load's kernel";
+        Scalar Lower "downlink_lost_ratio" "" "share of lost packets";
+        Scalar Lower "round_trip_us_p50" "us" "median round-trip time of reflected packets, from the scheduled time";
+        Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round-trip time of reflected packets, from the scheduled time";
+        Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: from the last packet before to the first packet after it";
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
-        Scalar Neither "handovers_offered_per_s" "1/s" "handovers that were due; mode paging: sessions that were to fall idle";
-        Scalar Neither "handovers_accepted_per_s" "1/s" "of these, those that were begun: a session that is still in one takes no other";
-        Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them" .counted();
-        Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
+        Scalar Neither "handovers_offered_per_s" "1/s" "handovers due; mode paging: sessions due to become idle";
+        Scalar Neither "handovers_accepted_per_s" "1/s" "of these, handovers begun; a session with a pending one cannot begin another";
+        Scalar Neither "end_markers_per_handover" "" "1 if the UPF sends them" .counted();
+        Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; in mode control without the setup";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
-        Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a UPF that we did not write";
-        Scalar Neither "tool.lateness_us_p99" "us" "how late requests or packets left, the worse";
-        Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
-        Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent for each second of the load's CPU time";
-        Scalar Lower "tool.unsent_ratio" "" "the largest share of what was due and not sent: packets of a direction, sessions, requests, handovers" .unsent_share();
+        Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party UPF was stopped by a signal";
+        Scalar Neither "tool.lateness_us_p99" "us" "send delay of requests or packets, whichever is worse";
+        Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests with a response per CPU second of the SMF";
+        Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent per CPU second of the load";
+        Scalar Lower "tool.unsent_ratio" "" "largest share of due but unsent packets of a direction, sessions, requests or handovers" .unsent_share();
     };
     metrics.extend(latencies());
     metrics.push(metric_of_places());

@@ -38,7 +38,7 @@ fn metrics() -> Vec<Metric> {
     };
     let mut all = noise::metrics();
     all.extend(metrics! {
-        Scalar Lower "jitter_ms_median" "ms" "RFC 3550, of the values that iperf3 would print each second";
+        Scalar Lower "jitter_ms_median" "ms" "RFC 3550, median of the values that iperf3 would print each second";
         Scalar Lower "jitter_ms_q1" "ms" "RFC 3550, first quartile of the same values";
         Scalar Lower "jitter_ms_q3" "ms" "RFC 3550, third quartile of the same values";
         Scalar Lower "jitter_ms_iqr" "ms" "RFC 3550, third quartile of the same values minus the first";
@@ -46,23 +46,23 @@ fn metrics() -> Vec<Metric> {
         Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
         Scalar Lower "rtt_ms_sd" "ms" "standard deviation of the round-trip time of echo requests";
-        Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel";
+        Scalar Higher "live.rung" "" "live: source of arrival timestamps: 0 this program, 1 the kernel";
         Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
-        Scalar Neither "live.ports" "" "live: ports of the machine's own that were taken, and given back afterwards";
-        Scalar Neither "live.functions" "" "live: virtual functions that were made of them, and removed afterwards";
-        Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network in slow motion: counts, and no times";
-        Scalar Neither "live.clock" "" "live: whose clocks: 0 the kernel's one clock of this machine, 1 between given ports the cards' own (PHC), 2 the kernels' of two machines";
-        Scalar Lower "live.clock_error_us" "us" "live: how wrong a one-way figure may be by the clocks alone: 0 where one clock stamps both ends";
-        Scalar Neither "live.clock_drift_ppm" "ppm" "live: how much faster the near card's clock goes than the far one's" .signed();
-        Scalar Neither "port_load_max" "" "share of the busiest port that is offered; above 1 nothing runs";
+        Scalar Neither "live.ports" "" "live: ports of the machine that were used, and returned afterwards";
+        Scalar Neither "live.functions" "" "live: virtual functions created on them, and removed afterwards";
+        Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network is slowed down: only counters are valid, not times";
+        Scalar Neither "live.clock" "" "live: clocks used: 0 the kernel clock of this machine, 1 the clocks of the cards between given ports (PHC), 2 the kernel clocks of two machines";
+        Scalar Lower "live.clock_error_us" "us" "live: maximum error of one-way delays caused by the clocks; 0 if one clock stamps both ends";
+        Scalar Neither "live.clock_drift_ppm" "ppm" "live: frequency difference of the near card's clock to the far one's" .signed();
+        Scalar Neither "port_load_max" "" "offered load of the busiest port as a share of its rate; above 1 nothing runs";
         Scalar Neither "sim.events" "" "events simulated";
-        Scalar Higher "sim.mevents_per_s" "M/s" "of wall-clock time, all threads";
-        Fingerprint Neither "sim.digest" "" "fingerprint of every delivery: equal for equal point and seed";
-        Scalar Lower "cost_ns_dl" "ns" "live: CPU time of a packet's path from vBBU to DU, the least of many batches";
-        Scalar Lower "cost_ns_ul" "ns" "live: CPU time of a packet's path from DU to vBBU, the least of many batches";
-        Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU as a share of what a switch port of one's own costs, measured in turn: the clock cancels";
-        Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU as a share of what a switch port of one's own costs, measured in turn";
-        Scalar Lower "cost_instructions_dl" "" "live, where the clock counts them: instructions of a packet's path from vBBU to DU, the least of many batches";
+        Scalar Higher "sim.mevents_per_s" "M/s" "events per second of wall-clock time, over all threads";
+        Fingerprint Neither "sim.digest" "" "digest of all deliveries; the same for the same point and seed";
+        Scalar Lower "cost_ns_dl" "ns" "live: CPU time of a packet's path from vBBU to DU, minimum of many batches";
+        Scalar Lower "cost_ns_ul" "ns" "live: CPU time of a packet's path from DU to vBBU, minimum of many batches";
+        Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU relative to an own switch port, measured alternately, so that the clock cancels out";
+        Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU relative to an own switch port, measured alternately";
+        Scalar Lower "cost_instructions_dl" "" "live, if the clock counts instructions: instructions of a packet's path from vBBU to DU, minimum of many batches";
         Scalar Lower "cost_instructions_ul" "" "live: the same from DU to vBBU";
     });
     all.extend(beside());
@@ -100,18 +100,18 @@ fn metrics() -> Vec<Metric> {
 /// Returns the metrics of third-party programs, and of CPU quotas.
 fn beside() -> Vec<Metric> {
     metrics! {
-        Scalar Lower "cu.throttled_share" "" "live: of the time, the vBBU's threads waited for their quota";
+        Scalar Lower "cu.throttled_share" "" "live: share of time in which the vBBU's threads waited for their CPU quota";
         Scalar Neither "ping.sent" "" "live: echo requests of the program ping";
-        Scalar Lower "ping.lost_ratio" "" "live: those without answer";
+        Scalar Lower "ping.lost_ratio" "" "live: echo requests without response";
         Scalar Lower "ping.rtt_ms" "ms" "live: mean round-trip time as ping prints it";
-        Scalar Lower "ping.rtt_ms_min" "ms" "live: the shortest";
-        Scalar Lower "ping.rtt_ms_max" "ms" "live: the longest";
-        Scalar Lower "ping.rtt_ms_mdev" "ms" "live: what ping calls mdev, a standard deviation";
+        Scalar Lower "ping.rtt_ms_min" "ms" "live: minimum round-trip time as ping prints it";
+        Scalar Lower "ping.rtt_ms_max" "ms" "live: maximum round-trip time as ping prints it";
+        Scalar Lower "ping.rtt_ms_mdev" "ms" "live: standard deviation as ping prints it (mdev)";
         Scalar Neither "iperf3.sent" "" "live: packets of the program iperf3";
-        Scalar Lower "iperf3.lost_ratio" "" "live: those that did not arrive, by iperf3's count";
-        Scalar Higher "iperf3.mbps" "Mbit/s" "live: what arrived";
-        Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
-        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
+        Scalar Lower "iperf3.lost_ratio" "" "live: lost packets as iperf3 counts them";
+        Scalar Higher "iperf3.mbps" "Mbit/s" "live: rate of received packets";
+        Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: timestamps of the program, last value";
+        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula for the same packets with the kernel's arrival timestamps";
     }
 }
 
@@ -146,10 +146,10 @@ fn between_ports() -> Vec<Metric> {
 /// Returns the metrics of the user's packets in switches, cables and the CU's software.
 fn before_radio() -> Vec<Metric> {
     metrics! {
-        Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: what switches, cables and the CU's software make, mean over the seconds";
+        Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: caused by switches, cables and the CU's software, mean over the seconds";
         Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean difference of consecutive packets, without sign";
         Scalar Lower "wire_delay_us_mean" "us" "mean delay of the user's packets up to the radio";
-        Scalar Lower "wire_delay_us_p99" "us" "99 % of the delays of the user's packets up to the radio";
+        Scalar Lower "wire_delay_us_p99" "us" "99th percentile of the delay of the user's packets up to the radio";
     }
 }
 

@@ -248,7 +248,7 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
-        let du = "machine of the DUs and of the switch before them, where it is another than the CU's: local, ssh://[user@]host[/path/to/ranlab]";
+        let du = "machine of the DUs and of the switch in front of them, if not that of the CU: local, ssh://[user@]host[/path/to/ranlab]";
         keys.insert(2, Key::new(super::apart::DU_AT, Kind::Text, du).optional());
         drop(keys.splice(3..3, stranger::keys_of_started("sut.tier", &["live"])));
         keys
