@@ -120,7 +120,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "indications_per_s" "1/s" "indications received by the xApp";
         Scalar Higher "delivered_ratio" "" "received indications divided by sent ones";
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
-        Scalar Neither "e2_mbps" "Mbit/s" "size of E2AP messages from the base stations, without transport headers" .counted();
+        Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without transport headers" .counted();
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
         Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, divided by those sent; above 0.01 the RIC or the xApp does not keep up";
         Scalar Lower "loss_ratio" "" "the larger of the share of lost indications (0 without sequence numbers) and of a backlog_ratio above 0.01";

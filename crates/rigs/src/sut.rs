@@ -56,7 +56,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Series Lower "sut.rss_mb" "MB" "resident memory of the controller";
         Scalar Lower "sut.rss_peak_mb" "MB" "maximum resident memory";
         Scalar Lower "sut.pss_mb" "MB" "proportional set size: shared memory is divided among the processes";
-        Scalar Lower "sut.context_switches_per_s" "1/s" "number of its threads";
+        Scalar Lower "sut.context_switches_per_s" "1/s" "context switches of all its threads";
         Scalar Lower "sut.faults_per_s" "1/s" "page faults of its processes";
         Scalar Neither "sut.processes" "" "number of its processes";
         Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party system was stopped by a signal";

@@ -30,7 +30,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "unread_at_host_kb" "kB" "bytes at the end that the controller's host acknowledged and the controller has not read, if known";
         Scalar Lower "unread_s_max" "s" "longest time for which the controller did not read waiting data; 0 below 1 s";
         Scalar Lower "lateness_us_p99" "us" "time from when reports were due until the controller read them (or its host acknowledged them, if no more is known), 99th percentile; reports that still wait count with their delay at the end";
-        Scalar Lower "lateness_us_max" "us" "maximum";
+        Scalar Lower "lateness_us_max" "us" "maximum of the same time";
         Scalar Neither "rx_bytes_per_message" "B" "bytes of a message to the controller, on average" .counted();
         Scalar Neither "tx_messages_per_s" "1/s" "protocol messages from the controller, without TCP acknowledgements";
         Scalar Neither "tx_mbps" "Mbit/s" "their bytes";

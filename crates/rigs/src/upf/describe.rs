@@ -144,13 +144,13 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Higher "uplink_pps" "1/s" "packets received from UEs";
         Scalar Higher "uplink_mbps" "Mbit/s" "IP packets received from UEs";
         Scalar Neither "uplink_offered_pps" "1/s" "packets due from UEs";
-        Scalar Neither "uplink_accepted_pps" "1/s" "of these, requests accepted by the load's kernel";
+        Scalar Neither "uplink_accepted_pps" "1/s" "of these, packets accepted by the load's kernel";
         Scalar Lower "uplink_unseen_ratio" "" "share of sent packets whose arrival was not monitored";
         Scalar Lower "uplink_lost_ratio" "" "share of lost packets among the monitored ones";
         Scalar Higher "downlink_pps" "1/s" "packets received by base stations";
         Scalar Higher "downlink_mbps" "Mbit/s" "IP packets received by base stations";
         Scalar Neither "downlink_offered_pps" "1/s" "packets due to UEs";
-        Scalar Neither "downlink_accepted_pps" "1/s" "of these, requests accepted by the load's kernel";
+        Scalar Neither "downlink_accepted_pps" "1/s" "of these, packets accepted by the load's kernel";
         Scalar Lower "downlink_lost_ratio" "" "share of lost packets";
         Scalar Lower "round_trip_us_p50" "us" "median round-trip time of reflected packets, from the scheduled time";
         Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round-trip time of reflected packets, from the scheduled time";
