@@ -142,7 +142,7 @@ grep -q 'a core serves .* users (.* to .* over [0-9]* repeats' size.txt
 grep -q '^least ' size.txt
 grep -q '^most ' size.txt
 grep -q 'costs .* a user' size.txt
-grep -q 'power is not told' size.txt || grep -q ' at [0-9.]* W' size.txt
+grep -q 'power is unknown' size.txt || grep -q ' at [0-9.]* W' size.txt
 echo "-- sides of one campaign, a picture for each value of a setting"
 cat >sides.toml <<'T'
 title = "two builds"

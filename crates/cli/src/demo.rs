@@ -133,12 +133,13 @@ fn show(arguments: &Arguments, format: Format) -> Result<Summary, RigError> {
 impl Scene {
     /// Starts the processes one after the other; returns when statistics arrive.
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
-        let lacking = |error| RigError::Environment(format!("cannot tell this program's path: {error}"));
+        let lacking =
+            |error| RigError::Environment(format!("cannot determine the path of this program: {error}"));
         let lab = Lab::new(crate::program::path().map_err(lacking)?);
         let nodes = arguments.nodes;
         let ues = arguments.ues;
         if talk {
-            println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");
+            println!("  starting a RIC, {nodes} base stations and two xApps as separate processes");
         }
         let e2 = vec![Listen::Own];
         let e42 = vec![Listen::Own];
@@ -186,7 +187,7 @@ impl Actor {
 
     fn address(&self, name: &str) -> Result<Address, RigError> {
         let told = self.worker.ready.addresses.get(name).and_then(|address| address.parse().ok());
-        told.ok_or_else(|| RigError::Rig(format!("the {} does not tell where it listens", self.worker.role)))
+        told.ok_or_else(|| RigError::Rig(format!("the {} does not report its address", self.worker.role)))
     }
 
     /// Waits up to [`PATIENCE`] until a number is at least `least`.

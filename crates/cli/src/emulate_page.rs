@@ -18,7 +18,7 @@ const LATE: OverTime = OverTime {
 const E2: [OverTime; 5] = [
     OverTime {
         title: "Base stations",
-        caption: "Alive: set up at every controller that they were told of.",
+        caption: "Alive: set up at every configured controller.",
         unit: "",
         lines: &[("nodes", "all"), ("alive", "alive")],
     },
@@ -30,7 +30,7 @@ const E2: [OverTime; 5] = [
     },
     OverTime {
         title: "Sent",
-        caption: "Octets of the indications, by all base stations.",
+        caption: "Bytes of indications, all base stations.",
         unit: "B/s",
         lines: &[("bytes", "sent")],
     },
@@ -48,7 +48,7 @@ const SOUTH: [OverTime; 7] = [
     },
     OverTime {
         title: "UEs",
-        caption: "Active now, and those of them that the controller was told of.",
+        caption: "Active UEs, and those reported to the controller.",
         unit: "",
         lines: &[("ues", "active"), ("announced", "announced")],
     },
@@ -65,7 +65,7 @@ const SOUTH: [OverTime; 7] = [
         lines: &[("dropped", "dropped"), ("skipped", "skipped")],
     },
     OverTime {
-        title: "Octets per second",
+        title: "Bytes per second",
         caption: "That the kernel took for the controller, and that came from it.",
         unit: "B/s",
         lines: &[("bytes", "sent"), ("received_bytes", "received")],

@@ -50,7 +50,7 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     tell(0.0)?;
     let report = gateway.report();
     output.text(format_args!(
-        "{} connections, {} passed on, {} messages forth ({} octets), {} back ({} octets), {} ended in trouble",
+        "{} connections, {} passed on, {} messages forward ({} bytes), {} back ({} bytes), {} failed",
         report.connections,
         report.passed_on,
         report.forth,

@@ -117,7 +117,7 @@ fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Fai
     if missed > before {
         let untold = missed - before;
         output.text(format_args!(
-            "! {untold} events are not told, for they came faster than they were written"
+            "! {untold} events are missing here, because they occurred faster than they were written"
         ))?;
         output.item(&serde_json::json!({ "untold": untold }))?;
     }

@@ -115,7 +115,7 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
         Peer::NsOran | Peer::OranSc => (NS_ORAN, "#"),
     };
     let head = format!(
-        "{comment} It speaks SCTP: ranlab ric --e2 sctp://{ip}:{port}, where the kernel has SCTP (ranlab doctor tells); else\n\
+        "{comment} It speaks SCTP: ranlab ric --e2 sctp://{ip}:{port}, where the kernel has SCTP (see ranlab doctor); else\n\
          {comment} ranlab ric --e2 shim:///tmp/e2/{ip}:{port}, and the peer with the library of docs/how-to/gateway.md.\n"
     );
     let fill = |text: &str| {

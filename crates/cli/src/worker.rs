@@ -111,7 +111,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
     let allow = &arguments.allow;
     if allow.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::Usage(format!(
-            "a worker at {address} would serve everybody who reaches it: name those that may with --allow"
+            "refusing to listen on the non-loopback address {address} without --allow"
         )));
     }
     let failed = |error: io::Error| Failure::Environment(format!("cannot listen at {address}: {error}"));
@@ -122,7 +122,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
         let at = arguments.advertise.clone().unwrap_or_else(|| bound.to_string());
         if arguments.advertise.is_none() && bound.ip().is_unspecified() {
             return Err(Failure::Usage(format!(
-                "nobody reaches {bound} from elsewhere: say with --advertise where campaigns find this worker"
+                "{bound} is not reachable from other machines; set the address for campaigns with --advertise"
             )));
         }
         found::announce(&bus.server, &bus.group, &format!("tcp://{at}")).map_err(Failure::Environment)?;

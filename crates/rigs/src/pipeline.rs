@@ -203,7 +203,7 @@ fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
         None if engine == PLUGIN => &[Tier::Ring, Tier::Nic],
         None => {
             return Err(RigError::Environment(format!(
-                "`sut.engine` \"{engine}\" is a line of the published figures: nobody drives it here"
+                "`sut.engine` \"{engine}\" is only known from published figures and cannot be run"
             )));
         }
     };
@@ -219,7 +219,7 @@ fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     }
     let tiers: Vec<&str> = tiers.iter().map(|one| one.name()).collect();
     Err(RigError::Environment(format!(
-        "`sut.tier` \"{tier}\" is none of \"{engine}\": it is driven in {}",
+        "`sut.tier` \"{tier}\" is not supported by \"{engine}\"; supported: {}",
         tiers.join(", ")
     )))
 }

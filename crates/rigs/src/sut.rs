@@ -221,7 +221,7 @@ fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
 /// Returns the IP address that the controller is to listen on.
 pub(crate) fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
     let text = keys::text(run, "sut.listen")?;
-    let wrong = |_| RigError::Rig(format!("`sut.listen` must be an IP address, \"{text}\" is none"));
+    let wrong = |_| RigError::Rig(format!("`sut.listen`: \"{text}\" is not an IP address"));
     text.parse().map_err(wrong)
 }
 

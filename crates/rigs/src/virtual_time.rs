@@ -143,7 +143,7 @@ impl Without {
         let meant = if name == "xapp.slice" { "xapp.slices" } else { name };
         there.iter().find(|(known, _)| known == meant).map(|(_, without)| *without).ok_or_else(|| {
             let names: Vec<_> = there.iter().map(|(known, _)| known.as_str()).collect();
-            format!("there is no \"{name}\" here to leave out; there is {}", names.join(", "))
+            format!("unknown component \"{name}\"; available: {}", names.join(", "))
         })
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             Some(_) => "the machine that measured shows no energy counter (RAPL)",
             None => "no campaign says what a machine took",
         };
-        output.text(format_args!("power is not told: [blade] has no watts, and {why}"))?;
+        output.text(format_args!("power is unknown: [blade] has no watts, and {why}"))?;
     }
     if [capacity.users_per_core, capacity.mbps_per_core, capacity.sessions_per_s_per_core]
         .iter()

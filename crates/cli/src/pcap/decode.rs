@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         let name = path.display().to_string();
         let unreadable = |error: TraceError| match error {
             TraceError::Io(error) if error.kind() == ErrorKind::WouldBlock => {
-                Failure::Usage(format!("{name} is no capture, which alone is followed"))
+                Failure::Usage(format!("{name} is not a capture; only captures can be followed"))
             }
             TraceError::Io(error) => Failure::Usage(format!("cannot read {name}: {error}")),
             other => Failure::Usage(format!("{name} is {other}")),

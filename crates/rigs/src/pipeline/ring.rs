@@ -57,7 +57,8 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
     let plugin = RingTesterPart::read(run, "load")?.plugin;
     let nic = part.tier == Tier::Nic.name();
     if nic && plugin.is_none() {
-        let why = "`sut.tier` \"nic\" has no tester of ours: `load.plugin` names the program that drives one";
+        let why =
+            "`sut.tier` \"nic\" has no built-in tester: set `load.plugin` to a program that provides one";
         return Err(RigError::Environment(why.to_owned()));
     }
     // The maximum of tester and rings, measured without other load. A plug-in states its own maximum.

@@ -135,15 +135,15 @@ fn remote_engine_is_measured() {
 #[test]
 fn invalid_settings_are_rejected_before_start() {
     for (path, value, why) in [
-        ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is a line of the published figures"),
+        ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is only known from published figures"),
         (
             "sut.engine",
             "vpp",
             "`ranlab bench config SCENARIO --engine vpp --out DIR`, it itself is installed by: apt install vpp",
         ),
         ("pipeline.name", "own", "[pipeline]: `pipeline.file` is missing"),
-        ("sut.engine", "ovs", "`sut.tier` \"mem\" is none of \"ovs\": it is driven in veth"),
-        ("sut.tier", "nic", "`sut.tier` \"nic\" is none of \"native\""),
+        ("sut.engine", "ovs", "`sut.tier` \"mem\" is not supported by \"ovs\"; supported: veth"),
+        ("sut.tier", "nic", "`sut.tier` \"nic\" is not supported by \"native\""),
         ("pipeline.name", "carrier-pigeon", "[pipeline]"),
         ("load.dir", "sideways", "[load]"),
         ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),
