@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 offences=0
 offence() { printf 'house rule: %s\n' "$1" >&2; offences=$((offences + 1)); }
 
-# A rule that looks at no file holds for ever. Each list that a rule walks through has a smallest plausible length.
+# A rule without input always passes. Each list of inputs therefore has a minimum length.
 at_least() {
     local least=$1 what=$2 count
     count=$(wc -l)
@@ -17,7 +17,8 @@ at_least() {
 manifests() { git ls-files '*Cargo.toml' | grep -E '^(crates|bindings|examples|benches)/'; }
 package() { awk -F'"' '/^name *=/ { print $2; exit }' "$1" | sed 's/^ranlab-//'; }
 
-# A file is read in one sitting. Beyond 600 lines it has two reasons to change: split it by them.
+# A file should be readable at once. A file with more than 600 lines has several reasons to change: split it
+# by them.
 file_length() {
     local file lines
     while read -r file; do
@@ -68,7 +69,8 @@ crate_rules() {
     done < <(manifests)
 }
 
-# An override for a package that no longer exists is a warning to Cargo, and the program grows unseen.
+# A profile override for a package that no longer exists is only a warning in Cargo, and the program grows
+# unnoticed.
 profiles() {
     local name
     while read -r name; do
@@ -76,7 +78,7 @@ profiles() {
     done < <(grep -oE '^\[profile\.[a-z]+\.package\.[a-z0-9_-]+\]' Cargo.toml | sed -E 's/.*\.package\.(.*)\]/\1/')
 }
 
-# `-p NAME` in a script or page that names no package fails on the day it is needed.
+# An option `-p NAME` in a script or page must name an existing package.
 named_packages() {
     local found name
     while read -r found; do
@@ -128,7 +130,8 @@ halves_of_e2() {
     )
 }
 
-# `unsafe` is where a reviewer looks for it: system calls, the C interface, and one file of the packet engine.
+# `unsafe` is limited to a few places for review: system calls, the C interface, and one file of the packet
+# engine.
 UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
 unsafe_places() {
     local found
@@ -158,7 +161,7 @@ root() {
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
-# The page is served as it stands here: small, its own, and never made of what a peer has said.
+# The page is served as it is: small, self-contained, and never built from text of a peer as markup.
 WEB=crates/base/page/web
 PAGE_BYTES=$((150 * 1024))
 page() {

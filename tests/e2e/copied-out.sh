@@ -9,7 +9,7 @@ for example in "$repository"/examples/*/; do
     cp -r "$example" "$name"
     (($(grep -c 'path = "' "$name/Cargo.toml" || true) <= 1)) || { echo "$name has more than one path to change"; exit 1; }
     sed -i "s#path = \"../../crates/e2/sdk\"#path = \"$repository/crates/e2/sdk\"#" "$name/Cargo.toml"
-    # Offline, so that it takes the crates that the repository has; checked rather than built: what could fail is found.
+    # Offline, with the crates of the repository; `cargo check` suffices to find errors.
     (cd "$name" && CARGO_TARGET_DIR="$repository/target/copied-out" cargo check --quiet --offline --all-targets)
     echo "$name builds where it was copied to"
 done

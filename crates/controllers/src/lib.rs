@@ -1,4 +1,4 @@
-//! Policy as sans-IO IApps: monitoring and xApp hosting; and, on sockets, those of other SD-RAN protocols (`sdran`).
+//! Sans-IO iApps of a RIC (monitoring, slicing, xApp hosting), and socket servers of the controllers in `sdran`.
 //!
 //! | module | iApp |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | [`virt`] | operators share base stations without seeing each other |
 //! | [`xapps`] | admission of xApps, their permissions, and the list of connected xApps |
 //!
-//! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+//! An iApp runs inside a RIC; its state is read through a handle that is created with it.
 #[cfg(feature = "serve")]
 pub mod a1;
 pub mod association;

@@ -1,4 +1,4 @@
-//! The service models that the console knows, for who shows their tables.
+//! Service models known to the console, for clients that show their tables.
 use ranlab_e2_codec::e2sm::{Column, Form, Kind, Model, SmError};
 use serde_json::{Value as Json, json};
 use std::time::Duration;

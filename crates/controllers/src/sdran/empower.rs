@@ -1,4 +1,4 @@
-//! The 5G-EmPOWER-style controller on sockets.
+//! Socket server of the 5G-EmPOWER-style controller.
 use super::{Answer, Policy, Server, WallClock};
 use crate::guard::Access;
 use ranlab_machine::Time;

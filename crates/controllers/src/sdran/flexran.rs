@@ -1,4 +1,4 @@
-//! The FlexRAN-style controller on sockets.
+//! Socket server of the FlexRAN-style controller.
 use super::{Answer, Policy, Server, WallClock};
 use crate::guard::Access;
 use ranlab_machine::Time;

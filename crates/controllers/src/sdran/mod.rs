@@ -1,5 +1,5 @@
-//! SD-RAN policies on the SDK's driver, with the habits of the published controllers: kernel-sized sockets, a write for
-//! each message, an agent that does not read is cut off.
+//! Socket server of the SD-RAN controllers, with the socket behaviour of the published ones: kernel-sized
+//! buffers, one write per message, and disconnection of agents that do not read.
 pub mod empower;
 pub mod flexran;
 

@@ -1,4 +1,5 @@
-//! What an operator has of an infrastructure, and its slices there and in its own eyes (FlexRIC §6.2, appendix B).
+//! Share of an operator, and the mapping of its slices to those of the base station (FlexRIC §6.2, appendix
+//! B).
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::slice::{
     RateReservation, Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation,

@@ -358,5 +358,5 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
     }
 }
 
-/// A run of a phase search: ten TTIs of LTE show what repeats each TTI.
+/// Duration of a run in a phase search: ten LTE TTIs cover everything that repeats per TTI.
 const DURATION_MAX: Ps = 10 * ranlab_xhaul::MS;

@@ -15,9 +15,10 @@ const IP_UDP_BYTES: u32 = 28;
 /// Round-robin quanta of the highest-priority class and of the others, in bytes.
 const QUANTA: (u32, u32) = (9_216, 1_538);
 
-/// Between a card's embedded switch and its functions: nothing of a network, so as fast as a link can be.
+/// Rate between a card's embedded switch and its functions; it is not a network link, so the model's maximum
+/// is used.
 const INSIDE_BPS: u64 = ranlab_xhaul::RATE_BPS_MAX;
-/// The switches inside the CU's cards: towards the midhaul, and towards the backhaul.
+/// Switches inside the CU's cards: towards the midhaul, and towards the backhaul.
 const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
 
 /// Traffic of the other vBBU's users; it has no role.

@@ -1,7 +1,7 @@
 //! Common parts of the SD-RAN controllers: connections, an injected clock, and northbound responses.
 //!
-//! A policy is sans-IO: octets of a connection in, octets out, and work done in slices of time that the caller measures
-//! with a [`Clock`]. `serve` puts it on sockets; a test gives it a clock that charges a price for each piece of work.
+//! A controller is sans-IO: bytes of a connection in, bytes out, and work in time slices that are measured
+//! with a [`Clock`]. A socket server connects it to sockets; a test provides a clock with simulated costs.
 use ranlab_machine::Time;
 use serde::Serialize;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! Controller with the behaviour of 5G-EmPOWER: registered base stations only, one message per UE and
 //! measurement, one thread.
 //!
-//! What limits it is its messages: an interpreter of some 350 us each ([`EmpowerControllerSettings::message_cost`]) follows
-//! 2,900 of them a second. Beyond that the hellos wait in the sockets behind the reports; from three times that on two of
-//! them are read more than three intervals apart, the heartbeat finds everybody silent **before** it reads on, and every
-//! base station is declared dead and its UEs are forgotten.
+//! The message rate limits it: an interpreter that needs about 350 us per message
+//! ([`EmpowerControllerSettings::message_cost`]) handles 2,900 messages per second. Beyond that rate, hello
+//! messages wait in the socket buffers behind reports. From three times that rate on, two hellos are
+//! processed more than three intervals apart. The heartbeat check then runs **before** the next read, finds
+//! all base stations silent, declares them dead and forgets their UEs.
 
 use crate::agent::{ControllerInput, ControllerOutput, SouthboundController};
 use crate::controller::{Action, Clock, ConnectionId, ControllerCounters};

@@ -19,13 +19,13 @@ use crate::flexran::protocol::{
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// An order and the base station that it is for, if it is for one.
+/// Order, and its base station unless it is for all.
 pub type Asked = (Option<u64>, Order);
 
-/// Why a request is no order: HTTP's status, and a sentence.
+/// HTTP status and message of an invalid request.
 pub type Wrong = (u16, String);
 
-/// Reads a request; `None` if there is no such resource.
+/// Parses a request; `None` if there is no such resource.
 pub fn read(path: &str, body: &str) -> Option<Result<Asked, Wrong>> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {

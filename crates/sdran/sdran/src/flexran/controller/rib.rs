@@ -1,4 +1,4 @@
-//! The RAN information base: a forest, each agent the root of a tree whose leaves are its UEs.
+//! RAN information base (RIB): one tree per agent, with its UEs as leaves.
 use crate::controller::ConnectionId;
 use crate::flexran::FlexranEvent;
 use crate::flexran::protocol::{
