@@ -1,5 +1,5 @@
-//! Publication of the monitor's reports to other programs: one JSON object per report, under a subject of its
-//! own.
+//! Publication of the monitor's reports to other programs: one JSON object per report, under its own
+//! subject.
 //!
 //! The RIC's thread copies a report once; the publisher decodes it on its own thread. The RIC never waits for
 //! a slow publisher: reports without room are dropped and counted, and receivers see a gap in `sequence`.
