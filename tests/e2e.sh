@@ -20,7 +20,7 @@ if [[ -z ${RANLAB:-} ]]; then
     cargo build --release -p ranlab -p ranlab-preload
     export RANLAB=$PWD/target/release/ranlab
 fi
-[[ -x $RANLAB ]] || { echo "RANLAB names no program: $RANLAB" >&2; exit 3; }
+[[ -x $RANLAB ]] || { echo "RANLAB is not a program: $RANLAB" >&2; exit 3; }
 
 # Tests with third-party programs take longer.
 limit=${SCRIPT_SECONDS:-$([[ -n ${SCRIPTS:-} ]] && echo 7200 || echo 600)}
@@ -46,7 +46,7 @@ once() {
     *)
         word=failed
         # Printed in one piece, so that output of parallel scripts does not interleave.
-        why=$(tail -n 40 "$folder/output.txt"; ((code != 124)) || echo "it was ended after $limit s (SCRIPT_SECONDS)")
+        why=$(tail -n 40 "$folder/output.txt"; ((code != 124)) || echo "stopped after $limit s (SCRIPT_SECONDS)")
         printf '%-7s %-32s %4d s   %s\n%s\n' failed "$name" "$took" "$folder" "$why"
         ;;
     esac
@@ -62,7 +62,7 @@ scripts=()
 for script in "$PWD/${SCRIPTS:-tests/e2e}"/*.sh; do
     [[ -x $script && ($# == 0 || " $* " == *" $(basename "$script" .sh) "*) ]] && scripts+=("$script")
 done
-((${#scripts[@]} > 0)) || { echo "no script is called $*" >&2; exit 1; }
+((${#scripts[@]} > 0)) || { echo "unknown script: $*" >&2; exit 1; }
 # Scripts marked `# long` start first, so that none of them runs alone at the end.
 mapfile -t scripts < <(grep -lx '# long' "${scripts[@]}" || true; grep -Lx '# long' "${scripts[@]}")
 printf '%s\0' "${scripts[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" bash -c 'once "$1" ok' once

@@ -3,7 +3,7 @@
 # topic, and reports that it enforces them.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 chmod 0755 .
 mkdir types
 echo '{"policySchema": {"type": "object", "properties": {"prbs": {"type": "integer", "minimum": 0, "maximum": 100}},
@@ -17,7 +17,7 @@ asks() {
     code=$(curl -sS -m 10 -X "$1" -o answer.txt -w '%{http_code}' -H 'content-type: application/json' ${4:+-d "$4"} "$api$2")
     [[ $code == "$3" ]] || { echo "$1 $2: $code instead of $3"; cat answer.txt; exit 1; }
 }
-says() { grep -qF "$1" answer.txt || { echo "the answer lacks $1:"; cat answer.txt; exit 1; }; }
+says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 
 curl -sSN -m 50 "$api/v1/topics/a1/quota_1.0.0" >heard.txt &
 started+=($!)
@@ -38,4 +38,4 @@ asks GET /v1/kv/a1-status 200; says '{"keys":[]}'
 for _ in {1..50}; do ! grep -q delete heard.txt || break; sleep 0.1; done
 [[ $(grep -c '"event":"put"' heard.txt) == 2 && $(grep -c '"event":"delete"' heard.txt) == 1 ]] || { cat heard.txt; exit 1; }
 asks GET /metrics 200; says 'ranlab_topics_published_total'
-echo "policies go to xApps, and what xApps say of them back"
+echo "policies reach xApps, and their status is reported back"

@@ -16,7 +16,7 @@ until_true() {
         fi
         sleep 0.1
     done
-    echo "$1: never $2"
+    echo "timed out: $1 never satisfied $2"
     cat answer.json
     exit 1
 }

@@ -5,8 +5,8 @@
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $(id -u) == 0 ]] || { echo "hosted xApps are started by root alone"; exit 77; }
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+[[ $(id -u) == 0 ]] || { echo "only root can start hosted xApps"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 # Hosted xApps do not see /tmp.
 place=$(mktemp -d /var/lib/ranlab-attacker-XXXXXX)
 trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; rm -rf "$place"' EXIT
@@ -149,7 +149,7 @@ running() { ps -o stat= -u "$1" | grep -vc '^Z' || true; }
 
 until_is "ask $api/v1/nodes" '"connected":true'
 node=$(ask "$api/v1/nodes" | python3 -c 'import json, sys; print(json.load(sys.stdin)["nodes"][0]["id"])')
-[[ $node == "$NODE" ]] || { echo "the base station is called $node"; exit 1; }
+[[ $node == "$NODE" ]] || { echo "unexpected name of the base station: $node"; exit 1; }
 until_is "logged monitor" indications
 until_is "of hog phase" given_up
 until_is "logged holder" acknowledged
@@ -195,7 +195,7 @@ for name in '..%2f..%2fbin%2fsh' '%2fbin%2fsh' 'own' 'monitor.toml' '..' 'monito
 done
 [[ $(ask -o /dev/null -w '%{http_code}' -X PUT "$api/v1/host/xapps/own" -d '{"command": "/bin/sh"}') == 405 ]]
 # Each attack stays within its limits.
-((1 < most && most <= 16)) || { echo "$most processes of the bomb"; exit 1; }
+((1 < most && most <= 16)) || { echo "the fork bomb reached $most processes"; exit 1; }
 for log in /run/ranlab-part-$ric-*/flood.log*; do (($(stat -c %s "$log") <= 80 << 10)) || { ls -l "$log"; exit 1; }; done
 
 # The neighbours have lost nothing.
@@ -237,4 +237,4 @@ wait "$ric" || true
 for user in 65201 65202 65203 65204 65205 65206 65207; do
     (($(running $user) == 0)) || { ps -f -u $user; echo "user $user has processes left"; exit 1; }
 done
-echo "attackers beside a monitor: it lost nothing, they started nothing, and nothing is left of them"
+echo "attackers next to a monitor: it lost nothing, they started nothing, and nothing remains of them"

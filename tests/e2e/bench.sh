@@ -10,7 +10,7 @@ expect() {
     [[ $got == "$code" ]] || { echo "ranlab $*: exit $got, not $code"; cat out.txt err.txt; exit 1; }
 }
 
-echo "-- a stranger: new, edit two lines, run, a report"
+echo "-- first steps of a new user: new, edit two lines, run, report"
 "$RANLAB" bench new controller >my.toml
 sed -i 's/^"load.nodes" = .*/"load.nodes" = [1, 2]/; s/^ues = .*/ues = 4/' my.toml
 expect 0 bench check my.toml
@@ -70,7 +70,7 @@ assert abs(up / metrics["e2_bytes_per_indication"]["mean"] - 1) < 0.1, up
 '
 done
 
-echo "-- killed and resumed: every repeat once, the same results"
+echo "-- killed and resumed: every repeat once, with the same results"
 cat >mock.toml <<'T'
 title = "a law"
 rig = "mock"
@@ -96,14 +96,14 @@ sql="SELECT point, repeat, metric, value FROM results ORDER BY point, repeat, me
 "$RANLAB" bench query cut "$sql" --csv >cut.csv
 cmp whole.csv cut.csv
 
-echo "-- a bar with the remaining time on a terminal, plain lines elsewhere"
+echo "-- progress bar with remaining time on a terminal, plain lines otherwise"
 script -qec "'$RANLAB' bench run mock.toml --out terminal" /dev/null </dev/null >terminal.txt
 grep -q 'about .* left' terminal.txt && grep -q $'\x1b' terminal.txt
 "$RANLAB" bench run mock.toml --out pipe >/dev/null 2>lines.txt
-[[ $(grep -c ' left)$' lines.txt) == 30 ]] || { echo "not a line for each repeat"; cat lines.txt; exit 1; }
-if grep -q $'\x1b' lines.txt; then echo "a pipe gets colours"; exit 1; fi
+[[ $(grep -c ' left)$' lines.txt) == 30 ]] || { echo "expected one line per repeat"; cat lines.txt; exit 1; }
+if grep -q $'\x1b' lines.txt; then echo "colour codes in a pipe"; exit 1; fi
 
-echo "-- a campaign whose tool is killed leaves no process behind"
+echo "-- a killed campaign leaves no process behind"
 "$RANLAB" bench run my.toml --quick --fresh --set measure.duration=1s >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 100); do
@@ -111,16 +111,16 @@ for _ in $(seq 100); do
     [[ -n $children ]] && break
     sleep 0.05
 done
-[[ -n $children ]] || { echo "no worker was started"; exit 1; }
+[[ -n $children ]] || { echo "no worker started"; exit 1; }
 kill -9 $pid
 wait $pid 2>/dev/null || true
 for _ in $(seq 100); do
     kill -0 $children 2>/dev/null || break
     sleep 0.1
 done
-kill -0 $children 2>/dev/null && { echo "a worker outlives its campaign"; exit 1; }
+kill -0 $children 2>/dev/null && { echo "a worker outlived its campaign"; exit 1; }
 
-echo "-- Ctrl-C keeps what is finished"
+echo "-- Ctrl-C keeps completed repeats"
 got=0
 # In the foreground: otherwise the signal arrives twice, at the process and its group, and a second one ends
 # the process immediately.
@@ -128,7 +128,7 @@ timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --
 [[ $got == 130 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
 grep -q 'goes on from here' err.txt
 
-echo "-- a stored result opens like a campaign, and is stale if it names no version"
+echo "-- a stored result opens like a campaign, and is stale without a behaviour version"
 stored=$here/docs/results/marc/table2.json
 expect 0 bench report "$stored" --out stored --format json
 python3 - "$stored" <<'P'
@@ -149,7 +149,7 @@ grep -q 'the same constant on both sides' out.txt
 expect 2 bench report "$stored" --csv --out stored
 expect 0 bench query my.json "SELECT count(*) FROM points" --csv
 
-echo "-- mistakes"
+echo "-- errors"
 for file in "$here"/crates/base/campaign/tests/malformed/*.toml; do
     expect 2 bench check "$file"
     [[ -s err.txt ]]
@@ -166,7 +166,7 @@ grep -q -- '--fresh' err.txt
 expect 3 bench run my.toml --quick --out nowhere --set load.at=tcp://127.0.0.1:1
 grep -q 'no worker listens' out.txt err.txt
 
-echo "-- a worker elsewhere: over TCP, and by a secure shell that is a script here"
+echo "-- remote worker: over TCP, and over ssh, replaced by a script"
 "$RANLAB" worker --listen 127.0.0.1:0 --format ndjson >worker.txt &
 worker=$!
 trap 'kill $worker 2>/dev/null || true' EXIT
@@ -205,4 +205,4 @@ for point in json.load(open("out.txt"))["points"]:
     assert 0 < metrics["tool.cpu_cores_busiest"]["mean"] < metrics["tool.cpu_cores"]["mean"]
 '
 expect 2 worker --listen 0.0.0.0:0
-echo "bench holds"
+echo "bench: all checks passed"

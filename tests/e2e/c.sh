@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/started.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(dirname "$RANLAB")
-command -v cc >/dev/null || { echo "there is no C compiler"; exit 77; }
+command -v cc >/dev/null || { echo "no C compiler is installed"; exit 77; }
 library=$out/deps/libranlab_c.a
 if [[ ! -f $library ]]; then
     library=$out/libranlab_c.a profile=$(basename "$out")

@@ -59,4 +59,4 @@ complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _ran
 C
 bash complete.sh
 "$RANLAB" --version | grep -qE '^ranlab [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]{10}\))?$' || { "$RANLAB" --version; exit 1; }
-echo "$number mistakes, each answered with the right form"
+echo "$number mistakes, each answered with the correct form"

@@ -27,7 +27,7 @@ expect 0 bench run before.toml --set sut.lambda=930 --set measure.seed=9 --out a
 expect 0 bench run before.toml --set measure.seed=7 --out same
 expect 0 bench run before.toml --set sut.lambda=850 --set load.requests=10 --out other
 
-echo "-- a regression among all metrics, and by its metric alone"
+echo "-- a regression among all metrics, and with a single metric"
 expect 0 bench compare before after
 head -n 1 out.txt | grep -q '^Differing in measure.seed (1 → 9), sut.lambda (1000 → 930)\. .*worse: throughput at [56] of 6 points'
 expect 0 bench compare before after --metric throughput
@@ -74,4 +74,4 @@ expect 0 bench report linear.csv
 contains 'no peak'
 printf 'n,throughput\n1,x\n' >wrong.csv
 expect 2 bench report wrong.csv
-echo "comparisons and imports are as promised"
+echo "comparisons and imports: all checks passed"

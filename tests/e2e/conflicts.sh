@@ -39,7 +39,7 @@ until_seen() {
     for _ in {1..200}; do
         [[ $(curl -fsS "$api$1" | grep -oE "$2" | wc -l) -ge $3 ]] && return || sleep 0.1
     done
-    echo "GET $1 never has $2 $3 times"; exit 1
+    echo "timed out: GET $1 did not contain $2 $3 times"; exit 1
 }
 until_seen /v1/nodes '"connected":true' 2
 
@@ -60,4 +60,4 @@ curl -fsS "$api/metrics" >metrics.txt
 grep -q '^ranlab_ric_controls_in_conflict_total 2$' metrics.txt || { grep conflict metrics.txt; exit 1; }
 grep -q '^ranlab_ric_controls_overridden_total 2$' metrics.txt || { grep overridden metrics.txt; exit 1; }
 [[ $(grep -c 'quota 505.01/1 is set by xapp' ric.txt) == 4 ]] || { cat ric.txt; exit 1; }
-echo "an equal was refused, a more important one took it, one without RC got nothing"
+echo "same priority refused, higher priority took over, xApp without RC refused"

@@ -9,9 +9,9 @@ expect() {
     local want=$1 got
     shift
     got=$(status "$@")
-    [[ $got == "$want" ]] || { echo "$* is answered by $got instead of $want"; cat answer.json; exit 1; }
+    [[ $got == "$want" ]] || { echo "$* returned $got instead of $want"; cat answer.json; exit 1; }
 }
-command -v curl >curl.txt || { echo "curl is not there"; exit 77; }
+command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }
 
 "$RANLAB" controller slicing --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >slicing.txt &
 started+=($!)
@@ -40,9 +40,9 @@ grep -q 'there is no node' answer.json
 "$RANLAB" emulate --connect "$(address traffic.txt e2)" --nodes 2 --ues 3 --sm rlc --duration 20s --format json >fleet.txt &
 started+=($!)
 timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
-[[ $(grep -c '^event: ranlab.rlc$' events.txt) -ge 10 ]] || { echo "the bus is silent"; head -c 500 events.txt; exit 1; }
+[[ $(grep -c '^event: ranlab.rlc$' events.txt) -ge 10 ]] || { echo "no messages on the bus"; head -c 500 events.txt; exit 1; }
 for node in 'gnb 505.01 1' 'gnb 505.01 2'; do
-    grep -q "^data: .*\"node\":\"$node\"" events.txt || { echo "nothing of $node"; exit 1; }
+    grep -q "^data: .*\"node\":\"$node\"" events.txt || { echo "no messages of $node"; exit 1; }
 done
 # They have no traffic control: a control is refused with a reason.
 expect 503 -X PUT "${json[@]}" -d '{"type": "5g-bdp"}' "$traffic/v1/nodes/gnb%20505.01%201/bearers/1/1/pacer"
@@ -51,10 +51,10 @@ grep -q 'offers no TRAFFIC' answer.json
 "$RANLAB" xapp traffic --rest "$traffic" --limit 10s --duration 2s --format json >xapp.txt
 grep -q '"heard":[1-9]' xapp.txt || { cat xapp.txt; exit 1; }
 if "$RANLAB" xapp slice --rest http://127.0.0.1:1 --slice 1=0.5 2>away.txt; then
-    echo "a controller that is not there was not missed"; exit 1
+    echo "a missing controller was not reported"; exit 1
 fi
 grep -q 'does not answer' away.txt
 if "$RANLAB" xapp slice --rest "$slicing" --slice 1=half 2>wrong.txt; then
-    echo "half is a share"; exit 1
+    echo "the share half was accepted"; exit 1
 fi
 grep -q 'is not ID=SHARE' wrong.txt

@@ -11,5 +11,5 @@ for example in "$repository"/examples/*/; do
     sed -i "s#path = \"../../crates/e2/sdk\"#path = \"$repository/crates/e2/sdk\"#" "$name/Cargo.toml"
     # Offline, with the crates of the repository; `cargo check` suffices to find errors.
     (cd "$name" && CARGO_TARGET_DIR="$repository/target/copied-out" cargo check --quiet --offline --all-targets)
-    echo "$name builds where it was copied to"
+    echo "$name builds outside the repository"
 done

@@ -3,7 +3,7 @@
 # open.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >curl.txt || { echo "curl is not there"; exit 77; }
+command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }
 
 "$RANLAB" demo --web --nodes 3 --ues 2 --period 100ms --duration 5s --format json >demo.json 2>demo.err &
 demo=$!

@@ -3,7 +3,7 @@
 # infrastructure's controller, and two controllers of an operator, which see and control only the UE that
 # selected the operator's network.
 set -euo pipefail
-for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
 . "$(dirname "$0")/asked.sh"
@@ -35,8 +35,8 @@ until_true "$slices/$du" '[ue["rnti"] for ue in it["ues"]] == [2] and it["slicin
 until_true "$infra/nodes" 'len(it["nodes"]) == 3 and all([len(ue["controllers"]) for ue in node["ues"]] == [0, 2] for node in it["nodes"])'
 until_true "$traffic/$du/bearers" '[bearer["rnti"] for bearer in it["bearers"]] == [2]'
 timeout 2 curl -sSN "$traffic/events" >events.txt || true
-grep -q '"rnti":2' events.txt || { echo "the operator hears nothing"; exit 1; }
-if grep -q '"rnti":1' events.txt; then echo "the operator hears of another's UE"; exit 1; fi
+grep -q '"rnti":2' events.txt || { echo "the operator received no messages"; exit 1; }
+if grep -q '"rnti":1' events.txt; then echo "the operator received messages about another operator's UE"; exit 1; fi
 
 # The operator controls only its own UE.
 expect 200 "$slices/$du/slices/2" '{"capacity": 0.75}'

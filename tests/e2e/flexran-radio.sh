@@ -3,14 +3,14 @@
 # refusal with its reason, and a handover. Shares are measured in the radio's own time, so a slow machine does
 # not distort them.
 set -euo pipefail
-for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
 # Sends a request and checks the status.
 post() {
     local got
     got=$(curl -sS -o answer.json -w '%{http_code}' -X POST "${@:3}" "$api/$2")
-    [[ $got == "$1" ]] || { echo "POST $2 is answered by $got instead of $1:"; cat answer.json; exit 1; }
+    [[ $got == "$1" ]] || { echo "POST $2 returned $got instead of $1:"; cat answer.json; exit 1; }
 }
 # Prints the throughput of each UE of both base stations in the next whole second, in Mbit/s.
 look() {
@@ -63,7 +63,7 @@ post 200 slice/enb/1 -d '{"dl": {"algorithm": "None"}}'
 # UE 2 of the first base station moves to the second one, which already has two UEs.
 post 200 rrc/ho/senb/1/ue/2/tenb/2
 moved=$(look)
-[[ -z $(of "$(head -n 1 <<<"$moved")" 2) && -n $(of "$(tail -n 1 <<<"$moved")" 2) ]] || { echo "UE 2 is where it was: $moved"; exit 1; }
+[[ -z $(of "$(head -n 1 <<<"$moved")" 2) && -n $(of "$(tail -n 1 <<<"$moved")" 2) ]] || { echo "UE 2 was not handed over: $moved"; exit 1; }
 post 409 rrc/ho/senb/1/ue/2/tenb/2
 curl -sS "$api/stats_manager/enb_config" >known.json
 python3 -c 'import json; ues = [it["ues"] for it in json.load(open("known.json"))["eNB_config"]]; assert ues == [1, 3], ues'

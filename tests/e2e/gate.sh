@@ -29,9 +29,9 @@ own, = result["counts"]
 assert own["class"] == "own" and own["all"] == len(result["expects"]), own
 P
 grep -q '<failure message="fails: measured' slower.xml
-echo "-- verdicts that a job may not accept"
+echo "-- verdicts that fail a job"
 run "0 1" strict --fail-on inconclusive,differs,degraded,unmeasurable --set sut.service=1ms
 grep -q 'skipped="0"' strict.xml
 "$RANLAB" bench run gate.toml --out unchanged --set measure.duration=1s --set measure.repeats=3 --set measure.warm_up=100ms >again.txt 2>/dev/null || true
 [[ $(sed -n 2p again.txt) == expectations* ]] || { cat again.txt; exit 1; }
-echo "the gate opens and closes"
+echo "the gate passes and fails as expected"

@@ -5,12 +5,12 @@
 set -euo pipefail
 folder=$(dirname "$RANLAB")
 for preload in "$folder/libranlab_preload.so" "$folder/deps/libranlab_preload.so" missing; do [[ -f $preload ]] && break; done
-[[ $preload != missing ]] || { echo "no libranlab_preload.so beside $RANLAB: make preload" >&2; exit 1; }
+[[ $preload != missing ]] || { echo "no libranlab_preload.so next to $RANLAB: run make preload" >&2; exit 1; }
 mkdir -m 700 net
 carried() { env LD_PRELOAD="$preload" RANLAB_SCTP="$PWD/net" "$RANLAB" "$@"; }
 parts=()
 trap 'kill "${parts[@]}" 2>/dev/null || true' EXIT
-until_it() { for _ in $(seq 600); do eval "$1" && return; sleep 0.05; done; echo "never: $1" >&2; cat ./*.txt >&2; return 1; }
+until_it() { for _ in $(seq 600); do eval "$1" && return; sleep 0.05; done; echo "timed out: $1" >&2; cat ./*.txt >&2; return 1; }
 field() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$@"; }
 
 stock_ric() {

@@ -4,7 +4,7 @@
 # controller starts without state.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -19,7 +19,7 @@ ric() {
 # until_says TEXT URL: waits up to 20 s until the response contains TEXT.
 until_says() {
     for _ in {1..400}; do curl -sS "$2" >said.json && grep -q -- "$1" said.json && return || sleep 0.05; done
-    echo "$2 does not say $1:"; cat said.json; exit 1
+    echo "$2 does not contain $1:"; cat said.json; exit 1
 }
 ric north north.txt
 north=$!
@@ -74,4 +74,4 @@ grep -q "what slicing knows is not handed over: invalid type" south.txt || { cat
 curl -sS "$(address south.txt http)/metrics" >metrics.txt
 grep -qx 'ranlab_snapshots_malformed_total 1' metrics.txt
 grep -q '^ranlab_snapshots_restored_total [1-9]' metrics.txt
-echo "handed over: a policy, and who was put elsewhere by hand"
+echo "handed over: a policy, and UEs associated by hand"

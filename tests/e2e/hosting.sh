@@ -18,9 +18,9 @@ until_seen() {
         ! grep -qF "$2" answer.txt || return 0
         sleep 0.1
     done
-    echo "GET $1 never says $2:"; cat answer.txt; exit 1
+    echo "timed out: GET $1 did not contain $2:"; cat answer.txt; exit 1
 }
-says() { grep -qF "$1" answer.txt || { echo "the answer lacks $1:"; cat answer.txt; exit 1; }; }
+says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 
 cat >rules.toml <<'RULES'
 [[rule]] # the xApps of this machine observe
@@ -50,11 +50,11 @@ says "HTTP/1.1 404"; says "monitor"
 until_seen /v1/iapps/xapps '"tenant":"observers"'
 code=0
 "$RANLAB" xapp monitor --connect "$tcp" --duration 20s >/dev/null 2>refused.txt || code=$?
-[[ $code == 3 ]] && grep -q "the RIC refuses this xApp" refused.txt || { echo "exit $code of an xApp that no rule admits:"; cat refused.txt; exit 1; }
+[[ $code == 3 ]] && grep -q "the RIC refuses this xApp" refused.txt || { echo "exit $code for an xApp without a matching rule:"; cat refused.txt; exit 1; }
 
 # Errors in rules name the line and the allowed values.
 printf '[[rule]]\npeer = "*"\ncontrol = "never"\n' >bad.toml
 code=0
 "$RANLAB" ric --e2 unix://"$PWD"/x --e42 unix://"$PWD"/y --xapps bad.toml >/dev/null 2>err.txt || code=$?
 [[ $code == 2 ]] && grep -q 'bad.toml: line 3: .*expected a boolean' err.txt || { echo "exit $code:"; cat err.txt; exit 1; }
-echo "iApps are hosted, shown over HTTP, and xApps admitted by rules"
+echo "iApps are served over HTTP, and xApps admitted by rules"

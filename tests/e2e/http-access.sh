@@ -3,7 +3,7 @@
 # without the token there, and a foreign Host or Origin is rejected for every method.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 outside=$(ip -4 -o address show scope global 2>/dev/null | sed -n 's/.*inet \([0-9.]*\).*/\1/p' | head -n 1)
 [[ -n $outside ]] || { echo "this machine has no address beyond loopback"; exit 77; }
 (umask 077 && echo 0123456789abcdef0123 >token)
@@ -57,7 +57,7 @@ ask() {
     while [[ $1 != -- ]]; do want+=("$1"); shift; done
     shift
     got=$(curl -s -m 10 -o answer.txt -w '%{http_code}' "$@") || true
-    [[ " ${want[*]} " == *" $got "* ]] || { echo "$* is answered by $got, not ${want[*]}"; head -c 500 answer.txt; exit 1; }
+    [[ " ${want[*]} " == *" $got "* ]] || { echo "$* returned $got, expected ${want[*]}"; head -c 500 answer.txt; exit 1; }
 }
 declare -A paths=(
     [ric]="/v1/nodes /v1/subscriptions /v1/control /metrics /v1/overview /openapi.json /v1/kv/a/b"
@@ -102,4 +102,4 @@ for method in GET POST PUT DELETE; do
     ask 421 -- -X $method -H 'Host: evil.example' "$at/stats_manager/all"
     ask 403 -- -X $method -H 'Origin: http://evil.example' "$at/rrm_config"
 done
-echo "$asked requests of an attacker at ${#endpoint[@]} endpoints: all refused"
+echo "$asked unauthorized requests to ${#endpoint[@]} endpoints: all refused"

@@ -5,12 +5,12 @@ set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
-command -v curl >curl.txt || { echo "curl is not there"; exit 77; }
+command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }
 expect() {
     local want=$1 got
     shift
     got=$(curl -sS -o answer.json -w '%{http_code}' "$@")
-    [[ $got == "$want" ]] || { echo "$* is answered by $got instead of $want"; cat answer.json; exit 1; }
+    [[ $got == "$want" ]] || { echo "$* returned $got instead of $want"; cat answer.json; exit 1; }
 }
 has() { grep -q -- "$1" "${2:-answer.json}" || { echo "no $1 in"; head -c 2000 "${2:-answer.json}"; exit 1; }; }
 json=(-H 'content-type: application/json')
@@ -61,7 +61,7 @@ has '"id":"gnb 505.01 1"' && has '"sm":"mac"'
 expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
 timeout 3 curl -sSN "$api/v1/overview" >overview.txt || true
 has '^event: overview$' overview.txt && has '"begin":true' overview.txt && has '"gnb 505.01 1"' overview.txt
-[[ $(grep -c '"begin":false' overview.txt) -ge 1 ]] || { echo "nothing follows"; cat overview.txt; exit 1; }
+[[ $(grep -c '"begin":false' overview.txt) -ge 1 ]] || { echo "no further events"; cat overview.txt; exit 1; }
 # A subscription with a lease ends unless the lease is renewed.
 expect 201 "${json[@]}" -d '{"node": "gnb 505.01 1", "sm": "mac", "period_ms": 500, "lease_s": 1}' "$api/v1/subscriptions"
 leased=$(sed 's/.*"id":\([0-9]*\).*/\1/' answer.json)
@@ -130,7 +130,7 @@ has '/v1/policy' && has '/v1/control'
 
 # Beyond loopback, requests need the token.
 if "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 0.0.0.0:0 2>open.txt; then
-    echo "it serves everybody"; exit 1
+    echo "it listens beyond loopback without a token"; exit 1
 fi
 has 'http-token-file' open.txt
 printf '0123456789abcdef-secret\n' >token
@@ -144,4 +144,4 @@ expect 200 "$guarded/"
 expect 401 "$guarded/v1/overview"
 expect 401 -H 'Authorization: Bearer 0123456789abcdef-secreT' "$guarded/v1/nodes"
 expect 200 -H 'Authorization: Bearer 0123456789abcdef-secret' "$guarded/v1/nodes"
-if grep -q secret guarded.txt guarded.err; then echo "the token is told"; exit 1; fi
+if grep -q secret guarded.txt guarded.err; then echo "the token was printed"; exit 1; fi

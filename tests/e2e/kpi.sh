@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 
 # An InfluxDB server that stores what it receives.
 python3 - >influx.txt 2>influx.err <<'P' &
@@ -100,7 +100,7 @@ until (($(curl -fsS "$small/metrics" | sed -n 's/^ranlab_kpi_series_left_out //p
 
 # Prometheus evaluates the queries of the dashboard.
 command -v prometheus >/dev/null && command -v promtool >/dev/null ||
-    { echo "values and bound hold; the dashboard's queries were not tried: prometheus is not there"; exit 77; }
+    { echo "values and limit are correct; the dashboard's queries were skipped: prometheus is not installed"; exit 77; }
 cat >prometheus.yml <<C
 global: { scrape_interval: 1s }
 scrape_configs: [{ job_name: ric, static_configs: [{ targets: ["${api#http://}"] }] }]

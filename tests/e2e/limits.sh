@@ -18,4 +18,4 @@ kill -INT $ric
 wait $ric
 grep -q 'were refused, for 3 are connected: --max-nodes allows more' ric.err || { cat ric.txt ric.err; exit 1; }
 tail -n 1 ric.txt | grep -q '"nodes":3,"setups":3,"refused":[1-9]' || { tail -n 1 ric.txt; exit 1; }
-echo "a bound is kept, and told to everybody"
+echo "the limit is kept and reported to all base stations"

@@ -7,7 +7,7 @@
 set -euo pipefail
 . "$(dirname "$0")/judged.sh"
 if [[ -z ${INSIDE:-} ]]; then
-    [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "namespaces take root"; exit 77; }
+    [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "network namespaces need root"; exit 77; }
     command -v ovs-vswitchd >/dev/null || { echo "ovs-vswitchd is not installed: apt install openvswitch-switch"; exit 77; }
     INSIDE=1 exec unshare --net "$0"
 fi
@@ -26,7 +26,7 @@ until_() {
         if "$@" >/dev/null 2>&1; then return; fi
         sleep 0.05
     done
-    echo "never: $*"
+    echo "timed out: $*"
     exit 1
 }
 wires
@@ -92,13 +92,13 @@ as rlimit user=20 rate-limit=1000000000 rate-burst=1000000000
 as mgw user=3
 scenario=far.toml
 
-echo "== it equals the oracle, is measured, told changes that packets show, and forgets"
+echo "== equal to the oracle, measured, changes visible to packets, and cleaned up"
 run changes --set load.dir=uplink --set pipeline.fluct-group-table=20 --set measure.duration=500ms
 holds changes 'p["outcome"] == "ok" and m["verified_packets"] == 64 and m["mpps"] > 0 and m["updates_sent"] > 0'
 holds changes 'm["update_seen_ns_p50"] > 0 and m["slow_path_packets"] == 0'
 owners
 
-echo "== what its owner has for a port is left alone; what leaves its fast path is counted"
+echo "== the owner's flows of a port stay; packets that leave the fast path are counted"
 of 15 add-flow 'cookie=0x77,table=0,priority=5000,in_port=7,udp,actions=CONTROLLER:64,goto_table:1'
 run taken
 holds taken 'p["outcome"] == "unmeasurable" and "flows of its owner" in p["reason"] and "port 7 in table 0" in p["reason"]'
@@ -110,7 +110,7 @@ holds slow 'p["outcome"] == "ok" and 0 < m["slow_path_packets"] and 0 < m["slow_
 of 15 del-flows 'cookie=0x77/-1,table=0,ip'
 owners
 
-echo "== OpenFlow 1.3 alone, with meters, without bundles"
+echo "== OpenFlow 1.3 only, with meters, without bundles"
 vsctl set bridge br0 protocols=OpenFlow13
 until_ of 13 show
 has() {
@@ -130,7 +130,7 @@ owners
 vsctl set bridge br0 protocols=OpenFlow13,OpenFlow14,OpenFlow15
 until_ of 15 show
 
-echo "== a table that is full names the rule that it did not take"
+echo "== a full table: the rejected rule is named"
 vsctl -- --id=@few create flow_table flow_limit=10 overflow_policy=refuse -- set bridge br0 flow_tables:2=@few
 run full
 holds full 'p["outcome"] == "sut_failed" and "table 2 is full: the switch refuses the rule `priority=124,ip,nw_dst=" in p["reason"]'
@@ -138,7 +138,7 @@ holds full '"one of 21 for that table; it says that it holds 10" in p["reason"]'
 owners
 vsctl clear bridge br0 flow_tables
 
-echo "== a campaign that is killed leaves flows, and the next takes them away"
+echo "== a killed campaign leaves flows, which the next one removes"
 "$RANLAB" bench run rlimit.toml --fresh --out killed --set measure.duration=60s --format json >killed.json 2>&1 &
 pid=$!
 until_ sh -c "ovs-ofctl -OOpenFlow15 dump-aggregate $at cookie=0x726c610000000000/0xffffff0000000000 | grep -v flow_count=0"
@@ -146,12 +146,12 @@ sleep 0.3
 # Its worker too, which would otherwise clean up the switch.
 kill -9 "$pid" $(pgrep -P "$pid")
 wait "$pid" 2>/dev/null || true
-if owners >/dev/null; then echo "nothing was left behind: this shows nothing"; exit 1; fi
+if owners >/dev/null; then echo "the killed campaign left no flows, so this test shows nothing"; exit 1; fi
 run after
 holds after 'p["outcome"] == "ok" and m["verified_packets"] == 64'
 owners
 
-echo "== what is not there, and what is not spoken"
+echo "== unreachable switch, and unsupported versions"
 run nobody --set sut.address=tcp:127.0.0.1:6654
 holds nobody 'p["outcome"] == "unmeasurable" and "tcp:127.0.0.1:6654" in p["reason"]'
 run tls --set sut.address=ssl:127.0.0.1:6653
@@ -161,11 +161,11 @@ holds port 'p["outcome"] == "unmeasurable" and "it has no port 9: it has 7 (its-
 scenario=mgw.toml run tunnels
 holds tunnels 'p["outcome"] == "unmeasurable" and "by OpenFlow alone" in p["reason"]'
 
-echo "== a switch that goes away"
+echo "== a switch that exits"
 "$RANLAB" bench run far.toml --fresh --out gone --set measure.duration=30s --format json >gone.json 2>gone.err &
 pid=$!
 until_ sh -c "ovs-ofctl -OOpenFlow15 dump-aggregate $at cookie=0x726c610000000000/0xffffff0000000000 | grep -v flow_count=0"
 kill -9 "$switch"
 wait "$pid" || true
 holds gone 'p["outcome"] in ("sut_failed", "unmeasurable") and p["reason"]'
-echo "a switch of somebody else holds"
+echo "third-party switch: all checks passed"

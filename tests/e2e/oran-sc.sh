@@ -4,10 +4,10 @@
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
-command -v curl >curl.txt || { echo "curl is not there"; exit 77; }
+command -v curl >curl.txt || { echo "curl is not installed"; exit 77; }
 
 if "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --rmr 0.0.0.0:0 2>open.txt; then
-    echo "it hears everybody"; exit 1
+    echo "it accepts all senders"; exit 1
 fi
 grep -q -- '--trust' open.txt
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --rmr 127.0.0.1:0 --duration 120s \

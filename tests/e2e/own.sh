@@ -48,7 +48,7 @@ duration = "300ms"
 repeats = 1
 TOML
 
-echo "== the shipped pipeline is verified and measured; a switch that is not run has the line that gets it"
+echo "== the shipped pipeline is verified and measured; the command for an unsupported switch is shown"
 "$RANLAB" bench check "$own" >/dev/null
 code=0
 "$RANLAB" bench run points.toml --fresh --out all --format json >all.json 2>all.err || code=$?
@@ -59,7 +59,7 @@ for point in 2 3; do
     holds all.json "p[$point].get('reason') or m[$point]['verified_packets'] == 1024"
 done
 
-echo "== its packets are written, with what is expected of them, and come back as a trace"
+echo "== its packets and expected results are written, and read back as a trace"
 "$RANLAB" bench trace points.toml --out own.pcapng --format json >trace.json
 holds trace.json 'r["sent"][0]["packets"] == 2048 and r["expected"][0]["packets"] + r["dropped"] == 2048 and r["dropped"] > 0'
 "$RANLAB" bench trace points.toml --set load.trace=own.pcapng --out again.pcapng >/dev/null
@@ -70,7 +70,7 @@ cmp own-expected.pcapng again-expected.pcapng
     --out replayed --format json >replayed.json
 holds replayed.json 'm[0]["verified_packets"] == 1024 and m[0]["trace_packets"] == 2048'
 
-echo "== what other switches are told is written, or why not"
+echo "== configurations of other switches are written, or the reason why not"
 for engine in p4 ovs-dpdk; do
     "$RANLAB" bench config points.toml --engine "$engine" --out "$engine" --format json >config.json
     holds config.json 'len(r["files"]) > 0 and r["install"]'
@@ -79,7 +79,7 @@ grep -q 'table_add up_1 set_user' p4/entries.txt
 refused 'bess cannot express this pipeline' "$RANLAB" bench config points.toml --engine bess --out bess
 refused 'no configuration is written for "eswitch"; allowed are testpmd' "$RANLAB" bench config points.toml --engine eswitch --out x
 
-echo "== what is wrong with a file is said, with its place and what is allowed"
+echo "== file errors name the position and the allowed values"
 sed 's/element = "meter"/element = "teleport"/' edge.toml >wrong.toml
 refused 'wrong.toml:50: there is no element "teleport"; allowed are admit' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
 sed '3s/^@/x/' edge.rules >edge2.rules

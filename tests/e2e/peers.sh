@@ -3,7 +3,7 @@
 # A third-party controller as system under test, with a profile written from its documentation only. Its
 # commands run only with permission, and it is stopped with the campaign, however the campaign ends.
 set -euo pipefail
-command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
+command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 
 campaign=
 trap '[[ -z $campaign ]] || kill -9 "$campaign" 2>/dev/null || true' EXIT
@@ -146,7 +146,7 @@ run() { "$RANLAB" bench run scenario.toml --fresh "$@"; }
 "$RANLAB" bench check scenario.toml >check.txt
 has "strange at local: .start. before each repeat: \[\"python3\", \"strange.py\", \"$port\", \"$rest\", \"\"\] in $PWD" check.txt
 code=0; run --out refused 2>refused.txt || code=$?
-[[ $code == 2 && ! -e started ]] || fail "exit code $code, or it was started" refused.txt
+[[ $code == 2 && ! -e started ]] || fail "exit code $code, or the program was started" refused.txt
 has '"strange.py"' refused.txt
 has 'allow-commands' refused.txt
 code=0; run --allow-commands --set 'sut.at="tcp://127.0.0.1:1"' --out refused 2>refused.txt || code=$?
@@ -209,12 +209,12 @@ has "tcp:$port is open before strange is started: somebody else serves there" ta
 
 # The output of a system that does not start is quoted; a run without load is not a success.
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then
-    fail "it never served, and all was well" mute.txt
+    fail "it never became ready, but the run succeeded" mute.txt
 fi
 has 'strange was not ready within 2 s: no line of its output matches .\^serving.*it last said.*loading' mute.txt
 run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=deaf\"]" --set 'load.settle="1s"' --out deaf >deaf.txt 2>&1 || true
 has 'repeat 2  (overloaded|invalid|sut_failed)' deaf.txt
-! grep -qE '  ok( |$)' deaf.txt || fail "no load was ok" deaf.txt
+! grep -qE '  ok( |$)' deaf.txt || fail "a run without load succeeded" deaf.txt
 
 # A long window with an event after reports have started.
 begin() {
@@ -232,7 +232,7 @@ begin() {
 }
 begin 60s died
 kill -ABRT "$pid"
-wait "$campaign" && fail "it died, and all was well" died.txt
+wait "$campaign" && fail "it crashed, but the run succeeded" died.txt
 has 'strange ended with signal 6, [0-9.]+ s into the window; it last said .*"serving"' died.txt
 gone
 
@@ -245,7 +245,7 @@ gone
 # Stopped with SIGTERM.
 begin 600s asked
 kill -TERM "$campaign"
-wait "$campaign" && fail "stopped before the end, and all was well" asked.txt
+wait "$campaign" && fail "stopped early, but the run succeeded" asked.txt
 has 'stopped before the end' asked.txt
 gone
 
@@ -264,4 +264,4 @@ kill -9 "$campaign"
 wait "$campaign" 2>/dev/null || true
 campaign=
 gone
-echo "a stranger is started, measured, read back, told of by name and time, and never left behind"
+echo "third-party system: started, measured, read back, reported with name and time, never left behind"

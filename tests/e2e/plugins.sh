@@ -32,30 +32,30 @@ repeats = 1
 TOML
 scenario=plugin.toml
 
-echo "== commands of a scenario are run only where that is allowed"
+echo "== commands of a scenario need permission"
 run refused
 holds refused 'p["outcome"] == "unmeasurable" and "--allow-commands" in p["reason"]'
 
-echo "== verified by the oracle, every packet with its fate"
+echo "== verified by the oracle, with a verdict for every packet"
 run both --allow-commands
 holds both 'm["verified_packets"] == 256 and m["packets_due"] == 1000 and m["packets_sent"] + m["lost_late"] == 1000'
 holds both 'm["lost_unknown"] == 0 and m["packets_received"] > 0 and m["latency_ns_p99"] > 0 and m["tester_mpps"] == 0.005'
 
-echo "== a load beyond what the generator vouches for is no result; a pipeline that the switch does not know is refused"
+echo "== a load above the generator's maximum is invalid; an unsupported pipeline is refused"
 run beyond --allow-commands --set load.rate=20000 --set host.when_noisy=invalid
 holds beyond 'p["outcome"] == "invalid"'
 run other --allow-commands --set pipeline.name=l2fwd
 holds other 'p["outcome"] == "sut_failed" and "knows no other pipeline" in p["reason"]'
 
-echo "== plug-ins that die, flood or talk nonsense"
+echo "== plug-ins that crash, flood or send invalid lines"
 for way in dies floods nonsense leaves; do
     ln -s "$here/crates/parts/src/plugin/bad.sh" "$way"
     run "bad-$way" --allow-commands --set "sut.plugin=$PWD/$way"
     holds "bad-$way" 'p["outcome"] == "sut_failed" and "the plug-in" in p["reason"]'
 done
 
-echo "== without a generator there is nobody to send; without rings nobody else's switch"
+echo "== missing generator; missing rings"
 sed '/^\[load\]/,/^rate/ { /^plugin/d }' plugin.toml >lonely.toml
 "$RANLAB" bench run lonely.toml --fresh --out lonely --allow-commands --format json >lonely.json 2>lonely.err || true
 holds lonely 'p["outcome"] == "unmeasurable" and "`load.plugin`" in p["reason"]'
-echo "plug-ins hold"
+echo "plug-ins: all checks passed"

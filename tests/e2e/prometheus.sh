@@ -4,7 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in prometheus promtool curl; do
-    command -v "$tool" >/dev/null || { echo "$tool is not there (Debian: prometheus, curl)"; exit 77; }
+    command -v "$tool" >/dev/null || { echo "$tool is not installed (Debian: prometheus, curl)"; exit 77; }
 done
 . "$(dirname "$0")/started.sh"
 # page FILE: prints the address of the page that a verb has printed to stderr.
@@ -50,7 +50,7 @@ started+=($!)
 fleet=$(page fleet.err) load=$(page load.err) bench=$(page bench.err)
 [[ -n $ric && -n $fleet && -n $load && -n $bench ]] || { cat fleet.err load.err bench.err; exit 1; }
 for target in "$ric" "http://$fleet" "http://$load" "http://$bench"; do
-    curl -fsS "$target/metrics" | promtool check metrics || { echo "$target/metrics is not as it should be"; exit 1; }
+    curl -fsS "$target/metrics" | promtool check metrics || { echo "$target/metrics is invalid"; exit 1; }
 done
 job() { echo "  - { job_name: $1, static_configs: [{ targets: [\"$2\"] }] }"; }
 {
@@ -83,7 +83,7 @@ while read -r query; do
     # too.
     for name in $(grep -oE 'ranlab_[a-z0-9_]+' <<<"$query"); do
         promtool query instant "$server" "$name" >answer.txt
-        [[ -s answer.txt ]] || { echo "nobody tells $name"; exit 1; }
+        [[ -s answer.txt ]] || { echo "no target exports $name"; exit 1; }
     done
     answered=$((answered + 1))
 done <queries.txt

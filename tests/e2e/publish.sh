@@ -3,7 +3,7 @@
 # options are reported.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
 ric_refuses "expected nats://HOST:PORT" --publish kafka://127.0.0.1:1

@@ -3,7 +3,7 @@
 # (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's own time, so
 # a slow machine does not distort them.
 set -euo pipefail
-for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
 put() {
@@ -91,14 +91,14 @@ for _ in $(seq 20); do
     read -r before _ _ < <(voice 1)
     ((before < 150000)) || break
 done
-((before >= 150000)) || { echo "the voice has a round trip of $before us behind TCP"; exit 1; }
+((before >= 150000)) || { echo "voice behind TCP has a round-trip time of only $before us"; exit 1; }
 "$RANLAB" xapp traffic --rest "$traffic" --limit 10ms --destination-port 2112 --duration 3s --format json >xapp.txt
 grep -q '"helped":1' xapp.txt || { cat xapp.txt; exit 1; }
 read -r after prbs dropped < <(voice 3)
-echo "the voice's round trip was $before us and is $after us, $prbs of the PRBs are used"
+echo "round-trip time of voice: $before us before, $after us after; share of PRBs used: $prbs"
 ((before >= 4 * after)) || exit 1
 near "PRBs in use" "$prbs" 1 0.05
-((dropped == 0)) || { echo "$dropped packets of the voice were dropped"; exit 1; }
+((dropped == 0)) || { echo "$dropped voice packets were dropped"; exit 1; }
 
 # It reports whether it kept up.
 kill "${started[2]}"

@@ -5,11 +5,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
-[[ $(id -u) == 0 ]] && command -v ip >/dev/null || { echo "namespaces take root and iproute2"; exit 77; }
+[[ $(id -u) == 0 ]] && command -v ip >/dev/null || { echo "network namespaces need root and iproute2"; exit 77; }
 near=ranlab-near-$$ far=ranlab-far-$$
 trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; ip netns del $near 2>/dev/null; ip netns del $far 2>/dev/null' EXIT
-ip netns add $near 2>/dev/null && ip netns add $far || { echo "this machine gives no network namespace"; exit 77; }
-ip -n $near link add veth0 type veth peer name veth0 netns $far 2>/dev/null || { echo "this machine gives no veth devices"; exit 77; }
+ip netns add $near 2>/dev/null && ip netns add $far || { echo "no network namespaces can be created"; exit 77; }
+ip -n $near link add veth0 type veth peer name veth0 netns $far 2>/dev/null || { echo "no veth devices can be created"; exit 77; }
 for space in $near:10.46.0.1 $far:10.46.0.2; do
     ip -n "${space%:*}" address add "${space#*:}/24" dev veth0
     ip -n "${space%:*}" link set veth0 up
@@ -27,7 +27,7 @@ started+=($!)
 grep -oE '`ranlab [^`]*`|^(\$ )?ranlab .*' "$root/README.md" | sed -E 's/^[`$ ]*//; s/`$//; s/ +#.*//' |
     grep -E '^ranlab (load upf|check upf|emulate --connect|xapp monitor --connect) |^ranlab bench run scenarios/xhaul' | sort -u >lines.txt
 for kind in 'load upf' 'check upf' 'emulate --connect' 'xapp monitor --connect' 'bench run scenarios/xhaul'; do
-    grep -q "^ranlab $kind" lines.txt || { echo "the README has no line of: $kind"; exit 1; }
+    grep -q "^ranlab $kind" lines.txt || { echo "the README has no command: $kind"; exit 1; }
 done
 
 # A base station, so that the monitor has something to show.
@@ -80,4 +80,4 @@ repeats = 1
 T
 ip netns exec $near "$RANLAB" bench run mine.toml --out mine >bench.out 2>bench.err || { tail -n 20 bench.out bench.err; exit 1; }
 grep -q 'sessions_per_s' bench.out || { cat bench.out; exit 1; }
-echo "$(wc -l <lines.txt) lines of the README work with addresses of a namespace"
+echo "$(wc -l <lines.txt) commands of the README work with the addresses of a namespace"

@@ -34,17 +34,17 @@ holds drops 'm["packets_due"] == 10000 and m["lost_on_purpose"] == m["packets_se
 holds drops '"dropped on purpose" in p["reason"] and "of the CPU time was stolen" in p["reason"]'
 holds drops 'm["tester_mpps"] > 0 and "host.steal_share" in m and m["latency_ns_p999"] > 0'
 
-echo "== a ring that nobody empties"
+echo "== a ring that is not read"
 run full --set sut.hang_after=100 --set sut.ring=4 --set load.drain=100ms
 holds full 'm["packets_sent"] == 116 and m["packets_received"] == 100 and m["lost_waiting"] == 16 and m["lost_unknown"] == 0'
 holds full 'm["lost_ring_full"] + m["lost_late"] == 10000 - 116'
 
-echo "== a generator that was made late, within what may be missing"
+echo "== a generator that is late within the limit"
 run late --set load.stall=50ms --set load.late_after=45ms
 holds late '(p["outcome"] == "invalid" and "was not sent" in p["reason"]) or (m["lost_late"] >= 40 and m["lost_unknown"] == 0)'
 holds late 'not m or m["loss_ratio"] * (m["packets_due"] - m["lost_late"]) == m["lost"] - m["lost_late"]'
 
-echo "== two cores of ours: flows divided, both verified, their books one, and no speed-up where CPUs are shared"
+echo "== native engine with two cores: flows divided, both verified, counters add up, no speedup with shared CPUs"
 cat >cores.toml <<'TOML'
 title = "two cores of ours beside one"
 extends = "ring.toml"
@@ -65,7 +65,7 @@ grep -q "no speed-up was measured" cores/report.html
 run few --set sut.engine=native --set sut.cores=17
 holds few 'p["outcome"] == "unmeasurable" and "of which memif has 1 to 16" in p["reason"]'
 
-echo "== our engine: two goals of loss in one search"
+echo "== native engine: two loss goals in one search"
 cat >search.toml <<'TOML'
 title = "NDR and PDR of a gateway in rings"
 extends = "ring.toml"
@@ -103,7 +103,7 @@ holds search 'm["lost_unknown"] == 0 and m["verified_packets"] > 0'
 # undisturbed trial.
 holds search 'all(f"latency_ns at {at} %" in p["reason"] or 0 < m[f"search.at_{at}.latency_ns_p50"] <= m[f"search.at_{at}.latency_ns_p75"] <= m[f"search.at_{at}.latency_ns_p99"] <= m[f"search.at_{at}.latency_ns_p999"] for at in (10, 50, 90, 100))'
 
-echo "== a soak: of a device that loses nothing the critical load is beyond the largest"
+echo "== soak: a device without loss has its critical load above the maximum"
 "$RANLAB" bench run search.toml --fresh --out soak --set sut.engine=bare --set search.type=plr --set search.target=0.001 --set search.budget=3s --format json >soak.json 2>soak.err || true
 holds soak 'p["outcome"] in ("invalid", "overloaded") or (m["search.critical_low"] <= m["search.load"] <= m["search.critical_high"] and "lost on average" in p["reason"])'
 
@@ -111,13 +111,13 @@ holds soak 'p["outcome"] in ("invalid", "overloaded") or (m["search.critical_low
 holds lossy '"search.load" not in m and m["search.goal_2.load"] >= 1000 and "no load keeps loss_ratio ≤ 0" in p["reason"]'
 holds lossy 'm["search.trials"] >= 2 and m["search.goal_2.throughput"] < m["search.goal_2.load"]'
 
-echo "== other people's switches over the same rings"
+echo "== third-party switches over the same rings"
 pages=$(awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo)
 if command -v dpdk-testpmd >/dev/null && (($(nproc) > 1)); then
     run testpmd --set sut.engine=testpmd
     holds testpmd 'm["verified_packets"] == 1024 and m["packets_received"] > 0 and m["lost_unknown"] == 0'
 else
-    echo "skipped: dpdk-testpmd is not installed, or there is one core"
+    echo "skipped: dpdk-testpmd is not installed, or there is only one core"
 fi
 if [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $(id -u) == 0 && $pages -ge 128 ]] && (($(nproc) > 1)); then
     run ovs --set sut.engine=ovs-dpdk
@@ -126,4 +126,4 @@ else
     run ovs --set sut.engine=ovs-dpdk
     echo "skipped: Open vSwitch over DPDK is not installed, has no huge pages, or this is not root"
 fi
-echo "rings hold"
+echo "rings: all checks passed"

@@ -31,7 +31,7 @@ duration = "2s"
 warm_up = "100ms"
 repeats = 1
 T
-echo "-- a knee: 40 indications a second and base station, so 3 of them are within 140 where the machine sends them in time"
+echo "-- knee: with 40 indications per second and base station, 3 base stations stay within 140 if the machine sends them in time"
 "$RANLAB" bench run knee.toml --out knee --format json >knee.json
 say knee.json '
 metrics = result["points"][0]["metrics"]
@@ -41,7 +41,7 @@ assert load == 6 or metrics["search.upper"]["mean"] == load + 1, metrics["search
 '
 "$RANLAB" bench query knee "SELECT name FROM series JOIN names ON id = name_id WHERE name = 'search.tried'" --csv | grep -q tried
 
-echo "-- without loss: the largest load passes, and that the true value is above is said"
+echo "-- without loss: the largest load passes, and the true value is reported to be above it"
 sed -e 's/type = "knee"/type = "ndr"/; /^metric/d; /^at_most/d; s/^max = 6/max = 3/' knee.toml >ndr.toml
 "$RANLAB" bench run ndr.toml --out ndr --format json >ndr.json
 say ndr.json '
@@ -50,7 +50,7 @@ assert point["metrics"]["search.load"]["mean"] == 3, point
 assert "the true value is above" in point["reason"], point["reason"]
 '
 
-echo "-- without loss at a UPF, as the book has it: the answer, that the generator ended it, or that the largest load passes"
+echo "-- without loss at a UPF: a result, a limit of the generator, or the largest load passes"
 cat >upf.toml <<'T'
 title = "sessions of a UPF without a loss"
 rig = "upf"
@@ -88,7 +88,7 @@ else:
 assert "search.unsent" not in metrics or "not the system, gave up" in point["reason"], point["reason"]
 '
 
-echo "-- a UPF that takes 100 us for each of a session's three requests serves 3,333 sessions a second, and not what it answers later"
+echo "-- a UPF with 100 us per request and three requests per session serves 3,333 sessions per second; later responses do not count"
 sed -e 's/^n4 = /service = "100us"\n&/; s/^min = .*/min = 1000/; s/^max = .*/max = 10_000/; s/^precision = .*/precision = 0.1/' upf.toml >served.toml
 "$RANLAB" bench run served.toml --out served --format json >served.json
 say served.json '
@@ -98,11 +98,11 @@ assert metrics.get("search.load", 0) <= 3_500, metrics
 assert metrics.get("sessions_per_s", 0) <= 3_500, metrics
 '
 
-echo "-- a trial in which missing responses cannot show is refused with the shortest useful one"
+echo "-- a trial too short to show missing responses is refused, with the minimum length"
 if "$RANLAB" bench check upf.toml --set load.t1=1s 2>short.err; then false; fi
 grep -q 'the shortest useful `measure.duration`.* is 3s' short.err
 
-echo "-- tuning: every setting of the knobs once, the best is named"
+echo "-- tuning: every combination once, the best is named"
 cat >tune.toml <<'T'
 title = "which build of the engine"
 rig = "pipeline"
@@ -136,14 +136,14 @@ say size.json '
 linear = result["linear"]
 assert (linear["blades"], linear["racks"], linear["kw"], round(linear["mw_per_user"]), linear["cells"]) == (32, 2, 16, 21, 2560), linear
 '
-echo "-- sizes: from a point of a stored result, its interval and what a blade takes with it"
+echo "-- sizes: from a point of a stored result, with its interval and the power of a blade"
 "$RANLAB" bench size "$here/docs/profiles/tipsy-mgw-measured.toml" >size.txt
 grep -q 'a core serves .* users (.* to .* over [0-9]* repeats' size.txt
 grep -q '^least ' size.txt
 grep -q '^most ' size.txt
 grep -q 'costs .* a user' size.txt
 grep -q 'power is unknown' size.txt || grep -q ' at [0-9.]* W' size.txt
-echo "-- sides of one campaign, a picture for each value of a setting"
+echo "-- sides of one campaign, a picture per value of a setting"
 cat >sides.toml <<'T'
 title = "two builds"
 rig = "mock"
@@ -200,7 +200,7 @@ grep -q 'rtt_us_p50 <= 600 is kept up to load.rate = 8000 .* load.rate = 9500 mi
 say size.json 'assert 9 <= result["linear"]["blades"] <= 11, result'
 grep -q 'extrapolated beyond the load that was measured' size.txt
 
-echo "-- sizes: from a search's answer, with a price"
+echo "-- sizes: from the result of a search, with a price"
 "$RANLAB" bench run ndr.toml --out ndr >/dev/null 2>&1
 cat >found.toml <<'T'
 [demand]
@@ -221,4 +221,4 @@ grep -q 'what the search looked for is kept up to the load = 3 ' size.txt && gre
 sed -i 's/load.rate/load.nodes/' profile.toml
 got=0; "$RANLAB" bench size profile.toml 2>err.txt || got=$?
 [[ $got == 2 ]] && grep -q 'no axis "load.nodes"; it has load.rate' err.txt
-echo "searches and sizes hold"
+echo "searches and sizes: all checks passed"

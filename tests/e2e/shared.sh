@@ -3,7 +3,7 @@
 # there, and policies apply to both. A RIC lists the base stations of both, and hands its own over on request.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
-command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
+command -v curl >/dev/null || { echo "curl is not installed"; exit 77; }
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
 chmod 0755 .
@@ -33,7 +33,7 @@ asks() {
         ${4:+-d "$4"} "$2")
     [[ $code == "$3" ]] || { echo "$1 $2: $code instead of $3"; cat answer.txt north.err south.err; exit 1; }
 }
-says() { grep -qF "$1" answer.txt || { echo "the answer lacks $1:"; cat answer.txt; exit 1; }; }
+says() { grep -qF "$1" answer.txt || { echo "the response lacks $1:"; cat answer.txt; exit 1; }; }
 
 # A value has one revision, regardless of the RIC at which it was set.
 asks GET "$south/v1/kv/slicer/limits.a:1" 404
@@ -94,7 +94,7 @@ claimed() {
         ! grep -q "\"ric\":\"$1\"" answer.txt || return 0
         sleep 0.1
     done
-    echo "$1 claims nothing:"; cat answer.txt north.err south.err; exit 1
+    echo "timed out: $1 has no claim:"; cat answer.txt north.err south.err; exit 1
 }
 curl -s -o /dev/null -w '%{http_code}' -X POST -d '{}' "$north/v1/ric/drain" | grep -q 401
 for _ in {1..300}; do
@@ -114,4 +114,4 @@ asks POST "${!other}/v1/ric/drain" 409 '{}'; says 'no other RIC'
 kill -9 "$server"
 asks GET "$north/v1/kv/slicer/limits.a:1" 503
 asks PUT "$north/v1/kv/slicer/limits.a:1" 503 '{"value": 3}'
-echo "what xApps share is every RIC's, and a RIC hands its base stations over when it is told to"
+echo "the shared store is common to all RICs, and a RIC hands its base stations over on request"

@@ -7,7 +7,7 @@
 # affects the numbers around them. Phases are therefore counted without their ends; shares and throughput must
 # agree within 2 %.
 set -euo pipefail
-command -v python3 >tool.txt || { echo "python3 is not there"; exit 77; }
+command -v python3 >tool.txt || { echo "python3 is not installed"; exit 77; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 sim() { "$RANLAB" sim "$@" 2>err.txt; }
 

@@ -14,24 +14,24 @@ mapfile -t at < <(ports flexran.txt)
     --duration 5s --probe 10s --format json --read-back "http://127.0.0.1:${at[1]}/stats_manager/enb_config=/eNB_config" \
     --read-back-ues "http://127.0.0.1:${at[1]}/stats_manager/enb_config=/eNB_config/*/ues" >fleet.txt
 [[ $(field known_nodes <fleet.txt) == 10.0 && $(field known_ues <fleet.txt) == 200.0 ]] || { cat fleet.txt; exit 1; }
-[[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "the fleet says:"; cat fleet.txt; exit 1; }
+[[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "output of the fleet:"; cat fleet.txt; exit 1; }
 [[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
 fetch "${at[1]}" /stats_manager/all >all.txt
 # As published, dead agents stay in the RIB, so it contains the ten of the ended fleet and the probe.
-[[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB has not eleven agents"; exit 1; }
+[[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB does not contain eleven agents"; exit 1; }
 [[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
 fetch "${at[1]}" /v1/counters >counters.txt
-grep -q '"overload":\[\]' counters.txt || { echo "overload at ten base stations"; exit 1; }
+grep -q '"overload":\[\]' counters.txt || { echo "overload reported with ten base stations"; exit 1; }
 # There was no connection to test reachability: published controllers would count it as a base station.
-[[ $(field connections <counters.txt) == 11 ]] || { echo "not eleven connections"; cat counters.txt; exit 1; }
+[[ $(field connections <counters.txt) == 11 ]] || { echo "expected eleven connections"; cat counters.txt; exit 1; }
 # Reports of 3,000 UEs exceed the message size of the protocol. A run without load is not a success, and the
 # reason is printed.
 if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 1 --ues 3000 --activation constant:0s \
     --duration 3s >none.txt 2>none.err; then
-    echo "no report left, and all was well"; cat none.txt; exit 1
+    echo "no report was sent, but the run succeeded"; cat none.txt; exit 1
 fi
 grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
-    { echo "it is not told why no report left"; cat none.txt none.err; exit 1; }
+    { echo "the reason for the missing reports is not printed"; cat none.txt none.err; exit 1; }
 
 # Stopped for six seconds: reported with name and time, and its reports have that delay.
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 2 --ues 2 --activation constant:0s \
@@ -70,8 +70,8 @@ for _ in $(seq 100); do
     # Every UE has an RSRP once it has been measured.
     [[ $(grep -o '"online"' vbses.json | wc -l) == 8 && $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] && break
 done
-[[ $(grep -o '"online"' vbses.json | wc -l) == 8 ]] || { echo "not eight base stations online"; cat vbses.json; exit 1; }
-[[ $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] || { echo "not forty UEs measured"; exit 1; }
+[[ $(grep -o '"online"' vbses.json | wc -l) == 8 ]] || { echo "expected eight base stations online"; cat vbses.json; exit 1; }
+[[ $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] || { echo "expected forty measured UEs"; exit 1; }
 wait "$fleet"
 [[ $(field alive <fleet.txt) == 8 && $(field reconnects <fleet.txt) -ge 2 ]] || { cat fleet.txt; exit 1; }
 
@@ -90,7 +90,7 @@ for _ in $(seq 150); do
     [[ $(printf '"%s"\n' "${signs[@]}" | grep -cFf - <(tr , '\n' <counters.txt)) -lt 3 ]] || break
 done
 for sign in "${signs[@]}"; do
-    grep -q "\"$sign\"" counters.txt || { echo "no sign of: $sign"; cat counters.txt; exit 1; }
+    grep -q "\"$sign\"" counters.txt || { echo "missing: $sign"; cat counters.txt; exit 1; }
 done
 kill "${started[-1]}"
 # A controller that the campaign did not start is queried over REST.
@@ -124,4 +124,4 @@ for known in '"rest_nodes":{[^}]*"mean":3.0' '"rest_ues":{[^}]*"mean":21.0' '"rx
     grep -q "$known" strange.json || { echo "not read back: $known"; cat strange.json; exit 1; }
 done
 
-echo "FlexRAN and 5G-EmPOWER: base stations and UEs arrive, strangers do not, overload has a name"
+echo "FlexRAN and 5G-EmPOWER: base stations and UEs arrive, unregistered ones do not, overload is named"

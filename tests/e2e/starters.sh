@@ -23,4 +23,4 @@ assert measured >= 2 and len(rows) >= 2, (rig, outcomes, [point["reason"] for po
 P
 done
 ((failed == 0))
-echo "every rig's own scenario shows something"
+echo "the starter scenario of every rig draws a figure"

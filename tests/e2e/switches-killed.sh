@@ -116,7 +116,7 @@ killed() {
         kill -0 "$pid" 2>/dev/null || break
         sleep 0.1
     done
-    [[ -n $there ]] || { echo "$name: it never came up"; cat "killed-$name.err"; tail -c 2000 "killed-$name.json"; exit 1; }
+    [[ -n $there ]] || { echo "$name: it did not start"; cat "killed-$name.err"; tail -c 2000 "killed-$name.json"; exit 1; }
     # A short time into whatever it does then.
     sleep 0.5
     python3 traces.py traces "$pid" >traces.json
@@ -137,7 +137,7 @@ killed() {
 # Number of free huge pages, in units of 2 MiB.
 pages() { awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo; }
 before=$(pages)
-[[ $(id -u) == 0 ]] || { echo "namespaces, the kernel's programs and Open vSwitch take root"; exit 77; }
+[[ $(id -u) == 0 ]] || { echo "network namespaces, kernel programs and Open vSwitch need root"; exit 77; }
 if [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $before -ge 128 ]]; then
     killed "Open vSwitch over DPDK" rules.toml ovs-dpdk mem vswitchd-dpdk
 else
@@ -162,11 +162,11 @@ fi
 if python3 traces.py bpf; then
     killed "the kernel's packet programs" rules.toml xdp mem '"prog_id": \[[0-9]'
 else
-    echo "skipped: this kernel lets nobody load a packet program"
+    echo "skipped: packet programs cannot be loaded on this kernel"
 fi
 
 if command -v ovs-vswitchd >/dev/null; then
-    echo "== a switch that dies is its point's outcome, and the run goes on"
+    echo "== a switch that crashes determines the outcome of its point, and the run continues"
     cat >dies.toml <<'TOML'
 title = "a switch that dies, and the next"
 extends = "rules.toml"
@@ -187,7 +187,7 @@ TOML
         [[ -z $switch ]] || break
         sleep 0.1
     done
-    [[ -n $switch ]] || { echo "it never came up"; cat dies.err; exit 1; }
+    [[ -n $switch ]] || { echo "it did not start"; cat dies.err; exit 1; }
     kill -9 $switch
     wait "$pid" || true
     pid=
@@ -202,4 +202,4 @@ for _ in $(seq 100); do
     [[ $(pages) -lt $before ]] || break
     sleep 0.1
 done
-[[ $(pages) -ge $before ]] || { echo "of $before free huge pages $(pages) are left"; exit 1; }
+[[ $(pages) -ge $before ]] || { echo "only $(pages) of $before free huge pages are left"; exit 1; }

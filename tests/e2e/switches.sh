@@ -47,7 +47,7 @@ left() {
     ip netns list 2>/dev/null | grep '^ranlab-' || true
 }
 
-echo "== every engine has its point, and none stops the others"
+echo "== every engine has a result, and none stops the others"
 code=0
 "$RANLAB" bench run points.toml --fresh --out all --format json >all.json 2>all.err || code=$?
 [[ $code == [013] ]] || { cat all.err; exit 1; }
@@ -71,7 +71,7 @@ if command -v ovs-vswitchd >/dev/null && [[ $(id -u) == 0 ]]; then
 fi
 [[ -z $(left) ]] || { left; exit 1; }
 
-echo "== without their programs every one of them says how to get it, and the run goes on"
+echo "== without its program, each point names the install command, and the run continues"
 mkdir bin
 for program in /usr/bin/* /bin/*; do
     case ${program##*/} in ovs-* | dpdk-*) ;; *) ln -sf "$program" bin/ ;; esac

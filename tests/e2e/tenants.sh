@@ -3,7 +3,7 @@
 # operators' slicing controllers. Each operator sees only its own UEs and its share, configures it, and does
 # not affect the other.
 set -euo pipefail
-for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
 . "$(dirname "$0")/asked.sh"
@@ -66,4 +66,4 @@ kill "${started[0]}"
 until_true "$virt/nodes" 'it["nodes"][0]["ready"]'
 expect 200 "$b/$node/slices/1" '{"capacity": 0.5}'
 until_true "$b/$node" '[ue["rnti"] for ue in it["ues"]] == [2, 4]'
-echo "two operators on one base station: each with its half, its UEs and its slices"
+echo "two operators on one base station: each has half of it, its own UEs and its own slices"

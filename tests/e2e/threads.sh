@@ -87,4 +87,4 @@ for script in check hosting limits fluid; do
     (cd "$script" && RANLAB=$OLDPWD/ranlab timeout 240 "$here/$script.sh" >output.txt 2>&1) ||
         { echo "$script.sh fails with two threads:"; tail -n 20 "$script/output.txt"; exit 1; }
 done
-echo "two threads: as one, by check, hosting, limits and fluid"
+echo "two threads: same results as one thread in check, hosting, limits and fluid"

@@ -4,7 +4,7 @@
 # another certificate than the list requires.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
-command -v openssl >/dev/null || { echo "there is no openssl to make certificates"; exit 77; }
+command -v openssl >/dev/null || { echo "openssl is not installed"; exit 77; }
 "$RANLAB" ric --help | grep -q -- --tls-key || { echo "this program was built without the feature tls"; exit 77; }
 
 authority() {

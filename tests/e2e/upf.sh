@@ -37,7 +37,7 @@ PYTHON
 }
 
 for design in cp-offload "software --workers 2" dp-offload; do
-    echo "== $design: 10,000 sessions come and go"
+    echo "== $design: 10,000 sessions are established and deleted"
     # shellcheck disable=SC2086 # a design and its options
     upf --n6 "udp://$n6,$dn" --design $design
     load --mode control --sessions 10000 --duration 120s --n6 "udp://$dn,$n6" >control.json
@@ -45,14 +45,14 @@ for design in cp-offload "software --workers 2" dp-offload; do
     holds control.json 'r["smoke"] == {"uplink": True, "downlink": True}'
     holds control.json 'all(k["sent"] == k["ok"] + k["retransmitted"] + k["rejected"] + k["late"] + k["lost"] for k in r["control"]["requests"].values())'
 
-    echo "== $design: packets each way, counted and reflected"
+    echo "== $design: packets in both directions, counted and reflected"
     load --mode sessions --sessions 200 --uplink 2000 --downlink 2000 --reflect-every 10 --duration 1s \
         --n6 "udp://$dn,$n6" >sessions.json
     holds sessions.json 'r["steps"][0]["uplink"]["received"] > 1000 and r["steps"][0]["downlink"]["received"] > 1000'
     holds sessions.json 'all(s["duplicates"] == 0 for s in (r["steps"][0]["uplink"], r["steps"][0]["downlink"]))'
     holds sessions.json 'r["steps"][0]["round_trip_us"]["n"] > 100 and r["unexplained"] == 0'
 
-    echo "== $design: sessions move to other base stations"
+    echo "== $design: handover of sessions to other base stations"
     load --mode handover --gnbs 4 --sessions 50 --rate 100 --downlink 2000 --duration 1s --n6 "udp://$dn,$n6" >handover.json
     holds handover.json 'r["steps"][0]["handovers"] > 50 and r["steps"][0]["end_markers"] == r["steps"][0]["handovers"]'
     holds handover.json 'r["steps"][0]["interruption_us"]["n"] > 20 and r["unexplained"] == 0'
@@ -60,7 +60,7 @@ for design in cp-offload "software --workers 2" dp-offload; do
     holds upf.json 'r["sessions_left"] == 0'
 done
 
-echo "== packets wait for paged UEs; static and dynamic sessions; no waiting for answers"
+echo "== paging with buffered packets; static and dynamic sessions; requests without waiting for responses"
 upf --n6 "udp://$n6,$dn"
 load --mode paging --sessions 20 --rate 20 --downlink 500 --duration 2s --n6 "udp://$dn,$n6" >paging.json
 holds paging.json 'r["control"]["reports"][0] > 10 and r["unexplained"] == 0'
@@ -70,7 +70,7 @@ holds mixed.json 'r["control"]["completed"] >= 40 and r["unexplained"] == 0'
 load --mode blind --sessions 1000 --delay 200us --n6 "udp://$dn,$n6" >blind.json
 holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 and r["control"]["balanced"]'
 
-echo "== 10 Mbit/s are at most 10 Mbit/s"
+echo "== a maximum bit rate of 10 Mbit/s is enforced"
 # Exact policing is tested in virtual time, and on a quiet machine by scenarios/upf/qos.toml. On a busy
 # machine, packets may be lost before the policer.
 load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
@@ -80,7 +80,7 @@ holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * m
 down
 holds upf.json 'r["dropped"]["rate"] > 100'
 
-echo "== two campaigns at once, which name no address, do not meet"
+echo "== two concurrent campaigns without addresses use different ones"
 "$RANLAB" bench new upf >twin.toml
 twins=()
 for n in 1 2; do
@@ -130,7 +130,7 @@ holds check.json '[c["verdict"] for c in r["checks"] if "another SMF" in c["name
 [[ $(ls captures/*.pcap | wc -l) -ge 3 ]]
 down
 
-echo "== two runs in a row on a UPF that answers no release, answers to port 8805 alone and purges at a newer time stamp"
+echo "== two consecutive runs with a UPF that does not answer releases, responds only to port 8805 and purges sessions at a newer timestamp"
 upf --n6 "udp://$n6,$dn" --dialect open5gs
 for _ in 1 2; do
     load --dialect open5gs --mode control --sessions 2000 --live 500 --volume-threshold 100000 --n6 "udp://$dn,$n6" >twice.json
@@ -150,7 +150,7 @@ kill -9 "$upf" && wait "$upf" 2>/dev/null || true
 holds died.json '0 < r["upf_died_s"] < 60 and r["control"]["wall_s"] < 60'
 grep -q "process ended" died.err
 
-echo "== losses are counted exactly; a restart is noticed"
+echo "== losses are counted exactly; a restart is detected"
 upf --n6 sink --loss-permille 50
 load --mode control --no-smoke --sessions 500 --t1 200ms --n1 5 --heartbeat 0s --duration 60s >lossy.json
 down
@@ -162,7 +162,7 @@ load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heart
 holds crash.json 'r["control"]["restarts"] >= 1 and r["control"]["completed"] > 200 and r["unexplained"] == 0'
 down
 
-echo "== the UPF is killed and another one takes its place"
+echo "== the UPF is killed and replaced"
 upf --n6 sink
 load --mode control --no-smoke --arrivals constant --rate 200 --t1 300ms --heartbeat 200ms --duration 5s --live 50 >killed.json &
 loading=$!
@@ -176,12 +176,12 @@ holds killed.json 'r["control"]["restarts"] == 1 and r["control"]["restarted"] >
 holds killed.json 'r["control"]["completed"] > 200 and r["control"]["balanced"]'
 holds upf.json 'r["sessions_left"] == 0 and r["requests"] > 100'
 
-echo "== AF_XDP has no way over loopback, and says what has"
+echo "== AF_XDP over loopback is refused, and the alternatives are named"
 if load --mode sessions --io af-xdp 2>frames.err; then exit 1; fi
 grep -q "loopback.*--io sockets" frames.err
 
 if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
-    echo "== in namespaces: base stations, UPF with a TUN device, data network behind the kernel's routing"
+    echo "== in namespaces: base stations, UPF with a TUN device, data network through kernel routing"
     ran=ranlab-ran-$$ core=ranlab-upf-$$ dnn=ranlab-dn-$$
     spaces=("$ran")
     ip netns add "$core" && spaces+=("$core")
@@ -222,7 +222,7 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     echo "== the same with the data plane in the kernel"
     through --design dp-offload --xdp n3,n6
     holds upf.json 'r["xdp"]["uplink"] > 1000 and r["xdp"]["downlink"] > 1000 and r["xdp"]["refused"] == 0'
-    echo "== base stations' packets past the kernel's stack"
+    echo "== base station packets bypass the kernel's stack"
     ip netns exec "$core" "$RANLAB" upf --format ndjson --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --n6 reflect >upf.json 2>upf.err &
     upf=$!
     pids+=("$upf")
@@ -242,7 +242,7 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
     done
     down
     holds upf.json "r['n3_received'] == $frames"
-    echo "== a campaign loads a UPF from another machine: its worker listens beyond the UPF's network"
+    echo "== a campaign loads a UPF from another machine, whose worker listens outside the UPF's network"
     cat >far.toml <<'TOML'
 title = "A UPF and its load on two machines"
 rig = "upf"
@@ -273,12 +273,12 @@ TOML
     holds far.json "all($all[1][way + '_pps']['mean'] > 500 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
     # The UPF was metered on its machine.
     holds far.json "all(m['sut.rss_mb']['mean'] > 1 for m in $all)"
-    echo "== what is of the worker's machine is refused there, and a namespace is of this one alone"
+    echo "== settings for the local machine are refused with a remote worker"
     if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi
     grep -q '`io` names something of the worker.s machine' far.err
     if far --set load.netns="$ran" --out netns 2>far.err >/dev/null; then exit 1; fi
     grep -q 'cannot be put into the network namespace' far.err
-    echo "== two places share the load, which is as much as one's; each has SMFs, base stations, UEs and a data network of its own"
+    echo "== two locations share the load of one; each has its own SMFs, base stations, UEs and data network"
     for n in 21 22; do ip -n "$ran" address add 10.3.0.$n/24 dev n3; done
     ip netns exec "$ran" "$RANLAB" worker --listen 10.3.0.1:7101 --allow 10.3.0.2 >second.out 2>second.err &
     second=$!
@@ -293,7 +293,7 @@ TOML
     holds shared.json "len($all) == 2 and all(m['unexplained']['mean'] == m['sessions_left_behind']['mean'] == 0 for m in $all)"
     holds shared.json "$all[1]['sessions_established']['mean'] == 100 and $all[0]['sessions_failed_ratio']['mean'] == 0"
     holds shared.json "all(900 < $all[1][way + '_pps']['mean'] < 1100 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
-    echo "== a place that dies makes the repeat invalid, and is named"
+    echo "== a lost location makes the repeat invalid, and is named"
     sed 's/^duration.*//; s/^\[sweep.axes\]/[measure]\nduration = "60s"\nrepeats = 1\n&/' far.toml >long.toml
     ip netns exec "$core" "$RANLAB" bench run long.toml --out dead --set load.at=tcp://10.3.0.1:7100,tcp://10.3.0.1:7101 \
         --set load.smf=10.3.0.21:8805 --set load.network=10.3.0.21:2153 --set load.smfs=2 --set 'sweep.axes.load.mode=["control"]' \
@@ -307,9 +307,9 @@ TOML
     wait "$campaign" || true
     holds dead.json '[p["outcome"] for p in r["points"]] == ["invalid"] and "the load at tcp://10.3.0.1:7101" in r["points"][0]["reason"]'
     kill "$worker" && wait "$worker" || true
-    echo "== the same with both ends started in their namespaces"
+    echo "== the same with both programs started in their namespaces"
     "$RANLAB" bench run far.toml --quick --set sut.netns="$core" --set load.netns="$ran" --out near --format json >near.json
     holds near.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all) and $all[1]['downlink_pps']['mean'] > 500"
 else
-    echo "skipped: in namespaces (kernel routing, XDP, AF_XDP, a load on another machine): this user may not make any"
+    echo "skipped: in namespaces (kernel routing, XDP, AF_XDP, a load on another machine): this user cannot create any"
 fi

@@ -13,7 +13,7 @@ cleanup() {
     ip netns del "$far" 2>/dev/null || true
 }
 trap cleanup EXIT
-{ ip netns add "$near" && ip netns add "$far"; } 2>/dev/null || { echo "this user may make no network namespaces"; exit 77; }
+{ ip netns add "$near" && ip netns add "$far"; } 2>/dev/null || { echo "this user cannot create network namespaces"; exit 77; }
 ip link add pa netns "$near" type veth peer name pb netns "$far"
 
 mkdir -p bin
@@ -58,7 +58,7 @@ PYTHON
 run() { "$RANLAB" bench run point.toml --fresh --format json --out "$@" 2>run.err; }
 there() { ip -n "$near" link show pa >/dev/null && ip -n "$far" link show pb >/dev/null; }
 
-echo "== both vBBUs behind one port, their DUs behind a switch on another machine: both ways, by two clocks"
+echo "== both vBBUs behind one port, their DUs behind a switch on another machine: both directions, two clocks"
 run both --set sut.sharing=macvlan --set neighbour.split='"2"' >both.json || [[ $? == [13] ]]
 holds both.json 'm["live.clock"] == 2 and m["live.clock_error_us"] > 0 and m["live.ports"] == 2'
 holds both.json 'all(m[f"cell_{w}.sent"] > 200 and m[f"cell_{w}.lost_ratio"] < 0.5 and m[f"cell_{w}.malformed"] == 0 for w in ("dl", "ul"))'
@@ -66,14 +66,14 @@ holds both.json 'm["neighbour_dl.sent"] > 20 and m["neighbour_ul.delay_us_max"] 
 holds both.json 'any("on two machines at one point" in s for s in r["verdict"])'
 there
 
-echo "== a port that one of them has not, and a window that is too short"
+echo "== a missing port, and a window that is too short"
 run absent --set live.midhaul_ports='"pa nope"' >absent.json || [[ $? == [13] ]]
 holds absent.json '"port nope: there is no such port; there are: pb" in r["points"][0]["reason"]'
 run short --set measure.duration=1s >short.json || [[ $? == [13] ]]
 holds short.json '"`measure.duration` of 3s" in r["points"][0]["reason"]'
 there
 
-echo "== a machine that is lost makes the repeat invalid"
+echo "== a lost machine makes the repeat invalid"
 "$RANLAB" bench run point.toml --fresh --format json --out lost --set net.midhaul_switches=0 --set measure.duration=60s >lost.json 2>run.err &
 pid=$!
 # Both have begun: the ports have been moved out of their machines.

@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 scenarios=${SCENARIOS:-$here/scenarios}
 
-echo "== the same command, twice; set by the command line as well; another choice is another campaign"
+echo "== the same command twice, also with a setting on the command line; another choice is another campaign"
 go() { "$RANLAB" bench run "$scenarios/xhaul/fig4.toml" --quick --set measure.duration=200ms --set sim.phases=1 --out figure "$@" >out.txt 2>err.txt; }
 go --set user.timer=100ms
 go --set user.timer=100ms || { cat err.txt; exit 1; }
@@ -14,7 +14,7 @@ code=0
 go --set user.timer=1ms || code=$?
 [[ $code == 2 ]] && grep -q "a setting differs" err.txt
 
-echo "== a stored figure's boxes are drawn"
+echo "== the box plots of a stored result are drawn"
 for figure in fig4 fig6; do
     "$RANLAB" bench report "$here/docs/results/xhaul/$figure.json" --out "$figure" >out.txt
     python3 - "$figure" "$here/docs/results/xhaul/$figure.json" <<'PYTHON'

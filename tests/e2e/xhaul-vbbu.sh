@@ -4,9 +4,9 @@
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
-for tool in python3 unshare ip tc pgrep; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
+for tool in python3 unshare ip tc pgrep; do command -v "$tool" >tool.txt || { echo "$tool is not installed"; exit 77; }; done
 if ! { ip netns add "ranlab-probe-$$" && ip netns del "ranlab-probe-$$"; } 2>/dev/null; then
-    echo "no network namespaces can be made here"
+    echo "no network namespaces can be created"
     exit 77
 fi
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
@@ -49,14 +49,14 @@ PYTHON
 run() { "$RANLAB" bench run point.toml --fresh --allow-commands --format json "$@" 2>run.err; }
 ours() { pgrep -f "vbbu-$$.py" | wc -l; }
 
-echo "== commands are shown, and not run unless that is allowed"
+echo "== commands are shown, and need permission to run"
 "$RANLAB" bench check point.toml >check.out
 grep -q '`cu` before each repeat, in its node' check.out && grep -q -- '"--own", "10.77.0.1"' check.out
 code=0
 "$RANLAB" bench run point.toml --fresh --out refused >refused.out 2>refused.err || code=$?
 [[ $code == 2 ]] && grep -q -- "--allow-commands" refused.err
 
-echo "== its frames are counted and timed both ways, beside a neighbour of ours; its output is kept"
+echo "== its frames are counted and timed in both directions, next to a built-in neighbour; its output is stored"
 run --out own >own.json || { cat run.err; exit 1; }
 holds own.json 'm["cell_dl.sent"] > 500 and m["cell_ul.sent"] > 500 and m["cell_dl.lost_ratio"] < 0.01 and m["cell_ul.lost_ratio"] < 0.01'
 holds own.json '0 < m["cell_dl.delay_us_min"] <= m["cell_dl.delay_us_p50"] <= m["cell_dl.delay_us_max"] and m["cell_dl.malformed"] < 50'
@@ -65,7 +65,7 @@ holds own.json '2 < m["cell_dl.mbps"] < 16 and m["neighbour_dl.sent"] > 20'
 grep -q "^sent [0-9]*, received [1-9]" own/vbbu-stand-in-CU.log
 [[ $(ours) == 0 ]]
 
-echo "== one that ends is the system's failure, with its code and its last words; so is one that sends nothing"
+echo "== a process that exits is a failure of the system, with its code and last output; so is one that sends nothing"
 sed 's/"{period}"\]/"{period}", "--bursts", "20"]/' "$here/peers/vbbu/profile.toml" >profile.toml
 run --out ended >ended.json || [[ $? == [13] ]]
 holds ended.json 'point["outcome"] == "sut_failed" and "it exited with code 3" in point["reason"] and "sent 280" in point["reason"]'
@@ -84,7 +84,7 @@ run --out mute >mute.json || [[ $? == [13] ]]
 holds mute.json 'point["outcome"] == "sut_failed" and "sent each other nothing" in point["reason"] and "nothing to say" in point["reason"]'
 cp "$here/peers/vbbu/profile.toml" profile.toml
 
-echo "== kill -9 of the campaign ends its processes; the next live point removes what namespaces it left"
+echo "== kill -9 of the campaign ends its processes; the next live point removes its namespaces"
 "$RANLAB" bench run point.toml --fresh --allow-commands --out killed --set measure.duration=60s >killed.out 2>&1 &
 pid=$!
 for _ in $(seq 200); do [[ $(ours) -ge 2 ]] && break; sleep 0.1; done
@@ -99,5 +99,5 @@ for _ in $(seq 50); do [[ $(ours) == 0 ]] && break; sleep 0.1; done
 ip netns list | grep -q "^ranlab-$worker-"
 run --out again >again.json
 holds again.json 'm["cell_dl.sent"] > 500'
-if ip netns list | grep -q "^ranlab-$worker-"; then echo "namespaces of the killed worker stay"; exit 1; fi
+if ip netns list | grep -q "^ranlab-$worker-"; then echo "namespaces of the killed worker remain"; exit 1; fi
 [[ $(ours) == 0 ]]

@@ -47,7 +47,7 @@ holds one.json '0.9 <= m["cell_ul.of_bound"] <= 1 and m["cell_ul.lost_ratio"] ==
 holds one.json 'any("meets" in s for s in r["verdict"])'
 
 
-echo "== the bound alone; a port that is offered too much is told before anything runs"
+echo "== the bound without simulation; an overloaded port is reported before the run"
 run --out bound --set sut.tier=bound >bound.json
 holds bound.json 'm["cell_ul.bound_us"] > 73 and "sim.events" not in m'
 code=0
@@ -55,19 +55,19 @@ code=0
 [[ $code == 2 ]] && grep -q "is offered" check.err
 "$RANLAB" bench check point.toml | grep -q "are fragmented"
 
-echo "== every scheduler has a bound, and is simulated within it"
+echo "== every scheduler has a bound, and the simulation stays within it"
 for scheduler in strict drr cbs ats; do
     run --out "$scheduler" --set sut.scheduler=$scheduler >$scheduler.json || [[ $? == [13] ]]
     holds $scheduler.json '0.05 < m["cell_ul.of_bound"] <= 1 and 0.05 < m["neighbour_ul.of_bound"] <= 1'
 done
 
-echo "== published orders hold"
+echo "== published rankings hold"
 for name in reference pacing shared-direction; do
     "$RANLAB" bench run "$scenarios/xhaul/$name.toml" --quick --out "$name" >"$name.out" 2>&1 || { cat "$name.out"; exit 1; }
 done
 
 if ! { ip netns add "ranlab-probe-$$" && ip netns del "ranlab-probe-$$"; } 2>/dev/null; then
-    echo "== live: not possible here, and says so"
+    echo "== live: not possible here, which is reported"
     code=0
     run --out live --set sut.tier=live >live.json || code=$?
     [[ $code == [13] ]] && holds live.json '"namespaces" in r["points"][0]["reason"]'
@@ -75,7 +75,7 @@ if ! { ip netns add "ranlab-probe-$$" && ip netns del "ranlab-probe-$$"; } 2>/de
 fi
 ours() { ip netns list | grep -c '^ranlab-' || true; }
 
-echo "== live: frames of each split arrive, stamped by the kernel; nothing is left"
+echo "== live: frames of each split arrive with kernel timestamps; nothing remains"
 run --out live --set sut.tier=live --set sut.sharing=macvlan --set background.direction=none --set live.taps=true \
     --set live.cost_batches=200 --set measure.duration=1s >live.json
 holds live.json 'm["cell_dl.sent"] > 500 and m["cell_dl.malformed"] == 0 and m["cell_dl.lost_ratio"] < 0.5'
@@ -90,7 +90,7 @@ holds live.json 'any("live: 99 % within" in s for s in r["verdict"])'
 told() {
     if command -v "$2" >/dev/null; then holds "$1" "$3"; else holds "$1" "'install' in r['points'][0]['reason']"; fi
 }
-echo "== live: ping and iperf3 beside our own probe, taps on datagrams; nothing is left"
+echo "== live: ping and iperf3 next to the built-in probe, taps on datagrams; nothing remains"
 run --out ping --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=ping \
     --set user.interval=20ms --set live.ping=true --set measure.duration=1s >ping.json || [[ $? == [13] ]]
 told ping.json ping 'm["ping.sent"] > 3 and m["ping.rtt_ms"] > 0 and m["rtt_ms"] > 0'
@@ -100,7 +100,7 @@ told iperf3.json iperf3 'm["iperf3.sent"] > 5 and m["iperf3.jitter_ms"] > 0 and 
 told iperf3.json iperf3 'm["cell_dl.tap_in_us_p99"] > 0 and m["jitter_ms_median"] > 0'
 [[ $(ours) == 0 ]]
 
-echo "== live: a quota holds the vBBU's threads, or what is missing is said; so it is of ipvlan"
+echo "== live: a CPU quota limits the vBBU's threads, or the missing feature is named; the same for ipvlan"
 run --out quota --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set cu.busy_share=0.6 \
     --set cu.cpu_quota=0.3 --set measure.duration=1s >quota.json || [[ $? == [13] ]]
 holds quota.json '"cgroup" in r["points"][0]["reason"] or m["cu.throttled_share"] > 0'
@@ -109,7 +109,7 @@ run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.d
 holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
 
-echo "== live: a cell before its neighbour and a background in every repeat, or in turns with them, or behind them"
+echo "== live: a cell before, alternating with, or behind its neighbour and background traffic, in every repeat"
 for scheduler in fifo strict drr; do
     "$RANLAB" bench run "$scenarios/xhaul/live-strict.toml" --fresh --format json --out "live-$scheduler" --set sut.scheduler=$scheduler \
         --set sut.tier=live --set host.when_noisy=warn --set measure.duration=1s --set measure.repeats=3 >"live-$scheduler.json" 2>run.err || [[ $? == [13] ]]
@@ -123,7 +123,7 @@ assert len(fifo) == len(strict) == len(turns) == 3 and max(strict) < min(fifo), 
 PYTHON
 [[ $(ours) == 0 ]]
 
-echo "== live on ports that are given: taken, divided by macvlan, given back; software has no functions, this kernel not every scheduler"
+echo "== live on given ports: used, divided by macvlan, returned; software ports have no virtual functions, this kernel not every scheduler"
 near=rln$$ far=rlf$$
 port_cleanup() { ip link del "$near" 2>/dev/null || true; }
 trap 'port_cleanup; cleanup' EXIT
@@ -160,14 +160,14 @@ ported used --set sut.sharing=macvlan
 holds used.json '"has an address" in r["points"][0]["reason"]'
 port_cleanup
 
-echo "== what sharing a card costs here, as a profile that a simulation draws from"
+echo "== cost of sharing a card on this machine, as a profile for the simulation"
 "$RANLAB" bench sharing --rounds 200 --out sharing.toml
 grep -q 'kind = "macvlan"' sharing.toml && grep -q 'not measured here' sharing.toml
 run --out profile --set sut.sharing=bridge --set "sut.sharing_profile=$PWD/sharing.toml" >profile.json
 holds profile.json 'm["cell_dl.at_host_us"] > 0.5'
 [[ $(ours) == 0 ]]
 
-echo "== live: what kill -9 leaves, the next run removes, and gives ports back"
+echo "== live: the next run removes what kill -9 has left, and returns ports"
 ip link add "$near" type veth peer name "$far"
 "$RANLAB" bench run point.toml --fresh --out killed --set sut.tier=live --set background.direction=none \
     --set live.cost_batches=0 --set sut.sharing=macvlan --set "live.midhaul_ports=\"$near $far\"" --set measure.duration=60s >killed.out 2>&1 &
