@@ -109,7 +109,7 @@ pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
     })
 }
 
-/// The scenario's metering settings take precedence over the profile's.
+/// Returns the component of a profile; metering settings of the scenario take precedence.
 fn part_of(peer: Peer, attach: AttachPart) -> Part {
     let mut program = peer.program();
     if attach != AttachPart::default() {
