@@ -1,10 +1,10 @@
-// A browser without a screen, driven over a pipe by its DevTools protocol: nothing but Node is needed.
+// Headless browser, controlled through a pipe with the DevTools protocol; needs only Node.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Milliseconds that anything may take. */
+/** Time limit of any step, in milliseconds. */
 const PATIENCE = 30_000;
 
 /** Starts a browser; `close` ends it. @param {string} program */
@@ -18,7 +18,7 @@ export async function start(program) {
   return browser;
 }
 
-/** A process and those that it started. */
+/** Process with its descendants. */
 export function family(pid) {
   const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
   const found = [pid];
@@ -26,7 +26,7 @@ export function family(pid) {
   return found;
 }
 
-/** Sends a signal to processes, of which some may have ended. @param {number[]} all @param {NodeJS.Signals} name */
+/** Sends a signal to processes, some of which may have exited. @param {number[]} all @param {NodeJS.Signals} name */
 export function signal(all, name) {
   for (const pid of all) {
     try {
@@ -77,7 +77,7 @@ class Browser {
     });
   }
 
-  /** A page of its own: its own storage, too. */
+  /** Opens a page with its own storage. */
   async page({ width = 1280, height = 900, dark = false, phone = false } = {}) {
     const { browserContextId } = await this.send("Target.createBrowserContext");
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId });
@@ -108,9 +108,9 @@ class Page {
     this.browser = browser;
     this.session = session;
     this.target = target;
-    /** What went wrong inside. */
+    /** Errors inside the page. */
     this.faults = [];
-    /** Addresses that were asked for. */
+    /** Requested addresses. */
     this.asked = [];
   }
 
@@ -129,7 +129,7 @@ class Page {
     if (method === "Tracing.tracingComplete") this.complete();
   }
 
-  /** Tasks of the page's main thread in so many seconds, the longest first: milliseconds by the clock and of CPU. @param {number} seconds */
+  /** Tasks of the page's main thread within some seconds, longest first: wall-clock and CPU time in milliseconds. @param {number} seconds */
   async tasks(seconds) {
     this.traced = [];
     await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "devtools.timeline"] } });
@@ -148,7 +148,7 @@ class Page {
     await this.until(() => document.readyState === "complete", "the page to load");
   }
 
-  /** The value of a function in the page. */
+  /** Returns the value of a function evaluated in the page. */
   async run(what, ...parameters) {
     const expression = typeof what === "string" ? what : `(${what})(${parameters.map((it) => JSON.stringify(it)).join(",")})`;
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
@@ -156,7 +156,7 @@ class Page {
     return result.value;
   }
 
-  /** Waits until a function in the page gives something. */
+  /** Waits until a function in the page returns a value. */
   async until(what, words, ...parameters) {
     const end = Date.now() + PATIENCE;
     for (;;) {
@@ -179,7 +179,7 @@ class Page {
     await this.send("Input.insertText", { text });
   }
 
-  /** Presses Tab until what has the focus is so; its text. */
+  /** Presses Tab until the focused element satisfies a condition; returns its text. */
   async tabTo(is, words, most = 120) {
     const met = [];
     for (let n = 0; n < most; n += 1) {
@@ -190,11 +190,11 @@ class Page {
     throw new Error(`no key leads to ${words}; met: ${met.join(", ")}`);
   }
 
-  /** A picture of the whole page. */
+  /** Takes a picture of the whole page. */
   async picture(file, { whole = true } = {}) {
     if (whole) {
-      // What sticks to the window's edge is drawn once, at the top.
-      // What is beyond the window is laid out only for who looks there.
+      // Elements fixed to the window's edge are drawn once, at the top.
+      // Content beyond the window is laid out only when it becomes visible.
       await this.run(async () => {
         document.querySelectorAll(".beyond > section, .beyond > .two").forEach((it) => { it.style.contentVisibility = "visible"; });
         scrollTo(0, 0);

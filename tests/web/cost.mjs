@@ -1,5 +1,5 @@
-// What pages cost: 5,000 base stations on the page alone, the RIC with a page that shows them, and a tab that was stopped. `cost.mjs PROGRAM [page|many|stopped]`; numbers with the machine's
-// load beside them. They are no test of a busy machine: the bars are judged, and a miss is told with what else ran.
+// Cost of pages: 5,000 base stations on the page alone, the RIC with a page that shows them, and a stopped tab. `cost.mjs PROGRAM [page|many|stopped]`. Prints the numbers with the load of
+// the machine. On a busy machine the limits are checked, and a violation is reported with the other processes.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,11 +11,11 @@ import { crowd } from "./hostile.mjs";
 const [program, what = "all"] = process.argv.slice(2);
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 const started = [];
-/** Nodes, seconds of a window, pairs of windows; the bars. */
+/** Nodes, seconds per window, pairs of windows; limits. */
 const NODES = Number(process.env.NODES ?? 5_000), WINDOW = Number(process.env.WINDOW ?? 10), PAIRS = Math.max(7, Number(process.env.PAIRS ?? 7));
 const CORE_MOST = 0.05, LONG_MS = 50;
 const TICKS = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
-/** Of Student's distribution at 97.5 %, by degrees of freedom from 6 on; then the normal's. */
+/** Student's distribution at 97.5 %, by degrees of freedom from 6 on; then the normal distribution. */
 const T = [2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145];
 
 function ranlab(...words) {
@@ -26,13 +26,13 @@ function ranlab(...words) {
   child.stdout.setEncoding("utf8").on("data", (text) => {
     const parts = (rest + text).split("\n");
     rest = parts.pop();
-    // Of verbs that tell each second only the end is wanted.
+    // Of verbs with output per second only the end is used.
     if (child.lines.length < 100) child.lines.push(...parts);
   });
   return child;
 }
 
-/** CPU seconds of a process. */
+/** Returns the CPU seconds of a process. */
 function cpu(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
@@ -51,7 +51,7 @@ async function until(find, words, seconds) {
   throw new Error(`waited for ${words} in vain`);
 }
 
-/** A RIC with base stations and an xApp that hears each of them. */
+/** Starts a RIC with base stations and an xApp that subscribes to each of them. */
 async function network(nodes, period) {
   const ric = ranlab("ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--http", "127.0.0.1:0", "--format", "ndjson", "--max-nodes", String(nodes + 10));
   await until(async () => ric.lines.length >= 3, "the RIC", 60);
@@ -82,7 +82,7 @@ function interval(all) {
 }
 const told = ([low, high]) => `${((low + high) / 2).toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
 
-/** So many nodes, each heard once a second: what the RIC uses with a page that looks and without, in turns. */
+/** Many nodes with one report per second: CPU usage of the RIC with and without a page, alternating. */
 async function many(browser) {
   const { ric, http } = await network(NODES, "1s");
   // Files of a folder instead of those in the program.
@@ -113,7 +113,7 @@ async function many(browser) {
   return cost <= CORE_MOST && longest <= LONG_MS;
 }
 
-/** The page alone: so many nodes that all change each second, and some that come. Of several folders (`WEBS`) in turns, to compare them. */
+/** The page alone: many nodes that all change every second, and some that arrive. Several folders (`WEBS`) are compared by alternating. */
 async function page_alone(browser) {
   const ric = ranlab("ric", "--e2", "tcp://127.0.0.1:0", "--http", "127.0.0.1:0", "--format", "ndjson");
   await until(async () => ric.lines.length >= 2, "the RIC", 60);
@@ -140,7 +140,7 @@ async function page_alone(browser) {
   return Math.max(...longest.get(webs[webs.length - 1]).map((it) => it.ms)) <= LONG_MS;
 }
 
-/** What an indication costs the RIC to forward, with a tab that was stopped and without, in turns whose order changes. */
+/** CPU time per forwarded indication with and without a stopped tab, alternating in varying order. */
 async function stopped() {
   const { ric, http } = await network(50, "20ms");
   const alone = [], beside = [];

@@ -1,5 +1,5 @@
-// A server in front of a RIC: what a test wants otherwise is answered here, all else is the RIC's own answer. With WEB the
-// page's files come from that folder, so that one who works on them need not build.
+// Server in front of a RIC: answers requests that a test wants to override, and forwards all others. With WEB the
+// page's files come from that folder, so that page development needs no build.
 import { createServer, request } from "node:http";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

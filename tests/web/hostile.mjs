@@ -1,4 +1,4 @@
-// What a RIC would tell of peers that call themselves what they should not, and of very many.
+// Responses of a RIC with malicious peer names, and with very many peers.
 
 const NAMES = ["<img src=x onerror=\"window.hit=1\">", "</script><script>window.hit=2</script>", "javascript:window.hit=3", "\" onmouseover=\"window.hit=4", "‮gnb 505.01 1",
   "a".repeat(300), "<iframe src=//example.com>"];
@@ -25,7 +25,7 @@ function json(response, value, status = 200) {
   response.end(JSON.stringify(value));
 }
 
-/** Names of every kind that are markup. */
+/** Names with all kinds of markup. */
 export function hostile(path, response, request) {
   const decoded = decodeURIComponent(path);
   const line = { begin: false, totals: totals(NAMES.length), xapps: [xapp(NAMES[0])], hints: [{ node: NAMES[1], peer: NAMES[0], hint: NAMES[0], times: 2 }], new: [], set: [], gone: [] };
@@ -59,7 +59,7 @@ export function hostile(path, response, request) {
   return false;
 }
 
-/** So many nodes, of which one in so many changes each second; with `comes` some come, too, and their names are in no order. */
+/** Many nodes, a share of which changes every second; with `comes`, some arrive, and names are unordered. */
 export function crowd(count, { one_in = 10, comes = false } = {}) {
   const chunk = 1_000;
   const row = (n) => [n, [0, 1, 2, 2, 2, 2, 2, 2, 2, 3][n % 10], Math.round(Math.random() * 1000) / 10, 4, 0, 0, n % 3 ? null : n];

@@ -1,10 +1,10 @@
-// What every view has to bear.
+// Checks of every view.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-/** Nothing that axe calls serious, nothing in the console, nothing asked of anybody else, nothing hostile run, nothing wider than the window. */
+/** No serious finding of axe, no console output, no external request, no executed markup, no horizontal overflow. */
 export const judging = (axe) => async (page, origin, name) => {
-  // The policy of the page forbids what axe does with it; only the tester may.
+  // The page's policy forbids what axe does; only this test may bypass it.
   await page.run(readFileSync(axe, "utf8"));
   const found = await page.run(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations
     .filter((it) => ["serious", "critical"].includes(it.impact))

@@ -1,5 +1,5 @@
-// Pages of verbs that run for a while, in a browser: a campaign that is stopped, resumed and ends by itself, a load, base stations and a
-// capture; by keys, without a fault, whoever looks. `live.mjs PROGRAM PICTURES AXE CAPTURE`.
+// Pages of long-running verbs in a browser: a campaign that is stopped, resumed and ends by itself, a load, base stations and a
+// capture; operated by keyboard, without errors. `live.mjs PROGRAM PICTURES AXE CAPTURE`.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const started = [];
 const fronts = [];
 const isButton = (text) => `(it) => it.tagName === "BUTTON" && it.textContent === ${JSON.stringify(text)}`;
 
-/** Starts a verb with a page; its address, and its end. */
+/** Starts a verb with a page; returns its address and a promise of its end. */
 async function shown(...words) {
   const child = spawn(program, words, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
   started.push(child);
@@ -35,7 +35,7 @@ async function shown(...words) {
   throw new Error(`${words.join(" ")} has no page: ${said}`);
 }
 
-/** Files of a folder instead of those in the program, where WEB names one. */
+/** Files of a folder instead of those in the program, if WEB names one. */
 async function fronted(upstream) {
   if (!process.env.WEB) return upstream;
   const frame = readFileSync(join(process.env.WEB, "index.html"), "utf8").replace("/web/app.js", "/web/live.js").replace("ranlab <span>RIC</span>", "ranlab").replaceAll("ranlab RIC", "ranlab");
@@ -57,7 +57,7 @@ async function opened(browser, http, options = {}) {
 }
 
 const HOSTILE = "<img src=x onerror=window.hit=1> \u202egnilaer";
-// Slow enough that a machine busy with other work sends all of it.
+// Slow enough that a busy machine sends everything.
 const CAMPAIGN = (more) => `title = ${JSON.stringify(HOSTILE)}
 rig = "controller"
 [load]
@@ -67,7 +67,7 @@ period = "250ms"
 when_noisy = "warn"
 ${more}`;
 
-/** Watched, stopped from the page by keys, resumed there; it ends by itself, and the page then shows the report that is saved. */
+/** Watched, stopped from the page by keyboard and resumed there; it ends by itself, and the page shows the saved report. */
 async function campaign(browser) {
   writeFileSync(join(folder, "curve.toml"), CAMPAIGN(`[sweep.axes]
 "load.nodes" = [1, 2, 4]
@@ -85,7 +85,7 @@ shape = "increasing"
 source = "each base station reports"
 `));
   const verb = await shown("bench", "run", "curve.toml", "--web", "--out", "curve", "--format", "json");
-  // Somebody else's page may not stop it; nor may what is no JSON, nor what is not offered.
+  // Another origin cannot stop it; neither can a request that is not JSON, or an action that is not offered.
   const json = { "content-type": "application/json" };
   const post = (action, headers) => fetch(`${verb.direct}/v1/actions/${action}`, { method: "POST", headers, body: "{}" }).then((it) => it.status);
   assert.equal(await post("stop", { ...json, origin: "http://evil.example" }), 403);
@@ -101,7 +101,7 @@ source = "each base station reports"
   await judge(page, verb.http, "paused campaign");
   await page.picture(join(pictures, "campaign-paused.png"));
   assert.equal(verb.child.exitCode, null, "it waits to be resumed");
-  // What is finished is kept.
+  // Completed repeats are kept.
   const kept = await page.until(() => Number(/(\d+)/.exec(document.querySelector(".tiles dd").textContent)[1]), "repeats that are kept");
   await page.tabTo(isButton("Resume"), "the button that resumes it");
   await page.press("Enter");
@@ -121,7 +121,7 @@ source = "each base station reports"
   assert.equal(await page.run(() => document.querySelectorAll("main img").length), 0);
   assert.ok(await page.run(() => document.body.textContent.includes("<img src=x onerror=")), "the title is text");
   await page.picture(join(pictures, "campaign.png"));
-  // The page that was looked at is the report that was saved: the same figures, verdicts and points.
+  // The page shows the saved report: the same figures, verdicts and points.
   const parts = (root) => ["h2", "figure.chart .title", ".verdict", "#points ~ table, table"].map((what) => [...root.querySelectorAll(what)].filter((it) => !it.closest(".many")).map((it) => it.textContent));
   const seen = await page.run(`(${parts})(document.querySelector("main > .views > .views:last-child"))`);
   const saved = await browser.page();
@@ -132,7 +132,7 @@ source = "each base station reports"
   await page.close();
 }
 
-/** A search, on a narrow dark page that is closed in its middle: it costs the campaign nothing. */
+/** A search on a narrow dark page that is closed in between, without effect on the campaign. */
 async function search(browser) {
   writeFileSync(join(folder, "knee.toml"), CAMPAIGN(`[search]
 type = "knee"
@@ -156,14 +156,14 @@ repeats = 1
   assert.equal(await verb.ended, 0, verb.said());
 }
 
-/** Starts a RIC; where base stations find it. */
+/** Starts a RIC; returns its address for base stations. */
 async function ric() {
   const child = spawn(program, ["ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--duration", "120s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
   started.push(child);
   return listening(child, "e2");
 }
 
-/** Where a verb says that it listens. */
+/** Returns the address that a verb prints. */
 async function listening(child, name) {
   let told = "";
   child.stdout.setEncoding("utf8").on("data", (text) => { told += text; });
@@ -175,7 +175,7 @@ async function listening(child, name) {
   throw new Error(`nobody listens for ${name}: ${told}`);
 }
 
-/** Beyond loopback with a token alone. */
+/** Beyond loopback a token is required. */
 async function token(browser) {
   const secret = "0123456789abcdef-secret";
   writeFileSync(join(folder, "token"), secret);
@@ -183,7 +183,7 @@ async function token(browser) {
   started.push(open);
   let said = "";
   open.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
-  // `close`, not `exit`: its words have been read by then.
+  // `close`, not `exit`: its output has been read completely by then.
   assert.equal(await new Promise((done) => open.on("close", done)), 2, said);
   assert.match(said, /--web-token-file/);
   const verb = await shown("emulate", "--connect", await ric(), "--duration", "60s", "--web", "0.0.0.0:0", "--web-token-file", join(folder, "token"));
@@ -201,7 +201,7 @@ async function token(browser) {
   verb.child.kill();
 }
 
-/** Base stations towards a RIC, and a load on a UPF. */
+/** Base stations at a RIC, and a load on a UPF. */
 async function loads(browser) {
   const e2 = await ric();
   const fleet = await shown("emulate", "--connect", e2, "--nodes", "5", "--duration", "60s", "--web");
@@ -229,7 +229,7 @@ async function loads(browser) {
   fleet.child.kill();
 }
 
-/** Base stations of FlexRAN and 5G-EmPOWER, towards our references of their controllers. */
+/** Base stations of FlexRAN and 5G-EmPOWER, at the reference controllers. */
 async function southern(browser) {
   for (const protocol of ["flexran", "empower"]) {
     const child = spawn(program, ["controller", protocol, "--listen", "127.0.0.1:0", "--duration", "90s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
@@ -250,7 +250,7 @@ async function southern(browser) {
   }
 }
 
-/** A capture while it is taken: the page has what was written since it was opened, and the last of it when it ends. */
+/** A growing capture: the page shows messages written since it was opened, and the last ones at the end. */
 async function followed(browser) {
   const octets = readFileSync(capture);
   const name = join(folder, "growing.pcap");
@@ -275,7 +275,7 @@ async function followed(browser) {
   assert.match(readFileSync(html, "utf8"), /ranlab-sequence/);
 }
 
-/** A capture on a page and as a file: by keys, with hostile names. */
+/** A capture on a page and as a file: by keyboard, with malicious names. */
 async function sequence(browser) {
   const name = join(folder, "<img src=x onerror=window.hit=1>.pcap");
   writeFileSync(name, readFileSync(capture));
@@ -292,7 +292,7 @@ async function sequence(browser) {
     const last = await page.run(() => document.querySelector("[aria-label='The chosen message'] h2").textContent);
     assert.notEqual(last, before, "keys choose a message");
     await page.press("Home");
-    // axe takes its time with hundreds of rows.
+    // axe is slow with hundreds of rows.
     await page.run(() => {
       document.getElementById("find").value = "setup";
       document.getElementById("find").dispatchEvent(new Event("input"));

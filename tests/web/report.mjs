@@ -1,5 +1,5 @@
-// Saved reports in a browser, from a disk: 1,000 points open at once and ask for nothing, whatever they say is text, and their
-// numbers are the campaign's. `report.mjs PROGRAM PICTURES AXE FOLDER`: the folder has `report.html` and `large.db` of 1,000 points
+// Saved reports in a browser, from disk: 1,000 points open immediately and without requests, their texts are never markup, and
+// their numbers equal the campaign's. `report.mjs PROGRAM PICTURES AXE FOLDER`: the folder has `report.html` and `large.db` of 1,000 points
 // (`cargo run -p ranlab-campaign --example large`), and `gallery/` every form of figure (`--example gallery`).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -11,10 +11,10 @@ import { judging } from "./judge.mjs";
 const [program, pictures, axe, folder] = process.argv.slice(2);
 const judge = judging(axe);
 const file = (...parts) => `file://${resolve(folder, ...parts)}`;
-/** Milliseconds from the call to the last figure, of the best of so many times: other work on the machine is not the page's. */
+/** Milliseconds from the call to the last figure, minimum of several attempts, because of other load on the machine. */
 const OPEN_MS = 1_000, TRIES = 6;
 
-/** Opens a report without a network; the milliseconds until it is drawn. */
+/** Opens a report without a network; returns the milliseconds until it is drawn. */
 async function open(browser, url, options = {}) {
   const page = await browser.page(options);
   await page.send("Network.emulateNetworkConditions", { offline: true, latency: 0, downloadThroughput: 0, uploadThroughput: 0 });
@@ -25,7 +25,7 @@ async function open(browser, url, options = {}) {
   return { page, ms };
 }
 
-/** What the page saves as a file, without saving it. @param {string} button */
+/** Returns the content of a file that the page saves, without saving it. @param {string} button */
 async function saved(page, button) {
   await page.run(() => {
     window.given = [];
@@ -36,10 +36,10 @@ async function saved(page, button) {
   return page.until(async () => (window.given.length > 0 ? (await window.given[0].text()) : ""), `what ${button} gives`);
 }
 
-/** A line of CSV. @param {string} line */
+/** Parses a line of CSV. @param {string} line */
 const cells = (line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted ?? plain);
 
-/** 1,000 points: at once, and every number is what SQL says. */
+/** 1,000 points: shown immediately, with the same numbers as SQL returns. */
 async function thousand(browser) {
   const times = [];
   while (times.length < TRIES && Math.min(...times) >= OPEN_MS) {
@@ -76,7 +76,7 @@ async function numbers(page) {
   assert.ok(compared >= 1000);
 }
 
-/** By keys: a figure is read, zoomed, made logarithmic, saved, split otherwise and laid over. */
+/** By keyboard: a figure is read, zoomed, set to logarithmic, saved, split differently and overlaid. */
 async function by_keys(browser) {
   const url = file("gallery", "report.html");
   const { page } = await open(browser, url);
@@ -114,7 +114,7 @@ async function by_keys(browser) {
   await page.close();
 }
 
-/** The report of another campaign, and a file that is none. */
+/** The report of another campaign, and an invalid file. */
 async function overlay(page) {
   const { root } = await page.send("DOM.getDocument");
   const { nodeId } = await page.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#overlay" });
@@ -125,7 +125,7 @@ async function overlay(page) {
   await page.until(() => document.querySelectorAll("svg.plot .over").length > 10, "another campaign over this one");
 }
 
-/** Light, dark, and as wide as a phone; on paper. */
+/** Light, dark, at the width of a phone, and printed. */
 async function looks(browser) {
   const phone = { width: 390, height: 844, phone: true };
   for (const [look, options] of [["light", {}], ["dark", { dark: true }], ["phone", phone], ["phone-dark", { ...phone, dark: true }]]) {

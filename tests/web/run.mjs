@@ -1,5 +1,5 @@
-// The page in a browser, before a RIC with base stations: reached by keys, without a fault, heard by nobody else, and
-// whatever peers call themselves is text. `run.mjs PROGRAM PICTURES AXE`; the program is ranlab.
+// The page in a browser, with a RIC and base stations: operated by keyboard, without errors or external requests; names of
+// peers are never markup. `run.mjs PROGRAM PICTURES AXE`; the program is ranlab.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ const NODE = "gnb 505.01 1";
 const started = [];
 const folder = mkdtempSync(join(tmpdir(), "ranlab-page-"));
 
-/** Starts ranlab; what it prints, line by line. */
+/** Starts ranlab; returns its output line by line. */
 function ranlab(...words) {
   const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
   const lines = [];
@@ -57,7 +57,7 @@ const isLink = (text) => `(it) => it.tagName === "A" && it.textContent === ${JSO
 const isButton = (text) => `(it) => it.tagName === "BUTTON" && it.textContent === ${JSON.stringify(text)}`;
 const subscriptions = async (http) => (await get(`${http}/v1/subscriptions`)).subscriptions;
 
-/** Every view by keys alone: what is opened is subscribed, what is closed is not. */
+/** Every view by keyboard only: opened views are subscribed, closed ones are not. */
 async function by_keys(browser, http) {
   const page = await browser.page();
   await page.go(`${http}/`);
@@ -103,7 +103,7 @@ async function by_keys(browser, http) {
   await until(async () => (await subscriptions(http)).length === 0, "the end of the others, with the page");
 }
 
-/** Dark, and as wide as a phone. */
+/** Dark, and at the width of a phone. */
 async function looks(browser, http) {
   const views = [["overview", "#/"], ["node", `#/node/${encodeURIComponent(NODE)}`]];
   const windows = [["dark", { dark: true }], ["phone", { width: 390, height: 844, phone: true }], ["phone-dark", { width: 390, height: 844, phone: true, dark: true }]];
@@ -121,7 +121,7 @@ async function looks(browser, http) {
   }
 }
 
-/** With a token: it is asked for, taken from the address and shown nowhere. */
+/** With a token: the page asks for it, takes it from the address, and never shows it. */
 async function token(browser) {
   const secret = "0123456789abcdef-secret";
   writeFileSync(join(folder, "token"), secret);
@@ -129,7 +129,7 @@ async function token(browser) {
   const page = await browser.page();
   await page.go(`${http}/`);
   await page.until(() => document.querySelector("#token"), "the question for the token");
-  // That the first question was refused is what is tested.
+  // The refusal of the first request is part of the test.
   assert.ok(page.faults.every((fault) => fault.includes("401")), page.faults.join("\n"));
   page.faults = [];
   await judge(page, http, "token");
@@ -148,7 +148,7 @@ async function token(browser) {
   child.kill();
 }
 
-/** Names that are markup are text, and 10,000 nodes are a list like any other. */
+/** Names with markup are shown as text, and 10,000 nodes are listed like a few. */
 async function names_and_crowds(browser, http) {
   const before = await front(http, hostile);
   const page = await browser.page();
@@ -189,7 +189,7 @@ async function names_and_crowds(browser, http) {
   many.close();
 }
 
-/** A tab that is stopped does not keep the RIC from anything: it serves others, and its queue is bounded. */
+/** A stopped tab does not affect the RIC: it serves other clients, and its queue is bounded. */
 async function stopped(http) {
   const browser = await start(browser_program);
   const page = await browser.page();
@@ -199,7 +199,7 @@ async function stopped(http) {
   await until(async () => (await subscriptions(http)).length === 1, "its subscription");
   const all = family(browser.child.pid);
   signal(all, "SIGSTOP");
-  // Its lease runs out, whether or not its sockets still take something.
+  // Its lease expires even if its sockets still accept data.
   await until(async () => (await subscriptions(http)).length === 0, "the end of what a stopped tab had", 60);
   assert.equal((await get(`${http}/healthz`)).status, "ok");
   signal(all, "SIGCONT");
