@@ -2,6 +2,7 @@
 //!
 //! | item | meaning |
 //! |---|---|
+//! | [`Machine`], [`Action`] | the contract between a state machine and its driver |
 //! | [`Time`] | a moment, as the driver of a machine states it |
 //! | [`Frame`] | a PDU to send; receivers may share its body |
 //! | [`LinkLoss`] | why a connection is lost |
@@ -31,11 +32,13 @@ macro_rules! codes {
     };
 }
 
+mod contract;
 mod frame;
 mod loss;
 mod random;
 mod time;
 
+pub use contract::{Action, Machine};
 pub use frame::Frame;
 pub use loss::LinkLoss;
 pub use random::Random;

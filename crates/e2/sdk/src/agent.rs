@@ -1,53 +1,11 @@
 //! E2 agent on sockets, for embedding in a base station.
-use crate::driver::{Action, Driver, Machine, Reading};
+use crate::driver::{Driver, Reading};
 use crate::events::{Hub, OTHERS_MAX};
 use crate::handle::Handle;
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
-use bytes::Bytes;
-use ranlab_e2::agent::{
-    Agent, AgentEvent, AgentInput, AgentOutput, ControllerError, ControllerId, DisconnectReason,
-};
-use ranlab_e2::{Frame, LinkLoss, Time};
+use ranlab_e2::agent::{Agent, AgentEvent, ControllerError, ControllerId, DisconnectReason};
 use ranlab_e2_codec::e2ap::Cause;
 use std::rc::Rc;
-
-impl Machine for Agent {
-    type Key = ControllerId;
-    type Event = AgentEvent;
-
-    fn received(&mut self, now: Time, controller: ControllerId, pdu: Bytes) {
-        self.handle(now, AgentInput::Received { controller, pdu });
-    }
-    fn disconnected(&mut self, now: Time, controller: ControllerId, why: LinkLoss) {
-        tracing::debug!(%controller, %why, "disconnected");
-        self.handle(now, AgentInput::Disconnected { controller, why });
-    }
-    fn connected(&mut self, now: Time, controller: ControllerId) {
-        self.handle(now, AgentInput::Connected { controller });
-    }
-    fn wake(&mut self, now: Time) {
-        self.handle(now, AgentInput::Wake);
-    }
-    fn wake_at(&self) -> Option<Time> {
-        Self::wake_at(self)
-    }
-    fn poll(&mut self) -> Option<Action<ControllerId, AgentEvent>> {
-        Some(match Self::poll(self)? {
-            AgentOutput::Connect { controller, address } => Action::Connect { key: controller, address },
-            AgentOutput::Transmit { controller } => Action::Transmit(controller),
-            AgentOutput::Close { controller, reason } => {
-                Action::Close { key: controller, reason: reason.to_string() }
-            }
-            AgentOutput::Event(event) => Action::Event(event),
-        })
-    }
-    fn transmit(&mut self, now: Time, controller: ControllerId) -> Option<Frame> {
-        Self::transmit(self, now, controller)
-    }
-    fn transport_full(&mut self, controller: ControllerId) {
-        Self::transport_full(self, controller);
-    }
-}
 
 /// A running agent. Use [`with`](Handle::with) to register functions, associate UEs, or reset.
 pub type AgentHandle = Handle<Agent>;

@@ -1,78 +1,22 @@
 //! RIC on sockets.
-use crate::driver::{Action, Driver, Machine, Reading};
+use crate::driver::{Driver, Reading};
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
-use crate::threads::{STATIONS, ThreadReport, Threads, XAPPS};
-use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
+use crate::threads::{Far, STATIONS, ThreadReport, Threads, XAPPS};
+use crate::transport::{Address, BindError, Listener, SocketOptions};
 use bytes::Bytes;
+use ranlab_e2::Time;
 use ranlab_e2::ric::directory::{BusAsk, BusNews};
 use ranlab_e2::ric::{
     ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Party, Ric, RicConfig, RicEvent,
-    RicInput, RicOutput, Side,
+    RicInput, Side,
 };
-use ranlab_e2::{Frame, LinkLoss, Time};
-use ranlab_e2_codec::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-impl Machine for Ric {
-    type Key = ConnId;
-    type Event = RicEvent;
-
-    fn connected(&mut self, now: Time, conn: ConnId) {
-        self.handle(now, RicInput::Dialled { conn });
-    }
-    fn attached(&mut self, conn: ConnId, stream: &Stream) {
-        if let Stream::Far(far) = stream {
-            far.meet(self, conn);
-        }
-    }
-    fn received(&mut self, now: Time, conn: ConnId, pdu: Bytes) {
-        self.handle(now, RicInput::Received { conn, pdu });
-    }
-    fn disconnected(&mut self, now: Time, conn: ConnId, why: LinkLoss) {
-        tracing::debug!(?conn, %why, "disconnected");
-        self.handle(now, RicInput::Disconnected { conn, why });
-    }
-    fn closed(&mut self, now: Time, conn: ConnId) {
-        self.handle(now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
-    }
-    fn wake(&mut self, now: Time) {
-        self.handle(now, RicInput::Wake);
-    }
-    fn wake_at(&self) -> Option<Time> {
-        Self::wake_at(self)
-    }
-    fn poll(&mut self) -> Option<Action<ConnId, RicEvent>> {
-        Some(match Self::poll(self)? {
-            RicOutput::Transmit(conn) => Action::Transmit(conn),
-            RicOutput::Connect { conn, address } => Action::Connect { key: conn, address },
-            RicOutput::Close { conn, reason } => Action::Close { key: conn, reason },
-            RicOutput::Event(event) => Action::Event(event),
-        })
-    }
-    fn transmit(&mut self, now: Time, conn: ConnId) -> Option<Frame> {
-        Self::transmit(self, now, conn)
-    }
-    fn transport_full(&mut self, conn: ConnId) {
-        Self::transport_full(self, conn);
-    }
-    fn farewell(&mut self, why: &str) -> Option<Bytes> {
-        tracing::warn!(why, "a peer broke the framing");
-        let indication = ErrorIndication {
-            transaction_id: None,
-            request_id: None,
-            function_id: None,
-            cause: Some(Cause::Protocol(CauseProtocol::TransferSyntaxError)),
-            diagnostics: None,
-        };
-        e2ap::encode(&Message::ErrorIndication(indication), Version::V2_03).ok().map(Bytes::from)
-    }
-}
 
 /// A running RIC.
 pub type RicHandle = Handle<Ric, Doors>;
@@ -181,6 +125,11 @@ impl RicHandle {
                 event => sink.push(event),
             }
             Reading::GoesOn
+        });
+        driver.on_attach(|ric, conn, stream| {
+            if let Some(far) = Far::of(stream) {
+                far.meet(ric, conn);
+            }
         });
         let next_conn = Rc::new(Cell::new(1));
         Self::new(driver, events, Doors { asks, replies, next_token: Cell::new(0), next_conn, threads })

@@ -1,15 +1,15 @@
 //! xApp on a socket.
 use crate::agent::because;
-use crate::driver::{Action, Driver, Machine, Reading};
+use crate::driver::{Driver, Reading};
 use crate::events::{Inbox, Waiting};
 use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
+use ranlab_e2::Time;
 use ranlab_e2::xapp::{
     ADDRESSES_MAX, ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, Planner,
-    StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
+    StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput,
 };
-use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_e2_codec::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -18,42 +18,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-impl Machine for Xapp {
-    type Key = ();
-    type Event = XappEvent;
-
-    fn received(&mut self, now: Time, (): (), pdu: Bytes) {
-        self.handle(now, XappInput::Received { pdu });
-    }
-    fn disconnected(&mut self, now: Time, (): (), why: LinkLoss) {
-        tracing::debug!(%why, "disconnected from the RIC");
-        self.handle(now, XappInput::Disconnected { why });
-    }
-    fn connected(&mut self, now: Time, (): ()) {
-        self.handle(now, XappInput::Connected);
-    }
-    fn wake(&mut self, now: Time) {
-        self.handle(now, XappInput::Wake);
-    }
-    fn wake_at(&self) -> Option<Time> {
-        Self::wake_at(self)
-    }
-    fn poll(&mut self) -> Option<Action<(), XappEvent>> {
-        Some(match Self::poll(self)? {
-            XappOutput::Connect { address } => Action::Connect { key: (), address },
-            XappOutput::Transmit => Action::Transmit(()),
-            XappOutput::Close { reason } => Action::Close { key: (), reason: reason.to_string() },
-            XappOutput::Event(event) => Action::Event(event),
-        })
-    }
-    fn transmit(&mut self, now: Time, (): ()) -> Option<Frame> {
-        Self::transmit(self, now)
-    }
-    fn transport_full(&mut self, (): ()) {
-        Self::transport_full(self);
-    }
-}
 
 /// A running xApp. It reconnects to its RIC after a loss and restores its subscriptions. It ends when all its handles
 /// are dropped.

@@ -24,6 +24,7 @@ mod functional;
 mod global;
 mod io;
 mod link;
+mod machine;
 mod setup;
 mod subscriptions;
 mod tnl;

@@ -34,6 +34,7 @@ mod indications;
 mod limits;
 mod links;
 mod loads;
+mod machine;
 mod modification;
 mod node_procedures;
 mod nodes;

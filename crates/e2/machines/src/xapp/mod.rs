@@ -13,6 +13,7 @@
 mod config;
 mod dialect;
 mod io;
+mod machine;
 mod nodes;
 mod plan;
 mod poll;

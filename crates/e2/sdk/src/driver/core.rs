@@ -27,6 +27,9 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> Reading>;
 
+/// Told of the stream of each new link, with the machine.
+pub(super) type OnAttach<M> = Box<dyn FnMut(&mut M, <M as Machine>::Key, &Stream)>;
+
 /// A machine with its links and its timer.
 pub(super) struct Core<M: Machine> {
     inner: RefCell<Inner<M>>,
@@ -44,6 +47,7 @@ struct Inner<M: Machine> {
     links: BTreeMap<M::Key, Link>,
     armed: Option<Time>,
     events: Events<M::Event>,
+    on_attach: Option<OnAttach<M>>,
 }
 
 /// Rate-limits the log line for refused connections.
@@ -73,7 +77,13 @@ impl<M: Machine> Core<M> {
         events: Events<M::Event>,
     ) -> Rc<Self> {
         let core = Rc::new(Self {
-            inner: RefCell::new(Inner { machine, links: BTreeMap::new(), armed: None, events }),
+            inner: RefCell::new(Inner {
+                machine,
+                links: BTreeMap::new(),
+                armed: None,
+                events,
+                on_attach: None,
+            }),
             timer: Notify::new(),
             paused: Cell::new(false),
             stopped: Cell::new(false),
@@ -83,6 +93,10 @@ impl<M: Machine> Core<M> {
         });
         spawn_local(Self::keep_time(Rc::downgrade(&core)));
         core
+    }
+
+    pub(super) fn on_attach(&self, tell: OnAttach<M>) {
+        self.inner.borrow_mut().on_attach = Some(tell);
     }
 
     /// Closes all links and starts no new ones.
@@ -119,7 +133,10 @@ impl<M: Machine> Core<M> {
         let link = Link::new(stream.clone(), state.clone(), self.max_pdu, Self::framer(&stream));
         {
             let mut inner = self.inner.borrow_mut();
-            inner.machine.attached(key, &stream);
+            let inner = &mut *inner;
+            if let Some(tell) = &mut inner.on_attach {
+                tell(&mut inner.machine, key, &stream);
+            }
             inner.links.insert(key, link);
         }
         spawn_local(self.clone().serve(key, stream, state));
@@ -202,6 +219,7 @@ impl<M: Machine> Core<M> {
             current
         };
         if current {
+            tracing::debug!(?key, %why, "disconnected");
             self.with(|machine, now| machine.disconnected(now, key, why));
         }
     }
@@ -304,7 +322,10 @@ impl<M: Machine> Core<M> {
                 self.attach(key, stream);
                 self.with(|machine, now| machine.connected(now, key));
             }
-            Err(why) => self.with(|machine, now| machine.disconnected(now, key, why)),
+            Err(why) => {
+                tracing::debug!(?key, %why, "not connected");
+                self.with(|machine, now| machine.disconnected(now, key, why));
+            }
         }
     }
 
@@ -380,9 +401,7 @@ impl<M: Machine> Inner<M> {
     /// Writes the queued frames of a link until the socket is full.
     fn flush(&mut self, key: M::Key, now: Time) {
         let Some(link) = self.links.get_mut(&key) else { return };
-        if let Stream::Far(far) = &*link.stream
-            && far.leave(now)
-        {
+        if link.stream.flush(now) {
             return;
         }
         if link.state.blocked.get() {
@@ -413,11 +432,10 @@ impl<M: Machine> Inner<M> {
     }
 
     fn say_farewell(&mut self, key: M::Key, why: &str) {
+        tracing::warn!(?key, why, "a peer broke the framing");
         let Some(pdu) = self.machine.farewell(why) else { return };
         if let Some(link) = self.links.get_mut(&key) {
-            if let Stream::Far(far) = &*link.stream
-                && far.say(&pdu)
-            {
+            if link.stream.say(&pdu) {
                 return;
             }
             link.ahead.push(Frame::whole(pdu));

@@ -63,33 +63,9 @@ mod link;
 
 use self::core::Core;
 use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
-use bytes::Bytes;
-use ranlab_e2::{Frame, LinkLoss, Time};
-use std::fmt::Debug;
+use ranlab_machine::Time;
+pub use ranlab_machine::{Action, Machine};
 use std::rc::Rc;
-
-/// Output of a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action<K, E> {
-    /// Send the frames that [`Machine::transmit`] returns for a link.
-    Transmit(K),
-    /// Close a link, or stop opening it, after sending its queued frames. [`Machine::closed`] follows.
-    Close {
-        /// Link.
-        key: K,
-        /// Reason, for the log.
-        reason: String,
-    },
-    /// Open a link. [`Machine::connected`] or [`Machine::disconnected`] follows.
-    Connect {
-        /// Link.
-        key: K,
-        /// Destination in text form ([`Address`]).
-        address: String,
-    },
-    /// Pass an event to the application.
-    Event(E),
-}
 
 /// Whether to continue reading from the links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,55 +74,6 @@ pub enum Reading {
     GoesOn,
     /// Pause until [`Driver::resume`], because the application has not consumed earlier events.
     Pauses,
-}
-
-/// Interface of a machine to its driver. Inputs are the time and received bytes; outputs are bytes, events and the
-/// next deadline. A machine has no clock, socket or thread. It is never called concurrently or recursively.
-///
-/// After each call the driver calls [`poll`](Self::poll) until it returns `None`. It takes frames with
-/// [`transmit`](Self::transmit) while the link accepts them, and calls [`wake`](Self::wake) no later than
-/// [`wake_at`](Self::wake_at).
-pub trait Machine: 'static {
-    /// Identifier of a link.
-    type Key: Copy + Ord + Debug + 'static;
-    /// Event for the application.
-    type Event: 'static;
-    /// Whether the protocol frames its messages itself. If so, [`received`](Self::received) gets bytes as they
-    /// arrive, split anywhere, and frames are sent unchanged. Otherwise the transport frames the PDUs.
-    const FRAMES_ITSELF: bool = false;
-
-    /// A link requested with [`Action::Connect`] was opened.
-    fn connected(&mut self, _now: Time, _key: Self::Key) {}
-    /// The stream of a link is available, whether accepted or opened.
-    fn attached(&mut self, _key: Self::Key, _stream: &Stream) {}
-    /// A PDU was received.
-    fn received(&mut self, now: Time, key: Self::Key, pdu: Bytes);
-    /// A link was lost or could not be opened.
-    fn disconnected(&mut self, now: Time, key: Self::Key, why: LinkLoss);
-    /// A link that the machine closed has been removed.
-    fn closed(&mut self, _now: Time, _key: Self::Key) {}
-    /// The time has advanced.
-    fn wake(&mut self, _now: Time) {}
-    /// Returns the latest time for the next call of [`wake`](Self::wake). A time in the past means immediately.
-    fn wake_at(&self) -> Option<Time> {
-        None
-    }
-    /// Returns the next output. The driver calls this until it returns `None`.
-    fn poll(&mut self) -> Option<Action<Self::Key, Self::Event>>;
-    /// Returns the next frame for a link.
-    fn transmit(&mut self, now: Time, key: Self::Key) -> Option<Frame>;
-    /// Reports that a link accepts no more data for now. The machine should copy queued frames to their own memory
-    /// ([`Frame::detach`]).
-    fn transport_full(&mut self, _key: Self::Key) {}
-    /// Returns whether a link may be read now. If not, this is checked again every millisecond, and the transport
-    /// applies back-pressure to the peer.
-    fn may_read(&mut self, _key: Self::Key) -> bool {
-        true
-    }
-    /// Returns a PDU to send before the link is closed because of a framing error.
-    fn farewell(&mut self, _why: &str) -> Option<Bytes> {
-        None
-    }
 }
 
 /// A machine on sockets. Dropping it closes its links and listeners.
@@ -170,6 +97,11 @@ impl<M: Machine> Driver<M> {
         events: impl FnMut(M::Event) -> Reading + 'static,
     ) -> Self {
         Self(Core::start(machine, options, max_pdu, Box::new(events)))
+    }
+
+    /// Calls `tell` for each new link, whether accepted or opened, before anything is read from it.
+    pub fn on_attach(&self, tell: impl FnMut(&mut M, M::Key, &Stream) + 'static) {
+        self.0.on_attach(Box::new(tell));
     }
 
     /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.

@@ -1,4 +1,5 @@
 //! A link whose socket is served by another thread. The machine's thread uses it like any other connection.
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use ranlab_e2::{Frame, Time};
 use super::mouth::{Mouth, ToMouth};
 use super::placement::{Place, Placement};
 use super::queue::{End, Queue};
-use crate::transport::{Connection, Framer};
+use crate::transport::{Connection, Framer, Stream};
 
 /// Number of link kinds that are counted separately: base stations and xApps.
 pub(super) const KINDS: usize = 2;
@@ -131,6 +132,12 @@ pub struct Far {
 }
 
 impl Far {
+    /// The link behind a stream, if its socket is served beside the machine.
+    pub(crate) fn of(stream: &Stream) -> Option<&Self> {
+        let Stream::Other(connection) = stream else { return None };
+        (&**connection as &dyn Any).downcast_ref()
+    }
+
     /// Registers the fast path of this link with the machine.
     pub(crate) fn meet(&self, ric: &mut Ric, conn: ConnId) {
         match &self.shared.outward {
@@ -148,23 +155,6 @@ impl Far {
                 ric.let_pass(conn, Box::new(Pass { shared, mouths }));
             }
         }
-    }
-
-    /// Sends the messages that the machine has queued, if the link has a separate outbox.
-    pub(crate) fn leave(&self, now: Time) -> bool {
-        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
-        mouth.flush(now);
-        true
-    }
-
-    /// Sends a last message, if the link has a separate outbox.
-    pub(crate) fn say(&self, pdu: &Bytes) -> bool {
-        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
-        // If the outbox is full, the peer does not read, and the message is dropped.
-        if mouth.say(Frame::whole(pdu.clone())).is_ok() {
-            mouth.flush(crate::clock::now());
-        }
-        true
     }
 }
 
@@ -210,6 +200,21 @@ impl Drop for Pass {
 }
 
 impl Connection for Far {
+    fn flush(&self, now: Time) -> bool {
+        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
+        mouth.flush(now);
+        true
+    }
+
+    fn say(&self, pdu: &Bytes) -> bool {
+        let Outward::Mouth(mouth) = &self.shared.outward else { return false };
+        // If the outbox is full, the peer does not read, and the message is dropped.
+        if mouth.say(Frame::whole(pdu.clone())).is_ok() {
+            mouth.flush(crate::clock::now());
+        }
+        true
+    }
+
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut queue = lock(&self.shared.inward);
         if queue.is_readable() {

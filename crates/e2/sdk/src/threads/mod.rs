@@ -292,12 +292,12 @@ impl Crew {
             Place::Worker(_) => drop(bench.runtime.spawn(pump)),
             Place::Here => drop(tokio::task::spawn_local(pump)),
         }
-        Stream::Far(Far {
+        Stream::Other(Box::new(Far {
             shared,
             framer,
             mouths: Arc::clone(&self.mouths),
             conn: OnceLock::new(),
             _held: held,
-        })
+        }))
     }
 }

@@ -101,7 +101,8 @@ fn held() -> Held {
 }
 
 fn far(shared: Arc<Shared>, framer: &'static dyn Framer) -> Stream {
-    Stream::Far(Far { shared, framer, mouths: Mouths::default(), conn: OnceLock::new(), _held: held() })
+    let conn = OnceLock::new();
+    Stream::Other(Box::new(Far { shared, framer, mouths: Mouths::default(), conn, _held: held() }))
 }
 
 /// Creates a link whose peer is a pipe with this capacity. Returns the peer's end, the machine's end, and the

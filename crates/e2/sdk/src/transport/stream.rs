@@ -5,12 +5,12 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use ranlab_machine::Time;
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::{Connection, Framer, MemoryStream};
-use crate::threads::Far;
 
 /// Room that [`Stream::try_read`] adds if the caller's buffer has none.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
@@ -26,8 +26,6 @@ pub enum Stream {
     /// In-process pipe.
     Memory(MemoryStream),
     /// A socket that is served outside of the machine, possibly by another thread
-    /// ([`RicHandle::start_on`](crate::RicHandle::start_on)).
-    Far(Far),
     /// A connection of a third-party transport.
     Other(Box<dyn Connection>),
 }
@@ -46,7 +44,6 @@ impl Stream {
             Self::Tcp(stream) => stream,
             Self::Unix(stream) => stream,
             Self::Memory(stream) => stream,
-            Self::Far(far) => far,
             Self::Other(connection) => &**connection,
         }
     }
@@ -79,6 +76,16 @@ impl Stream {
     /// Polls for writing; otherwise like [`poll_readable`](Self::poll_readable).
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.connection().poll_writable(cx)
+    }
+
+    /// Sends what a machine has queued for this link, if the connection has an outbox of its own ([`Connection::flush`]).
+    pub(crate) fn flush(&self, now: Time) -> bool {
+        self.connection().flush(now)
+    }
+
+    /// Sends a last message, if the connection has an outbox of its own ([`Connection::say`]).
+    pub(crate) fn say(&self, pdu: &Bytes) -> bool {
+        self.connection().say(pdu)
     }
 
     /// Returns the framing of PDUs.

@@ -1,12 +1,14 @@
 //! Interface of transports, built-in and third-party.
 
+use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use ranlab_machine::Time;
 
 use super::{AcceptError, Address, BindError, ConnectError, Framer, LengthPrefix, SocketOptions, Stream};
 
@@ -43,7 +45,7 @@ pub trait Accept: fmt::Debug + Send + Sync + 'static {
 ///
 /// A connection queues only a bounded amount of data in the transport itself. The owner of the queue above decides
 /// what happens at its limit.
-pub trait Connection: fmt::Debug + Send + Sync + 'static {
+pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     /// Ready once a read may return data, the end, or an error; may be ready spuriously. Wakes at least the last task
     /// that called it.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
@@ -58,6 +60,15 @@ pub trait Connection: fmt::Debug + Send + Sync + 'static {
     /// Returns the framing of PDUs.
     fn framer(&self) -> &'static dyn Framer {
         &LengthPrefix
+    }
+    /// Sends what a machine has queued for this link. Returns `false` if the connection has no outbox of its own: the driver
+    /// then takes the frames from the machine and writes them here.
+    fn flush(&self, _now: Time) -> bool {
+        false
+    }
+    /// Sends a last message through the connection's own outbox. Returns `false` if it has none.
+    fn say(&self, _pdu: &Bytes) -> bool {
+        false
     }
 }
 
