@@ -12,9 +12,9 @@ guest sctp-vm
 kernel linux-image-cloud-amd64
 for package in iperf3 libiperf0 libsctp1; do unpacked "$package" "$vm/$package"; done
 
-cargo test -p ranlab-sdk --test transport --test sctp --no-run
+cargo test -p ranlab-transport --test transport --test sctp --no-run
 # Paths of the test binaries just built.
-tests=$(cargo test -p ranlab-sdk --test transport --test sctp --no-run --message-format=json 2>/dev/null |
+tests=$(cargo test -p ranlab-transport --test transport --test sctp --no-run --message-format=json 2>/dev/null |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 if [[ -z ${RANLAB:-} ]]; then
     cargo build -p ranlab

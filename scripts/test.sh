@@ -8,7 +8,7 @@ log=target/test.log
 status=0
 cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
 # Disabled in the build of the workspace (docs/decisions/0013-tls-by-rustls.md).
-cargo test -p ranlab-sdk --features tls --test tls 2>&1 | tee -a "$log" || status=$?
+cargo test -p ranlab-transport --features tls --test tls 2>&1 | tee -a "$log" || status=$?
 
 # `test result: ok. 12 passed; 0 failed; 3 ignored; ...`, one line per test binary.
 awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; binaries++ }

@@ -1,7 +1,7 @@
 //! E2 agent on sockets, for embedding in a base station.
-use crate::driver::{Driver, Reading};
 use crate::events::{Hub, OTHERS_MAX};
 use crate::handle::Handle;
+use crate::transport::driver::{Driver, Reading};
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use ranlab_e2::agent::{Agent, AgentEvent, ControllerError, ControllerId, DisconnectReason};
 use ranlab_e2_codec::e2ap::Cause;

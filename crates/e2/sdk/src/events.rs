@@ -1,6 +1,6 @@
 //! Bounded event queues from a machine to the application. Unread indications stop the reading from sockets. Of other
 //! unread events, the oldest is dropped and counted.
-use crate::driver::Reading;
+use crate::transport::driver::Reading;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};

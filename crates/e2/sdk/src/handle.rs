@@ -1,6 +1,6 @@
 //! Common part of the handles of an agent and of a RIC.
-use crate::driver::{Driver, Machine};
 use crate::events::{EventStream, Hub};
+use crate::transport::driver::{Driver, Machine};
 use futures_core::Stream;
 use ranlab_e2::Time;
 use std::pin::Pin;

@@ -12,30 +12,24 @@
 #![deny(missing_docs)]
 
 mod agent;
-mod alarm;
-mod clock;
-pub mod driver;
 mod effect;
 mod events;
 mod handle;
 mod ric;
-mod run;
 mod threads;
-pub mod transport;
 mod typed;
 mod xapp;
 
 pub use agent::{AgentConnectError, AgentHandle};
-pub use alarm::Alarm;
 pub use bytes::Bytes;
-pub use clock::{now, unix_time, unix_time_at};
 pub use effect::{EffectFailure, Measured, Watch};
 pub use events::EventStream;
 pub use handle::Handle;
 pub use ranlab_e2 as e2;
 pub use ranlab_e2_codec as wire;
+pub use ranlab_transport as transport;
+pub use ranlab_transport::{Alarm, driver, now, run, unix_time, unix_time_at};
 pub use ric::RicHandle;
-pub use run::run;
 pub use threads::{Far, QUEUE_BYTES, ThreadReport};
 pub use typed::{Ask, Malformed, Report, Reports, Span, TypedControlError, Wanted, WantedError};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

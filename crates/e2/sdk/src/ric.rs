@@ -1,8 +1,8 @@
 //! RIC on sockets.
-use crate::driver::{Driver, Reading};
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
 use crate::threads::{Far, STATIONS, ThreadReport, Threads, XAPPS};
+use crate::transport::driver::{Driver, Reading};
 use crate::transport::{Address, BindError, Listener, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::Time;

@@ -1,7 +1,7 @@
 //! xApp on a socket.
 use crate::agent::because;
-use crate::driver::{Driver, Reading};
 use crate::events::{Inbox, Waiting};
+use crate::transport::driver::{Driver, Reading};
 use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;

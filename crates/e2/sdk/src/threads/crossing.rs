@@ -210,7 +210,7 @@ impl Connection for Far {
         let Outward::Mouth(mouth) = &self.shared.outward else { return false };
         // If the outbox is full, the peer does not read, and the message is dropped.
         if mouth.say(Frame::whole(pdu.clone())).is_ok() {
-            mouth.flush(crate::clock::now());
+            mouth.flush(crate::transport::now());
         }
         true
     }

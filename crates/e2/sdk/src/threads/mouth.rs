@@ -14,8 +14,8 @@ use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits,
 
 use super::crossing::{Counts, count, lock};
 use super::queue::{End, store};
-use crate::clock::now;
-use crate::driver::ahead::Ahead;
+use crate::transport::driver::ahead::Ahead;
+use crate::transport::now;
 use crate::transport::{Stream, WriteError};
 
 /// Maximum number of writes that a thread makes on behalf of others before the link's task continues.
@@ -213,7 +213,7 @@ fn wake(task: Option<Waker>) {
 fn told(error: WriteError) -> (io::ErrorKind, String) {
     match error {
         WriteError::Io(error) => (error.kind(), error.to_string()),
-        ours @ WriteError::Length { .. } => (io::ErrorKind::InvalidInput, ours.to_string()),
+        ours => (io::ErrorKind::InvalidInput, ours.to_string()),
     }
 }
 

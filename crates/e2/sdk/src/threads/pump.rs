@@ -15,7 +15,7 @@ use super::crossing::{Counts, Outward, Shared, count, lock};
 use super::mouth::Batch;
 use super::moving::Seat;
 use super::queue::{End, Queue};
-use crate::clock::now;
+use crate::transport::now;
 use crate::transport::{FrameReader, ReadOutcome, Stream};
 
 /// Maximum number of bytes per read of a socket whose messages are not separated.

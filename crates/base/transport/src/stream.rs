@@ -69,12 +69,12 @@ impl Stream {
 
     /// Polls like [`readable`](Self::readable), but without a list of waiting tasks: on a socket, a new waiting task
     /// replaces the previous one.
-    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.connection().poll_readable(cx)
     }
 
     /// Polls for writing; otherwise like [`poll_readable`](Self::poll_readable).
-    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.connection().poll_writable(cx)
     }
 

@@ -3,10 +3,8 @@ use super::link::{Link, LinkState, Next};
 use super::{Action, Machine, Reading};
 use crate::alarm::Alarm;
 use crate::clock::now;
-use crate::transport::{
-    self, Address, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed,
-};
-use ranlab_e2::{Frame, LinkLoss, Time};
+use crate::{Address, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed};
+use ranlab_machine::{Frame, LinkLoss, Time};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -311,7 +309,7 @@ impl<M: Machine> Core<M> {
             return;
         }
         let stream = match address.parse::<Address>() {
-            Ok(address) => transport::connect(&address, &self.options)
+            Ok(address) => crate::connect(&address, &self.options)
                 .await
                 .map_err(|error| LinkLoss::NotConnected(error.to_string())),
             Err(error) => Err(LinkLoss::BadAddress(error.to_string())),

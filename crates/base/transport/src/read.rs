@@ -75,7 +75,7 @@ impl FrameReader {
     }
 
     /// Enables a second buffer. Frames that live slightly longer than until the next read then cause no allocation.
-    pub(crate) fn with_spare(mut self) -> Self {
+    pub fn with_spare(mut self) -> Self {
         self.spare = Some(BytesMut::new());
         self
     }
@@ -124,12 +124,12 @@ impl FrameReader {
     }
 
     /// Returns the framing.
-    pub(crate) fn framer(&self) -> &'static dyn Framer {
+    pub fn framer(&self) -> &'static dyn Framer {
         self.framer
     }
 
     /// Returns the data of an incomplete frame, for a different reader.
-    pub(crate) fn into_rest(self) -> BytesMut {
+    pub fn into_rest(self) -> BytesMut {
         self.buf
     }
 
@@ -172,7 +172,7 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{LENGTH_BYTES, duplex};
+    use crate::{LENGTH_BYTES, duplex};
     use std::io::IoSlice;
 
     /// Returns a reader that has received `bytes`, parsed frames, and made room for more.

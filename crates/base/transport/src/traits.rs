@@ -91,7 +91,7 @@ impl Listener {
     }
 
     /// Returns the source of connections, for a transport on top of this listener.
-    pub(crate) fn arrivals(&self) -> &dyn Accept {
+    pub fn arrivals(&self) -> &dyn Accept {
         &*self.arrivals
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
-use ranlab_sdk::transport::*;
+use ranlab_transport::*;
 
 /// Directory of one test, removed with it.
 struct Directory(PathBuf);

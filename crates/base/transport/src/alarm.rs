@@ -1,6 +1,6 @@
 //! Timer for deadlines with a precision of some tens of microseconds.
 use crate::clock::{instant, now};
-use ranlab_e2::Time;
+use ranlab_machine::Time;
 use ranlab_net::Timer;
 use std::io;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Guarantees of the driver for any machine, tested with a third-party one.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
-use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
-use ranlab_sdk::e2::{Frame, LinkLoss, Time};
-use ranlab_sdk::transport::{Address, SocketOptions, Stream, connect};
-use ranlab_sdk::{Bytes, run};
+use ranlab_machine::{Frame, LinkLoss, Time};
+use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+use ranlab_transport::{Address, SocketOptions, Stream, connect};
+use ranlab_transport::{Bytes, run};
 use std::io::IoSlice;
 use std::time::Duration;
 

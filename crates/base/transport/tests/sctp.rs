@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ranlab_net::sctp::{Association, MessageInfo};
 use ranlab_net::stamped::enter_namespace;
-use ranlab_sdk::transport::*;
+use ranlab_transport::*;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 /// Longer than the detection of a lost path, shorter than a test may take.

@@ -1,4 +1,4 @@
-//! Byte streams and their framing.
+//! Byte streams and their framing, and the [`driver`] that runs a state machine on them.
 //!
 //! ```text
 //!  Address --Listener::bind--> Listener --accept--> (Stream, peer)
@@ -19,7 +19,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! use bytes::Bytes;
-//! use ranlab_sdk::transport::{Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, connect};
+//! use ranlab_transport::{Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, connect};
 //!
 //! let options = SocketOptions::default();
 //! let listener = Listener::bind(&"tcp://127.0.0.1:0".parse()?, &options).await?;
@@ -41,7 +41,12 @@
 //! # }
 //! ```
 
+#![deny(missing_docs)]
+
 mod address;
+mod alarm;
+mod clock;
+pub mod driver;
 mod error;
 mod framer;
 mod memory;
@@ -50,6 +55,7 @@ mod options;
 mod proxy;
 mod read;
 mod registry;
+mod run;
 mod sctp;
 mod stream;
 pub mod suite;
@@ -61,6 +67,9 @@ mod unix;
 mod write;
 
 pub use address::{Address, AddressError, SCHEMES};
+pub use alarm::Alarm;
+pub use bytes::Bytes;
+pub use clock::{now, unix_time, unix_time_at};
 pub use error::{AcceptError, BindError, ConnectError, Unsupported};
 pub use framer::{Framer, LengthPrefix, Messages, Unframed};
 pub use memory::{MemoryStream, duplex};
@@ -69,6 +78,7 @@ pub use options::SocketOptions;
 pub use proxy::{Passage, Proxy, ProxyError, Tap};
 pub use read::{FrameError, FrameReader, ReadOutcome};
 pub use registry::{RegisterError, register};
+pub use run::run;
 pub use stream::Stream;
 #[cfg(feature = "tls")]
 pub use tls::{Identity, IdentityError, identify};

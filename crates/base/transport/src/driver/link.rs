@@ -1,6 +1,6 @@
 //! One link: its frames to write, and the state that its task waits for.
 use super::ahead::Ahead;
-use crate::transport::{self, Framer, Stream};
+use crate::{Framer, Stream};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -86,7 +86,7 @@ impl Link {
     }
 
     /// Writes once. Returns `false` if the socket is full.
-    pub(super) fn write(&mut self) -> Result<bool, transport::WriteError> {
+    pub(super) fn write(&mut self) -> Result<bool, crate::WriteError> {
         let (_, blocked) = self.ahead.write(&self.stream)?;
         if blocked {
             self.state.blocked.set(true);

@@ -1,5 +1,5 @@
 //! Clock of the machines.
-use ranlab_e2::Time;
+use ranlab_machine::Time;
 use std::sync::OnceLock;
 use std::time::Instant;
 

@@ -13,10 +13,10 @@
 //! application.
 //!
 //! ```
-//! use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
-//! use ranlab_sdk::e2::{Frame, LinkLoss, Time};
-//! use ranlab_sdk::transport::{SocketOptions, connect};
-//! use ranlab_sdk::Bytes;
+//! use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+//! use ranlab_machine::{Frame, LinkLoss, Time};
+//! use ranlab_transport::{SocketOptions, connect};
+//! use bytes::Bytes;
 //! use std::collections::VecDeque;
 //!
 //! /// Sends back what it gets.
@@ -43,12 +43,12 @@
 //!     }
 //! }
 //!
-//! ranlab_sdk::run(async {
+//! ranlab_transport::run(async {
 //!     let echo = Driver::start(Echo::default(), SocketOptions::default(), 1 << 20, |()| Reading::GoesOn);
 //!     let mut links = 0..;
 //!     let at = echo.listen(&"mem://echo".parse().unwrap(), move |_, _, _peer| links.next()).await.unwrap();
 //!     let near = connect(&at, &SocketOptions::default()).await.unwrap();
-//!     # use ranlab_sdk::transport::{Frame as Out, FrameReader, FrameWriter, ReadOutcome};
+//!     # use ranlab_transport::{Frame as Out, FrameReader, FrameWriter, ReadOutcome};
 //!     # FrameWriter::default().write(&near, &[Out { head: b"he", body: &Bytes::from_static(b"llo") }]).unwrap();
 //!     # let mut reader = FrameReader::default();
 //!     # while reader.fill(&near).unwrap() == ReadOutcome::WouldBlock {
@@ -57,12 +57,12 @@
 //!     # assert_eq!(reader.next().unwrap().unwrap(), "hello");
 //! });
 //! ```
-pub(crate) mod ahead;
+pub mod ahead;
 mod core;
 mod link;
 
 use self::core::Core;
-use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
+use crate::{Address, BindError, Listener, SocketOptions, Stream};
 use ranlab_machine::Time;
 pub use ranlab_machine::{Action, Machine};
 use std::rc::Rc;
@@ -127,7 +127,7 @@ impl<M: Machine> Driver<M> {
 
     /// Accepts connections like [`listen_at`](Self::listen_at), with a limit of simultaneous links and about 50
     /// connections per second. For peers that may try to exhaust the listener.
-    pub(crate) fn listen_within(
+    pub fn listen_within(
         &self,
         listener: Listener,
         most: usize,
@@ -137,7 +137,7 @@ impl<M: Machine> Driver<M> {
     }
 
     /// Returns the socket options.
-    pub(crate) fn options(&self) -> &SocketOptions {
+    pub fn options(&self) -> &SocketOptions {
         self.0.options()
     }
 
