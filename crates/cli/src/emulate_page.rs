@@ -9,7 +9,7 @@ use crate::web::{MACHINE, Machine, Now, OverTime, Web, introduce, part};
 
 const LATE: OverTime = OverTime {
     title: "How late reports were made",
-    caption: "Since the fleet began: above some milliseconds the machine, not the network, is too slow.",
+    caption: "Actual minus planned send time, since the fleet started. More than a few milliseconds: this machine is overloaded.",
     unit: "us",
     lines: &[("late_p99", "99th percentile")],
 };
@@ -18,19 +18,19 @@ const LATE: OverTime = OverTime {
 const E2: [OverTime; 5] = [
     OverTime {
         title: "Base stations",
-        caption: "Alive: set up at every configured controller.",
+        caption: "Alive: E2 Setup has succeeded at every configured controller.",
         unit: "",
         lines: &[("nodes", "all"), ("alive", "alive")],
     },
     OverTime {
         title: "Indications per second",
-        caption: "Sent by all base stations; dropped, since a controller did not read; skipped, since the fleet was late.",
+        caption: "Of all base stations. Dropped: a controller did not read. Skipped: the fleet was late.",
         unit: "/s",
         lines: &[("sent", "sent"), ("dropped", "dropped"), ("skipped", "skipped")],
     },
     OverTime {
         title: "Sent",
-        caption: "Bytes of indications, all base stations.",
+        caption: "Bytes of indications of all base stations.",
         unit: "B/s",
         lines: &[("bytes", "sent")],
     },
@@ -42,7 +42,7 @@ const E2: [OverTime; 5] = [
 const SOUTH: [OverTime; 7] = [
     OverTime {
         title: "Base stations",
-        caption: "Connected to their controller, and alive: it has asked them for reports on this connection.",
+        caption: "Alive: the controller has requested reports on the current connection.",
         unit: "",
         lines: &[("nodes", "all"), ("connected", "connected"), ("alive", "alive")],
     },
@@ -54,19 +54,19 @@ const SOUTH: [OverTime; 7] = [
     },
     OverTime {
         title: "Messages per second",
-        caption: "Reports at intervals, everything else that base stations said, and what the controller said.",
+        caption: "Periodic reports and other messages of base stations, and messages of the controller.",
         unit: "/s",
         lines: &[("reports", "reports"), ("others", "others"), ("received", "from the controller")],
     },
     OverTime {
         title: "Lost messages per second",
-        caption: "Dropped: the controller took none for too long, or its connection ended. Skipped: the fleet was late.",
+        caption: "Dropped: the controller did not read in time, or its connection ended. Skipped: the fleet was late.",
         unit: "/s",
         lines: &[("dropped", "dropped"), ("skipped", "skipped")],
     },
     OverTime {
         title: "Bytes per second",
-        caption: "That the kernel took for the controller, and that came from it.",
+        caption: "Sent: accepted by the kernel for the controller. Received: from the controller.",
         unit: "B/s",
         lines: &[("bytes", "sent"), ("received_bytes", "received")],
     },

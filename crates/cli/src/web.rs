@@ -100,7 +100,7 @@ pub struct OverTime {
 /// Figure of the machine's load, for all verbs.
 pub const MACHINE: OverTime = OverTime {
     title: "Machine and tool, % of all processors",
-    caption: "Stolen: wanted here and given to another by the hypervisor. This program: all that this process does, its page among it.",
+    caption: "Stolen: time that the hypervisor gave to another virtual machine. This program: this process, with its page.",
     unit: "%",
     lines: &[("busy", "busy"), ("steal", "stolen"), ("own", "this program")],
 };

@@ -69,7 +69,7 @@ impl Page {
         let title = format!("Under way: {}", before.scenario.title);
         let mut facts = vec![command.to_owned()];
         if plan.points.len() > LIST_MAX {
-            facts.push(format!("The first {LIST_MAX} of {} points are listed.", plan.points.len()));
+            facts.push(format!("The list contains the first {LIST_MAX} of {} points.", plan.points.len()));
         }
         web::introduce(&board, &title, "Campaign", &facts, &[web::MACHINE], "Points");
         let file = folder.join(STORE);
@@ -93,7 +93,7 @@ impl Page {
             stops.wish_after();
             let mut now = lock(&shared);
             (now.phase, now.actions) = ("stopping", Vec::new());
-            now.notes = vec![("Stops when this repeat is finished; it is kept.".to_owned(), false)];
+            now.notes = vec![("Stops after this repeat; its result is kept.".to_owned(), false)];
             now.tell(&own);
         };
         let counted = Arc::clone(&now);
@@ -205,7 +205,7 @@ impl Page {
         {
             let mut now = lock(&self.now);
             now.phase = "paused";
-            "Stopped: what is finished is kept, and nothing runs.".clone_into(&mut now.words);
+            "Stopped: finished repeats are kept, and nothing runs.".clone_into(&mut now.words);
             now.notes = vec![(
                 format!(
                     "It ends by itself in {minutes} min; the same command goes on from here whenever you like."

@@ -11,13 +11,13 @@ use crate::web::{MACHINE, Now, OverTime, Sampler, introduce, part};
 const TIME: [OverTime; 5] = [
     OverTime {
         title: "Sessions per second",
-        caption: "Completed: established, given their tunnel and, unless kept, ended. Failed: a request was rejected or lost.",
+        caption: "Completed: established, modified with the tunnel and, unless kept, deleted. Failed: a request was rejected or lost.",
         unit: "/s",
         lines: &[("started", "begun"), ("completed", "completed"), ("failed", "failed")],
     },
     OverTime {
         title: "Latency of requests",
-        caption: "From the intended time to the answer, of the answers of each second.",
+        caption: "From the planned send time to the response, for responses of each second.",
         unit: "us",
         lines: &[
             ("request_p50", "median"),
@@ -27,7 +27,7 @@ const TIME: [OverTime; 5] = [
     },
     OverTime {
         title: "Packets per second",
-        caption: "Uplink as base stations send it, as the data network sees it; and what comes back to them.",
+        caption: "Uplink packets sent by base stations and received by the data network, and packets received by base stations.",
         unit: "/s",
         lines: &[
             ("uplink", "uplink sent"),
@@ -36,8 +36,8 @@ const TIME: [OverTime; 5] = [
         ],
     },
     OverTime {
-        title: "Delay of packets that come back",
-        caption: "From the intended time: there and back of reflected packets, one way of the data network's own.",
+        title: "Delay of received packets",
+        caption: "From the planned send time: round trip of reflected packets, one way of packets of the data network.",
         unit: "us",
         lines: &[
             ("packet_p50", "median"),
@@ -101,7 +101,7 @@ impl Page {
         drop(self.sampler);
         let words = match report {
             Ok(report) => format!(
-                "Done: {} sessions completed, {} failed, {} unexplained; the whole report stands where the load was started.",
+                "Done: {} sessions completed, {} failed, {} unexplained; the full report is printed in the terminal of this command.",
                 report.control.completed, report.control.failed, report.unexplained
             ),
             Err(error) => format!("Ended early: {error}"),
