@@ -1,26 +1,32 @@
 #!/usr/bin/env python3
-"""Several RICs as one on this machine: nats-servers, RICs, base stations and xApps; faults; what they cost.
+"""Tests several RICs that act as one, on this machine: nats-servers, RICs, base stations, xApps, and faults.
 
     scripts/cluster.py RANLAB [--nats 3] [--rics 3] [--nodes 30] [--faults kill-ric,kill-nats] [--random N] [--seed 1]
                               [--namespaces] [--xapps 3] [--period 100ms] [--orders 30] [--restart] [--cpu] [--each]
 
-Prints who serves which base station, does each fault in turn (or N at random), and says for how long base stations were owned by
-nobody, and controls not acknowledged. Exit 1: a base station had two owners at once, was served by nobody at the end, an xApp misses
-one, a control was acknowledged that no base station has executed, that one has executed twice, or that no RIC could own; 77: no
-nats-server.
+Prints which RIC serves which base station. Then causes each fault in turn (or N random ones) and prints how long base stations had
+no owner, and how long no control was acknowledged.
 
-kill-ric     kill -9 of a RIC, which comes back 2 s later     drain-ric   SIGTERM: it hands its base stations over, and comes back
-stop-ric     SIGSTOP of a RIC for 3 s                          kill-nats   kill -9 of a nats-server, back 3 s later
-stop-nats    SIGSTOP of a nats-server for 3 s                  quorum      SIGSTOP of all nats-servers but one for 6 s
-partition    with --namespaces (root): the RIC and the nats-server of one machine are cut off from the others' bus for 6 s, and
-             from nothing else
-restart      all RICs one after the other: SIGTERM, end, anew (--restart: that alone)
+Exit code 1: a base station had two owners at once, or had none at the end; an xApp misses a base station; or an acknowledged control
+was not executed, was executed twice, or was acknowledged by a RIC that did not own the base station. Exit code 77: nats-server is
+not installed.
 
---orders RATE   controls per second in all, from an xApp at each RIC, each with a number; base stations log what they execute
---ramp TIME     the time over which base stations start; without it, 1 ms each
---each          the gap of each base station, too
---cpu           instead of faults: CPU of the RICs over the messages that they read and write, at one, two and three of them; what the
-                simulation says for as many (cargo run -p ranlab-sim --example cluster_load)
+Faults:
+
+kill-ric     kill -9 of a RIC, which restarts 2 s later       drain-ric   SIGTERM: it hands over its base stations, and restarts
+stop-ric     SIGSTOP of a RIC for 3 s                         kill-nats   kill -9 of a nats-server, which restarts 3 s later
+stop-nats    SIGSTOP of a nats-server for 3 s                 quorum      SIGSTOP of all nats-servers but one for 6 s
+partition    with --namespaces (root): for 6 s, the RIC and the nats-server of one machine cannot reach the bus of the others; all
+             other connections work
+restart      SIGTERM, exit and restart of all RICs, one after the other (--restart: only this fault)
+
+Options:
+
+--orders RATE   total controls per second, numbered, sent by an xApp at each RIC; base stations log the controls that they execute
+--ramp TIME     time over which base stations start; default: 1 ms for each
+--each          also print the time without owner of each base station
+--cpu           instead of faults: compare the CPU time of one, two and three RICs per message read or written with the simulation of
+                the same number of RICs (cargo run -p ranlab-sim --example cluster_load)
 """
 import argparse, json, os, random, shutil, sys, time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -63,9 +69,9 @@ def main():
     try:
         begun = time.monotonic()
         lab.start()
-        lab.wait(lab.settled, lambda: f"not all base stations are served at first: {lab.rates()}", 60 + args.nodes / 10)
+        lab.wait(lab.settled, lambda: f"before the first fault, not all base stations are served: {lab.rates()}", 60 + args.nodes / 10)
         lab.confirm()
-        print(f"{args.nats} nats-servers, {args.rics} RICs, {args.nodes} base stations, {args.xapps} xApps that hear all of them"
+        print(f"{args.nats} nats-servers, {args.rics} RICs, {args.nodes} base stations, {args.xapps} xApps that subscribe to all of them"
               f"{', in namespaces' if args.namespaces else ''}:")
         lab.show()
         print(json.dumps({"start_s": round(time.monotonic() - begun, 1), "cpu_s": lab.spent(), "leases_lost": sum(ric.fences for ric in lab.rics)}))

@@ -8,7 +8,7 @@ WINDOW_S = 12
 # at the same time. Base stations that start together report in bunches, and a RIC reads many reports at once;
 # the cost of a report would then depend on the bunches.
 RAMP_PERIODS = 71
-WITHIN = 0.15  # of the live figure at three RICs
+WITHIN = 0.15  # maximum relative error of the predicted cost of three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"
 SIMULATED_NODES = 16  # messages per report do not depend on it
 KINDS = "a report read", "one read of another RIC", "written", "written of another RIC's"
@@ -121,9 +121,9 @@ def measure(args):
     for it in found:
         foretold = sum(a * b for a, b in zip(costs, counts[it["rics"], it["xapps"]]))
         off = foretold / it["us_per_report"] - 1
-        what = "of the law's own points" if it["rics"] < 3 else f"{'holds' if abs(off) <= WITHIN else 'FAILS'} (within {WITHIN:.0%})"
+        what = "used for the fit" if it["rics"] < 3 else f"{'holds' if abs(off) <= WITHIN else 'FAILS'} (within {WITHIN:.0%})"
         agree &= it["rics"] < 3 or abs(off) <= WITHIN
-        print(f"{it['rics']} RICs, {it['xapps']} xApps: {foretold:.1f} us per report by the law, {it['us_per_report']:.1f} live, {off:+.1%}, {what}")
+        print(f"{it['rics']} RICs, {it['xapps']} xApps: {foretold:.1f} us per report predicted, {it['us_per_report']:.1f} live, {off:+.1%}, {what}")
     for line in simulated(many, SIMULATED, ",".join(f"{cost:.3f}" for cost in costs)):
         print(line)
     return 0 if agree else 1

@@ -1,16 +1,16 @@
-"""Laboratory of scripts/cluster.py: processes, their output, and the history of ownership."""
+"""Processes of scripts/cluster.py, their output, and the history of ownership."""
 import json, os, re, shutil, signal, socket, subprocess, tempfile, threading, time
 from cluster_net import Network, Probe
 
-LEASE_S = 1.2  # DirectoryTimers::lease: whoever stands still is fenced after it
-JITTER_S = 0.01  # RICs stamp their lines by the machine's own clock; what this script stamps itself may be so much later
-TAIL_S = 0.02  # between two looks at what RICs have written
-SLACK_S = 0.5  # an acknowledgement may be so much younger than the ownership under which it was given
+LEASE_S = 1.2  # DirectoryTimers::lease: a RIC that does not renew its lease for this long is fenced
+JITTER_S = 0.01  # RICs put timestamps in their lines; timestamps of this script may be later by this much
+TAIL_S = 0.02  # interval between reads of the output of RICs
+SLACK_S = 0.5  # an acknowledgement may arrive this long after the end of the ownership that permitted it
 SETTLE_S = 60
-SHARE = 0.8  # of the reports that are due in a period must come, then all are taken to be there
-NEW_S = 1.5  # a RIC that is new is waited for as one that is silent: DirectoryTimers::wait
-GAP_S = 2  # promised of a RIC that is killed, while the bus has a leader
-ORDERS_EACH = 10_000_000  # numbers of one xApp's orders
+SHARE = 0.8  # if this share of the reports due in a period arrives, all subscriptions are considered active
+NEW_S = 1.5  # DirectoryTimers::wait: RICs wait this long for a new RIC, as for a silent one
+GAP_S = 2  # maximum time without owner after a RIC is killed, while the bus has a leader
+ORDERS_EACH = 10_000_000  # size of the range of order numbers of an xApp
 
 
 class Failed(Exception):
@@ -150,7 +150,7 @@ class Lab:
         self.network = Network(max(args.nats, args.rics), args.namespaces)
         self.nats, self.others, self.monitors, self.orders = [None] * args.nats, [], [], []
         self.period = self.seconds(args.period)
-        self.acks, self.fails = [], []  # (when, number, node, how long it took), (when, why)
+        self.acks, self.fails = [], []  # (time, number, node, duration), (time, reason)
         for at in range(args.nats):
             self._configure_nats(at)
         hosts = [self.network.hosts(at) for at in range(args.nats)]
@@ -258,7 +258,7 @@ class Lab:
         enough = SHARE * self.args.nodes / self.period
         self.wait(lambda: len(rates := self.rates()) == self.args.xapps and all(rate >= enough for _, rate in rates)
                   and all(len(it.last) > self.period for it in self.monitors),
-                  lambda: f"of {enough:.0f} indications a second xApps have {self.rates()}")
+                  lambda: f"indications per second: {self.rates()}; expected: at least {enough:.0f} for each xApp")
 
     def show(self):
         for ric in self.rics:
@@ -389,7 +389,7 @@ class Lab:
         still = [ack for ack in self.acks if since + LEASE_S + SLACK_S < ack[0] - ack[3] and ack[0] < heal and ack[2] in nodes
                  and not any(since <= moved <= ack[0] + JITTER_S for moved in begun[ack[2]])]
         if still:
-            raise Failed(f"{ric.name}, in the minority, has taken {len(still)} controls: {still[:3]}, cut off at {since}")
+            raise Failed(f"{ric.name}, in the minority, has accepted {len(still)} controls: {still[:3]}, cut off at {since}")
         return f"machine {at}", slow
 
     def owned_at(self, node, since, until):
@@ -423,7 +423,7 @@ class Lab:
         now, self.by, found = time.monotonic(), self.history(), []
         untold = sum(ric.untold for ric in self.rics)
         if untold:
-            raise Failed(f"RICs have not told {untold} events: the history has holes")
+            raise Failed(f"RICs have dropped {untold} events: the history is incomplete")
         for node, intervals in self.by.items():
             found += [(node, a, b) for a, b in zip(intervals, intervals[1:]) if b[0] < (now if a[1] is None else a[1]) - JITTER_S]
         if found:
@@ -442,7 +442,7 @@ class Lab:
         twice = [number for number, nodes in executed.items() if len(nodes) > 1]
         unowned = [ack for ack in self.acks if not self.owned_at(ack[2], ack[0] - ack[3] - SLACK_S, ack[0])]
         print(f"{len(self.acks)} controls acknowledged, {len(self.fails)} failed; {len(lost)} acknowledged and never executed, "
-              f"{len(twice)} executed twice, {len(unowned)} acknowledged while nobody owned their base station")
+              f"{len(twice)} executed twice, {len(unowned)} acknowledged while no RIC owned their base station")
         if lost or twice or unowned or not self.acks:
             raise Failed(f"controls: {lost[:2]} {twice[:2]} {unowned[:2]}")
 

@@ -1,9 +1,9 @@
 """Networks, and a probe of the bus, for scripts/cluster.py."""
 import os, socket, subprocess, threading, time
 
-PROBE_S = 0.05  # between two writes of a probe
-ANSWER_S = 0.3  # an answer takes no longer while there is a leader
-LEADERLESS_S = 0.6  # no write was acknowledged for longer: there is no leader
+PROBE_S = 0.05  # interval between two writes of a probe
+ANSWER_S = 0.3  # maximum response time while there is a leader
+LEADERLESS_S = 0.6  # without an acknowledged write for longer, there is no leader
 
 
 def run(*words):

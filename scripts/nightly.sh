@@ -66,7 +66,7 @@ namespaces=()
 [[ $(id -u) != 0 ]] || namespaces=(--namespaces)
 scripts/cluster.py "$RANLAB" --random 20 "${namespaces[@]}" || failed+=("several RICs")
 scripts/cluster.py "$RANLAB" --restart || failed+=("several RICs, restarted")
-scripts/cluster.py "$RANLAB" --nodes 300 --xapps 10 --period 100ms --cpu || failed+=("several RICs: what a message costs")
+scripts/cluster.py "$RANLAB" --nodes 300 --xapps 10 --period 100ms --cpu || failed+=("several RICs: CPU time per message")
 
 echo "== end to end, the release binary"
 TUTORIALS=all SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")

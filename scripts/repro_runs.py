@@ -97,7 +97,7 @@ def listed(found):
         note = why or ("" if minutes else "the same campaign as the one before")
         print(f"{minutes:7.1f} min  {name:<28} {note}".rstrip())
     total = sum(minutes for minutes, *_, why in found if not why)
-    print(f"{total:7.1f} min  in all, of {sum(not why for *_, why in found)} scenarios")
+    print(f"{total:7.1f} min  in total, for {sum(not why for *_, why in found)} scenarios")
 
 
 def missing(wanted):
@@ -112,7 +112,7 @@ def missing(wanted):
         if why:
             continue
         if end and time.monotonic() + 60 * minutes > end:
-            print(f"{name}: {minutes:.0f} min do not fit any more", flush=True)
+            print(f"{name}: {minutes:.0f} min exceed the remaining time", flush=True)
             continue
         print(f"{name}: about {minutes:.0f} min", flush=True)
         command = [sys.executable, str(ROOT / "scripts" / "reproduce.py"), f"scenarios/{name}.toml", "--binary", str(wanted.binary.resolve())]
@@ -123,9 +123,9 @@ def missing(wanted):
             try:
                 done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=False)
             except KeyboardInterrupt:
-                sys.exit(f"reproduce: interrupted in {name}. The same command goes on there.")
+                sys.exit(f"reproduce: interrupted in {name}. The same command continues there.")
         print("  " + log.read_text().strip().splitlines()[-1] if done.returncode else "  kept", flush=True)
         failed += [name] * (done.returncode != 0)
     subprocess.run([str(ROOT / "scripts" / "reproductions.py"), "--curves", str(wanted.binary.resolve())], cwd=ROOT, check=True)
     if failed:
-        sys.exit(f"reproduce: not kept: {', '.join(failed)}; target/reproduce/*.log says why. The same command goes on with them.")
+        sys.exit(f"reproduce: not kept: {', '.join(failed)}; see target/reproduce/*.log. The same command continues with them.")

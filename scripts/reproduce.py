@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Runs a scenario and keeps what came out as docs/results/<scenario>.json, from which scripts/reproductions.py makes its page.
+"""Runs a scenario and stores its result as docs/results/<scenario>.json, from which scripts/reproductions.py makes its page.
 
   scripts/reproduce.py scenarios/flexric/fig9b.toml
   scripts/reproduce.py scenarios/flexric/fig8b.toml --set measure.duration=5s --set measure.repeats=3
-  scripts/reproduce.py --again                       judges all that is kept by the rules of today; measures nothing
+  scripts/reproduce.py --again                       judges all stored results by the current rules; measures nothing
   scripts/reproduce.py --missing --dry-run           lists the rows that are stale or were never run, with minutes
-  scripts/reproduce.py --missing [--minutes 120]     runs these one after the other, the short ones first, and writes the pages
+  scripts/reproduce.py --missing [--minutes 120]     runs these rows one after the other, shortest first, and writes the pages
 
-What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
-verdicts, and of each point its outcome, the metrics that the scenario's figures and expectations name (where points are compared
-repeat by repeat, of each repeat), and the distributions that they draw whole, in few steps; the campaign itself stays in --out. The release binary measures; build it first.
+The result and the page contain all values that --set changes. The result of a quick run is not stored. A stored result contains the
+verdicts and, for each point, its outcome, the metrics that figures and expectations of the scenario name (for each repeat, if points
+are compared repeat by repeat), and the distributions that the figures draw, in few steps. The campaign stays in --out. The script
+measures with the release binary, which must be built before.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes docs/results/*.md, docs/results/f/*.svg and docs/reproductions.md from docs/reproductions.toml (what five works show),
-scenarios/ (what can be measured again) and docs/results/ (what the last runs measured).
+"""Writes docs/results/*.md, docs/results/f/*.svg and docs/reproductions.md from docs/reproductions.toml (published results of
+five works), scenarios/ (experiments that reproduce them) and docs/results/ (stored results).
 
   scripts/reproductions.py                        write the pages and the pictures of the rows
   scripts/reproductions.py --curves target/release/ranlab    draw the curves of the stored results first
   scripts/reproductions.py --check                write nothing; fail if a page is not current or a line of the summary is wrong
 
-A result is kept as docs/results/<scenario>.json by scripts/reproduce.py: a scenario joins these pages by being run.
+scripts/reproduce.py stores a result as docs/results/<scenario>.json; then the pages include the scenario.
 """
 
 import re

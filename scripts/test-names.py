@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists the names of all test functions, or compares them with an earlier commit.
 
-    scripts/test-names.py                  the names, sorted; a name that stands in several places is listed as often
-    scripts/test-names.py --since COMMIT   fails if a test of COMMIT is missing today, and names it
+    scripts/test-names.py                  print all names, sorted; a name that occurs several times is printed as often
+    scripts/test-names.py --since COMMIT   print the tests of COMMIT that no longer exist; fail if there are any
 
-Files and crates do not matter: a test that was only moved is the same test.
+Only names are compared: a test that moved to another file or crate is the same test.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main():
         print(f"missing: {name}")
     for name in sorted((today - earlier).elements()):
         print(f"new: {name}")
-    print(f"{earlier.total()} tests then, {today.total()} today")
+    print(f"{earlier.total()} tests in the earlier commit, {today.total()} now")
     if earlier - today:
         sys.exit(1)
 

@@ -3,18 +3,19 @@
 
     scripts/tutorial.py RANLAB PAGE.md ...
 
-A block's first word and its options, separated by commas, decide what happens:
+The first word of a block and its options, separated by commas, determine its use:
 
-    sh                runs in the shell of the page; a later block finds its variables and folder
-    sh,terminal=NAME  runs in the background until the page ends, as in another terminal
+    sh                runs in the shell of the page; later blocks have its variables and folder
+    sh,terminal=NAME  runs in the background until the end of the page, as in another terminal
     sh,skip           is not run (third-party programs, installations)
     sh,or=3           may also exit with 3 (a busy machine)
-    text              must be what the block before it printed
-    text,within=10    numbers differ by 10 % at most
+    text              expected output of the previous block
+    text,within=10    expected output, in which numbers may differ by at most 10 %
     toml,file=NAME    is written to the file NAME; any language
 
-Comparison: lines of a `text` block occur in this order; a printed line may go on. `…` alone stands for any lines. A number stands for any other number,
-and 0 for 0 alone. White space and characters of progress bars count as one space. A background block has 60 seconds to print them.
+Comparison: the lines of a `text` block must be printed in this order; a printed line may be longer. `…` alone stands for any lines.
+A number stands for any number except 0, and 0 only for 0. A sequence of white space and characters of progress bars counts as one
+space. The output of a background block must be complete within 60 seconds.
 """
 
 import os
