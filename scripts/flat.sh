@@ -14,7 +14,7 @@ sed -i -E 's/::serde::Serialize,?//; s/::serde::Deserialize,?//' "$made"
 sed -i '1i #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]\n#![allow(rustdoc::all, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]' "$made"
 rustfmt --edition 2024 --config-path . "$made"
 if [[ ${1-} == --check ]]; then
-    cmp "$made" "$kept" || { echo "$kept is older than its schema: make flat" >&2; exit 1; }
+    cmp "$made" "$kept" || { echo "$kept is out of date; run make flat" >&2; exit 1; }
 else
     install -m 644 "$made" "$kept"
 fi

@@ -32,7 +32,7 @@ unpacked() {
 # release.
 kernel() {
     image=$(apt-cache "${sources[@]}" depends "$1" | sed -n 's/ *Depends: \(linux-image\)/\1/p' | head -n 1)
-    [[ -n $image ]] || { echo "this machine's package lists know no $1" >&2; exit 3; }
+    [[ -n $image ]] || { echo "no $1 in the package lists of this machine" >&2; exit 3; }
     unpacked "$image" "$vm/$image"
     release=$(basename "$vm/$image"/lib/modules/*)
 }
@@ -102,7 +102,7 @@ boot() {
             sleep 1
         done
         grep -q 'GNU/Linux' "$vm/log.txt" && break
-        echo "== the guest's kernel hangs (try $try)"
+        echo "== the guest's kernel hangs (attempt $try)"
         kill $pid 2>/dev/null || true
         wait $pid || true
     done
@@ -111,5 +111,5 @@ boot() {
     sleep 1
     echo "== $((SECONDS - start)) s in the guest"
     ((code == 0)) || { echo "the guest did not end by itself (exit code $code)" >&2; exit 1; }
-    grep -q '^== all of it passed$' "$vm/log.txt"
+    grep -q '^== all tests passed$' "$vm/log.txt"
 }

@@ -12,7 +12,7 @@ offence() { printf 'house rule: %s\n' "$1" >&2; offences=$((offences + 1)); }
 at_least() {
     local least=$1 what=$2 count
     count=$(wc -l)
-    ((count >= least)) || offence "only $count $what were found and there are at least $least: a pattern in $0 matches too little"
+    ((count >= least)) || offence "found only $count $what, expected at least $least: a pattern in $0 is too narrow"
 }
 manifests() { git ls-files '*Cargo.toml' | grep -E '^(crates|bindings|examples|benches)/'; }
 package() { awk -F'"' '/^name *=/ { print $2; exit }' "$1" | sed 's/^ranlab-//'; }
@@ -63,7 +63,7 @@ crate_rules() {
         for root in "$(dirname "$manifest")"/src/{lib,main}.rs; do
             [[ -e $root ]] || continue
             found=1
-            head -n 1 "$root" | grep -q '^//! .' || offence "$root does not begin with its rule (//! ...)"
+            head -n 1 "$root" | grep -q '^//! .' || offence "$root does not begin with module documentation (//! ...)"
         done
         ((found)) || offence "$manifest has neither src/lib.rs nor src/main.rs"
     done < <(manifests)
@@ -74,7 +74,7 @@ crate_rules() {
 profiles() {
     local name
     while read -r name; do
-        grep -q "^name = \"$name\"" Cargo.lock || offence "Cargo.toml has a profile for $name, which is no package"
+        grep -q "^name = \"$name\"" Cargo.lock || offence "Cargo.toml has a profile for $name, which is not a package"
     done < <(grep -oE '^\[profile\.[a-z]+\.package\.[a-z0-9_-]+\]' Cargo.toml | sed -E 's/.*\.package\.(.*)\]/\1/')
 }
 
@@ -112,7 +112,7 @@ arrows() {
     manifests | at_least 28 manifests
     while read -r manifest; do
         crate=$(package "$manifest")
-        [[ -v may_import[$crate] ]] || { offence "$manifest has no floor: add it to may_import in $0"; continue; }
+        [[ -v may_import[$crate] ]] || { offence "$manifest is missing in may_import in $0"; continue; }
         for import in $(awk '/^\[/ { inside = /^\[(target\..*\.)?dependencies/ } inside' "$manifest" |
             grep -oE '^ranlab-[a-z0-9-]+' | sed 's/^ranlab-//'); do
             [[ " ${may_import[$crate]} " == *" $import "* ]] || offence "$crate must not import $import ($manifest)"
@@ -124,7 +124,7 @@ arrows() {
 halves_of_e2() {
     local found
     git ls-files crates/e2/machines/src/agent crates/e2/machines/src/ric | at_least 20 "files of the two halves of e2"
-    while read -r found; do offence "$found: agent and ric do not know each other"; done < <(
+    while read -r found; do offence "$found: agent and ric must not import each other"; done < <(
         grep -rnE '\bcrate::ric\b' crates/e2/machines/src/agent || true
         grep -rnE '\bcrate::agent\b' crates/e2/machines/src/ric || true
     )
@@ -135,8 +135,8 @@ halves_of_e2() {
 UNSAFE_FILE=crates/pipeline/pipeline/src/engine/hot.rs
 unsafe_places() {
     local found
-    [[ -e $UNSAFE_FILE ]] || offence "$UNSAFE_FILE, which may hold unsafe code, is not there"
-    while read -r found; do offence "$found: unsafe belongs to net, host or bindings"; done < <(
+    [[ -e $UNSAFE_FILE ]] || offence "$UNSAFE_FILE, which may contain unsafe code, does not exist"
+    while read -r found; do offence "$found: unsafe code is allowed in net, host and bindings only"; done < <(
         sources | grep -vE '^(crates/base/(net|host)|bindings)/' | grep -vxF "$UNSAFE_FILE" | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
     )
 }
@@ -146,7 +146,7 @@ links() {
     local file target
     while read -r file; do
         while read -r target; do
-            [[ -e $(dirname "$file")/$target ]] || offence "$file links to $target, which is not there"
+            [[ -e $(dirname "$file")/$target ]] || offence "$file links to $target, which does not exist"
         done < <(grep -oE '\]\([^)#: ]+' "$file" | sed 's/^](//' || true)
     done < <(git ls-files '*.md')
 }
@@ -157,7 +157,7 @@ ROOT=".ci .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock Car
 root() {
     local entry
     while read -r entry; do
-        [[ " $(echo $ROOT) " == *" $entry "* ]] || offence "$entry stands in the root; give it a room, or add it to ROOT here"
+        [[ " $(echo $ROOT) " == *" $entry "* ]] || offence "$entry is not allowed in the root folder; move it, or add it to ROOT in $0"
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
@@ -169,13 +169,13 @@ page() {
     # Lines of comments and indentation are not embedded (crates/base/page/build.rs, whose tests count what is).
     bytes=$({ cat "$WEB"/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' "$WEB"/*.js | sed -E 's/^\s+//'; } | wc -c)
     ((bytes <= PAGE_BYTES)) || offence "$WEB has $bytes bytes; $PAGE_BYTES are allowed"
-    while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
+    while read -r found; do offence "$found: insert text of peers with textContent, never as markup or code"; done < <(
         grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|DOMParser|createContextualFragment' "$WEB"/*.js || true
     )
-    while read -r found; do offence "$found: scripts and styles are files of their own, as the policy wants it"; done < <(
+    while read -r found; do offence "$found: the content security policy requires scripts and styles in separate files"; done < <(
         grep -nE '<script[^>]*>[^<]|<script>|<style|\son[a-z]+=|style=|javascript:' "$WEB"/*.html "$WEB"/*.svg || true
     )
-    while read -r found; do offence "$found: the page asks nobody but its server"; done < <(
+    while read -r found; do offence "$found: the page may request nothing but its own server"; done < <(
         grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' "$WEB"/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
     )
     for file in "$WEB"/*.{html,css,js,svg}; do
@@ -195,7 +195,7 @@ behaviour() {
     git rev-parse -q --verify "$BASE" >/dev/null && ! git diff --quiet "$BASE...HEAD" 2>/dev/null || return 0
     ! git diff "$BASE...HEAD" -- "$BEHAVIOUR" 2>/dev/null | grep -q '^[-+] *("' || return 0
     while read -r folder; do
-        [[ -d $folder ]] || offence "$BEHAVIOUR names $folder, which is not there"
+        [[ -d $folder ]] || offence "$BEHAVIOUR names $folder, which does not exist"
         changed=$(git diff --name-only "$BASE...HEAD" -- "$folder" 2>/dev/null | grep -cvE '(^|/)tests(\.rs|/)' || true)
         ((changed == 0)) || printf 'house rules ask: %s files below %s changed since %s: if they measure something else, raise its number in %s\n' \
             "$changed" "$folder" "$BASE" "$BEHAVIOUR" >&2

@@ -24,7 +24,7 @@ step "the page's types"
 if scripts/need.sh types; then
     node target/node/node_modules/typescript/bin/tsc -p crates/base/page/web
 else
-    echo "not checked: Node.js and npm's typescript cannot be had here; whoever changes crates/base/page/web needs them"
+    echo "not checked: Node.js and typescript are not available here; install them before changing crates/base/page/web"
 fi
 
 step "formatting"

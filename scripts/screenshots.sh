@@ -61,7 +61,7 @@ status=0
 for page in "${pages[@]}"; do
     name=$(basename "$(dirname "$page")")
     if grep -qE '(src|href)="?https?:|@import|<script' "$page"; then
-        echo "$page asks for something outside itself" >&2
+        echo "$page requests an external resource" >&2
         status=1
     fi
     { cat "$page"; echo "<script>$(cat "$profile/ask.js")</script>"; } >"$profile/asked.html"

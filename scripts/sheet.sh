@@ -59,6 +59,6 @@ for report in sorted(folder.glob("*/report.html")):
 style = "body{font:13px sans-serif;margin:16px;width:1760px}div{display:grid;grid-template-columns:repeat(3,1fr);gap:14px}img{width:100%}figure{margin:0;break-inside:avoid}h2{font-size:15px;margin:18px 0 6px}"
 (folder / "sheet.html").write_text(f"<!doctype html><meta charset=utf-8><style>{style}</style>{''.join(parts)}", encoding="utf-8")
 print(f"{drawn} figures of {len(list(folder.glob('*/report.html')))} reports")
-print("\n".join(faults) or "each has a title, axes with units and a sentence")
+print("\n".join(faults) or "each figure has a title, axes with units, and a caption")
 sys.exit(bool(faults))
 P

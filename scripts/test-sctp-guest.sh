@@ -70,5 +70,5 @@ checked() {
 
 step "check ric, over SCTP" checked
 step "iperf3 beside it" stock
-if [ -z "$failed" ]; then echo "== all of it passed"; else echo "== failed:$failed"; fi
+if [ -z "$failed" ]; then echo "== all tests passed"; else echo "== failed:$failed"; fi
 poweroff -f

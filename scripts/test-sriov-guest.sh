@@ -51,10 +51,10 @@ campaign() {
         --format json >/tmp/$1.json
     # The cell of each point, in both directions.
     [ "$(grep -o '"cell_[du]l.lost_ratio",0[.0]*\]' /tmp/$1.json | wc -l)" = $((2 * $2)) ] || { cat /tmp/$1.json; return 1; }
-    [ "$(grep -o '"live.functions",[1-9]' /tmp/$1.json | wc -l)" = $3 ] || { echo "functions at other points"; cat /tmp/$1.json; return 1; }
+    [ "$(grep -o '"live.functions",[1-9]' /tmp/$1.json | wc -l)" = $3 ] || { echo "the number of points with functions differs"; cat /tmp/$1.json; return 1; }
     ! grep -qE 'lost_ratio",(0\.0*[1-9]|[1-9])' /tmp/$1.json || { cat /tmp/$1.json; return 1; }
-    grep -q EMULATED /tmp/$1.out || { echo "not called emulated"; return 1; }
-    ! grep -qE 'live: 99 % within' /tmp/$1.out || { echo "a delay was judged"; return 1; }
+    grep -q EMULATED /tmp/$1.out || { echo "the output does not contain EMULATED"; return 1; }
+    ! grep -qE 'live: 99 % within' /tmp/$1.out || { echo "the output contains a verdict about a delay"; return 1; }
     clean && return $told
 }
 
@@ -126,7 +126,7 @@ killed() {
         done
     done
     # Timestamping is still enabled too: `clean`, after the next campaign, finds it disabled.
-    [ -n "$(ls /run/netns)" ] && [ "$(functions)" = 2 ] || { echo "it left nothing to clean up"; cat /tmp/killed.out; return 1; }
+    [ -n "$(ls /run/netns)" ] && [ "$(functions)" = 2 ] || { echo "the killed process left nothing to clean up"; cat /tmp/killed.out; return 1; }
 }
 
 # Instructions per packet for each way to share: dedicated < macvlan < bridge.
@@ -152,5 +152,5 @@ else
     step "figure 5's rows" campaign sriov-fig5 5 2 user.bytes=1500
     step "schedulers on a shared card's links" campaign sriov-schedulers 7 0
 fi
-if [ -z "$failed" ]; then echo "== all of it passed"; else echo "== failed:$failed"; fi
+if [ -z "$failed" ]; then echo "== all tests passed"; else echo "== failed:$failed"; fi
 poweroff -f

@@ -3,7 +3,7 @@
 # and CPU time of the generator for each, sending only and with every packet reflected. Copied frames on veth
 # do not represent a network card. Needs root.
 set -euo pipefail
-[[ $(id -u) == 0 ]] || { echo "network namespaces need root; left out"; exit 0; }
+[[ $(id -u) == 0 ]] || { echo "network namespaces need root; skipped"; exit 0; }
 exec python3 - "$RANLAB" "${SECONDS_EACH:-3}" "${TURNS:-3}" <<'P'
 import json, os, statistics, subprocess, sys, time
 

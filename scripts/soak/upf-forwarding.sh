@@ -3,7 +3,7 @@
 # unread, with the same load on the same devices, alternating. Designs forward at least 0.6 of the packets of
 # the loop. Needs root.
 set -euo pipefail
-[[ $(id -u) == 0 ]] || { echo "network namespaces need root; left out"; exit 0; }
+[[ $(id -u) == 0 ]] || { echo "network namespaces need root; skipped"; exit 0; }
 exec python3 - "$RANLAB" "${SECONDS_EACH:-4}" "${TURNS:-3}" <<'P'
 import json, os, statistics, subprocess, sys, time
 
