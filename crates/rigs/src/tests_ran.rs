@@ -220,7 +220,7 @@ fn unsupported_pings_are_rejected_with_a_reason() {
             "no service model inside",
         ),
         (&[("sut.type", "double-decode"), ("sut.encoding", "flat")], "relays that decode PER"),
-        (&[("sut.listen", "here")], "`sut.listen` must be an IP address"),
+        (&[("sut.listen", "here")], "`sut.listen`: \"here\" is not an IP address"),
     ] {
         let set: Vec<_> = set.iter().map(|(path, text)| (*path, Value::from(*text))).collect();
         let error = measured(e2_rtt::E2Rtt, &pings("xapp", &[]), &set).0.unwrap_err().to_string();
