@@ -160,61 +160,61 @@ pub(super) use versioned_enum;
 versioned_enum! {
     /// About a RIC request; `CauseRIC` in v1.01.
     CauseRicRequest "CauseRICrequest" roots [11 14 14] {
-        RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0], "No such RAN function.",
-        ActionNotSupported "action-not-supported" [1 1 1], "No such action.",
+        RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0], "The RAN function does not exist.",
+        ActionNotSupported "action-not-supported" [1 1 1], "The action does not exist.",
         ExcessiveActions "excessive-actions" [2 2 2], "Too many actions.",
-        DuplicateAction "duplicate-action" [3 3 3], "An action id came twice.",
+        DuplicateAction "duplicate-action" [3 3 3], "An action id occurs twice.",
         DuplicateEventTrigger "duplicate-event-trigger" [4 4 4], "The event trigger exists already.",
-        FunctionResourceLimit "function-resource-limit" [5 5 5], "The RAN function has no more room.",
-        RequestIdUnknown "request-id-unknown" [6 6 6], "No such request.",
+        FunctionResourceLimit "function-resource-limit" [5 5 5], "A resource limit of the RAN function is reached.",
+        RequestIdUnknown "request-id-unknown" [6 6 6], "The request does not exist.",
         InconsistentActionSubsequentActionSequence "inconsistent-action-subsequent-action-sequence" [7 7 7],
             "Action and subsequent action contradict each other.",
-        ControlMessageInvalid "control-message-invalid" [8 8 8], "The control message makes no sense to the RAN function.",
-        RicCallProcessIdInvalid "ric-call-process-id-invalid" [9 9 9], "The call process id makes no sense to the RAN function.",
+        ControlMessageInvalid "control-message-invalid" [8 8 8], "The control message is invalid for the RAN function.",
+        RicCallProcessIdInvalid "ric-call-process-id-invalid" [9 9 9], "The call process id is invalid for the RAN function.",
         ControlTimerExpired "control-timer-expired" [- 10 10], "The control took too long.",
-        ControlFailedToExecute "control-failed-to-execute" [- 11 11], "The control was tried in vain.",
+        ControlFailedToExecute "control-failed-to-execute" [- 11 11], "Execution of the control failed.",
         SystemNotReady "system-not-ready" [- 12 12], "The RAN function is not ready.",
-        Unspecified "unspecified" [10 13 13], "Anything else.",
+        Unspecified "unspecified" [10 13 13], "Unspecified.",
         RicSubscriptionEndTimeExpired "ric-subscription-end-time-expired" [- - +0], "The subscription's end time has passed.",
-        RicSubscriptionEndTimeInvalid "ric-subscription-end-time-invalid" [- - +1], "The subscription's end time makes no sense.",
+        RicSubscriptionEndTimeInvalid "ric-subscription-end-time-invalid" [- - +1], "The subscription's end time is invalid.",
         DuplicateRicRequestId "duplicate-ric-request-id" [- - +2], "The request id is in use.",
-        EventTriggerNotSupported "eventTriggerNotSupported" [- - +3], "No such event trigger.",
-        RequestedInformationUnavailable "requested-information-unavailable" [- - +4], "The information asked for cannot be had.",
-        InvalidInformationRequest "invalid-information-request" [- - +5], "The query makes no sense.",
+        EventTriggerNotSupported "eventTriggerNotSupported" [- - +3], "The event trigger is not supported.",
+        RequestedInformationUnavailable "requested-information-unavailable" [- - +4], "The requested information is unavailable.",
+        InvalidInformationRequest "invalid-information-request" [- - +5], "The query is invalid.",
     }
 }
 
 enumerated! {
     /// About RAN functions.
     CauseRicService "CauseRICservice" {
-        RanFunctionNotSupported "ran-function-not-supported", "Not wanted by the RIC (`function-not-required` in v1.01).",
+        RanFunctionNotSupported "ran-function-not-supported", "Not required by the RIC (`function-not-required` in v1.01).",
         ExcessiveFunctions "excessive-functions", "Too many functions.",
-        RicResourceLimit "ric-resource-limit", "The RIC has no more room.",
+        RicResourceLimit "ric-resource-limit", "A resource limit of the RIC is reached.",
     }
     /// About the E2 node.
     CauseE2Node "CauseE2node" {
-        ComponentUnknown "e2node-component-unknown", "No such component.",
+        ComponentUnknown "e2node-component-unknown", "The component does not exist.",
     }
     /// About the transport.
     CauseTransport "CauseTransport" {
-        Unspecified "unspecified", "Anything.",
-        TransportResourceUnavailable "transport-resource-unavailable", "No more room.",
+        Unspecified "unspecified", "Unspecified.",
+        TransportResourceUnavailable "transport-resource-unavailable", "No transport resource is available.",
     }
     /// About the protocol.
     CauseProtocol "CauseProtocol" {
-        TransferSyntaxError "transfer-syntax-error", "The bytes are not PER.",
+        TransferSyntaxError "transfer-syntax-error", "The bytes are not valid PER.",
         AbstractSyntaxErrorReject "abstract-syntax-error-reject", "An element is missing or not comprehended, and critical.",
-        AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify", "An element was not comprehended and skipped.",
-        MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state", "The message does not fit the state.",
+        AbstractSyntaxErrorIgnoreAndNotify "abstract-syntax-error-ignore-and-notify", "An element was not comprehended and was ignored.",
+        MessageNotCompatibleWithReceiverState "message-not-compatible-with-receiver-state", "The message is not expected in this state.",
         SemanticError "semantic-error", "The values contradict each other.",
-        FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message", "Elements came twice or out of order.",
-        Unspecified "unspecified", "Anything else.",
+        FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message", "Elements are repeated or out of order.",
+        Unspecified "unspecified", "Unspecified.",
     }
     /// Anything else.
     CauseMisc "CauseMisc" {
-        ControlProcessingOverload "control-processing-overload", "Too much to do.",
-        HardwareFailure "hardware-failure", "Broken hardware.",
-        OmIntervention "om-intervention", "An operator's doing.",
-        Unspecified "unspecified", "Anything at all.",
+        ControlProcessingOverload "control-processing-overload", "Overload.",
+        HardwareFailure "hardware-failure", "Hardware failure.",
+        OmIntervention "om-intervention", "Intervention of an operator.",
+        Unspecified "unspecified", "Unspecified.",
     }
 }

@@ -83,31 +83,31 @@ sequence! {
     #[derive(Copy, Eq)]
     RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
         id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
-        cause: Cause [Own] "cause", "Why.",
+        cause: Cause [Own] "cause", "Cause.",
     }
 }
 enumerated! {
     /// An interface of a node; not in v1.01.
     ComponentInterfaceType "E2nodeComponentInterfaceType" {
-        Ng "ng", "To the AMF.",
-        Xn "xn", "To other NG-RAN nodes.",
-        E1 "e1", "CU-CP to CU-UP.",
-        F1 "f1", "CU to DU.",
+        Ng "ng", "Interface to the AMF.",
+        Xn "xn", "Interface to other NG-RAN nodes.",
+        E1 "e1", "Interface between CU-CP and CU-UP.",
+        F1 "f1", "Interface between CU and DU.",
         W1 "w1", "ng-eNB-CU to ng-eNB-DU.",
-        S1 "s1", "To the MME.",
-        X2 "x2", "To other eNBs and en-gNBs.",
+        S1 "s1", "Interface to the MME.",
+        X2 "x2", "Interface to other eNBs and en-gNBs.",
     }
 }
 sequence! {
     /// An NG interface.
     #[derive(Eq)]
     InterfaceNg "E2nodeComponentInterfaceNG" {
-        amf_name: String [Str<1, 150>] "amf-name", "The AMF at its other end.",
+        amf_name: String [Str<1, 150>] "amf-name", "Peer AMF.",
     }
     /// An Xn interface.
     #[derive(Eq)]
     InterfaceXn "E2nodeComponentInterfaceXn" {
-        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID", "The node at its other end.",
+        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID", "Peer node.",
     }
 }
 /// An E1 interface, named by the CU-UP (v2.03 writes the field's name as `gNB-CU-CP-ID`; the bits are the same).
@@ -130,13 +130,13 @@ sequence! {
     /// An S1 interface.
     #[derive(Eq)]
     InterfaceS1 "E2nodeComponentInterfaceS1" {
-        mme_name: String [Str<1, 150>] "mme-name", "The MME at its other end.",
+        mme_name: String [Str<1, 150>] "mme-name", "Peer MME.",
     }
     /// An X2 interface.
     #[derive(Eq)]
     InterfaceX2 "E2nodeComponentInterfaceX2" {
-        enb: Option<GlobalEnbId> [Opt] "global-eNB-ID", "The eNB at its other end.",
-        en_gnb: Option<GlobalEnGnbId> [Opt] "global-en-gNB-ID", "The en-gNB at its other end.",
+        enb: Option<GlobalEnbId> [Opt] "global-eNB-ID", "Peer eNB.",
+        en_gnb: Option<GlobalEnGnbId> [Opt] "global-en-gNB-ID", "Peer en-gNB.",
     }
 }
 
@@ -162,13 +162,13 @@ choice! {
     /// Which interface of a node; not in v1.01.
     #[derive(Eq)]
     ComponentId "E2nodeComponentID" {
-        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG", "To the AMF.",
-        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn", "To another NG-RAN node.",
-        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1", "CU-CP to CU-UP.",
-        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1", "CU to DU.",
+        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG", "Interface to the AMF.",
+        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn", "Interface to another NG-RAN node.",
+        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1", "Interface between CU-CP and CU-UP.",
+        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1", "Interface between CU and DU.",
         W1(InterfaceW1) [Own] "e2nodeComponentInterfaceTypeW1", "ng-eNB-CU to ng-eNB-DU.",
-        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1", "To the MME.",
-        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2", "To another eNB or en-gNB.",
+        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1", "Interface to the MME.",
+        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2", "Interface to another eNB or en-gNB.",
     }
 }
 sequence! {
@@ -182,36 +182,36 @@ sequence! {
 enumerated! {
     /// Whether a configuration was accepted.
     UpdateOutcome "updateOutcome" {
-        Success "success", "Yes.",
-        Failure "failure", "No.",
+        Success "success", "Accepted.",
+        Failure "failure", "Not accepted.",
     }
 }
 sequence! {
     /// The RIC's word on a component (`E2nodeComponentConfigUpdateAck` in v1.01).
     #[derive(Copy, Eq)]
     ComponentAck "E2nodeComponentConfigurationAck" {
-        outcome: UpdateOutcome [Own] "updateOutcome", "Accepted or not.",
-        cause: Option<Cause> [Opt] "failureCause", "Why not.",
+        outcome: UpdateOutcome [Own] "updateOutcome", "Whether it was accepted.",
+        cause: Option<Cause> [Opt] "failureCause", "Cause of the failure.",
     }
     /// A component that a node adds or, since v2.03, updates.
     #[derive(Eq)]
     ComponentConfigItem "E2nodeComponentConfigAddition-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
-        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration", "Its configuration.",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
+        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration", "Configuration.",
     }
     /// A component that a node removes.
     #[derive(Eq)]
     ComponentRemovalItem "E2nodeComponentConfigRemoval-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
     }
     /// The RIC's word on one component.
     #[derive(Eq)]
     ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Kind of interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Which one.",
-        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck", "Accepted or not.",
+        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
+        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck", "Whether it was accepted.",
     }
 }
 

@@ -78,16 +78,16 @@ sequence! {
     /// A component update in v1.01.
     #[derive(Eq)]
     ComponentUpdateV1 "E2nodeComponentConfigUpdate-Item" {
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Kind of component.",
-        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Which one.",
-        config: ConfigV1 [Own] "e2nodeComponentConfigUpdate", "Its configuration.",
+        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Type of the component.",
+        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
+        config: ConfigV1 [Own] "e2nodeComponentConfigUpdate", "Configuration.",
     }
     /// The RIC's word on a component in v1.01.
     #[derive(Eq)]
     ComponentUpdateAckV1 "E2nodeComponentConfigUpdateAck-Item" {
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Kind of component.",
-        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Which one.",
-        ack: ComponentAck [Own] "e2nodeComponentConfigUpdateAck", "Accepted or not.",
+        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Type of the component.",
+        id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
+        ack: ComponentAck [Own] "e2nodeComponentConfigUpdateAck", "Whether it was accepted.",
     }
 }
 

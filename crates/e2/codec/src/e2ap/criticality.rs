@@ -78,7 +78,7 @@ enumerated! {
     /// What is wrong with an information element.
     TypeOfError "TypeOfError" {
         NotUnderstood "not-understood", "Not comprehended, or misplaced.",
-        Missing "missing", "Absent though mandatory.",
+        Missing "missing", "Mandatory but missing.",
     }
 }
 
@@ -86,24 +86,24 @@ sequence! {
     /// Identifies a subscription or control of a requestor (clause 9.2.7).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord, Default)]
     RicRequestId "RICrequestID" {
-        requestor: u16 [Int<0, 65535>] "ricRequestorID", "The xApp, in the numbering of the RIC.",
-        instance: u16 [Int<0, 65535>] "ricInstanceID", "The requestor's sequence number.",
+        requestor: u16 [Int<0, 65535>] "ricRequestorID", "Requestor (xApp), numbered by the RIC.",
+        instance: u16 [Int<0, 65535>] "ricInstanceID", "Sequence number of the requestor.",
     }
     /// One element that a receiver objects to.
     #[derive(Copy, Eq)]
     CriticalityDiagnosticsIe "CriticalityDiagnostics-IE-Item" {
         criticality: Criticality [crate::per::Own] "iECriticality", "Criticality of the element.",
-        id: u16 [Int<0, 65535>] "iE-ID", "Its identifier (see [`ids`](super::ids)).",
-        error: TypeOfError [crate::per::Own] "typeOfError", "What is wrong.",
+        id: u16 [Int<0, 65535>] "iE-ID", "Identifier of the element (see [`ids`](super::ids)).",
+        error: TypeOfError [crate::per::Own] "typeOfError", "Type of the error.",
     }
     /// What a receiver objects to (clause 9.2.2).
     #[derive(Eq, Default)]
     CriticalityDiagnostics "CriticalityDiagnostics" {
         procedure_code: Option<u8> [Opt<Int<0, 255>>] "procedureCode", "Procedure of the offending message.",
-        triggering_message: Option<TriggeringMessage> [Opt] "triggeringMessage", "Its kind.",
-        procedure_criticality: Option<Criticality> [Opt] "procedureCriticality", "Its criticality.",
-        request_id: Option<RicRequestId> [Opt] "ricRequestorID", "Request that it belongs to.",
-        ies: Option<Vec<CriticalityDiagnosticsIe>> [Opt<List<1, 256>>] "iEsCriticalityDiagnostics", "The offending elements: 1 to 256.",
+        triggering_message: Option<TriggeringMessage> [Opt] "triggeringMessage", "Type of the offending message.",
+        procedure_criticality: Option<Criticality> [Opt] "procedureCriticality", "Criticality of the procedure.",
+        request_id: Option<RicRequestId> [Opt] "ricRequestorID", "Request id of the offending message.",
+        ies: Option<Vec<CriticalityDiagnosticsIe>> [Opt<List<1, 256>>] "iEsCriticalityDiagnostics", "Offending elements, 1 to 256.",
     }
 }
 

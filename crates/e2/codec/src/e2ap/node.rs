@@ -128,13 +128,13 @@ sequence! {
     /// A gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalGnbId "GlobalgNB-ID" {
-        plmn: Plmn [PlmnCodec] "plmn-id", "Its network.",
+        plmn: Plmn [PlmnCodec] "plmn-id", "PLMN.",
         gnb_id: ShortBits [GnbIdChoice] "gnb-id", "22 to 32 bits.",
     }
     /// A gNB attached to an eNB (EN-DC).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnGnbId "GlobalenGNB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
         gnb_id: ShortBits [EnGnbIdChoice] "gNB-ID", "22 to 32 bits.",
     }
 }
@@ -151,8 +151,8 @@ sequence! {
     /// An ng-eNB (LTE radio, 5G core).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgEnbId "GlobalngeNB-ID" {
-        plmn: Plmn [PlmnCodec] "plmn-id", "Its network.",
-        enb_id: NgEnbId [Own] "enb-id", "Its identity there.",
+        plmn: Plmn [PlmnCodec] "plmn-id", "PLMN.",
+        enb_id: NgEnbId [Own] "enb-id", "Identity within the PLMN.",
     }
 }
 choice! {
@@ -169,8 +169,8 @@ sequence! {
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnbId "GlobalENB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
-        enb_id: EnbId [Own] "eNB-ID", "Its identity there.",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
+        enb_id: EnbId [Own] "eNB-ID", "Identity within the PLMN.",
     }
 }
 choice! {
@@ -186,23 +186,23 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeGnb "GlobalE2node-gNB-ID" {
         gnb: GlobalGnbId [Own] "global-gNB-ID", "The base station.",
-        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID", "Its identity as an en-gNB, if it is one too; not in v1.01.",
-        cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "This node is this CU-UP of it.",
-        du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "This node is this DU of it.",
+        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID", "Identity as an en-gNB, if it also is one; not in v1.01.",
+        cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP.",
+        du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "DU id, if the node is a DU.",
     }
     /// An en-gNB or a part of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
         en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
-        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID", "This node is this CU-UP of it; not in v1.01.",
-        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID", "This node is this DU of it; not in v1.01.",
+        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP; not in v1.01.",
+        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
     /// An ng-eNB or a part of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
         ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID", "The base station.",
-        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID", "Its identity as an eNB, if it is one too; not in v1.01.",
-        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID", "This node is this DU of it; not in v1.01.",
+        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID", "Identity as an eNB, if it also is one; not in v1.01.",
+        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -216,8 +216,8 @@ choice! {
     GlobalE2NodeId "GlobalE2node-ID" {
         Gnb(E2NodeGnb) [Own] "gNB", "5G standalone.",
         EnGnb(E2NodeEnGnb) [Own] "en-gNB", "5G non-standalone.",
-        NgEnb(E2NodeNgEnb) [Own] "ng-eNB", "LTE radio at a 5G core.",
-        Enb(E2NodeEnb) [Own] "eNB", "LTE.",
+        NgEnb(E2NodeNgEnb) [Own] "ng-eNB", "ng-eNB: LTE radio with a 5G core.",
+        Enb(E2NodeEnb) [Own] "eNB", "eNB.",
     }
 }
 
@@ -289,7 +289,7 @@ sequence! {
     /// A near-RT RIC.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalRicId "GlobalRIC-ID" {
-        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
         ric_id: ShortBits [Bits<20, 20>] "ric-ID", "20 bits.",
     }
 }

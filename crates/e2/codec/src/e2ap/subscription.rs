@@ -19,24 +19,24 @@ enumerated! {
     /// What an action does.
     RicActionType "RICactionType" {
         Report "report", "Reports.",
-        Insert "insert", "Asks the RIC, and may wait for its answer.",
-        Policy "policy", "Acts by itself.",
+        Insert "insert", "Sends a request to the RIC, and may wait for the response.",
+        Policy "policy", "Applies a policy without involving the RIC.",
     }
     /// Kind of an indication.
     RicIndicationType "RICindicationType" {
         Report "report", "A report.",
-        Insert "insert", "A question.",
+        Insert "insert", "An insert.",
     }
     /// What a node does after an insert.
     RicSubsequentActionType "RICsubsequentActionType" {
-        Continue "continue", "Goes on.",
-        Wait "wait", "Waits for the RIC.",
+        Continue "continue", "Continues.",
+        Wait "wait", "Waits for the response of the RIC.",
     }
 }
 versioned_enum! {
     /// How long a node waits after an insert.
     RicTimeToWait "RICtimeToWait" roots [18 17 17] {
-        Zero "zero" [0 - -], "Not at all; v1.01 only.",
+        Zero "zero" [0 - -], "No response at all; v1.01 only.",
         W1ms "w1ms" [1 0 0], "1 ms.",
         W2ms "w2ms" [2 1 1], "2 ms.",
         W5ms "w5ms" [3 2 2], "5 ms.",
@@ -57,17 +57,17 @@ versioned_enum! {
     }
     /// Which answer a control wants.
     RicControlAckRequest "RICcontrolAckRequest" roots [3 2 2] {
-        NoAck "noAck" [0 0 0], "None but a failure.",
-        Ack "ack" [1 1 1], "One in any case.",
+        NoAck "noAck" [0 0 0], "Only a failure.",
+        Ack "ack" [1 1 1], "A response in any case.",
         NAck "nAck" [2 - -], "Only a failure; v1.01 only.",
     }
 }
 enumerated! {
     /// How a control ended; v1.01 only.
     RicControlStatus "RICcontrolStatus" {
-        Success "success", "Done.",
+        Success "success", "Executed.",
         Rejected "rejected", "Refused.",
-        Failed "failed", "Tried in vain.",
+        Failed "failed", "Failed.",
     }
     /// How long a refused peer shall wait before it tries again.
     TimeToWait "TimeToWait" {
@@ -151,17 +151,17 @@ sequence! {
     /// What a node does after an insert, and for how long.
     #[derive(Copy, Eq, Hash)]
     RicSubsequentAction "RICsubsequentAction" {
-        kind: RicSubsequentActionType [Own] "ricSubsequentActionType", "Goes on or waits.",
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "How long.",
+        kind: RicSubsequentActionType [Own] "ricSubsequentActionType", "Continue or wait.",
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "Time to wait.",
     }
     /// An action of a new subscription.
     #[derive(Eq, Hash)]
     ActionToBeSetup "RICaction-ToBeSetup-Item" {
-        id: RicActionId [ActionIdCodec] "ricActionID", "Chosen by the subscriber.",
-        kind: RicActionType [Own] "ricActionType", "What it does.",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Action id, chosen by the subscriber.",
+        kind: RicActionType [Own] "ricActionType", "Type of the action.",
         definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "Defined by the service model.",
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "What happens after an insert.";
-        execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder", "In which order several policies act; v3.01 only.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Behaviour after an insert.";
+        execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder", "Order in which several policies are applied; v3.01 only.",
     }
 }
 
@@ -199,8 +199,8 @@ sequence! {
     /// What a subscription wants.
     #[derive(Eq, Hash)]
     RicSubscriptionDetails "RICsubscriptionDetails" {
-        event_trigger: Bytes [Free] "ricEventTriggerDefinition", "When: defined by the service model.",
-        actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List", "What: 1 to 16 actions.",
+        event_trigger: Bytes [Free] "ricEventTriggerDefinition", "Event trigger definition of the service model.",
+        actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List", "Actions, 1 to 16.",
     }
 }
 
@@ -243,38 +243,38 @@ sequence! {
     /// An action that was not admitted, changed or removed.
     #[derive(Copy, Eq)]
     ActionFailed "RICaction-NotAdmitted-Item" {
-        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
-        cause: Cause [Own] "cause", "Why.",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
+        cause: Cause [Own] "cause", "Cause.",
     }
     /// A subscription that the node wants deleted.
     #[derive(Copy, Eq)]
     SubscriptionWithCause "RICsubscription-withCause-Item" {
-        request_id: RicRequestId [Own] "ricRequestID", "Which.",
-        function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Of which RAN function.",
-        cause: Cause [Own] "cause", "Why.",
+        request_id: RicRequestId [Own] "ricRequestID", "Request id of the subscription.",
+        function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Id of the RAN function.",
+        cause: Cause [Own] "cause", "Cause.",
     }
     /// An action that a modification adds; v3.01 only.
     #[derive(Eq)]
     ActionToBeAdded "RICaction-ToBeAddedForModification-Item" {
-        id: RicActionId [ActionIdCodec] "ricActionID", "Chosen by the subscriber.",
-        kind: RicActionType [Own] "ricActionType", "What it does.",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Action id, chosen by the subscriber.",
+        kind: RicActionType [Own] "ricActionType", "Type of the action.",
         definition: Bytes [Free] "ricActionDefinition", "Defined by the service model.",
-        execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder", "In which order several policies act.",
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "What happens after an insert.",
+        execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder", "Order in which several policies are applied.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Behaviour after an insert.",
     }
     /// An action that a modification changes; v3.01 only.
     #[derive(Eq)]
     ActionToBeModified "RICaction-ToBeModifiedForModification-Item" {
-        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
-        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "Its new definition.",
-        execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "Its new order.",
-        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Its new subsequent action.",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
+        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "New definition.",
+        execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "New execution order.",
+        subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "New subsequent action.",
     }
     /// An action whose waiting time the node wants changed; v3.01 only.
     #[derive(Copy, Eq)]
     ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
-        id: RicActionId [ActionIdCodec] "ricActionID", "Which.",
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "To what.",
+        id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
+        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "New time to wait.",
     }
 }
 

@@ -24,7 +24,7 @@ sequence! {
     #[derive(Eq)]
     E2ConnectionUpdateItem "E2connectionUpdate-Item" {
         tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
-        usage: TnlUsage [Own] "tnlUsage", "What it carries.",
+        usage: TnlUsage [Own] "tnlUsage", "Purpose of the association.",
     }
     /// An association to remove.
     #[derive(Eq)]
@@ -35,7 +35,7 @@ sequence! {
     #[derive(Eq)]
     E2ConnectionSetupFailedItem "E2connectionSetupFailed-Item" {
         tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
-        cause: Cause [Own] "cause", "Why.",
+        cause: Cause [Own] "cause", "Cause.",
     }
     /// An association that the node removes.
     #[derive(Eq)]

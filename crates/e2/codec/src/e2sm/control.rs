@@ -12,19 +12,19 @@ pub const DETAIL_MAX: usize = 200;
 enumerated! {
     /// Why a command was refused, for programs.
     Reason "Reason" {
-        Invalid "invalid", "A number outside its bounds, or parameters that contradict each other or the algorithm.",
-        UnknownSlice "unknownSlice", "There is no such slice.",
-        UnknownUe "unknownUe", "There is no such UE, or the controller may not see it.",
-        UnknownBearer "unknownBearer", "There is no such bearer, or the controller may not see its UE.",
-        UnknownQueue "unknownQueue", "There is no such queue.",
-        UnknownFilter "unknownFilter", "There is no such filter.",
+        Invalid "invalid", "A number is out of range, or parameters contradict each other or the algorithm.",
+        UnknownSlice "unknownSlice", "The slice does not exist.",
+        UnknownUe "unknownUe", "The UE does not exist or is not visible to the controller.",
+        UnknownBearer "unknownBearer", "The bearer does not exist, or its UE is not visible to the controller.",
+        UnknownQueue "unknownQueue", "The queue does not exist.",
+        UnknownFilter "unknownFilter", "The filter does not exist.",
         Exists "exists", "It exists already: it can be modified, not added.",
         NotOwner "notOwner", "It belongs to another controller.",
-        Overcommitted "overcommitted", "More than the whole would be reserved.",
-        InUse "inUse", "Something else still uses it.",
-        TooMany "tooMany", "There are too many of the kind.",
-        NotSupported "notSupported", "The base station cannot do this.";
-        Untrusted "untrusted", "Nobody whom the base station trusts has signed it.",
+        Overcommitted "overcommitted", "The reservations would exceed the whole.",
+        InUse "inUse", "It is still in use.",
+        TooMany "tooMany", "The limit of this type is reached.",
+        NotSupported "notSupported", "The base station does not support this.";
+        Untrusted "untrusted", "The signature is not from a signer that the base station trusts.",
     }
 }
 
@@ -33,8 +33,8 @@ sequence! {
     /// was carried out has no outcome.
     #[derive(Eq, Hash)]
     Refusal "Refusal" {
-        reason: Reason [Own] "reason", "For programs.",
-        detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail", "For people: at most [`DETAIL_MAX`] characters of ASCII.",
+        reason: Reason [Own] "reason", "Reason for programs.",
+        detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail", "Explanation, at most [`DETAIL_MAX`] ASCII characters.",
     }
 }
 octets! { Refusal: Per => Aligned; }

@@ -12,145 +12,145 @@ type Functions<C> = FunctionList<C>;
 messages! {
     /// A node introduces itself.
     E2SetupRequest "E2setupRequest" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
-        node_id: GlobalE2NodeId [Own] "GlobalE2node-ID" = 3 Reject [M M M], "Who.";
-        functions: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O M M], "What it offers.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
+        node_id: GlobalE2NodeId [Own] "GlobalE2node-ID" = 3 Reject [M M M], "Identity of the node.";
+        functions: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O M M], "Offered RAN functions.";
         components_v1: Option<Vec<ComponentUpdate>> [Opt<List<1, 1024, ComponentUpdateItems>>]
-            "E2nodeComponentConfigUpdate-List" = 33 Reject [O - -], "Its components, in the words of v1.01.";
+            "E2nodeComponentConfigUpdate-List" = 33 Reject [O - -], "Components, in the format of v1.01.";
         components: Option<Vec<ComponentConfigItem>> [Opt<List<1, 1024, ComponentAdditionItems>>]
-            "E2nodeComponentConfigAddition-List" = 50 Reject [- M M], "Its components.";
+            "E2nodeComponentConfigAddition-List" = 50 Reject [- M M], "Components.";
     }
     /// The RIC accepts a node.
     E2SetupResponse "E2setupResponse" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        ric_id: GlobalRicId [Own] "GlobalRIC-ID" = 4 Reject [M M M], "The RIC.";
-        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Functions it takes.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        ric_id: GlobalRicId [Own] "GlobalRIC-ID" = 4 Reject [M M M], "Identity of the RIC.";
+        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Accepted RAN functions.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
-            "RANfunctionsIDcause-List" = 13 Reject [O O O], "Functions it refuses.";
+            "RANfunctionsIDcause-List" = 13 Reject [O O O], "Rejected RAN functions.";
         components_v1: Option<Vec<ComponentUpdateAck>> [Opt<List<1, 1024, ComponentUpdateAckItems>>]
-            "E2nodeComponentConfigUpdateAck-List" = 35 Reject [O - -], "Its word on the components, in v1.01.";
+            "E2nodeComponentConfigUpdateAck-List" = 35 Reject [O - -], "Acknowledgement of the components, in the format of v1.01.";
         components: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentAdditionAckItems>>]
-            "E2nodeComponentConfigAdditionAck-List" = 52 Reject [- M M], "Its word on the components.";
+            "E2nodeComponentConfigAdditionAck-List" = 52 Reject [- M M], "Acknowledgement of the components.";
     }
     /// The RIC refuses a node.
     E2SetupFailure "E2setupFailure" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Why.";
-        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "When it may try again.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
-        tnl: Option<TnlInformation> [Opt] "TNLinformation" = 48 Ignore [O O O], "Where to try instead.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
+        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the next attempt.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
+        tnl: Option<TnlInformation> [Opt] "TNLinformation" = 48 Ignore [O O O], "Transport address of another RIC.";
     }
     /// An error that no other message can report.
     ErrorIndication "ErrorIndication" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- O O], "Number of the run it is about.";
-        request_id: Option<RicRequestId> [Opt] "RICrequestID" = 29 Reject [O O O], "Request it is about.";
-        function_id: Option<RanFunctionId> [Opt<RanFunctionIdCodec>] "RANfunctionID" = 5 Reject [O O O], "Function it is about.";
-        cause: Option<Cause> [Opt] "Cause" = 1 Ignore [O O O], "Why.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- O O], "Transaction id of the message with the error.";
+        request_id: Option<RicRequestId> [Opt] "RICrequestID" = 29 Reject [O O O], "Request id of the message with the error.";
+        function_id: Option<RanFunctionId> [Opt<RanFunctionIdCodec>] "RANfunctionID" = 5 Reject [O O O], "RAN function of the message with the error.";
+        cause: Option<Cause> [Opt] "Cause" = 1 Ignore [O O O], "Cause.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
     /// Forget everything but the setup.
     ResetRequest "ResetRequest" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Why.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
+        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
     }
     /// Forgotten.
     ResetResponse "ResetResponse" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
     /// The RIC asks which functions a node has.
     RicServiceQuery "RICserviceQuery" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
-        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Functions that the RIC knows of.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
+        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "RAN functions that the RIC has accepted.";
     }
     /// A node's functions changed.
     RicServiceUpdate "RICserviceUpdate" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
-        added: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O O O], "New ones.";
-        modified: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 12 Reject [O O O], "Changed ones.";
-        deleted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 11 Reject [O O O], "Gone ones.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
+        added: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O O O], "Added RAN functions.";
+        modified: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 12 Reject [O O O], "Modified RAN functions.";
+        deleted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 11 Reject [O O O], "Deleted RAN functions.";
     }
     /// The RIC knows now.
     RicServiceUpdateAcknowledge "RICserviceUpdateAcknowledge" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Functions it takes.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Accepted RAN functions.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
-            "RANfunctionsIDcause-List" = 13 Reject [O O O], "Functions it refuses.";
+            "RANfunctionsIDcause-List" = 13 Reject [O O O], "Rejected RAN functions.";
     }
     /// The RIC refuses the update.
     RicServiceUpdateFailure "RICserviceUpdateFailure" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
-            "RANfunctionsIDcause-List" = 13 Ignore [O - -], "Functions it refuses; v1.01 only.";
-        cause: Option<Cause> [Opt] "Cause" = 1 Reject [- M M], "Why; since v2.03.";
-        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "When the node may try again.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
+            "RANfunctionsIDcause-List" = 13 Ignore [O - -], "Rejected RAN functions; v1.01 only.";
+        cause: Option<Cause> [Opt] "Cause" = 1 Reject [- M M], "Cause; v2.03 and later.";
+        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the node's next attempt.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
     /// A node's components changed.
     E2NodeConfigurationUpdate "E2nodeConfigurationUpdate" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
-        node_id: Option<GlobalE2NodeId> [Opt] "GlobalE2node-ID" = 3 Reject [- O O], "Who, when the association is new.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
+        node_id: Option<GlobalE2NodeId> [Opt] "GlobalE2node-ID" = 3 Reject [- O O], "Identity of the node, on a new association.";
         added: Option<Vec<ComponentConfigItem>> [Opt<List<1, 1024, ComponentAdditionItems>>]
-            "E2nodeComponentConfigAddition-List" = 50 Reject [- O O], "New components.";
+            "E2nodeComponentConfigAddition-List" = 50 Reject [- O O], "Added components.";
         updated: Option<Vec<ComponentUpdate>> [Opt<List<1, 1024, ComponentUpdateItems>>]
-            "E2nodeComponentConfigUpdate-List" = 33 Reject [O O O], "Changed components.";
+            "E2nodeComponentConfigUpdate-List" = 33 Reject [O O O], "Updated components.";
         removed: Option<Vec<ComponentRemovalItem>> [Opt<List<1, 1024, ComponentRemovalItems>>]
-            "E2nodeComponentConfigRemoval-List" = 54 Reject [- O O], "Gone components.";
+            "E2nodeComponentConfigRemoval-List" = 54 Reject [- O O], "Removed components.";
         tnl_removed: Option<Vec<E2NodeTnlRemovalItem>> [Opt<List<1, 32, TnlRemovalItems>>]
-            "E2nodeTNLassociationRemoval-List" = 58 Reject [- O O], "Associations to drop.";
+            "E2nodeTNLassociationRemoval-List" = 58 Reject [- O O], "Associations to remove.";
     }
     /// The RIC knows now.
     E2NodeConfigurationUpdateAcknowledge "E2nodeConfigurationUpdateAcknowledge" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         added: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentAdditionAckItems>>]
-            "E2nodeComponentConfigAdditionAck-List" = 52 Reject [- O O], "Its word on new components.";
+            "E2nodeComponentConfigAdditionAck-List" = 52 Reject [- O O], "Acknowledgement of added components.";
         updated: Option<Vec<ComponentUpdateAck>> [Opt<List<1, 1024, ComponentUpdateAckItems>>]
-            "E2nodeComponentConfigUpdateAck-List" = 35 Reject [O O O], "Its word on changed components.";
+            "E2nodeComponentConfigUpdateAck-List" = 35 Reject [O O O], "Acknowledgement of updated components.";
         removed: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentRemovalAckItems>>]
-            "E2nodeComponentConfigRemovalAck-List" = 56 Reject [- O O], "Its word on gone components.";
+            "E2nodeComponentConfigRemovalAck-List" = 56 Reject [- O O], "Acknowledgement of removed components.";
     }
     /// The RIC refuses the update.
     E2NodeConfigurationUpdateFailure "E2nodeConfigurationUpdateFailure" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Why.";
-        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "When the node may try again.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
+        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the node's next attempt.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
     /// The RIC wants its associations changed.
     E2ConnectionUpdate "E2connectionUpdate" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         add: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 44 Reject [O O O], "Associations to add.";
         remove: Option<Vec<E2ConnectionRemoveItem>> [Opt<List<1, 32, ConnectionRemoveItems>>]
             "E2connectionUpdateRemove-List" = 46 Reject [O O O], "Associations to remove.";
-        modify: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 45 Reject [O O O], "Associations to change.";
+        modify: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 45 Reject [O O O], "Associations to modify.";
     }
     /// The node changed its associations.
     E2ConnectionUpdateAcknowledge "E2connectionUpdateAcknowledge" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        setup: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 39 Reject [O O O], "Set up.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        setup: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 39 Reject [O O O], "Associations that were set up.";
         failed: Option<Vec<E2ConnectionSetupFailedItem>> [Opt<List<1, 32, ConnectionFailedItems>>]
-            "E2connectionSetupFailed-List" = 40 Reject [O O O], "Not set up.";
+            "E2connectionSetupFailed-List" = 40 Reject [O O O], "Associations that could not be set up.";
     }
     /// The node could not change its associations.
     E2ConnectionUpdateFailure "E2connectionUpdateFailure" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        cause: Option<Cause> [Opt] "Cause" = 1 Reject [O O O], "Why.";
-        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "When the RIC may try again.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        cause: Option<Cause> [Opt] "Cause" = 1 Reject [O O O], "Cause.";
+        time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the RIC's next attempt.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
     /// One side wants to part; since v2.03.
     E2RemovalRequest "E2RemovalRequest" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of this run.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
     }
     /// The other side agrees; since v2.03.
     E2RemovalResponse "E2RemovalResponse" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "Criticality diagnostics.";
     }
     /// The other side does not agree; since v2.03.
     E2RemovalFailure "E2RemovalFailure" {
-        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Number of the run.";
-        cause: Cause [Own] "Cause" = 1 Ignore [- M M], "Why.";
-        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "What was wrong.";
+        transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
+        cause: Cause [Own] "Cause" = 1 Ignore [- M M], "Cause.";
+        diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "Criticality diagnostics.";
     }
 }

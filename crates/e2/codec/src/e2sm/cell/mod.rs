@@ -22,15 +22,15 @@ row! {
     /// The load of one cell. UEs are those that the asking controller may see.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     CellLoad, _cell => RowKey::Node, 64 octets {
-        0 aggr_prb: u64 [counter], "Aggregated resource blocks that the cell had to give, in each direction.";
+        0 aggr_prb: u64 [counter], "Aggregated resource blocks offered by the cell, per direction.";
         8 dl_aggr_prb: u64 [counter headline], "Aggregated downlink resource blocks given to UEs, retransmissions included.";
         16 ul_aggr_prb: u64 [counter headline], "Aggregated uplink resource blocks given to UEs, retransmissions included.";
         24 dl_aggr_tbs: u64 [counter "B" headline], "Aggregated downlink transport block sizes, bytes.";
         32 ul_aggr_tbs: u64 [counter "B" headline], "Aggregated uplink transport block sizes, bytes.";
-        40 dl_queue_bytes: u64 [gauge "B" headline], "Bytes that wait for the downlink.";
-        48 ul_queue_bytes: u64 [gauge "B"], "Bytes that wait for the uplink.";
-        56 prb: u16 [gauge], "Resource blocks of a slot, in each direction.";
-        58 cell_id: u16 [label], "The cell's number at its node.";
+        40 dl_queue_bytes: u64 [gauge "B" headline], "Bytes queued for the downlink.";
+        48 ul_queue_bytes: u64 [gauge "B"], "Bytes queued for the uplink.";
+        56 prb: u16 [gauge], "Resource blocks per slot, per direction.";
+        58 cell_id: u16 [label], "Number of the cell at its node.";
         60 ues: u16 [gauge headline], "Connected UEs.";
     }
 }

@@ -8,14 +8,14 @@ sequence! {
     /// A cell of NR.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NrCgi "NR-CGI" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
-        cell: u64 [BitNumber<36>] "nRCellIdentity", "Its identity there, 36 bits: those of the gNB first.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
+        cell: u64 [BitNumber<36>] "nRCellIdentity", "Identity within the PLMN, 36 bits, starting with those of the gNB.",
     }
     /// A cell of LTE.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EutraCgi "EUTRA-CGI" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
-        cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Its identity there, 28 bits: those of the eNB first.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
+        cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Identity within the PLMN, 28 bits, starting with those of the eNB.",
     }
 }
 
@@ -43,8 +43,8 @@ choice! {
     /// A cell.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Cgi "CGI" {
-        Nr(NrCgi) [Own] "nR-CGI", "Of NR.",
-        Eutra(EutraCgi) [Own] "eUTRA-CGI", "Of LTE.",
+        Nr(NrCgi) [Own] "nR-CGI", "NR.",
+        Eutra(EutraCgi) [Own] "eUTRA-CGI", "LTE.",
     }
     /// Identity of an ng-eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -61,20 +61,20 @@ sequence! {
     /// A gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalGnb "GlobalGNB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
         gnb: ShortBits [GnbNumber] "gNB-ID", "22 to 32 bits.",
     }
     /// An ng-eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgEnb "GlobalNgENB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
-        ng_enb: NgEnbNumber [Own] "ngENB-ID", "Its identity there.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
+        ng_enb: NgEnbNumber [Own] "ngENB-ID", "Identity within the PLMN.",
     }
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnb "GlobalENB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
-        enb: EnbId [Own] "eNB-ID", "Its identity there.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
+        enb: EnbId [Own] "eNB-ID", "Identity within the PLMN.",
     }
 }
 choice! {

@@ -31,10 +31,10 @@ sequence! {
     /// Who a RAN function is.
     #[derive(Eq, Hash)]
     FunctionName "RANfunction-Name" {
-        short_name: String [Name] "ranFunction-ShortName", "E.g. `ORAN-E2SM-KPM`.",
+        short_name: String [Name] "ranFunction-ShortName", "Short name, for example `ORAN-E2SM-KPM`.",
         oid: String [Str<1, 1_000>] "ranFunction-E2SM-OID", "Object identifier of the service model, as text.",
-        description: String [Name] "ranFunction-Description", "For people.",
-        instance: Option<i64> [Opt<Free>] "ranFunction-Instance", "Which one, where a node has several.",
+        description: String [Name] "ranFunction-Description", "Description for display.",
+        instance: Option<i64> [Opt<Free>] "ranFunction-Instance", "Instance, if the node has several.",
     }
 }
 

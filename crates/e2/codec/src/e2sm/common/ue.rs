@@ -14,84 +14,84 @@ sequence! {
     /// An AMF (TS 23.003 §2.10).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Guami "GUAMI" {
-        plmn: Plmn [PlmnCodec] "pLMNIdentity", "Its network.",
-        region: u8 [BitNumber<8>] "aMFRegionID", "Its region.",
-        set: u16 [BitNumber<10>] "aMFSetID", "Its set there, 10 bits.",
-        pointer: u8 [BitNumber<6>] "aMFPointer", "Its place there, 6 bits.",
+        plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
+        region: u8 [BitNumber<8>] "aMFRegionID", "AMF region.",
+        set: u16 [BitNumber<10>] "aMFSetID", "AMF set, 10 bits.",
+        pointer: u8 [BitNumber<6>] "aMFPointer", "AMF pointer, 6 bits.",
     }
     /// An MME (TS 23.003 §2.8).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Gummei "GUMMEI" {
-        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
-        group: [u8; 2] [Fixed] "mME-Group-ID", "Its group.",
-        code: [u8; 1] [Fixed] "mME-Code", "Its place there.",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
+        group: [u8; 2] [Fixed] "mME-Group-ID", "MME group.",
+        code: [u8; 1] [Fixed] "mME-Code", "MME code.",
     }
     /// What a gNB-CU calls a UE towards a DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     F1apId "UEID-GNB-CU-CP-F1AP-ID-Item" {
-        id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "On F1.",
+        id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "Identifier on F1.",
     }
     /// What a gNB-CU-CP calls a UE towards a CU-UP.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E1apId "UEID-GNB-CU-CP-E1AP-ID-Item" {
-        id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "On E1.",
+        id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "Identifier on E1.",
     }
     /// At a gNB or a gNB-CU-CP.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     GnbUe "UEID-GNB" {
-        amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "What the AMF calls it, 40 bits.",
+        amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
         guami: Guami [Own] "guami", "The AMF.",
-        f1ap_ids: Option<Vec<F1apId>> [Opt<List<1, 4>>] "gNB-CU-UE-F1AP-ID-List", "What its CU calls it towards its DUs.",
-        e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "What its CU-CP calls it towards its CU-UPs.",
-        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "What the RAN calls it.",
-        xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "What the master node calls it on Xn.",
+        f1ap_ids: Option<Vec<F1apId>> [Opt<List<1, 4>>] "gNB-CU-UE-F1AP-ID-List", "gNB-CU UE F1AP IDs.",
+        e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "gNB-CU-CP UE E1AP IDs.",
+        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
+        xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "M-NG-RAN node UE XnAP ID.",
         gnb: Option<GlobalGnb> [Opt] "globalGNB-ID", "The master node, if a gNB.";
         node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
     }
     /// At a gNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GnbDuUe "UEID-GNB-DU" {
-        f1ap_id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "What its CU calls it on F1.",
-        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "What the RAN calls it.",
+        f1ap_id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "gNB-CU UE F1AP ID.",
+        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
     /// At a gNB-CU-UP.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GnbCuUpUe "UEID-GNB-CU-UP" {
-        e1ap_id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "What its CU-CP calls it on E1.",
-        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "What the RAN calls it.",
+        e1ap_id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "gNB-CU-CP UE E1AP ID.",
+        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
     /// At an ng-eNB or an ng-eNB-CU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbUe "UEID-NG-ENB" {
-        amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "What the AMF calls it, 40 bits.",
+        amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
         guami: Guami [Own] "guami", "The AMF.",
-        w1ap_id: Option<u32> [Opt<Id32>] "ng-eNB-CU-UE-W1AP-ID", "What its CU calls it on W1.",
-        xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "What the master node calls it on Xn.",
+        w1ap_id: Option<u32> [Opt<Id32>] "ng-eNB-CU-UE-W1AP-ID", "ng-eNB-CU UE W1AP ID.",
+        xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "M-NG-RAN node UE XnAP ID.",
         ng_enb: Option<GlobalNgEnb> [Opt] "globalNgENB-ID", "The master node, if an ng-eNB.";
         node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
     }
     /// At an ng-eNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbDuUe "UEID-NG-ENB-DU" {
-        w1ap_id: u32 [Id32] "ng-eNB-CU-UE-W1AP-ID", "What its CU calls it on W1.",
+        w1ap_id: u32 [Id32] "ng-eNB-CU-UE-W1AP-ID", "ng-eNB-CU UE W1AP ID.",
     }
     /// At an en-gNB.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     EnGnbUe "UEID-EN-GNB" {
-        x2ap_id: u16 [Int<0, 4_095>] "m-eNB-UE-X2AP-ID", "What the master eNB calls it on X2.",
-        x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "More of it.",
+        x2ap_id: u16 [Int<0, 4_095>] "m-eNB-UE-X2AP-ID", "MeNB UE X2AP ID.",
+        x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "MeNB UE X2AP ID extension.",
         enb: GlobalEnb [Own] "globalENB-ID", "The master eNB.",
-        f1ap_id: Option<u32> [Opt<Id32>] "gNB-CU-UE-F1AP-ID", "What its CU calls it on F1.",
-        e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "What its CU-CP calls it towards its CU-UPs.",
-        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "What the RAN calls it.",
+        f1ap_id: Option<u32> [Opt<Id32>] "gNB-CU-UE-F1AP-ID", "gNB-CU UE F1AP ID.",
+        e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "gNB-CU-CP UE E1AP IDs.",
+        ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
     /// At an eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EnbUe "UEID-ENB" {
-        s1ap_id: u32 [Id32] "mME-UE-S1AP-ID", "What the MME calls it.",
+        s1ap_id: u32 [Id32] "mME-UE-S1AP-ID", "MME UE S1AP ID.",
         gummei: Gummei [Own] "gUMMEI", "The MME.",
-        x2ap_id: Option<u16> [Opt<Int<0, 4_095>>] "m-eNB-UE-X2AP-ID", "What the master eNB calls it on X2.",
-        x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "More of it.",
+        x2ap_id: Option<u16> [Opt<Int<0, 4_095>>] "m-eNB-UE-X2AP-ID", "MeNB UE X2AP ID.",
+        x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "MeNB UE X2AP ID extension.",
         enb: Option<GlobalEnb> [Opt] "globalENB-ID", "The master eNB.",
     }
 }

@@ -21,6 +21,6 @@ row! {
         0 rnti: u32 [key], "Radio network temporary identifier of the UE.";
         4 teid_gnb: u32 [key], "Tunnel endpoint identifier at the base station (downlink).";
         8 qfi: u8 [label headline], "QoS flow identifier (TS 38.415 §5.5.3.3).";
-        9 teid_upf: u8 [label], "Tunnel endpoint identifier at the UPF (uplink). The encoding has eight bits for it: senders keep the lowest.";
+        9 teid_upf: u8 [label], "Tunnel endpoint identifier at the UPF (uplink). The encoding only has its lowest eight bits.";
     }
 }

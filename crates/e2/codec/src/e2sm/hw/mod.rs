@@ -123,10 +123,10 @@ sequence! {
     /// A numbered message with the time of its departure: control message and indication message alike.
     #[derive(Eq, Hash, Default)]
     Ping "Ping" {
-        seq: u32 [Int<0, { u32::MAX as u64 }>] "seq", "Number of the ping, given by its sender. An agent that reports periodically counts from zero.",
+        seq: u32 [Int<0, { u32::MAX as u64 }>] "seq", "Sequence number, assigned by the sender. Periodic reports of an agent start at zero.",
         /// When its sender sent it, nanoseconds on the sender's own clock: only the sender can subtract from it.
         t_send_ns: u64 [Int<0, { u64::MAX }>] "tSendNs",
-        payload: Bytes [per::Payload] "payload", "Anything, to give the message its size; at most [`PAYLOAD_SIZE_MAX`] octets.",
+        payload: Bytes [per::Payload] "payload", "Arbitrary data that determines the size of the message, at most [`PAYLOAD_SIZE_MAX`] bytes.",
     }
 }
 
@@ -143,16 +143,16 @@ sequence! {
     /// How the function sends pings of its own; their payload is zeros.
     #[derive(Copy, Eq, Hash)]
     HwPeriodic "HwPeriodic" {
-        period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval between two pings in milliseconds, 1 to [`PERIOD_MS_MAX`].",
-        payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize", "Octets of their payload, at most [`PAYLOAD_SIZE_MAX`].",
+        period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval between two pings, in milliseconds, 1 to [`PERIOD_MS_MAX`].",
+        payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize", "Payload size in bytes, at most [`PAYLOAD_SIZE_MAX`].",
     }
     /// The action definition of a policy: pings with a payload above the threshold are treated specially.
     ///
     /// It holds for the pings of all controllers while the subscription lives; smaller pings are echoed as ever.
     #[derive(Copy, Eq, Hash)]
     HwPolicy "HwPolicy" {
-        threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Octets of payload; a ping with exactly as many is not yet above.",
-        action: HwPolicyAction [Own] "action", "What happens to pings above it.",
+        threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Payload size in bytes; a ping with exactly this size does not exceed it.",
+        action: HwPolicyAction [Own] "action", "Action for pings above the threshold.",
     }
 }
 
@@ -168,8 +168,8 @@ enumerated! {
     HwPolicyAction "HwPolicyAction" {
         Ignore "ignore", "The control is acknowledged but not echoed.",
         Reject "reject", "The control is refused: a RIC control failure, no echo.",
-        EchoHeader "echoHeader", "It is echoed without its payload: same number, same time.",
-        EchoTwice "echoTwice", "It is echoed two times.",
+        EchoHeader "echoHeader", "The ping is echoed without its payload, with the same number and time.",
+        EchoTwice "echoTwice", "The ping is echoed twice.",
     }
 }
 

@@ -18,7 +18,7 @@ sequence! {
     /// When to report: periodically, the one form that there is.
     #[derive(Copy, Eq, Hash)]
     EventTrigger "E2SM-KPM-EventTriggerDefinition" {
-        period_ms: u32 [TriggerFormat] "eventDefinition-formats", "Between two reports, milliseconds.",
+        period_ms: u32 [TriggerFormat] "eventDefinition-formats", "Report period, in milliseconds.",
     }
 }
 sole_alternative!(TriggerFormat "eventDefinition-Format1" u32 [ReportingPeriod]);
@@ -30,40 +30,40 @@ sequence! {
     /// What to report. The style is the number of the format, at every node that was met.
     ActionDefinition "E2SM-KPM-ActionDefinition" {
         style: i64 [Free] "ric-Style-Type", "The report style.",
-        format: ActionFormat [Own] "actionDefinition-formats", "What.",
+        format: ActionFormat [Own] "actionDefinition-formats", "Contents, in the format of the style.",
     }
     /// Measurements, each so often.
     Measurements "E2SM-KPM-ActionDefinition-Format1" {
-        infos: Vec<MeasurementInfo> [List<1, LIST_MAX>] "measInfoList", "Which, and under which labels.",
-        granularity_ms: u32 [PeriodMs] "granulPeriod", "A value for each so many milliseconds.",
-        cell: Option<Cgi> [Opt] "cellGlobalID", "Of this cell alone.";
+        infos: Vec<MeasurementInfo> [List<1, LIST_MAX>] "measInfoList", "Measurements and their labels.",
+        granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Only for this cell.";
         bins: Vec<MeasurementBins> [List<1, LIST_MAX>] "distMeasBinRangeInfo", "Bins of distributions.",
     }
     /// Measurements of one UE.
     UeMeasurements "E2SM-KPM-ActionDefinition-Format2" {
-        ue: UeId [Own] "ueID", "Whose.",
-        measurements: Measurements [Own] "subscriptInfo", "Which.",
+        ue: UeId [Own] "ueID", "UE.",
+        measurements: Measurements [Own] "subscriptInfo", "Measurements.",
     }
     /// Measurements of the UEs that fulfil conditions, each with its own.
     ConditionalMeasurements "E2SM-KPM-ActionDefinition-Format3" {
-        measurements: Vec<ConditionalMeasurement> [List<1, LIST_MAX>] "measCondList", "Which, and of whom.",
-        granularity_ms: u32 [PeriodMs] "granulPeriod", "A value for each so many milliseconds.",
-        cell: Option<Cgi> [Opt] "cellGlobalID", "Of this cell alone.",
+        measurements: Vec<ConditionalMeasurement> [List<1, LIST_MAX>] "measCondList", "Measurements and their conditions.",
+        granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
+        cell: Option<Cgi> [Opt] "cellGlobalID", "Only for this cell.",
     }
     /// One of the conditions on UEs.
     UeMatching "MatchingUeCondPerSubItem" {
         test: Test [Own] "testCondInfo", "The condition.";
-        or: () [True] "logicalOR", "Whether this or the next one is enough.",
+        or: () [True] "logicalOR", "Whether this condition is combined with the next one by or.",
     }
     /// Measurements of each UE that fulfils conditions.
     MatchingUeMeasurements "E2SM-KPM-ActionDefinition-Format4" {
-        conditions: Vec<UeMatching> [List<1, CONDITIONS_MAX>] "matchingUeCondList", "Of whom.",
-        measurements: Measurements [Own] "subscriptionInfo", "Which.",
+        conditions: Vec<UeMatching> [List<1, CONDITIONS_MAX>] "matchingUeCondList", "Conditions on the UEs.",
+        measurements: Measurements [Own] "subscriptionInfo", "Measurements.",
     }
     /// Measurements of several UEs.
     UesMeasurements "E2SM-KPM-ActionDefinition-Format5" {
-        ues: Vec<UeId> [List<2, LIST_MAX, UePerSubscription>] "matchingUEidList", "Whose; two at least.",
-        measurements: Measurements [Own] "subscriptionInfo", "Which.",
+        ues: Vec<UeId> [List<2, LIST_MAX, UePerSubscription>] "matchingUEidList", "UEs, at least two.",
+        measurements: Measurements [Own] "subscriptionInfo", "Measurements.",
     }
 }
 sole_component! {
@@ -72,11 +72,11 @@ sole_component! {
 choice! {
     /// What to report.
     ActionFormat "actionDefinition-formats" {
-        Node(Measurements) [Own] "actionDefinition-Format1", "Of the node or a cell (style 1).",
-        Ue(UeMeasurements) [Own] "actionDefinition-Format2", "Of one UE (style 2).",
-        Conditional(ConditionalMeasurements) [Own] "actionDefinition-Format3", "By measurement, of the UEs that fulfil its conditions (style 3).";
-        MatchingUes(MatchingUeMeasurements) [Own] "actionDefinition-Format4", "Of each UE that fulfils conditions (style 4).",
-        Ues(UesMeasurements) [Own] "actionDefinition-Format5", "Of each of several UEs (style 5).",
+        Node(Measurements) [Own] "actionDefinition-Format1", "Measurements of the node or a cell (style 1).",
+        Ue(UeMeasurements) [Own] "actionDefinition-Format2", "Measurements of one UE (style 2).",
+        Conditional(ConditionalMeasurements) [Own] "actionDefinition-Format3", "Measurements, each for the UEs that fulfil its conditions (style 3).";
+        MatchingUes(MatchingUeMeasurements) [Own] "actionDefinition-Format4", "Measurements of each UE that fulfils the conditions (style 4).",
+        Ues(UesMeasurements) [Own] "actionDefinition-Format5", "Measurements of each UE in a list (style 5).",
     }
 }
 

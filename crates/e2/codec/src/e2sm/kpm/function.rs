@@ -17,31 +17,31 @@ octets! {
 sequence! {
     /// What a node can report.
     FunctionDescription "E2SM-KPM-RANfunction-Description" {
-        name: FunctionName [Own] "ranFunction-Name", "Who it is.",
-        triggers: Option<Vec<TriggerStyle>> [Opt<List<1, STYLES_MAX>>] "ric-EventTriggerStyle-List", "When it can report.",
-        reports: Option<Vec<ReportStyle>> [Opt<List<1, STYLES_MAX>>] "ric-ReportStyle-List", "What it can report.",
+        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        triggers: Option<Vec<TriggerStyle>> [Opt<List<1, STYLES_MAX>>] "ric-EventTriggerStyle-List", "Event trigger styles.",
+        reports: Option<Vec<ReportStyle>> [Opt<List<1, STYLES_MAX>>] "ric-ReportStyle-List", "Report styles.",
     }
     /// A way to say when to report.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-Item" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Its number.",
-        name: String [Name] "ric-EventTriggerStyle-Name", "For people.",
+        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger definition.",
     }
     /// A way to report.
     ReportStyle "RIC-ReportStyle-Item" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Its number.",
-        name: String [Name] "ric-ReportStyle-Name", "For people.",
+        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        name: String [Name] "ric-ReportStyle-Name", "Name for display.",
         action_format: i64 [Free] "ric-ActionFormat-Type", "Format of the action definition.",
-        measurements: Vec<Offered> [List<1, LIST_MAX>] "measInfo-Action-List", "What can be had so.",
+        measurements: Vec<Offered> [List<1, LIST_MAX>] "measInfo-Action-List", "Available measurements.",
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
     /// A measurement that can be had.
     Offered "MeasurementInfo-Action-Item" {
-        name: String [MeasurementName] "measName", "Its name.",
-        id: Option<u32> [Opt<IntExt<1, 65_536>>] "measID", "A number that stands for it.";
-        bins: BinRanges [Own] "binRangeDef", "Its bins.",
+        name: String [MeasurementName] "measName", "Name.",
+        id: Option<u32> [Opt<IntExt<1, 65_536>>] "measID", "Identifier.";
+        bins: BinRanges [Own] "binRangeDef", "Bins.",
     }
 }
 

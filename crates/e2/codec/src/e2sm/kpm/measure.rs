@@ -25,8 +25,8 @@ choice! {
     /// A measurement.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     Measurement "MeasurementType" {
-        Name(String) [MeasurementName] "measName", "By name, e.g. `DRB.UEThpDl`.",
-        Id(u32) [IntExt<1, 65_536>] "measID", "By a number that the RAN function definition gave; some nodes end at one.",
+        Name(String) [MeasurementName] "measName", "Name, for example `DRB.UEThpDl`.",
+        Id(u32) [IntExt<1, 65_536>] "measID", "Identifier from the RAN function definition; some nodes crash on one.",
     }
 }
 
@@ -39,8 +39,8 @@ impl From<&str> for Measurement {
 enumerated! {
     /// Which end of an interval a value is of.
     StartEnd "startEndInd" {
-        Start "start", "Its start.",
-        End "end", "Its end.",
+        Start "start", "Start of the interval.",
+        End "end", "End of the interval.",
     }
 }
 
@@ -48,35 +48,35 @@ sequence! {
     /// What a value is of, where a measurement has several.
     #[derive(Eq, Hash, Default)]
     Label "MeasurementLabel" {
-        no_label: bool [True] "noLabel", "Of everything.",
-        plmn: Option<Plmn> [Opt<PlmnCodec>] "plmnID", "Of this network.",
-        slice: Option<Snssai> [Opt<SnssaiCodec>] "sliceID", "Of this slice.",
-        five_qi: Option<u8> [Opt<IntExt<0, 255>>] "fiveQI", "Of this 5G QoS identifier.",
-        qfi: Option<u8> [Opt<IntExt<0, 63>>] "qFI", "Of this QoS flow.",
-        qci: Option<u8> [Opt<Qci>] "qCI", "Of this QoS class.",
-        qci_max: Option<u8> [Opt<Qci>] "qCImax", "Of QoS classes up to this.",
-        qci_min: Option<u8> [Opt<Qci>] "qCImin", "Of QoS classes from this.",
-        arp_max: Option<u8> [Opt<Priority>] "aRPmax", "Of priorities up to this.",
-        arp_min: Option<u8> [Opt<Priority>] "aRPmin", "Of priorities from this.",
-        bitrate_range: Option<u16> [Opt<Number>] "bitrateRange", "Of this range of bit rates.",
-        mu_mimo_layer: Option<u16> [Opt<Number>] "layerMU-MIMO", "Of this layer.",
-        sum: bool [True] "sUM", "The sum.",
-        bin_x: Option<u16> [Opt<Number>] "distBinX", "Of this bin.",
-        bin_y: Option<u16> [Opt<Number>] "distBinY", "Of this bin, in the second dimension.",
-        bin_z: Option<u16> [Opt<Number>] "distBinZ", "Of this bin, in the third dimension.",
-        override_before: bool [True] "preLabelOverride", "Replaces the label before it.",
-        start_end: Option<StartEnd> [Opt] "startEndInd", "At this end of the period.",
-        min: bool [True] "min", "The least.",
-        max: bool [True] "max", "The greatest.",
-        avg: bool [True] "avg", "The mean.";
-        ssb: u16 [Number] "ssbIndex", "Of this synchronisation signal block.",
-        beamforming: u16 [Number] "nonGoB-BFmode-Index", "Of this mode of beamforming without a grid.",
-        mimo: u8 [IntExt<1, 2>] "mIMO-mode-Index", "Of single-user (1) or multi-user (2) MIMO.",
+        no_label: bool [True] "noLabel", "No label.",
+        plmn: Option<Plmn> [Opt<PlmnCodec>] "plmnID", "PLMN.",
+        slice: Option<Snssai> [Opt<SnssaiCodec>] "sliceID", "Slice.",
+        five_qi: Option<u8> [Opt<IntExt<0, 255>>] "fiveQI", "5G QoS identifier.",
+        qfi: Option<u8> [Opt<IntExt<0, 63>>] "qFI", "QoS flow identifier.",
+        qci: Option<u8> [Opt<Qci>] "qCI", "QoS class identifier.",
+        qci_max: Option<u8> [Opt<Qci>] "qCImax", "Highest QoS class identifier.",
+        qci_min: Option<u8> [Opt<Qci>] "qCImin", "Lowest QoS class identifier.",
+        arp_max: Option<u8> [Opt<Priority>] "aRPmax", "Highest allocation and retention priority.",
+        arp_min: Option<u8> [Opt<Priority>] "aRPmin", "Lowest allocation and retention priority.",
+        bitrate_range: Option<u16> [Opt<Number>] "bitrateRange", "Bit rate range.",
+        mu_mimo_layer: Option<u16> [Opt<Number>] "layerMU-MIMO", "MIMO layer.",
+        sum: bool [True] "sUM", "Sum.",
+        bin_x: Option<u16> [Opt<Number>] "distBinX", "Bin.",
+        bin_y: Option<u16> [Opt<Number>] "distBinY", "Bin in the second dimension.",
+        bin_z: Option<u16> [Opt<Number>] "distBinZ", "Bin in the third dimension.",
+        override_before: bool [True] "preLabelOverride", "Whether it replaces the previous label.",
+        start_end: Option<StartEnd> [Opt] "startEndInd", "Start or end of the period.",
+        min: bool [True] "min", "Minimum.",
+        max: bool [True] "max", "Maximum.",
+        avg: bool [True] "avg", "Mean.";
+        ssb: u16 [Number] "ssbIndex", "Index of the synchronization signal block.",
+        beamforming: u16 [Number] "nonGoB-BFmode-Index", "Index of the non-grid-of-beams beamforming mode.",
+        mimo: u8 [IntExt<1, 2>] "mIMO-mode-Index", "Single-user (1) or multi-user (2) MIMO.",
     }
     /// A measurement and the labels under which it is wanted or told.
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
-        measurement: Measurement [Own] "measType", "What.",
+        measurement: Measurement [Own] "measType", "Measurement.",
         labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "A value for each; one that says \"no label\" if there is but one.",
     }
 }
@@ -104,11 +104,11 @@ choice! {
     TestType "TestCond-Type" {
         Gbr(()) [True] "gBR", "Guaranteed bit rate.",
         Ambr(()) [True] "aMBR", "Aggregate maximum bit rate.",
-        IsStat(()) [True] "isStat", "Whether it does not move.",
-        IsCatM(()) [True] "isCatM", "Whether it is of category M.",
+        IsStat(()) [True] "isStat", "Whether the UE is stationary.",
+        IsCatM(()) [True] "isCatM", "Whether the UE is of category M.",
         Rsrp(()) [True] "rSRP", "Reference signal received power.",
         Rsrq(()) [True] "rSRQ", "Reference signal received quality.";
-        UlRsrp(()) [True] "ul-rSRP", "The same of the uplink.",
+        UlRsrp(()) [True] "ul-rSRP", "Uplink reference signal received power.",
         Cqi(()) [True] "cQI", "Channel quality.",
         FiveQi(()) [True] "fiveQI", "5G QoS identifier.",
         Qci(()) [True] "qCI", "QoS class of LTE.",
@@ -117,10 +117,10 @@ choice! {
     /// With what a condition compares.
     TestValue "TestCond-Value" {
         Int(i64) [Free] "valueInt", "A number.",
-        Enum(i64) [Free] "valueEnum", "One of an enumeration.",
-        Bool(bool) [Free] "valueBool", "Yes or no.",
+        Enum(i64) [Free] "valueEnum", "An enumeration value.",
+        Bool(bool) [Free] "valueBool", "A Boolean.",
         Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Octets; a slice as SST, or as SST and SD.",
+        Octets(Bytes) [Free] "valueOctS", "Bytes; a slice is SST, or SST and SD.",
         Text(String) [Free] "valuePrtS", "Text.";
         Real(f64) [Free] "valueReal", "A number with a fraction.",
     }
@@ -128,37 +128,37 @@ choice! {
 enumerated! {
     /// How a condition compares.
     TestExpression "TestCond-Expression" {
-        Equal "equal", "It is the value.",
-        GreaterThan "greaterthan", "It is above the value.",
-        LessThan "lessthan", "It is below the value.",
-        Contains "contains", "It has the value in it.",
-        Present "present", "It is there.",
+        Equal "equal", "Equal to the value.",
+        GreaterThan "greaterthan", "Greater than the value.",
+        LessThan "lessthan", "Less than the value.",
+        Contains "contains", "Contains the value.",
+        Present "present", "Is present.",
     }
 }
 sequence! {
     /// A condition on a UE.
     Test "TestCondInfo" {
-        of: TestType [Own] "testType", "What.",
-        expression: Option<TestExpression> [Opt] "testExpr", "How.",
-        value: Option<TestValue> [Opt] "testValue", "With what.",
+        of: TestType [Own] "testType", "Property of the UE.",
+        expression: Option<TestExpression> [Opt] "testExpr", "Comparison.",
+        value: Option<TestValue> [Opt] "testValue", "Value to compare with.",
     }
     /// One of the conditions on the UEs whose measurements are wanted together.
     Matching "MatchingCondItem" {
         condition: MatchingCondition [Own] "matchingCondChoice", "The condition.",
-        or: bool [True] "logicalOR", "Whether this or the next one is enough.",
+        or: bool [True] "logicalOR", "Whether this condition is combined with the next one by or.",
     }
     /// A measurement of the UEs that fulfil conditions.
     ConditionalMeasurement "MeasurementCondItem" {
-        measurement: Measurement [Own] "measType", "What.",
-        conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "Of whom.";
+        measurement: Measurement [Own] "measType", "Measurement.",
+        conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "Conditions on the UEs.";
         bins: BinRanges [Own] "binRangeDef", "Bins of a distribution.",
     }
 }
 choice! {
     /// A condition, or a label that stands for one.
     MatchingCondition "MatchingCondItem-Choice" {
-        Label(Label) [Own] "measLabel", "Of whom, by label.",
-        Test(Test) [Own] "testCondInfo", "Of whom, by what is known of the UE.",
+        Label(Label) [Own] "measLabel", "UEs selected by label.",
+        Test(Test) [Own] "testCondInfo", "UEs selected by a test.",
     }
     /// An end of a bin.
     #[derive(Copy)]
@@ -171,20 +171,20 @@ sequence! {
     /// A bin of a distribution.
     #[derive(Copy)]
     Bin "BinRangeItem" {
-        index: u16 [Number] "binIndex", "Its number.",
-        start: BinValue [Own] "startValue", "From here.",
-        end: BinValue [Own] "endValue", "Up to here.",
+        index: u16 [Number] "binIndex", "Index of the bin.",
+        start: BinValue [Own] "startValue", "Lower bound.",
+        end: BinValue [Own] "endValue", "Upper bound.",
     }
     /// The bins of a distribution of up to three dimensions.
     BinRanges "BinRangeDefinition" {
-        x: Vec<Bin> [List<1, LIST_MAX>] "binRangeListX", "Of the first.",
-        y: Option<Vec<Bin>> [Opt<List<1, LIST_MAX>>] "binRangeListY", "Of the second.",
-        z: Option<Vec<Bin>> [Opt<List<1, LIST_MAX>>] "binRangeListZ", "Of the third.",
+        x: Vec<Bin> [List<1, LIST_MAX>] "binRangeListX", "Bins of the first dimension.",
+        y: Option<Vec<Bin>> [Opt<List<1, LIST_MAX>>] "binRangeListY", "Bins of the second dimension.",
+        z: Option<Vec<Bin>> [Opt<List<1, LIST_MAX>>] "binRangeListZ", "Bins of the third dimension.",
     }
     /// The bins of a measurement.
     MeasurementBins "DistMeasurementBinRangeItem" {
-        measurement: Measurement [Own] "measType", "Which.",
-        bins: BinRanges [Own] "binRangeDef", "Its bins.",
+        measurement: Measurement [Own] "measType", "Measurement.",
+        bins: BinRanges [Own] "binRangeDef", "Bins.",
     }
 }
 

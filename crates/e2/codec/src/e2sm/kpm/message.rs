@@ -38,7 +38,7 @@ choice! {
     Measured "MeasurementRecordItem" {
         Integer(u32) [Int<0, 4_294_967_295>] "integer", "A count or a whole number.",
         Real(f64) [Free] "real", "A number with a fraction.",
-        NoValue(()) [Null] "noValue", "There is none.";
+        NoValue(()) [Null] "noValue", "No value.";
         NotSatisfied(()) [Null] "notSatisfied", "The condition of its report is not fulfilled (v4 and later).",
     }
 }
@@ -57,49 +57,49 @@ impl Measured {
 sequence! {
     /// The values of one granularity period.
     Record "MeasurementDataItem" {
-        values: Vec<Measured> [List<1, RECORD_MAX>] "measRecord", "For each measurement, for each of its labels, one.",
-        incomplete: bool [True] "incompleteFlag", "Whether the period was cut short.",
+        values: Vec<Measured> [List<1, RECORD_MAX>] "measRecord", "One value per label of each measurement.",
+        incomplete: bool [True] "incompleteFlag", "Whether the period is incomplete.",
     }
     /// Measurements over some granularity periods.
     Report "E2SM-KPM-IndicationMessage-Format1" {
-        records: Vec<Record> [List<1, LIST_MAX>] "measData", "One for each period.",
-        infos: Option<Vec<MeasurementInfo>> [Opt<List<1, LIST_MAX>>] "measInfoList", "What the values are, if it is not what the subscription says.",
-        granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "The period, milliseconds.",
+        records: Vec<Record> [List<1, LIST_MAX>] "measData", "One record per granularity period.",
+        infos: Option<Vec<MeasurementInfo>> [Opt<List<1, LIST_MAX>>] "measInfoList", "Measurements of the values, if they differ from those of the subscription.",
+        granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "Granularity period, in milliseconds.",
     }
     /// Measurements of UEs that fulfil conditions.
     ConditionalReport "E2SM-KPM-IndicationMessage-Format2" {
-        records: Vec<Record> [List<1, LIST_MAX>] "measData", "One for each period: for each measurement, for each of its UEs, a value.",
-        measurements: Vec<MatchedMeasurement> [List<1, LIST_MAX>] "measCondUEidList", "What the values are, and of whom.",
-        granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "The period, milliseconds.",
+        records: Vec<Record> [List<1, LIST_MAX>] "measData", "One record per granularity period, with one value per UE of each measurement.",
+        measurements: Vec<MatchedMeasurement> [List<1, LIST_MAX>] "measCondUEidList", "Measurements of the values, and their UEs.",
+        granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "Granularity period, in milliseconds.",
     }
     /// A measurement and the UEs that fulfilled its conditions.
     MatchedMeasurement "MeasurementCondUEidItem" {
-        measurement: Measurement [Own] "measType", "What.",
+        measurement: Measurement [Own] "measType", "Measurement.",
         conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "The conditions.",
-        ues: Option<Vec<UeId>> [Opt<List<1, LIST_MAX, MatchingUe>>] "matchingUEidList", "Who fulfilled them.";
-        ues_per_period: Vec<MatchedInPeriod> [List<1, LIST_MAX, PeriodItem>] "matchingUEidPerGP", "Who did in each period.",
+        ues: Option<Vec<UeId>> [Opt<List<1, LIST_MAX, MatchingUe>>] "matchingUEidList", "UEs that fulfilled the conditions.";
+        ues_per_period: Vec<MatchedInPeriod> [List<1, LIST_MAX, PeriodItem>] "matchingUEidPerGP", "UEs that fulfilled the conditions, per granularity period.",
     }
     /// Measurements of a UE.
     UeReport "UEMeasurementReportItem" {
-        ue: UeId [Own] "ueID", "Whose.",
-        report: Report [Own] "measReport", "Which.",
+        ue: UeId [Own] "ueID", "UE.",
+        report: Report [Own] "measReport", "Measured values.",
     }
     /// What was measured.
     IndicationMessage "E2SM-KPM-IndicationMessage" {
-        format: MessageFormat [Own] "indicationMessage-formats", "In one of three forms.",
+        format: MessageFormat [Own] "indicationMessage-formats", "One of three formats.",
     }
 }
 choice! {
     /// Who fulfilled conditions in a period.
     MatchedInPeriod "matchedPerGP" {
-        Nobody(()) [True] "noUEmatched", "Nobody.",
-        Ues(Vec<UeId>) [List<1, LIST_MAX, UeInPeriod>] "oneOrMoreUEmatched", "These.",
+        Nobody(()) [True] "noUEmatched", "No UE.",
+        Ues(Vec<UeId>) [List<1, LIST_MAX, UeInPeriod>] "oneOrMoreUEmatched", "List of UEs.",
     }
     /// What was measured.
     MessageFormat "indicationMessage-formats" {
-        Node(Report) [Own] "indicationMessage-Format1", "Of the node, a cell or one UE (styles 1 and 2).",
-        Conditional(ConditionalReport) [Own] "indicationMessage-Format2", "By measurement (style 3).";
-        Ues(Vec<UeReport>) [UeReports] "indicationMessage-Format3", "By UE (styles 4 and 5).",
+        Node(Report) [Own] "indicationMessage-Format1", "Values of the node, a cell or one UE (styles 1 and 2).",
+        Conditional(ConditionalReport) [Own] "indicationMessage-Format2", "Values per measurement (style 3).";
+        Ues(Vec<UeReport>) [UeReports] "indicationMessage-Format3", "Values per UE (styles 4 and 5).",
     }
 }
 sole_component! {

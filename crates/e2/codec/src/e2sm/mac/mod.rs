@@ -41,8 +41,8 @@ row! {
         76 ul_bler: f32 [gauge], "Uplink block error rate, 0 to 1.";
         80 dl_harq: [u32; HARQ_ROUNDS] [counter], "Downlink transmissions by HARQ round.";
         100 ul_harq: [u32; HARQ_ROUNDS] [counter], "Uplink transmissions by HARQ round.";
-        120 dl_num_harq: u32 [label], "HARQ rounds that are reported in the downlink (FlexRIC's agents: 4).";
-        124 ul_num_harq: u32 [label], "HARQ rounds that are reported in the uplink (FlexRIC's agents: 4).";
+        120 dl_num_harq: u32 [label], "Number of HARQ rounds reported in the downlink (FlexRIC's agents: 4).";
+        124 ul_num_harq: u32 [label], "Number of HARQ rounds reported in the uplink (FlexRIC's agents: 4).";
         128 rnti: u32 [key], "Radio network temporary identifier of the UE (a 16-bit number in a 32-bit field).";
         132 dl_aggr_prb: u32 [counter], "Aggregated downlink resource blocks, retransmissions included.";
         136 ul_aggr_prb: u32 [counter], "Aggregated uplink resource blocks, retransmissions included.";
@@ -50,7 +50,7 @@ row! {
         144 ul_aggr_sdus: u32 [counter], "Aggregated number of uplink MAC SDUs.";
         148 dl_aggr_retx_prb: u32 [counter], "Aggregated downlink resource blocks of retransmissions.";
         152 ul_aggr_retx_prb: u32 [counter], "Aggregated uplink resource blocks of retransmissions.";
-        156 bsr: u32 [gauge "B" headline], "Buffer status report: bytes that the UE waits to send.";
+        156 bsr: u32 [gauge "B" headline], "Buffer status report: bytes queued in the UE.";
         160 frame: u16 [label], "System frame number, 0 to 1023.";
         162 slot: u16 [label], "Slot within the frame.";
         164 wb_cqi: u8 [gauge headline], "Wideband channel quality indicator, 0 to 15 (TS 38.214 §5.2.2.1).";

@@ -23,66 +23,66 @@ sequence! {
     /// What a node can do.
     #[derive(Eq, Hash)]
     FunctionDescription "E2SM-NI-RANfunction-Description" {
-        name: FunctionName [Own] "ranFunction-Name", "Who it is.",
-        interfaces: Option<Vec<KnownInterface>> [Styles] "ni-Type-List", "At which interfaces.",
+        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        interfaces: Option<Vec<KnownInterface>> [Styles] "ni-Type-List", "Interfaces.",
     }
     /// What it can do at an interface.
     #[derive(Eq, Hash)]
     KnownInterface "E2SM-NI-RANfunction-Item" {
-        interface: Interface [Own] "interface-type", "Which.",
-        triggers: Option<Vec<TriggerStyle>> [Styles] "ric-EventTriggerStyle-List", "Ways to say when.",
-        reports: Option<Vec<ReportStyle>> [Styles] "ric-ReportStyle-List", "What it can report.",
-        inserts: Option<Vec<InsertStyle>> [Styles] "ric-InsertStyle-List", "What it can ask.",
-        controls: Option<Vec<ControlStyle>> [Styles] "ric-ControlStyle-List", "What it can be ordered.",
-        policies: Option<Vec<PolicyStyle>> [Styles] "ric-PolicyStyle-List", "What it can be told to do by itself.",
+        interface: Interface [Own] "interface-type", "Interface.",
+        triggers: Option<Vec<TriggerStyle>> [Styles] "ric-EventTriggerStyle-List", "Event trigger styles.",
+        reports: Option<Vec<ReportStyle>> [Styles] "ric-ReportStyle-List", "Report styles.",
+        inserts: Option<Vec<InsertStyle>> [Styles] "ric-InsertStyle-List", "Insert styles.",
+        controls: Option<Vec<ControlStyle>> [Styles] "ric-ControlStyle-List", "Control styles.",
+        policies: Option<Vec<PolicyStyle>> [Styles] "ric-PolicyStyle-List", "Policy styles.",
     }
     /// A way to say when.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-List" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Its number.",
-        name: String [Name] "ric-EventTriggerStyle-Name", "For people.",
+        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
     /// A way to report.
     #[derive(Eq, Hash)]
     ReportStyle "RIC-ReportStyle-List" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Its number.",
-        name: String [Name] "ric-ReportStyle-Name", "For people.",
+        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        name: String [Name] "ric-ReportStyle-Name", "Name for display.",
         action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
-        parameters: Vec<KnownParameter> [Parameters] "ric-ReportRanParameterDef-List", "Its parameters.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-ReportRanParameterDef-List", "Parameters.",
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
     /// A way to ask.
     #[derive(Eq, Hash)]
     InsertStyle "RIC-InsertStyle-List" {
-        style: i64 [Free] "ric-InsertStyle-Type", "Its number.",
-        name: String [Name] "ric-InsertStyle-Name", "For people.",
+        style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
+        name: String [Name] "ric-InsertStyle-Name", "Name for display.",
         action_format: i64 [Free] "ric-InsertActionFormat-Type", "Format of the action definition.",
-        parameters: Vec<KnownParameter> [Parameters] "ric-InsertRanParameterDef-List", "Its parameters.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-InsertRanParameterDef-List", "Parameters.",
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
     /// A way to order.
     #[derive(Eq, Hash)]
     ControlStyle "RIC-ControlStyle-List" {
-        style: i64 [Free] "ric-ControlStyle-Type", "Its number.",
-        name: String [Name] "ric-ControlStyle-Name", "For people.",
-        format: i64 [Free] "ric-ControlFormat-Type", "Format of the order.",
+        style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
+        name: String [Name] "ric-ControlStyle-Name", "Name for display.",
+        format: i64 [Free] "ric-ControlFormat-Type", "Format of the control.",
         header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
         message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
         outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
-        outcome: Vec<KnownParameter> [Parameters] "ric-ControlOutcomeRanParaDef-List", "What an outcome tells.",
+        outcome: Vec<KnownParameter> [Parameters] "ric-ControlOutcomeRanParaDef-List", "Parameters of the outcome.",
     }
     /// A way to tell what to do.
     #[derive(Eq, Hash)]
     PolicyStyle "RIC-PolicyStyle-List" {
-        style: i64 [Free] "ric-PolicyStyle-Type", "Its number.",
-        name: String [Name] "ric-PolicyStyle-Name", "For people.",
+        style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
+        name: String [Name] "ric-PolicyStyle-Name", "Name for display.",
         action_format: i64 [Free] "ric-PolicyActionFormat-Type", "Format of the action definition.",
-        parameters: Vec<KnownParameter> [Parameters] "ric-PolicyRanParameterDef-List", "Its parameters.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-PolicyRanParameterDef-List", "Parameters.",
     }
 }
 

@@ -15,30 +15,30 @@ type PartId = Int<0, MAX_PART_ID>;
 enumerated! {
     /// Which way a message goes, seen from the node.
     Direction "NI-Direction" {
-        Incoming "incoming", "To the node.",
-        Outgoing "outgoing", "From it.",
-        Both "both", "Either; of a trigger alone.",
+        Incoming "incoming", "Incoming.",
+        Outgoing "outgoing", "Outgoing.",
+        Both "both", "Both; in event triggers only.",
     }
 }
 choice! {
     /// A node at which an interface ends.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NodeId "NI-Identifier" {
-        Enb(GlobalEnbId) [Own] "global-eNB-ID", "An eNB: of S1 and X2.",
-        EnGnb(GlobalEnGnbId) [Own] "global-en-gNB-ID", "An en-gNB: of X2.",
-        NgRan(GlobalNgRanNodeId) [Own] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB: of NG, Xn, F1 and E1.",
-        GnbDu(GnbDuId) [Own] "global-gNB-DU-ID", "A DU: of F1.",
-        GnbCuUp(GnbCuUpId) [Own] "global-gNB-CU-UP-ID", "A CU-UP: of E1.",
+        Enb(GlobalEnbId) [Own] "global-eNB-ID", "An eNB, on S1 and X2.",
+        EnGnb(GlobalEnGnbId) [Own] "global-en-gNB-ID", "An en-gNB, on X2.",
+        NgRan(GlobalNgRanNodeId) [Own] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB, on NG, Xn, F1 and E1.",
+        GnbDu(GnbDuId) [Own] "global-gNB-DU-ID", "A DU, on F1.",
+        GnbCuUp(GnbCuUpId) [Own] "global-gNB-CU-UP-ID", "A CU-UP, on E1.",
     }
     /// A kind of message of an interface.
     #[derive(Copy, Eq, Hash)]
     MessageType "NI-MessageType" {
-        S1(Procedure) [Own] "s1MessageType", "Of S1AP.",
-        X2(Procedure) [Own] "x2MessageType", "Of X2AP.",
-        Ng(Procedure) [Own] "ngMessageType", "Of NGAP.",
-        Xn(Procedure) [Own] "xnMessageType", "Of XnAP.",
-        F1(Procedure) [Own] "f1MessageType", "Of F1AP.",
-        E1(Procedure) [Own] "e1MessageType", "Of E1AP.",
+        S1(Procedure) [Own] "s1MessageType", "S1AP message.",
+        X2(Procedure) [Own] "x2MessageType", "X2AP message.",
+        Ng(Procedure) [Own] "ngMessageType", "NGAP message.",
+        Xn(Procedure) [Own] "xnMessageType", "XnAP message.",
+        F1(Procedure) [Own] "f1MessageType", "F1AP message.",
+        E1(Procedure) [Own] "e1MessageType", "E1AP message.",
     }
 }
 sequence! {
@@ -46,7 +46,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     Procedure "NI-MessageTypeApproach1" {
         code: u8 [Int<0, 255>] "procedureCode", "Procedure code.",
-        kind: Kind [Own] "typeOfMessage", "What the message is there.",
+        kind: Kind [Own] "typeOfMessage", "Type of the message in its procedure.",
     }
 }
 

@@ -30,7 +30,7 @@ choice! {
     /// When to report, to ask or to do something.
     #[derive(Eq)]
     EventTrigger "E2SM-NI-EventTriggerDefinition" {
-        Message(MessageEvent) [Own] "eventDefinition-Format1", "At a message.",
+        Message(MessageEvent) [Own] "eventDefinition-Format1", "Messages.",
     }
     /// What of it.
     #[derive(Eq)]
@@ -41,66 +41,66 @@ choice! {
     /// Where a message was seen.
     #[derive(Copy, Eq, Hash)]
     IndicationHeader "E2SM-NI-IndicationHeader" {
-        Message(MessageHeader) [Own] "indicationHeader-Format1", "At an interface.",
+        Message(MessageHeader) [Own] "indicationHeader-Format1", "Interface.",
     }
     /// The message.
     #[derive(Eq, Hash)]
     IndicationMessage "E2SM-NI-IndicationMessage" {
-        Message(Bytes) [InterfaceMessage] "indicationMessage-Format1", "In the encoding of the interface, or of it a part.",
+        Message(Bytes) [InterfaceMessage] "indicationMessage-Format1", "Encoded message, or a part of it.",
     }
     /// A process that waits for a decision.
     #[derive(Eq, Hash)]
     CallProcessId "E2SM-NI-CallProcessID" {
-        Number(i64) [ProcessNumber] "callProcessID-Format1", "By number.",
-        Text(String) [ProcessText] "callProcessID-Format2", "By text.",
+        Number(i64) [ProcessNumber] "callProcessID-Format1", "Number.",
+        Text(String) [ProcessText] "callProcessID-Format2", "Text.",
     }
     /// Where a message is to be put in.
     #[derive(Copy, Eq, Hash)]
     ControlHeader "E2SM-NI-ControlHeader" {
-        Message(Injection) [Own] "controlHeader-Format1", "At an interface.",
+        Message(Injection) [Own] "controlHeader-Format1", "Interface.",
     }
     /// The message to be put in.
     #[derive(Eq, Hash)]
     ControlMessage "E2SM-NI-ControlMessage" {
-        Message(Bytes) [InterfaceMessage] "controlMessage-Format1", "In the encoding of the interface.",
+        Message(Bytes) [InterfaceMessage] "controlMessage-Format1", "Encoded message.",
     }
     /// What came of it.
     #[derive(Eq)]
     ControlOutcome "E2SM-NI-ControlOutcome" {
-        Parameters(Option<Vec<Parameter>>) [OutcomeParameters] "controlOutcome-Format1", "As parameters.",
+        Parameters(Option<Vec<Parameter>>) [OutcomeParameters] "controlOutcome-Format1", "Parameters.",
     }
 }
 sequence! {
     /// A message of an interface that is waited for.
     #[derive(Eq)]
     MessageEvent "E2SM-NI-EventTriggerDefinition-Format1" {
-        interface: Interface [Own] "interface-type", "Which interface.",
-        node: NodeId [Own] "interface-ID", "A node at which it ends.",
-        direction: Direction [Own] "interfaceDirection", "Which way the message goes.",
-        message: MessageType [Own] "interfaceMessageType", "Which message.",
-        tests: Option<Vec<ElementTest>> [Opt<List<1, TESTS_MAX>>] "interfaceProtocolIE-List", "All of these hold of it.",
+        interface: Interface [Own] "interface-type", "Type of the interface.",
+        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [Own] "interfaceDirection", "Direction of the message.",
+        message: MessageType [Own] "interfaceMessageType", "Message.",
+        tests: Option<Vec<ElementTest>> [Opt<List<1, TESTS_MAX>>] "interfaceProtocolIE-List", "Tests that must all hold for the message.",
     }
     /// What to report, to ask or to do.
     #[derive(Eq)]
     ActionDefinition "E2SM-NI-ActionDefinition" {
-        style: i64 [Free] "ric-Style-Type", "The style of the service.",
-        format: ActionFormat [Own] "action-Definition-Format", "What.",
+        style: i64 [Free] "ric-Style-Type", "Style of the service.",
+        format: ActionFormat [Own] "action-Definition-Format", "Contents, in the format of the style.",
     }
     /// Where a message was seen.
     #[derive(Copy, Eq, Hash)]
     MessageHeader "E2SM-NI-IndicationHeader-Format1" {
-        interface: Interface [Own] "interface-type", "At which interface.",
-        node: NodeId [Own] "interface-ID", "A node at which it ends.",
-        direction: Direction [Own] "interfaceDirection", "Which way it went.",
-        time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "When: NTP's 64 bits.",
+        interface: Interface [Own] "interface-type", "Interface.",
+        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [Own] "interfaceDirection", "Direction.",
+        time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "Time, as a 64-bit NTP timestamp.",
     }
     /// Where a message is to be put in.
     #[derive(Copy, Eq, Hash)]
     Injection "E2SM-NI-ControlHeader-Format1" {
-        interface: Interface [Own] "interface-type", "At which interface.",
-        node: NodeId [Own] "interface-ID", "A node at which it ends.",
-        direction: Direction [Own] "interface-Direction", "Which way it goes.",
-        priority: Option<i64> [Opt<Free>] "ric-Control-Message-Priority", "Above 0 before the node's own messages, below 0 after them.",
+        interface: Interface [Own] "interface-type", "Interface.",
+        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [Own] "interface-Direction", "Direction.",
+        priority: Option<i64> [Opt<Free>] "ric-Control-Message-Priority", "Priority: above 0 before the node's own messages, below 0 after them.",
     }
 }
 sole_optional! {

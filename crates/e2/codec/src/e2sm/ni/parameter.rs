@@ -18,10 +18,10 @@ choice! {
     #[derive(Eq)]
     Value "RANparameter-Value" {
         Int(i64) [Free] "valueInt", "A number.",
-        Enum(i64) [Free] "valueEnum", "One of several, by its number.",
-        Bool(bool) [Free] "valueBool", "Yes or no.",
+        Enum(i64) [Free] "valueEnum", "An enumeration value.",
+        Bool(bool) [Free] "valueBool", "A Boolean.",
         Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Octets.",
+        Octets(Bytes) [Free] "valueOctS", "Bytes.",
         Text(String) [Free] "valuePrtS", "Text.",
     }
 }
@@ -29,55 +29,55 @@ enumerated! {
     /// What a parameter's values are.
     ParameterType "RANparameter-Type" {
         Integer "integer", "Numbers.",
-        Enumerated "enumerated", "Of several one, by its number.",
-        Boolean "boolean", "Yes or no.",
+        Enumerated "enumerated", "An enumeration.",
+        Boolean "boolean", "A Boolean.",
         Bits "bit-string", "Bits.",
-        Octets "octet-string", "Octets.",
+        Octets "octet-string", "Bytes.",
         Text "printable-string", "Text.",
     }
     /// How a value is compared with that of a test.
     Test "NI-ProtocolIE-Test" {
-        Equal "equal", "It is the same.",
-        Greater "greaterthan", "It is greater.",
-        Less "lessthan", "It is less.",
-        Contains "contains", "The test's is part of it.",
-        Present "present", "It is there, whatever it is.",
+        Equal "equal", "Equal.",
+        Greater "greaterthan", "Greater.",
+        Less "lessthan", "Less.",
+        Contains "contains", "Contains the value of the test.",
+        Present "present", "Is present.",
     }
 }
 sequence! {
     /// A parameter and its value.
     #[derive(Eq)]
     Parameter "RANparameter-Item" {
-        id: u16 [Number] "ranParameter-ID", "Its number.",
-        value: Value [Own] "ranParameter-Value", "What it is.",
+        id: u16 [Number] "ranParameter-ID", "Parameter id.",
+        value: Value [Own] "ranParameter-Value", "Value.",
     }
     /// What is known of a parameter.
     #[derive(Eq, Hash)]
     KnownParameter "RANparameterDef-Item" {
-        id: u16 [Number] "ranParameter-ID", "Its number.",
-        name: String [Name] "ranParameter-Name", "For people.",
-        of: ParameterType [Own] "ranParameter-Type", "What its values are.",
+        id: u16 [Number] "ranParameter-ID", "Parameter id.",
+        name: String [Name] "ranParameter-Name", "Name.",
+        of: ParameterType [Own] "ranParameter-Type", "Type of its values.",
     }
     /// A test of a parameter.
     #[derive(Eq)]
     ParameterTest "RANueGroupDef-Item" {
-        id: u16 [Number] "ranParameter-ID", "Of which.",
-        test: Test [Own] "ranParameter-Test", "How.",
-        value: Value [Own] "ranParameter-Value", "With what.",
+        id: u16 [Number] "ranParameter-ID", "Id of the parameter.",
+        test: Test [Own] "ranParameter-Test", "Comparison.",
+        value: Value [Own] "ranParameter-Value", "Value to compare with.",
     }
     /// A test of an information element of a message.
     #[derive(Eq)]
     ElementTest "NI-ProtocolIE-Item" {
-        id: u16 [Number] "interfaceProtocolIE-ID", "Of which: ProtocolIE-ID of the interface's protocol.",
-        test: Test [Own] "interfaceProtocolIE-Test", "How.",
-        value: Value [Own] "interfaceProtocolIE-Value", "With what.",
+        id: u16 [Number] "interfaceProtocolIE-ID", "Element: ProtocolIE-ID of the interface's protocol.",
+        test: Test [Own] "interfaceProtocolIE-Test", "Comparison.",
+        value: Value [Own] "interfaceProtocolIE-Value", "Value to compare with.",
     }
     /// A group of UEs, and what applies to it.
     #[derive(Eq)]
     UeGroup "RANueGroup-Item" {
-        id: u8 [Int<0, 255>] "ranUEgroupID", "Its number; 0 has the UEs of no other.",
-        tests: Option<Vec<ParameterTest>> [GroupTests] "ranUEgroupDefinition", "All of these hold of its UEs.",
-        policy: Option<Vec<Parameter>> [Policy] "ranPolicy", "What applies.",
+        id: u8 [Int<0, 255>] "ranUEgroupID", "Group id; group 0 contains the UEs of no other group.",
+        tests: Option<Vec<ParameterTest>> [GroupTests] "ranUEgroupDefinition", "Tests that must all hold for the UEs of the group.",
+        policy: Option<Vec<Parameter>> [Policy] "ranPolicy", "Policy of the group.",
     }
 }
 sole_optional! {

@@ -32,9 +32,9 @@ row! {
         28 rxpdu_oo_bytes: u32 [counter "B"], "Bytes of PDUs received out of order.";
         32 rxpdu_dd_pkts: u32 [counter], "Duplicate or discarded PDUs received.";
         36 rxpdu_dd_bytes: u32 [counter "B"], "Bytes of duplicate or discarded PDUs received.";
-        40 rxpdu_ro_count: u32 [gauge], "PDUs that wait for reordering.";
-        44 txsdu_pkts: u32 [counter], "SDUs that the upper layer handed over.";
-        48 txsdu_bytes: u32 [counter "B" headline], "Bytes of SDUs that the upper layer handed over.";
+        40 rxpdu_ro_count: u32 [gauge], "PDUs waiting for reordering.";
+        44 txsdu_pkts: u32 [counter], "SDUs received from the upper layer.";
+        48 txsdu_bytes: u32 [counter "B" headline], "Bytes of SDUs received from the upper layer.";
         52 rxsdu_pkts: u32 [counter], "SDUs delivered to the upper layer.";
         56 rxsdu_bytes: u32 [counter "B" headline], "Bytes of SDUs delivered to the upper layer.";
         60 rnti: u32 [key], "Radio network temporary identifier of the UE.";

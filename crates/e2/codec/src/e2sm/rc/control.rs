@@ -17,64 +17,64 @@ octets! {
 enumerated! {
     /// What is decided of a call process that waits.
     Decision "ric-ControlDecision" {
-        Accept "accept", "It goes on.",
-        Reject "reject", "It does not.",
+        Accept "accept", "Accept.",
+        Reject "reject", "Reject.",
     }
 }
 sequence! {
     /// Of whom, and what is ordered.
     ControlHeader "E2SM-RC-ControlHeader" {
-        format: HeaderFormat [Own] "ric-controlHeader-formats", "In one of two forms.",
+        format: HeaderFormat [Own] "ric-controlHeader-formats", "One of two formats.",
     }
     /// One action.
     ActionHeader "E2SM-RC-ControlHeader-Format1" {
-        ue: UeId [Own] "ueID", "Of whom.",
+        ue: UeId [Own] "ueID", "UE.",
         style: i64 [Free] "ric-Style-Type", "The control style.",
         action: u16 [Number] "ric-ControlAction-ID", "The action of that style.",
-        decision: Option<Decision> [Opt] "ric-ControlDecision", "What is decided, if it answers an insert.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
     }
     /// Several actions, which the message names.
     ActionsHeader "E2SM-RC-ControlHeader-Format2" {
-        ue: Option<UeId> [Opt] "ueID", "Of whom.",
-        decision: Option<Decision> [Opt] "ric-ControlDecision", "What is decided, if it answers an insert.",
+        ue: Option<UeId> [Opt] "ueID", "UE.",
+        decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
     }
     /// The parameters of what is ordered.
     ControlMessage "E2SM-RC-ControlMessage" {
-        format: ControlFormat [Own] "ric-controlMessage-formats", "In one of two forms.",
+        format: ControlFormat [Own] "ric-controlMessage-formats", "One of two formats.",
     }
     /// The actions of a style.
     StyleActions "E2SM-RC-ControlMessage-Format2-Style-Item" {
         style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
-        actions: Vec<Action> [List<1, STYLES_MAX>] "ric-ControlAction-List", "Its actions.",
+        actions: Vec<Action> [List<1, STYLES_MAX>] "ric-ControlAction-List", "Actions.",
     }
     /// An action with its parameters.
     Action "E2SM-RC-ControlMessage-Format2-ControlAction-Item" {
-        action: u16 [Number] "ric-ControlAction-ID", "Which.",
-        parameters: Vec<Parameter> [Parameters] "ranP-List", "How.",
+        action: u16 [Number] "ric-ControlAction-ID", "Action id.",
+        parameters: Vec<Parameter> [Parameters] "ranP-List", "Parameters.",
     }
     /// What came of it.
     ControlOutcome "E2SM-RC-ControlOutcome" {
-        format: OutcomeFormat [Own] "ric-controlOutcome-formats", "In one of three forms.",
+        format: OutcomeFormat [Own] "ric-controlOutcome-formats", "One of three formats.",
     }
     /// An element of an outcome.
     OutcomeValue "E2SM-RC-ControlOutcome-Format1-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Its number.",
-        value: Value [Own] "ranParameter-value", "What it is.",
+        id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
+        value: Value [Own] "ranParameter-value", "Value.",
     }
     /// What came of a style's actions.
     StyleOutcomes "E2SM-RC-ControlOutcome-Format2-Style-Item" {
         style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
-        outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Of its actions.",
+        outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Outcomes of its actions.",
     }
     /// What came of an action.
     ActionOutcome "E2SM-RC-ControlOutcome-Format2-ControlOutcome-Item" {
-        action: u16 [Number] "ric-ControlAction-ID", "Which.",
-        values: Vec<OutcomeValue> [List<1, LIST_MAX>] "ranP-List", "What.",
+        action: u16 [Number] "ric-ControlAction-ID", "Action id.",
+        values: Vec<OutcomeValue> [List<1, LIST_MAX>] "ranP-List", "Values of the outcome.",
     }
     /// A process that waits for a decision.
     #[derive(Copy, Eq, Hash)]
     CallProcessId "E2SM-RC-CallProcessID" {
-        id: u32 [CallProcessFormat] "ric-callProcessID-formats", "Its number.",
+        id: u32 [CallProcessFormat] "ric-callProcessID-formats", "Id of the call process.",
     }
 }
 choice! {
@@ -85,14 +85,14 @@ choice! {
     }
     /// The parameters of what is ordered.
     ControlFormat "ric-controlMessage-formats" {
-        Action(Vec<Parameter>) [Parameters] "controlMessage-Format1", "Of the header's action.";
-        Actions(Vec<StyleActions>) [Styles] "controlMessage-Format2", "Of several.",
+        Action(Vec<Parameter>) [Parameters] "controlMessage-Format1", "Parameters of the action in the header.";
+        Actions(Vec<StyleActions>) [Styles] "controlMessage-Format2", "Several actions.",
     }
     /// What came of it.
     OutcomeFormat "ric-controlOutcome-formats" {
-        Values(Vec<OutcomeValue>) [OutcomeValues] "controlOutcome-Format1", "Of the action.";
-        Styles(Vec<StyleOutcomes>) [OutcomeStyles] "controlOutcome-Format2", "Of several.",
-        Parameters(Vec<Parameter>) [OutcomeParameters] "controlOutcome-Format3", "Of the action, as trees.",
+        Values(Vec<OutcomeValue>) [OutcomeValues] "controlOutcome-Format1", "Outcome of the action.";
+        Styles(Vec<StyleOutcomes>) [OutcomeStyles] "controlOutcome-Format2", "Several actions.",
+        Parameters(Vec<Parameter>) [OutcomeParameters] "controlOutcome-Format3", "Outcome of the action, as parameter trees.",
     }
 }
 sole_alternative!(CallProcessFormat "callProcessID-Format1" u32 [CallProcess]);

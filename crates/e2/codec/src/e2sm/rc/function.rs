@@ -20,16 +20,16 @@ type Known = Opt<List<1, LIST_MAX>>;
 sequence! {
     /// What a node can do.
     FunctionDefinition "E2SM-RC-RANFunctionDefinition" {
-        name: FunctionName [Own] "ranFunction-Name", "Who it is.",
-        triggers: Option<Triggers> [Opt] "ranFunctionDefinition-EventTrigger", "When it can report.",
-        reports: Option<Vec<ReportStyle>> [Opt<Reports>] "ranFunctionDefinition-Report", "What it can report.",
-        inserts: Option<Vec<InsertStyle>> [Opt<Inserts>] "ranFunctionDefinition-Insert", "What it can ask.",
-        controls: Option<Vec<ControlStyle>> [Opt<Controls>] "ranFunctionDefinition-Control", "What it can be ordered.",
-        policies: Option<Vec<PolicyStyle>> [Opt<PolicyStyles>] "ranFunctionDefinition-Policy", "What it can be told to do by itself.",
+        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        triggers: Option<Triggers> [Opt] "ranFunctionDefinition-EventTrigger", "Event trigger styles.",
+        reports: Option<Vec<ReportStyle>> [Opt<Reports>] "ranFunctionDefinition-Report", "Report styles.",
+        inserts: Option<Vec<InsertStyle>> [Opt<Inserts>] "ranFunctionDefinition-Insert", "Insert styles.",
+        controls: Option<Vec<ControlStyle>> [Opt<Controls>] "ranFunctionDefinition-Control", "Control styles.",
+        policies: Option<Vec<PolicyStyle>> [Opt<PolicyStyles>] "ranFunctionDefinition-Policy", "Policy styles.",
     }
     /// When a node can report.
     Triggers "RANFunctionDefinition-EventTrigger" {
-        styles: Vec<TriggerStyle> [List<1, STYLES_MAX>] "ric-EventTriggerStyle-List", "Ways to say when.",
+        styles: Vec<TriggerStyle> [List<1, STYLES_MAX>] "ric-EventTriggerStyle-List", "Event trigger styles.",
         l2: Option<Vec<KnownParameter>> [Known] "ran-L2Parameters-List", "Parameters of layer 2.",
         processes: Option<Vec<Process>> [Opt<List<1, LIST_MAX>>] "ran-CallProcessTypes-List", "Processes.",
         ues: Option<Vec<KnownParameter>> [Known] "ran-UEIdentificationParameters-List", "Parameters by which UEs are chosen.",
@@ -38,80 +38,80 @@ sequence! {
     /// A way to say when.
     #[derive(Eq, Hash)]
     TriggerStyle "RANFunctionDefinition-EventTrigger-Style-Item" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Its number.",
-        name: String [Name] "ric-EventTriggerStyle-Name", "For people.",
+        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
     /// A process.
     Process "RANFunctionDefinition-EventTrigger-CallProcess-Item" {
-        id: u16 [Number] "callProcessType-ID", "Its number.",
-        name: String [Name] "callProcessType-Name", "For people.",
-        breakpoints: Vec<Breakpoint> [List<1, LIST_MAX>] "callProcessBreakpoints-List", "Where it can be stopped.",
+        id: u16 [Number] "callProcessType-ID", "Id of the call process type.",
+        name: String [Name] "callProcessType-Name", "Name for display.",
+        breakpoints: Vec<Breakpoint> [List<1, LIST_MAX>] "callProcessBreakpoints-List", "Breakpoints.",
     }
     /// A point of a process.
     Breakpoint "RANFunctionDefinition-EventTrigger-Breakpoint-Item" {
-        id: u16 [Number] "callProcessBreakpoint-ID", "Its number.",
-        name: String [Name] "callProcessBreakpoint-Name", "For people.",
-        parameters: Option<Vec<KnownParameter>> [Known] "ran-CallProcessBreakpointParameters-List", "What is known there.",
+        id: u16 [Number] "callProcessBreakpoint-ID", "Id of the breakpoint.",
+        name: String [Name] "callProcessBreakpoint-Name", "Name for display.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-CallProcessBreakpointParameters-List", "Parameters available at the breakpoint.",
     }
     /// A way to report.
     ReportStyle "RANFunctionDefinition-Report-Item" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Its number.",
-        name: String [Name] "ric-ReportStyle-Name", "For people.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
+        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        name: String [Name] "ric-ReportStyle-Name", "Name for display.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
         action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
-        parameters: Option<Vec<KnownParameter>> [Known] "ran-ReportParameters-List", "What can be reported.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-ReportParameters-List", "Reportable parameters.",
     }
     /// A way to ask.
     InsertStyle "RANFunctionDefinition-Insert-Item" {
-        style: i64 [Free] "ric-InsertStyle-Type", "Its number.",
-        name: String [Name] "ric-InsertStyle-Name", "For people.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
+        style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
+        name: String [Name] "ric-InsertStyle-Name", "Name for display.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
         action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
-        indications: Option<Vec<KnownInsert>> [Opt<List<1, LIST_MAX>>] "ric-InsertIndication-List", "What can be asked.",
+        indications: Option<Vec<KnownInsert>> [Opt<List<1, LIST_MAX>>] "ric-InsertIndication-List", "Insert indications.",
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
     /// Something that can be asked.
     KnownInsert "RANFunctionDefinition-Insert-Indication-Item" {
-        id: u16 [Number] "ric-InsertIndication-ID", "Its number.",
-        name: String [Name] "ric-InsertIndication-Name", "For people.",
-        parameters: Option<Vec<KnownParameter>> [Known] "ran-InsertIndicationParameters-List", "What is told.",
+        id: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
+        name: String [Name] "ric-InsertIndication-Name", "Name for display.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-InsertIndicationParameters-List", "Parameters of the indication.",
     }
     /// A way to order.
     ControlStyle "RANFunctionDefinition-Control-Item" {
-        style: i64 [Free] "ric-ControlStyle-Type", "Its number.",
-        name: String [Name] "ric-ControlStyle-Name", "For people.",
-        actions: Option<Vec<KnownControl>> [Opt<List<1, LIST_MAX>>] "ric-ControlAction-List", "What can be ordered.",
+        style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
+        name: String [Name] "ric-ControlStyle-Name", "Name for display.",
+        actions: Option<Vec<KnownControl>> [Opt<List<1, LIST_MAX>>] "ric-ControlAction-List", "Control actions.",
         header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
         message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
-        call_process_format: Option<i64> [Opt<Free>] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        call_process_format: Option<i64> [Opt<Free>] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
         outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
-        outcome: Option<Vec<KnownParameter>> [Opt<List<1, 255>>] "ran-ControlOutcomeParameters-List", "What an outcome tells.",
+        outcome: Option<Vec<KnownParameter>> [Opt<List<1, 255>>] "ran-ControlOutcomeParameters-List", "Parameters of the outcome.",
     }
     /// Something that can be ordered.
     KnownControl "RANFunctionDefinition-Control-Action-Item" {
-        id: u16 [Number] "ric-ControlAction-ID", "Its number.",
-        name: String [Name] "ric-ControlAction-Name", "For people.",
-        parameters: Option<Vec<KnownParameter>> [Known] "ran-ControlActionParameters-List", "Its parameters.",
+        id: u16 [Number] "ric-ControlAction-ID", "Id of the control action.",
+        name: String [Name] "ric-ControlAction-Name", "Name for display.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-ControlActionParameters-List", "Parameters.",
     }
     /// A way to tell what to do.
     PolicyStyle "RANFunctionDefinition-Policy-Item" {
-        style: i64 [Free] "ric-PolicyStyle-Type", "Its number.",
-        name: String [Name] "ric-PolicyStyle-Name", "For people.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Its trigger's style.",
-        actions: Option<Vec<KnownPolicy>> [Opt<List<1, LIST_MAX>>] "ric-PolicyAction-List", "What can be done.",
+        style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
+        name: String [Name] "ric-PolicyStyle-Name", "Name for display.",
+        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
+        actions: Option<Vec<KnownPolicy>> [Opt<List<1, LIST_MAX>>] "ric-PolicyAction-List", "Policy actions.",
     }
     /// Something that a policy can do.
     KnownPolicy "RANFunctionDefinition-Policy-Action-Item" {
-        id: u16 [Number] "ric-PolicyAction-ID", "Its number.",
-        name: String [Name] "ric-PolicyAction-Name", "For people.",
+        id: u16 [Number] "ric-PolicyAction-ID", "Id of the policy action.",
+        name: String [Name] "ric-PolicyAction-Name", "Name for display.",
         action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
-        parameters: Option<Vec<KnownParameter>> [Known] "ran-PolicyActionParameters-List", "Its parameters.",
-        conditions: Option<Vec<KnownParameter>> [Known] "ran-PolicyConditionParameters-List", "What conditions may look at.",
+        parameters: Option<Vec<KnownParameter>> [Known] "ran-PolicyActionParameters-List", "Parameters.",
+        conditions: Option<Vec<KnownParameter>> [Known] "ran-PolicyConditionParameters-List", "Parameters for conditions.",
     }
 }
 

@@ -17,50 +17,50 @@ octets! {
 sequence! {
     /// Why there is an indication.
     IndicationHeader "E2SM-RC-IndicationHeader" {
-        format: IndicationHeaderFormat [Own] "ric-indicationHeader-formats", "In one of three forms.",
+        format: IndicationHeaderFormat [Own] "ric-indicationHeader-formats", "One of three formats.",
     }
     /// Of a report.
     #[derive(Copy, Eq, Hash)]
     ReportHeader "E2SM-RC-IndicationHeader-Format1" {
-        condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "Which condition of the event trigger holds.",
+        condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "Condition of the event trigger that was met.",
     }
     /// Of an insert of one indication.
     InsertHeader "E2SM-RC-IndicationHeader-Format2" {
-        ue: UeId [Own] "ueID", "Of whom.",
+        ue: UeId [Own] "ueID", "UE.",
         style: i64 [Free] "ric-InsertStyle-Type", "The insert style.",
         indication: u16 [Number] "ric-InsertIndication-ID", "The indication of that style.",
     }
     /// Of an insert of several.
     InsertsHeader "E2SM-RC-IndicationHeader-Format3" {
         condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "The condition of the event trigger.",
-        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+        ue: Option<UeId> [Opt] "ueID", "UE.",
     }
     /// What is reported or asked.
     IndicationMessage "E2SM-RC-IndicationMessage" {
-        format: IndicationFormat [Own] "ric-indicationMessage-formats", "In one of six forms.",
+        format: IndicationFormat [Own] "ric-indicationMessage-formats", "One of six formats.",
     }
     /// A UE and its parameters.
     UeParameters "E2SM-RC-IndicationMessage-Format2-Item" {
-        ue: UeId [Own] "ueID", "Whose.",
-        parameters: Vec<Parameter> [List<1, LIST_MAX>] "ranP-List", "Which.",
+        ue: UeId [Own] "ueID", "UE.",
+        parameters: Vec<Parameter> [List<1, LIST_MAX>] "ranP-List", "Parameters.",
     }
     /// A cell that changed.
     CellChange "E2SM-RC-IndicationMessage-Format3-Item" {
-        cell: Cgi [Own] "cellGlobal-ID", "Which.",
-        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "What is known of it.",
-        deleted: Option<bool> [Opt<Free>] "cellDeleted", "Whether it is no more.",
+        cell: Cgi [Own] "cellGlobal-ID", "Cell.",
+        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "Context.",
+        deleted: Option<bool> [Opt<Free>] "cellDeleted", "Whether it was deleted.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
     /// A UE, on demand.
     UeContext "E2SM-RC-IndicationMessage-Format4-ItemUE" {
-        ue: UeId [Own] "ueID", "Which.",
-        context: Option<Bytes> [Opt<Free>] "ueContextInfo", "What is known of it.",
-        cell: Cgi [Own] "cellGlobal-ID", "Where it is.",
+        ue: UeId [Own] "ueID", "UE.",
+        context: Option<Bytes> [Opt<Free>] "ueContextInfo", "Context.",
+        cell: Cgi [Own] "cellGlobal-ID", "Serving cell.",
     }
     /// A cell, on demand.
     CellContext "E2SM-RC-IndicationMessage-Format4-ItemCell" {
-        cell: Cgi [Own] "cellGlobal-ID", "Which.",
-        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "What is known of it.",
+        cell: Cgi [Own] "cellGlobal-ID", "Cell.",
+        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "Context.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
     /// What is there, on demand.
@@ -71,20 +71,20 @@ sequence! {
     /// The indications of an insert style.
     StyleInserts "E2SM-RC-IndicationMessage-Format6-Style-Item" {
         style: i64 [Free] "indicated-Insert-Style-Type", "The insert style.",
-        indications: Vec<Insert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Its indications.",
+        indications: Vec<Insert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Indications.",
     }
     /// An indication of an insert style.
     Insert "E2SM-RC-IndicationMessage-Format6-Indication-Item" {
-        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
-        parameters: Vec<Parameter> [List<0, LIST_MAX>] "ranP-InsertIndication-List", "How.",
+        indication: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
+        parameters: Vec<Parameter> [List<0, LIST_MAX>] "ranP-InsertIndication-List", "Parameters.",
     }
 }
 choice! {
     /// Why there is an indication.
     IndicationHeaderFormat "ric-indicationHeader-formats" {
-        Report(ReportHeader) [Own] "indicationHeader-Format1", "A condition of the event trigger holds.",
+        Report(ReportHeader) [Own] "indicationHeader-Format1", "A condition of the event trigger is met.",
         Insert(InsertHeader) [Own] "indicationHeader-Format2", "The node waits for a decision.";
-        Inserts(InsertsHeader) [Own] "indicationHeader-Format3", "It waits for several.",
+        Inserts(InsertsHeader) [Own] "indicationHeader-Format3", "The node waits for several decisions.",
     }
     /// What is reported or asked.
     IndicationFormat "ric-indicationMessage-formats" {
@@ -92,8 +92,8 @@ choice! {
         Ues(Vec<UeParameters>) [ByUe] "indicationMessage-Format2", "Parameters by UE (report styles 2 and 4).",
         Cells(Vec<CellChange>) [ByCell] "indicationMessage-Format3", "Cells that changed (report style 3).",
         OnDemand(OnDemandReport) [Own] "indicationMessage-Format4", "UEs and cells (report style 5).",
-        Insert(Vec<Parameter>) [Requested] "indicationMessage-Format5", "What an insert is about.";
-        Inserts(Vec<StyleInserts>) [InsertStyles] "indicationMessage-Format6", "What several are about.",
+        Insert(Vec<Parameter>) [Requested] "indicationMessage-Format5", "Parameters of an insert.";
+        Inserts(Vec<StyleInserts>) [InsertStyles] "indicationMessage-Format6", "Parameters of several inserts.",
     }
 }
 

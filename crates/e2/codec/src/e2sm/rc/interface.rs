@@ -12,27 +12,27 @@ type PartId = Int<0, MAX_PART_ID>;
 enumerated! {
     /// An interface between nodes.
     Interface "InterfaceType" {
-        Ng "nG", "To the core of 5G.",
-        Xn "xn", "Between nodes of the NG-RAN.",
-        F1 "f1", "Between CU and DU.",
-        E1 "e1", "Between CU-CP and CU-UP.",
-        S1 "s1", "To the core of LTE.",
-        X2 "x2", "Between eNBs.",
-        W1 "w1", "Between the CU and the DU of an ng-eNB.",
+        Ng "nG", "NG: interface to the 5G core.",
+        Xn "xn", "Xn: between NG-RAN nodes.",
+        F1 "f1", "F1: between CU and DU.",
+        E1 "e1", "E1: between CU-CP and CU-UP.",
+        S1 "s1", "S1: interface to the LTE core.",
+        X2 "x2", "X2: between eNBs.",
+        W1 "w1", "W1: between the CU and the DU of an ng-eNB.",
     }
     /// What a message is to its procedure.
     Part "messageType" {
-        Initiating "initiatingMessage", "It begins it.",
-        Success "successfulOutcome", "It says that it succeeded.",
-        Failure "unsuccessfulOutcome", "It says that it failed.",
+        Initiating "initiatingMessage", "Initiating message.",
+        Success "successfulOutcome", "Successful outcome.",
+        Failure "unsuccessfulOutcome", "Unsuccessful outcome.",
     }
     /// A logical channel of LTE, with its direction.
     LteClass "RRCclass-LTE" {
-        BcchBch "bCCH-BCH", "Broadcast.",
+        BcchBch "bCCH-BCH", "Broadcast (BCCH to BCH).",
         BcchBchMbms "bCCH-BCH-MBMS", "Broadcast of multicast.",
         BcchDlSch "bCCH-DL-SCH", "System information.",
-        BcchDlSchBr "bCCH-DL-SCH-BR", "The same for reduced bandwidth.",
-        BcchDlSchMbms "bCCH-DL-SCH-MBMS", "The same of multicast.",
+        BcchDlSchBr "bCCH-DL-SCH-BR", "System information for reduced bandwidth.",
+        BcchDlSchMbms "bCCH-DL-SCH-MBMS", "System information of multicast.",
         Mcch "mCCH", "Control of multicast.",
         Pcch "pCCH", "Paging.",
         DlCcch "dL-CCCH", "Common, downlink.",
@@ -43,7 +43,7 @@ enumerated! {
     }
     /// A logical channel of NR, with its direction.
     NrClass "RRCclass-NR" {
-        BcchBch "bCCH-BCH", "Broadcast.",
+        BcchBch "bCCH-BCH", "Broadcast (BCCH to BCH).",
         BcchDlSch "bCCH-DL-SCH", "System information.",
         DlCcch "dL-CCCH", "Common, downlink.",
         DlDcch "dL-DCCH", "Dedicated, downlink.",
@@ -56,21 +56,21 @@ enumerated! {
 sequence! {
     /// A message of an interface.
     InterfaceMessage "MessageType-Choice-NI" {
-        interface: Interface [Own] "nI-Type", "Which interface.",
-        id: Option<InterfaceId> [Opt] "nI-Identifier", "Which of them.",
-        message: Option<MessageId> [Opt] "nI-Message", "Which message.",
+        interface: Interface [Own] "nI-Type", "Type of the interface.",
+        id: Option<InterfaceId> [Opt] "nI-Identifier", "Interface.",
+        message: Option<MessageId> [Opt] "nI-Message", "Type of the message.",
     }
     /// A message by its procedure.
     #[derive(Copy, Eq, Hash)]
     MessageId "Interface-MessageID" {
         procedure: i64 [Free] "interfaceProcedureID", "Procedure code.",
-        part: Part [Own] "messageType", "What it is there.",
+        part: Part [Own] "messageType", "Type of the message.",
     }
     /// A message of RRC.
     #[derive(Copy, Eq, Hash)]
     RrcMessage "RRC-MessageID" {
-        class: RrcClass [Own] "rrcType", "Its channel.",
-        message: i64 [Free] "messageID", "Its number there.",
+        class: RrcClass [Own] "rrcType", "Logical channel.",
+        message: i64 [Free] "messageID", "Number of the message on the channel.",
     }
     /// The interface to a CU-UP.
     E1Id "InterfaceID-E1" {
@@ -90,7 +90,7 @@ sequence! {
     /// An en-gNB.
     #[derive(Copy, Eq, Hash)]
     GlobalEnGnb "GlobalenGNB-ID" {
-        plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
+        plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
         en_gnb: ShortBits [EnGnbNumber] "en-gNB-ID", "22 to 32 bits.",
     }
 }
@@ -99,8 +99,8 @@ choice! {
     /// A logical channel.
     #[derive(Copy, Eq, Hash)]
     RrcClass "rrcType" {
-        Lte(LteClass) [Own] "lTE", "Of LTE.",
-        Nr(NrClass) [Own] "nR", "Of NR.",
+        Lte(LteClass) [Own] "lTE", "LTE.",
+        Nr(NrClass) [Own] "nR", "NR.",
     }
     /// Who is at the other end of X2.
     #[derive(Copy, Eq, Hash)]

@@ -12,77 +12,77 @@ type Band = IntExt<1, 1_024>;
 enumerated! {
     /// Yes or no, in words.
     Truth "x2-Xn-established" {
-        True "true", "Yes.",
-        False "false", "No.",
+        True "true", "True.",
+        False "false", "False.",
     }
     /// How both directions share the air.
     Duplex "nR-mode-info" {
-        Fdd "fdd", "By frequency.",
-        Tdd "tdd", "By time.",
+        Fdd "fdd", "Frequency-division duplex.",
+        Tdd "tdd", "Time-division duplex.",
     }
     /// Whether frequencies are shifted by 7.5 kHz.
     Shift "NRFrequencyShift7p5khz" {
-        False "false", "No.",
-        True "true", "Yes.",
+        False "false", "Not shifted.",
+        True "true", "Shifted.",
     }
 }
 sequence! {
     /// A cell's own place, and its neighbours.
     NeighbourRelations "NeighborRelation-Info" {
-        pci: ServingPci [Own] "servingCellPCI", "Its physical identity.",
-        arfcn: ServingArfcn [Own] "servingCellARFCN", "Its frequency.",
-        neighbours: Vec<Neighbour> [List<1, LIST_MAX>] "neighborCell-List", "They.",
+        pci: ServingPci [Own] "servingCellPCI", "Physical cell identity.",
+        arfcn: ServingArfcn [Own] "servingCellARFCN", "Frequency.",
+        neighbours: Vec<Neighbour> [List<1, LIST_MAX>] "neighborCell-List", "Neighbour cells.",
     }
     /// A neighbour of NR.
     NrNeighbour "NeighborCell-Item-Choice-NR" {
-        cell: NrCgi [Own] "nR-CGI", "Which.",
-        pci: u16 [Int<0, 1_007>] "nR-PCI", "Its physical identity.",
-        tac: [u8; 3] [Fixed] "fiveGS-TAC", "Its tracking area.",
-        duplex: Duplex [Own] "nR-mode-info", "How both directions share the air.",
-        frequency: NrFrequency [Own] "nR-FreqInfo", "Where it is.",
-        connected: Truth [Own] "x2-Xn-established", "Whether there is an interface to it.",
-        handover: Truth [Own] "hO-validated", "Whether handovers to it work.",
-        version: u16 [IntExt<1, 65_535>] "version", "Of this entry.",
+        cell: NrCgi [Own] "nR-CGI", "Cell.",
+        pci: u16 [Int<0, 1_007>] "nR-PCI", "Physical cell identity.",
+        tac: [u8; 3] [Fixed] "fiveGS-TAC", "Tracking area.",
+        duplex: Duplex [Own] "nR-mode-info", "Duplex mode.",
+        frequency: NrFrequency [Own] "nR-FreqInfo", "Frequency.",
+        connected: Truth [Own] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
+        handover: Truth [Own] "hO-validated", "Whether handovers to it are possible.",
+        version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A neighbour of LTE.
     EutraNeighbour "NeighborCell-Item-Choice-E-UTRA" {
-        cell: EutraCgi [Own] "eUTRA-CGI", "Which.",
-        pci: u16 [EutraPci] "eUTRA-PCI", "Its physical identity.",
-        arfcn: u16 [Int<0, 65_535>] "eUTRA-ARFCN", "Where it is.",
-        tac: [u8; 2] [Fixed] "eUTRA-TAC", "Its tracking area.",
-        connected: Truth [Own] "x2-Xn-established", "Whether there is an interface to it.",
-        handover: Truth [Own] "hO-validated", "Whether handovers to it work.",
-        version: u16 [IntExt<1, 65_535>] "version", "Of this entry.",
+        cell: EutraCgi [Own] "eUTRA-CGI", "Cell.",
+        pci: u16 [EutraPci] "eUTRA-PCI", "Physical cell identity.",
+        arfcn: u16 [Int<0, 65_535>] "eUTRA-ARFCN", "Frequency (EARFCN).",
+        tac: [u8; 2] [Fixed] "eUTRA-TAC", "Tracking area.",
+        connected: Truth [Own] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
+        handover: Truth [Own] "hO-validated", "Whether handovers to it are possible.",
+        version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A frequency of NR.
     NrFrequency "NRFrequencyInfo" {
-        arfcn: u32 [NrArfcn] "nrARFCN", "Its number.",
-        bands: Vec<NrBand> [List<1, 32>] "frequencyBand-List", "The bands that it is of.",
-        shift: Option<Shift> [Opt] "frequencyShift7p5khz", "Whether it is shifted.",
+        arfcn: u32 [NrArfcn] "nrARFCN", "NR-ARFCN.",
+        bands: Vec<NrBand> [List<1, 32>] "frequencyBand-List", "Frequency bands.",
+        shift: Option<Shift> [Opt] "frequencyShift7p5khz", "Whether the frequency is shifted by 7.5 kHz.",
     }
     /// A band of NR.
     NrBand "NRFrequencyBandItem" {
-        band: u16 [Band] "freqBandIndicatorNr", "Its number.",
+        band: u16 [Band] "freqBandIndicatorNr", "Band number.",
         supplementary: Vec<u16> [List<0, 32, SupplementaryBand>] "supportedSULBandList", "Bands of a supplementary uplink.",
     }
 }
 choice! {
     /// A neighbour.
     Neighbour "NeighborCell-Item" {
-        Nr(NrNeighbour) [Own] "ranType-Choice-NR", "Of NR.",
-        Eutra(EutraNeighbour) [Own] "ranType-Choice-EUTRA", "Of LTE.",
+        Nr(NrNeighbour) [Own] "ranType-Choice-NR", "NR.",
+        Eutra(EutraNeighbour) [Own] "ranType-Choice-EUTRA", "LTE.",
     }
     /// A serving cell's physical identity.
     #[derive(Copy, Eq, Hash)]
     ServingPci "ServingCell-PCI" {
-        Nr(u16) [Int<0, 1_007>] "nR", "Of NR.",
-        Eutra(u16) [EutraPci] "eUTRA", "Of LTE.",
+        Nr(u16) [Int<0, 1_007>] "nR", "NR.",
+        Eutra(u16) [EutraPci] "eUTRA", "LTE.",
     }
     /// A serving cell's frequency.
     #[derive(Copy, Eq, Hash)]
     ServingArfcn "ServingCell-ARFCN" {
-        Nr(u32) [NrArfcn] "nR", "Of NR.",
-        Eutra(u16) [Int<0, 65_535>] "eUTRA", "Of LTE.",
+        Nr(u32) [NrArfcn] "nR", "NR.",
+        Eutra(u16) [Int<0, 65_535>] "eUTRA", "LTE.",
     }
 }
 sole_component! {

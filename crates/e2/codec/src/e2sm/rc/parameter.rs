@@ -16,17 +16,17 @@ pub(super) type Number = IntExt<1, 65_535>;
 choice! {
     /// What an element is.
     Value "RANParameter-Value" {
-        Bool(bool) [Free] "valueBoolean", "Yes or no.",
+        Bool(bool) [Free] "valueBoolean", "A Boolean.",
         Int(i64) [Free] "valueInt", "A number.",
         Real(f64) [Free] "valueReal", "A number with a fraction.",
         Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Octets.",
+        Octets(Bytes) [Free] "valueOctS", "Bytes.",
         Text(String) [Free] "valuePrintableString", "Text.",
     }
     /// What a parameter is.
     ParameterValue "RANParameter-ValueType" {
         Key(Value) [KeyElement] "ranP-Choice-ElementTrue", "An element that is a key of its structure.",
-        Element(OptionalValue) [Own] "ranP-Choice-ElementFalse", "An element that is none.",
+        Element(OptionalValue) [Own] "ranP-Choice-ElementFalse", "An element that is not a key.",
         Structure(Structure) [StructureChoice] "ranP-Choice-Structure", "Parameters of its own.",
         List(Vec<Structure>) [ListChoice] "ranP-Choice-List", "Structures of the same parameters.",
     }
@@ -34,17 +34,17 @@ choice! {
 sequence! {
     /// An element's value, which may be left out where a report is wanted.
     OptionalValue "RANParameter-ValueType-Choice-ElementFalse" {
-        value: Option<Value> [Opt] "ranParameter-value", "The value.",
+        value: Option<Value> [Opt] "ranParameter-value", "Value.",
     }
     /// Parameters that belong together.
     #[derive(Default)]
     Structure "RANParameter-STRUCTURE" {
-        parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "sequence-of-ranParameters", "They.",
+        parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "sequence-of-ranParameters", "Elements.",
     }
     /// A parameter.
     Parameter "RANParameter-STRUCTURE-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Its number in the table of its style and action.",
-        value: ParameterValue [Nested] "ranParameter-valueType", "What it is.",
+        id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
+        value: ParameterValue [Nested] "ranParameter-valueType", "Value.",
     }
 }
 sole_component! {
@@ -126,31 +126,31 @@ impl Structure {
 sequence! {
     /// What a parameter is made of.
     Definition "RANParameter-Definition" {
-        parts: Parts [Own] "ranParameter-Definition-Choice", "Its parts.",
+        parts: Parts [Own] "ranParameter-Definition-Choice", "Elements.",
     }
     /// A part of a parameter.
     Part "RANParameter-Definition-Choice-LIST-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Its number.",
-        name: String [Name] "ranParameter-name", "Its name.",
+        id: u32 [ParameterId] "ranParameter-ID", "Id of the element.",
+        name: String [Name] "ranParameter-name", "Name.",
         definition: Option<Definition> [Opt<Nested>] "ranParameter-Definition", "What it is made of itself.",
     }
     /// A parameter that a function knows, or that is wanted.
     KnownParameter "ControlAction-RANParameter-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Its number.",
-        name: String [Name] "ranParameter-name", "Its name.";
+        id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
+        name: String [Name] "ranParameter-name", "Name.";
         definition: Definition [Nested] "ranParameter-Definition", "What it is made of.",
     }
     /// A parameter that is to be reported.
     WantedParameter "E2SM-RC-ActionDefinition-Format1-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Its number.";
-        definition: Definition [Nested] "ranParameter-Definition", "Which parts of it.",
+        id: u32 [ParameterId] "ranParameter-ID", "Parameter id.";
+        definition: Definition [Nested] "ranParameter-Definition", "Requested elements.",
     }
 }
 choice! {
     /// The parts of a parameter.
     Parts "RANParameter-Definition-Choice" {
-        List(Vec<Part>) [ListParts] "choiceLIST", "Of each element of a list.",
-        Structure(Vec<Part>) [StructureParts] "choiceSTRUCTURE", "Of a structure.",
+        List(Vec<Part>) [ListParts] "choiceLIST", "Elements of a list.",
+        Structure(Vec<Part>) [StructureParts] "choiceSTRUCTURE", "Elements of a structure.",
     }
 }
 sole_component! {
@@ -164,32 +164,32 @@ pub(super) type Tests = List<1, 255>;
 enumerated! {
     /// How the next condition is joined to this one. Unlike KPM's it can say no.
     LogicalOr "LogicalOR" {
-        True "true", "This one or the next is enough.",
-        False "false", "Both are needed.",
+        True "true", "Combined with the next one by or.",
+        False "false", "Combined with the next one by and.",
     }
     /// How an element is compared.
     Comparison "ranP-Choice-comparison" {
-        Equal "equal", "It is the value.",
-        Difference "difference", "It differs from what it was by the value.",
-        GreaterThan "greaterthan", "It is above the value.",
-        LessThan "lessthan", "It is below the value.",
-        Contains "contains", "It has the value in it.",
-        StartsWith "starts-with", "It begins with the value.",
+        Equal "equal", "Equal to the value.",
+        Difference "difference", "Changed by the value.",
+        GreaterThan "greaterthan", "Greater than the value.",
+        LessThan "lessthan", "Less than the value.",
+        Contains "contains", "Contains the value.",
+        StartsWith "starts-with", "Starts with the value.",
     }
     /// What is looked for in an element.
     Presence "ranP-Choice-presence" {
-        Present "present", "It is there.",
-        Configured "configured", "It is configured.",
-        Rollover "rollover", "It began anew.",
-        NonZero "non-zero", "It is not zero.",
+        Present "present", "Is present.",
+        Configured "configured", "Is configured.",
+        Rollover "rollover", "Was restarted.",
+        NonZero "non-zero", "Is not zero.",
     }
 }
 choice! {
     /// What an element is tested for.
     #[derive(Copy, Eq, Hash)]
     TestCondition "RANParameter-TestingCondition" {
-        Comparison(Comparison) [Own] "ranP-Choice-comparison", "How it compares.",
-        Presence(Presence) [Own] "ranP-Choice-presence", "What is there.",
+        Comparison(Comparison) [Own] "ranP-Choice-comparison", "Comparison.",
+        Presence(Presence) [Own] "ranP-Choice-presence", "Presence.",
     }
     /// What a parameter is tested as.
     TestedAs "ranParameter-Type" {
@@ -202,14 +202,14 @@ choice! {
 sequence! {
     /// A test of a parameter.
     ParameterTest "RANParameter-Testing-Item" {
-        id: u32 [ParameterId] "ranParameter-ID", "Which.",
-        tested: TestedAs [Nested] "ranParameter-Type", "How.",
+        id: u32 [ParameterId] "ranParameter-ID", "Id of the parameter.",
+        tested: TestedAs [Nested] "ranParameter-Type", "Test.",
     }
     /// A test of an element.
     ElementTest "RANParameter-Testing-Item-Choice-ElementFalse" {
-        condition: TestCondition [Own] "ranParameter-TestCondition", "For what.",
-        value: Option<Value> [Opt] "ranParameter-Value", "Against what.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next test is joined.",
+        condition: TestCondition [Own] "ranParameter-TestCondition", "Presence test.",
+        value: Option<Value> [Opt] "ranParameter-Value", "Value to compare with.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next test.",
     }
 }
 sole_component! {

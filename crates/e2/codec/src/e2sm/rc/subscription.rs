@@ -19,8 +19,8 @@ type Change = IntExt<1, 512>;
 enumerated! {
     /// Which way a message goes.
     Direction "messageDirection" {
-        Incoming "incoming", "To the node.",
-        Outgoing "outgoing", "From it.",
+        Incoming "incoming", "Incoming.",
+        Outgoing "outgoing", "Outgoing.",
     }
     /// What a UE is to the RRC of a node.
     RrcState "RRC-State" {
@@ -33,108 +33,108 @@ enumerated! {
 sequence! {
     /// When to report or to ask.
     EventTrigger "E2SM-RC-EventTrigger" {
-        format: TriggerFormat [Own] "ric-eventTrigger-formats", "In one of five forms.",
+        format: TriggerFormat [Own] "ric-eventTrigger-formats", "One of five formats.",
     }
     /// At messages.
     MessageTrigger "E2SM-RC-EventTrigger-Format1" {
-        messages: Vec<MessageEvent> [List<1, LIST_MAX>] "message-List", "Which.",
-        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "globalAssociatedUEInfo", "Of whom.",
+        messages: Vec<MessageEvent> [List<1, LIST_MAX>] "message-List", "Messages.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "globalAssociatedUEInfo", "Conditions on the UEs.",
     }
     /// A message.
     MessageEvent "E2SM-RC-EventTrigger-Format1-Item" {
-        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
-        message: MessageType [Own] "messageType", "Which.",
-        direction: Option<Direction> [Opt] "messageDirection", "Which way it goes.",
-        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
-        events: Option<Vec<UeEvent>> [Opt<UeEvents>] "associatedUEEvent", "At what.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
+        message: MessageType [Own] "messageType", "Message.",
+        direction: Option<Direction> [Opt] "messageDirection", "Direction.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
+        events: Option<Vec<UeEvent>> [Opt<UeEvents>] "associatedUEEvent", "Event.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// Something that happens to a UE.
     #[derive(Copy, Eq, Hash)]
     UeEvent "EventTrigger-UEevent-Info-Item" {
-        event: u16 [Number] "ueEventID", "Its number.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        event: u16 [Number] "ueEventID", "Id of the event.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// At a point of a process.
     ProcessTrigger "E2SM-RC-EventTrigger-Format2" {
-        process: u16 [Number] "ric-callProcessType-ID", "Which process.",
-        breakpoint: u16 [Number] "ric-callProcessBreakpoint-ID", "Where in it.",
-        node: Option<Vec<ParameterTest>> [Opt<Tests>] "associatedE2NodeInfo", "If this holds of the node.",
-        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
+        process: u16 [Number] "ric-callProcessType-ID", "Call process type.",
+        breakpoint: u16 [Number] "ric-callProcessBreakpoint-ID", "Breakpoint.",
+        node: Option<Vec<ParameterTest>> [Opt<Tests>] "associatedE2NodeInfo", "Condition on the node.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
     }
     /// At a change of the node.
     NodeChange "E2SM-RC-EventTrigger-Format3-Item" {
-        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
-        change: u16 [Change] "e2NodeInfoChange-ID", "Which.",
-        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Of which cells.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
+        change: u16 [Change] "e2NodeInfoChange-ID", "Type of the change.",
+        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// At a change of a UE.
     UeChange "E2SM-RC-EventTrigger-Format4-Item" {
-        condition: u16 [Number] "ric-eventTriggerCondition-ID", "The condition's number.",
+        condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
         trigger: ChangeOf [Own] "triggerType", "Of what.",
-        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// At once (not in 5.00).
     OnDemandTrigger "E2SM-RC-EventTrigger-Format5" {
-        on_demand: () [True] "onDemand", "Says so.",
-        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Of whom.",
-        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Of which cells.",
+        on_demand: () [True] "onDemand", "Reported by default.",
+        ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
+        cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
     }
     /// A state that a UE comes to.
     #[derive(Copy, Eq, Hash)]
     StateChange "TriggerType-Choice-RRCstate-Item" {
-        to: RrcState [Own] "stateChangedTo", "Which.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        to: RrcState [Own] "stateChangedTo", "New state.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// A condition on UEs.
     UeCondition "EventTrigger-UE-Info-Item" {
-        id: u16 [Number] "eventTriggerUEID", "Its number.",
-        ue: UeKind [Own] "ueType", "Who.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        id: u16 [Number] "eventTriggerUEID", "Id of the condition.",
+        ue: UeKind [Own] "ueType", "UE or UEs.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// One UE.
     OneUe "EventTrigger-UE-Info-Item-Choice-Individual" {
-        ue: UeId [Own] "ueID", "Who.",
-        test: Option<Vec<ParameterTest>> [Opt<Tests>] "ranParameterTesting", "If this holds of it.",
+        ue: UeId [Own] "ueID", "UE.",
+        test: Option<Vec<ParameterTest>> [Opt<Tests>] "ranParameterTesting", "Condition.",
     }
     /// A condition on cells.
     CellCondition "EventTrigger-Cell-Info-Item" {
-        id: u16 [Number] "eventTriggerCellID", "Its number.",
-        cell: CellKind [Own] "cellType", "Which.",
-        or: Option<LogicalOr> [Opt] "logicalOR", "How the next one is joined.",
+        id: u16 [Number] "eventTriggerCellID", "Id of the condition.",
+        cell: CellKind [Own] "cellType", "Cell or cells.",
+        or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
 }
 choice! {
     /// When to report or to ask.
     TriggerFormat "ric-eventTrigger-formats" {
-        Messages(MessageTrigger) [Own] "eventTrigger-Format1", "At messages.",
-        Process(ProcessTrigger) [Own] "eventTrigger-Format2", "At a point of a process.",
-        Node(Vec<NodeChange>) [NodeChanges] "eventTrigger-Format3", "At changes of the node.",
-        Ues(Vec<UeChange>) [UeChanges] "eventTrigger-Format4", "At changes of UEs.",
-        OnDemand(OnDemandTrigger) [Own] "eventTrigger-Format5", "At once.",
+        Messages(MessageTrigger) [Own] "eventTrigger-Format1", "Messages.",
+        Process(ProcessTrigger) [Own] "eventTrigger-Format2", "A breakpoint of a call process.",
+        Node(Vec<NodeChange>) [NodeChanges] "eventTrigger-Format3", "Changes of the node.",
+        Ues(Vec<UeChange>) [UeChanges] "eventTrigger-Format4", "Changes of UEs.",
+        OnDemand(OnDemandTrigger) [Own] "eventTrigger-Format5", "On demand.",
     }
     /// A kind of message.
     MessageType "MessageType-Choice" {
-        Interface(InterfaceMessage) [Own] "messageType-Choice-NI", "Of an interface between nodes.",
-        Rrc(RrcMessage) [RrcChoice] "messageType-Choice-RRC", "Of RRC.",
+        Interface(InterfaceMessage) [Own] "messageType-Choice-NI", "Message on an interface between nodes.",
+        Rrc(RrcMessage) [RrcChoice] "messageType-Choice-RRC", "RRC message.",
     }
     /// What of a UE changes.
     ChangeOf "TriggerType-Choice" {
-        RrcState(Vec<StateChange>) [States] "triggerType-Choice-RRCstate", "Its state in RRC.",
-        Identity(u16) [IdentityChange] "triggerType-Choice-UEID", "Its identity.",
-        L2(Vec<ParameterTest>) [L2State] "triggerType-Choice-L2state", "Its layer 2.",
+        RrcState(Vec<StateChange>) [States] "triggerType-Choice-RRCstate", "RRC state.",
+        Identity(u16) [IdentityChange] "triggerType-Choice-UEID", "Identity.",
+        L2(Vec<ParameterTest>) [L2State] "triggerType-Choice-L2state", "Layer 2 state.",
     }
     /// Who is meant.
     UeKind "ueType" {
         One(OneUe) [Own] "ueType-Choice-Individual", "One UE.",
-        Group(Vec<ParameterTest>) [Group] "ueType-Choice-Group", "Those of whom this holds.",
+        Group(Vec<ParameterTest>) [Group] "ueType-Choice-Group", "All UEs that fulfil a condition.",
     }
     /// Which cells are meant.
     CellKind "cellType" {
         One(Cgi) [OneCell] "cellType-Choice-Individual", "One cell.",
-        Group(Vec<ParameterTest>) [Group] "cellType-Choice-Group", "Those of which this holds.",
+        Group(Vec<ParameterTest>) [Group] "cellType-Choice-Group", "All cells that fulfil a condition.",
     }
 }
 sole_component! {
@@ -154,46 +154,46 @@ sole_component! {
 sequence! {
     /// What to report, to do or to ask.
     ActionDefinition "E2SM-RC-ActionDefinition" {
-        style: i64 [Free] "ric-Style-Type", "The style of the service.",
-        format: ActionFormat [Own] "ric-actionDefinition-formats", "What.",
+        style: i64 [Free] "ric-Style-Type", "Style of the service.",
+        format: ActionFormat [Own] "ric-actionDefinition-formats", "Contents, in the format of the style.",
     }
     /// A thing to do when a condition holds.
     Policy "E2SM-RC-ActionDefinition-Format2-Item" {
-        action: PolicyAction [Own] "ric-PolicyAction", "What.",
+        action: PolicyAction [Own] "ric-PolicyAction", "Action.",
         condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "When.",
     }
     /// What a policy does.
     PolicyAction "RIC-PolicyAction" {
-        action: u16 [Number] "ric-PolicyAction-ID", "Which.",
-        parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "ranParameters-List", "How.";
-        decision: Decision [Own] "ric-PolicyDecision", "Whether a process goes on.",
+        action: u16 [Number] "ric-PolicyAction-ID", "Action id.",
+        parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "ranParameters-List", "Parameters.";
+        decision: Decision [Own] "ric-PolicyDecision", "Whether a call process continues.",
     }
     /// An insert of one indication.
     InsertAction "E2SM-RC-ActionDefinition-Format3" {
-        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
-        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "With what.",
-        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+        indication: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
+        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "Parameters.",
+        ue: Option<UeId> [Opt] "ueID", "UE.",
     }
     /// An insert of several indications.
     InsertActions "E2SM-RC-ActionDefinition-Format4" {
-        styles: Vec<StyleInsertActions> [List<1, STYLES_MAX>] "ric-InsertStyle-List", "Which.",
-        ue: Option<UeId> [Opt] "ueID", "Of whom.",
+        styles: Vec<StyleInsertActions> [List<1, STYLES_MAX>] "ric-InsertStyle-List", "Insert styles.",
+        ue: Option<UeId> [Opt] "ueID", "UE.",
     }
     /// The indications of an insert style.
     StyleInsertActions "E2SM-RC-ActionDefinition-Format4-Style-Item" {
         style: i64 [Free] "requested-Insert-Style-Type", "The insert style.",
-        indications: Vec<WantedInsert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Its indications.",
+        indications: Vec<WantedInsert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Indications.",
     }
     /// An indication that is wanted.
     WantedInsert "E2SM-RC-ActionDefinition-Format4-Indication-Item" {
-        indication: u16 [Number] "ric-InsertIndication-ID", "Which.",
-        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "With what.",
+        indication: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
+        parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "Parameters.",
     }
 }
 choice! {
     /// What to report, to do or to ask.
     ActionFormat "ric-actionDefinition-formats" {
-        Report(Vec<WantedParameter>) [Wanted] "actionDefinition-Format1", "Parameters to be reported.",
+        Report(Vec<WantedParameter>) [Wanted] "actionDefinition-Format1", "Parameters to report.",
         Policy(Vec<Policy>) [Policies] "actionDefinition-Format2", "Policies.",
         Insert(InsertAction) [Own] "actionDefinition-Format3", "An insert.";
         Inserts(InsertActions) [Own] "actionDefinition-Format4", "Several inserts.",

@@ -101,8 +101,8 @@ row! {
         28 txpdu_segmented: u32 [counter], "PDUs that carried a segment of an SDU.";
         32 txpdu_status_pkts: u32 [counter], "Status PDUs sent.";
         36 txpdu_status_bytes: u32 [counter "B"], "Bytes of status PDUs sent.";
-        40 txbuf_occ_bytes: u32 [gauge "B" headline], "Bytes that wait in the transmit buffer.";
-        44 txbuf_occ_pkts: u32 [gauge], "PDUs or SDUs that wait in the transmit buffer.";
+        40 txbuf_occ_bytes: u32 [gauge "B" headline], "Bytes in the transmit buffer.";
+        44 txbuf_occ_pkts: u32 [gauge], "PDUs or SDUs in the transmit buffer.";
         48 rxpdu_pkts: u32 [counter], "PDUs received.";
         52 rxpdu_bytes: u32 [counter "B"], "Bytes of PDUs received.";
         56 rxpdu_dup_pkts: u32 [counter], "Duplicate PDUs received.";
@@ -115,8 +115,8 @@ row! {
         84 rxpdu_status_bytes: u32 [counter "B"], "Bytes of status PDUs received.";
         88 rxbuf_occ_bytes: u32 [gauge "B"], "Bytes in the receive buffer.";
         92 rxbuf_occ_pkts: u32 [gauge], "PDUs in the receive buffer.";
-        96 txsdu_pkts: u32 [counter], "SDUs that the upper layer handed over.";
-        104 txsdu_bytes: u64 [counter "B"], "Bytes of SDUs that the upper layer handed over.";
+        96 txsdu_pkts: u32 [counter], "SDUs received from the upper layer.";
+        104 txsdu_bytes: u64 [counter "B"], "Bytes of SDUs received from the upper layer.";
         112 txsdu_avg_time_to_tx_us: f64 [gauge "us"], "Average time from an SDU's arrival to its transmission, µs.";
         120 txsdu_wt_us: u32 [gauge "us" headline], "Current head-of-line delay of the SDU buffer, µs.";
         124 rxsdu_pkts: u32 [counter], "SDUs delivered to the upper layer.";

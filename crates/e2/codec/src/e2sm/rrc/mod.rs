@@ -87,8 +87,8 @@ sequence! {
     /// When to tell.
     #[derive(Copy, Eq, Hash)]
     RrcTrigger "RrcTrigger" {
-        events: bool [Free] "events", "Each event at once, and first of all who is there.",
-        period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs", "All connected UEs so often, milliseconds.",
+        events: bool [Free] "events", "Each event immediately, after an initial list of the connected UEs.",
+        period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs", "Period of reports of all connected UEs, in milliseconds.",
     }
 }
 
@@ -101,18 +101,18 @@ sequence! {
     /// What happened.
     #[derive(Eq, Hash, Default)]
     RrcIndication "RrcIndication" {
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
-        events: Vec<RrcEvent> [List<0, 65_535>] "events", "In the order in which it happened.",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
+        events: Vec<RrcEvent> [List<0, 65_535>] "events", "Events in chronological order.",
     }
 }
 
 enumerated! {
     /// What happened to a UE.
     RrcChange "RrcChange" {
-        Connected "connected", "Nothing: it is there.",
-        Attach "attach", "It attached.",
-        Release "release", "It is gone from this node.",
-        Handover "handover", "It came from another cell.",
+        Connected "connected", "No event: the UE is connected.",
+        Attach "attach", "The UE attached.",
+        Release "release", "The UE left this node.",
+        Handover "handover", "The UE arrived from another cell.",
     }
 }
 
@@ -120,18 +120,18 @@ sequence! {
     /// A UE and what happened to it.
     #[derive(Eq, Hash)]
     RrcEvent "RrcEvent" {
-        change: RrcChange [Own] "change", "What.",
+        change: RrcChange [Own] "change", "Type of the event.",
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        cell_id: u16 [Int<0, 65_535>] "cellId", "The cell's number at its node.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
         plmn: Plmn [PlmnCodec] "plmn", "The network that the UE selected.",
-        snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais", "Slices that it asked for.",
-        other: Option<RrcCell> [Opt] "other", "After a handover, where from; with a release for a handover, where to.",
+        snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais", "Requested slices.",
+        other: Option<RrcCell> [Opt] "other", "Source cell after a handover; target cell with a release for a handover.",
     }
     /// The other end of a handover.
     #[derive(Copy, Eq, Hash)]
     RrcCell "RrcCell" {
-        cell_id: u16 [Int<0, 65_535>] "cellId", "The cell's number at its node.",
-        rnti: u16 [Int<0, 65_535>] "rnti", "What the UE is called there.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
+        rnti: u16 [Int<0, 65_535>] "rnti", "RNTI of the UE in that cell.",
     }
     /// A slice as networks name it (TS 23.003 §28.4.2).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -156,8 +156,8 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     RrcHandover "RrcHandover" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        cell_id: u16 [Int<0, 65_535>] "cellId", "Where it is: the cell's number at its node.",
-        target_cell_id: u16 [Int<0, 65_535>] "targetCellId", "Where it goes.",
+        cell_id: u16 [Int<0, 65_535>] "cellId", "Current cell: its number at its node.",
+        target_cell_id: u16 [Int<0, 65_535>] "targetCellId", "Target cell.",
     }
 }
 

@@ -98,7 +98,7 @@ sequence! {
     /// A report at intervals.
     #[derive(Copy, Eq, Hash)]
     ReportEvery "ReportEvery" {
-        period_ms: u32 [Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>] "periodMs", "Between two of them, milliseconds.",
+        period_ms: u32 [Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval, in milliseconds.",
     }
 }
 
@@ -116,9 +116,9 @@ enumerated! {
         /// Not at all: the UEs of all slices are scheduled together.
         #[default]
         None "none",
-        Static "static", "Each slice has resource blocks of its own.",
-        Nvs "nvs", "The network virtualization substrate (Kokku et al. 2012): each slot goes to one slice, by reserved over served.",
-        Edf "edf", "Earliest deadline first: each slice has a number of resource blocks within each of its deadlines.",
+        Static "static", "Each slice has dedicated resource blocks.",
+        Nvs "nvs", "Network virtualization substrate (Kokku et al. 2012): assigns each slot to the slice with the highest ratio of reserved to received resources.",
+        Edf "edf", "Earliest deadline first: each slice gets a number of resource blocks per deadline period.",
     }
     /// How a slice's resources are shared between its UEs.
     #[derive(Default)]
@@ -127,8 +127,8 @@ enumerated! {
         /// Proportional fair.
         #[default]
         ProportionalFair "pf",
-        MaxThroughput "mt", "The best channel first.",
-        Remote "remote", "As a controller says in each slot.",
+        MaxThroughput "mt", "Best channel first.",
+        Remote "remote", "Allocated per slot by a controller.",
     }
 }
 
@@ -136,10 +136,10 @@ sequence! {
     /// A slice.
     #[derive(Eq, Hash)]
     Slice "Slice" {
-        id: u16 [Int<0, 65_535>] "id", "Its number.",
-        label: String [Str<0, { LABEL_MAX as u64 }>] "label", "For people: at most [`LABEL_MAX`] characters of ASCII.",
-        scheduler: UeScheduler [Own] "scheduler", "How its UEs share.",
-        parameters: SliceParameters [Own] "parameters", "What it has.",
+        id: u16 [Int<0, 65_535>] "id", "Number of the slice.",
+        label: String [Str<0, { LABEL_MAX as u64 }>] "label", "Label, at most [`LABEL_MAX`] ASCII characters.",
+        scheduler: UeScheduler [Own] "scheduler", "Scheduler among its UEs.",
+        parameters: SliceParameters [Own] "parameters", "Parameters of the reservation.",
     }
 }
 
@@ -147,10 +147,10 @@ choice! {
     /// What a slice has, in its algorithm's terms.
     #[derive(Eq, Hash)]
     SliceParameters "SliceParameters" {
-        Static(PrbRange) [Own] "static", "Resource blocks of its own ([`SliceAlgorithm::Static`]).",
-        Capacity(u32) [Int<0, { WHOLE_PPM as u64 }>] "capacity", "A share of all resources, parts per million ([`SliceAlgorithm::Nvs`]).",
-        Rate(RateReservation) [Own] "rate", "A rate ([`SliceAlgorithm::Nvs`]).",
-        Deadline(DeadlineReservation) [Own] "deadline", "Resource blocks within a time ([`SliceAlgorithm::Edf`]).",
+        Static(PrbRange) [Own] "static", "Dedicated resource blocks ([`SliceAlgorithm::Static`]).",
+        Capacity(u32) [Int<0, { WHOLE_PPM as u64 }>] "capacity", "Share of all resources, in parts per million ([`SliceAlgorithm::Nvs`]).",
+        Rate(RateReservation) [Own] "rate", "Rate ([`SliceAlgorithm::Nvs`]).",
+        Deadline(DeadlineReservation) [Own] "deadline", "Resource blocks within a deadline ([`SliceAlgorithm::Edf`]).",
     }
 }
 
@@ -158,28 +158,28 @@ sequence! {
     /// Resource blocks, both ends included.
     #[derive(Copy, Eq, Hash)]
     PrbRange "PrbRange" {
-        low: u16 [Int<0, PRB_MAX>] "low", "The lowest.",
-        high: u16 [Int<0, PRB_MAX>] "high", "The highest.",
+        low: u16 [Int<0, PRB_MAX>] "low", "Lowest resource block.",
+        high: u16 [Int<0, PRB_MAX>] "high", "Highest resource block.",
     }
     /// A rate, and the rate of the whole carrier at which it was promised: on a worse channel the slice gets its share of
     /// resources rather than its rate.
     #[derive(Copy, Eq, Hash)]
     RateReservation "RateReservation" {
-        reserved_kbps: u32 [Int<0, { u32::MAX as u64 }>] "reservedKbps", "What is promised, kbit/s.",
-        reference_kbps: u32 [Int<0, { u32::MAX as u64 }>] "referenceKbps", "At this rate of the carrier, kbit/s.",
+        reserved_kbps: u32 [Int<0, { u32::MAX as u64 }>] "reservedKbps", "Reserved rate, in kbit/s.",
+        reference_kbps: u32 [Int<0, { u32::MAX as u64 }>] "referenceKbps", "Reference rate of the carrier, in kbit/s.",
     }
     /// Resource blocks within each deadline.
     #[derive(Copy, Eq, Hash)]
     DeadlineReservation "DeadlineReservation" {
-        deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots", "The deadline, slots; 1 to [`DEADLINE_MAX`].",
-        guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs", "Resource blocks within it.",
-        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish", "Resource blocks that a return before the deadline may bring back, at most.",
+        deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots", "Deadline in slots, 1 to [`DEADLINE_MAX`].",
+        guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs", "Resource blocks per deadline.",
+        max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish", "Maximum number of resource blocks regained if the slice becomes active again before its deadline.",
     }
     /// How a node's downlink is shared.
     #[derive(Eq, Hash, Default)]
     SliceSet "SliceSet" {
-        algorithm: SliceAlgorithm [Own] "algorithm", "Between slices.",
-        sharing: bool [Free] "sharing", "Whether what a slice does not use goes to the others; else it is wasted.",
+        algorithm: SliceAlgorithm [Own] "algorithm", "Algorithm among slices.",
+        sharing: bool [Free] "sharing", "Whether other slices may use the unused resources of a slice; otherwise these are wasted.",
         /// The slices, each with a number of its own. UEs without a slice are in the first one.
         slices: Vec<Slice> [List<0, { SLICES_MAX as u64 }>] "slices",
     }
@@ -187,18 +187,18 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     UeSlice "UeSlice" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
+        slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
     }
     /// What a slice got since the node began; sojourn times are those since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     SliceShare "SliceShare" {
-        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
-        ues: u16 [Int<0, 65_535>] "ues", "Its UEs.",
+        slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
+        ues: u16 [Int<0, 65_535>] "ues", "UEs of the slice.",
         prbs: u64 [Int<0, { u64::MAX }>] "prbs", "Resource blocks given to its UEs.",
-        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Octets sent to its UEs.",
-        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes", "Octets that wait for its UEs.",
-        sojourn_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournUs", "Mean time that what was sent had waited, µs.",
-        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs", "The longest, µs.",
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Bytes sent to its UEs.",
+        queue_bytes: u64 [Int<0, { u64::MAX }>] "queueBytes", "Bytes queued for its UEs.",
+        sojourn_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournUs", "Mean queueing time of sent packets, in µs.",
+        sojourn_max_us: u32 [Int<0, { u32::MAX as u64 }>] "sojournMaxUs", "Maximum, in µs.",
     }
 }
 
@@ -216,30 +216,30 @@ sequence! {
     /// How resources are shared and what each slice got.
     #[derive(Eq, Hash, Default)]
     SliceIndication "SliceIndication" {
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
-        prbs: u16 [Int<0, PRB_MAX>] "prbs", "Resource blocks of the carrier in a slot.",
-        prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered", "Resource blocks that the carrier had to give since the node began.",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
+        prbs: u16 [Int<0, PRB_MAX>] "prbs", "Resource blocks of the carrier per slot.",
+        prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered", "Resource blocks offered by the carrier since the start of the node.",
         set: SliceSet [Own] "set", "The configuration.",
-        ues: Vec<UeSlice> [List<0, 65_535>] "ues", "Which UE is in which slice, of those that the controller may see.",
-        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "What each slice got; without slices one entry, numbered 0, for all UEs.";
-        slot: u64 [Int<0, { u64::MAX }>] "slot", "The cell's next slot, counted since the node began.",
-        slot_us: u32 [Int<1, { u32::MAX as u64 }>] "slotUs", "How long a slot is, µs.",
+        ues: Vec<UeSlice> [List<0, 65_535>] "ues", "Slices of the UEs that the controller sees.",
+        got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "Statistics per slice; without slices one entry, number 0, for all UEs.";
+        slot: u64 [Int<0, { u64::MAX }>] "slot", "Next slot of the cell, counted since the start of the node.",
+        slot_us: u32 [Int<1, { u32::MAX as u64 }>] "slotUs", "Duration of a slot, in µs.",
     }
     /// Who has what in some slots, where a slice's UE scheduler is [`UeScheduler::Remote`]. In a slot for which nobody said
     /// anything such a slice sends nothing new.
     #[derive(Eq, Hash)]
     SliceAllocation "SliceAllocation" {
-        slice: u16 [Int<0, 65_535>] "slice", "The slice's number.",
-        slot: Option<u64> [Opt<Int<0, { u64::MAX }>>] "slot", "The first slot, counted as in a report; without it the next one for which the slice has no allocation yet.",
-        slots: u16 [Int<1, { ALLOCATE_AHEAD_MAX as u64 }>] "slots", "The same for so many slots, one after the other.",
-        ues: Vec<UeAllocation> [List<0, { ALLOCATED_UES_MAX as u64 }>] "ues", "Each of the slice and at most once; those that are not named have nothing.",
+        slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
+        slot: Option<u64> [Opt<Int<0, { u64::MAX }>>] "slot", "First slot, counted as in a report. The default is the next slot without an allocation of the slice.",
+        slots: u16 [Int<1, { ALLOCATE_AHEAD_MAX as u64 }>] "slots", "Number of consecutive slots with the same allocation.",
+        ues: Vec<UeAllocation> [List<0, { ALLOCATED_UES_MAX as u64 }>] "ues", "UEs of the slice, each at most once. Unlisted UEs get no resource blocks.",
     }
     /// Resource blocks for a UE.
     #[derive(Copy, Eq, Hash)]
     UeAllocation "UeAllocation" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
-        prbs: u16 [Int<1, PRB_MAX>] "prbs", "So many in a slot; together at most the carrier's. What the slice does not have in a slot it cannot give.",
-        mcs: Option<u8> [Opt<Int<0, 31>>] "mcs", "Modulation and coding scheme; without it the cell adapts to the channel.",
+        prbs: u16 [Int<1, PRB_MAX>] "prbs", "Resource blocks per slot; the sum is limited by the carrier. The slice cannot allocate more than it has in a slot.",
+        mcs: Option<u8> [Opt<Int<0, 31>>] "mcs", "Modulation and coding scheme. The default adapts to the channel.",
     }
 }
 
@@ -247,12 +247,12 @@ choice! {
     /// What a controller wants changed. A command is carried out as a whole or not at all.
     #[derive(Eq, Hash)]
     SliceCommand "SliceCommand" {
-        Configure(SliceSet) [Own] "configure", "Everything anew: UEs whose slice is there no more are in the first one.",
-        Add(Slice) [Own] "add", "One more slice, behind the others.",
-        Modify(Slice) [Own] "modify", "Other parameters, another label or scheduler for a slice.",
-        Delete(u16) [Int<0, 65_535>] "delete", "A slice less; its UEs are in the first one.",
-        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "These UEs are in these slices.";
-        Allocate(SliceAllocation) [Own] "allocate", "These UEs have this in these slots; the configuration stays.",
+        Configure(SliceSet) [Own] "configure", "Replaces the configuration. UEs of deleted slices move to the first slice.",
+        Add(Slice) [Own] "add", "Adds a slice after the others.",
+        Modify(Slice) [Own] "modify", "Modifies parameters, label or scheduler of a slice.",
+        Delete(u16) [Int<0, 65_535>] "delete", "Deletes a slice. Its UEs move to the first slice.",
+        Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "Assigns UEs to slices.";
+        Allocate(SliceAllocation) [Own] "allocate", "Allocates resource blocks to UEs in some slots. The configuration is unchanged.",
     }
 }
 

@@ -118,16 +118,16 @@ sequence! {
     TrafficConfig "TrafficConfig" {
         queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues; [`DEFAULT_QUEUE`] is always among them.",
         filters: Vec<Filter> [List<0, { FILTERS_MAX as u64 }>] "filters", "The filters in the order in which they are tried.",
-        scheduler: QueueScheduler [Own] "scheduler", "Which queue is next.",
-        pacer: Pacer [Own] "pacer", "When RLC gets the next packet.",
+        scheduler: QueueScheduler [Own] "scheduler", "Scheduler among queues.",
+        pacer: Pacer [Own] "pacer", "Pacer: when the next packet is passed to RLC.",
     }
     /// A queue, its shaper and its policer.
     #[derive(Copy, Eq, Hash)]
     Queue "Queue" {
-        id: u8 [Int<0, 255>] "id", "Its number.",
-        discipline: Discipline [Own] "discipline", "How it drops.",
-        shaper: Option<RateLimit> [Opt] "shaper", "What leaves it faster than this waits.",
-        policer: Option<RateLimit> [Opt] "policer", "What comes faster than this is dropped.",
+        id: u8 [Int<0, 255>] "id", "Number of the queue.",
+        discipline: Discipline [Own] "discipline", "Drop policy.",
+        shaper: Option<RateLimit> [Opt] "shaper", "Shaper: packets beyond this rate wait in the queue.",
+        policer: Option<RateLimit> [Opt] "policer", "Policer: packets beyond this rate are dropped.",
     }
 }
 
@@ -135,8 +135,8 @@ choice! {
     /// How a queue drops.
     #[derive(Copy, Eq, Hash)]
     Discipline "Discipline" {
-        Fifo(u32) [Int<1, U32>] "fifo", "At the tail, what does not fit: its capacity in octets.",
-        Codel(Codel) [Own] "codel", "By the time that packets spend in it (RFC 8289).",
+        Fifo(u32) [Int<1, U32>] "fifo", "Tail drop, with the capacity in bytes.",
+        Codel(Codel) [Own] "codel", "CoDel, by the time packets spend in the queue (RFC 8289).",
     }
 }
 
@@ -144,26 +144,26 @@ sequence! {
     /// Controlled delay (RFC 8289).
     #[derive(Copy, Eq, Hash)]
     Codel "CoDel" {
-        target_us: u32 [Int<1, U32>] "targetUs", "Time in the queue that is acceptable, µs.",
-        interval_us: u32 [Int<1, U32>] "intervalUs", "How long it may be above it, µs.",
-        capacity_bytes: u32 [Int<1, U32>] "capacityBytes", "What does not fit is dropped all the same: octets.",
+        target_us: u32 [Int<1, U32>] "targetUs", "Target queueing time, in µs.",
+        interval_us: u32 [Int<1, U32>] "intervalUs", "Time for which the target may be exceeded, in µs.",
+        capacity_bytes: u32 [Int<1, U32>] "capacityBytes", "Capacity in bytes; packets beyond it are dropped.",
     }
     /// A token bucket.
     #[derive(Copy, Eq, Hash)]
     RateLimit "RateLimit" {
-        rate_kbps: u32 [Int<1, U32>] "rateKbps", "In the long run, kbit/s.",
-        burst_bytes: u32 [Int<1, U32>] "burstBytes", "At once, octets.",
+        rate_kbps: u32 [Int<1, U32>] "rateKbps", "Average rate, in kbit/s.",
+        burst_bytes: u32 [Int<1, U32>] "burstBytes", "Burst size, in bytes.",
     }
     /// A 5-tuple; what is absent matches anything.
     #[derive(Copy, Eq, Hash)]
     Filter "Filter" {
-        id: u16 [Int<0, 65_535>] "id", "Its number.",
+        id: u16 [Int<0, 65_535>] "id", "Number of the filter.",
         source: Option<[u8; 4]> [Opt<Fixed>] "source", "Source address, IPv4.",
         destination: Option<[u8; 4]> [Opt<Fixed>] "destination", "Destination address, IPv4.",
         source_port: Option<u16> [Opt<Int<0, 65_535>>] "sourcePort", "Source port.",
         destination_port: Option<u16> [Opt<Int<0, 65_535>>] "destinationPort", "Destination port.",
-        protocol: Option<u8> [Opt<Int<0, 255>>] "protocol", "Protocol, as IANA numbers them.",
-        queue: u8 [Int<0, 255>] "queue", "Where what matches goes.",
+        protocol: Option<u8> [Opt<Int<0, 255>>] "protocol", "IP protocol number.",
+        queue: u8 [Int<0, 255>] "queue", "Queue of matching packets.",
     }
 }
 
@@ -171,7 +171,7 @@ choice! {
     /// Which queue is next.
     #[derive(Eq, Hash)]
     QueueScheduler "QueueScheduler" {
-        RoundRobin(u8) [Int<0, 0>] "roundRobin", "Each that has packets in turn, one packet each; the number is 0.",
+        RoundRobin(u8) [Int<0, 0>] "roundRobin", "Round robin, one packet per non-empty queue; its number is 0.",
         /// The first of these that has packets; queues that are not named come last, by number.
         Priority(Vec<u8>) [List<1, { QUEUES_MAX as u64 }, Int<0, 255>>] "priority",
     }
@@ -181,7 +181,7 @@ sequence! {
     /// When RLC gets the next packet.
     #[derive(Copy, Eq, Hash, Default)]
     Pacer "Pacer" {
-        bdp: Option<BdpPacer> [Opt] "bdp", "As soon as RLC needs it so as not to run dry; without this, at once.",
+        bdp: Option<BdpPacer> [Opt] "bdp", "Just before the RLC buffer runs empty. The default is immediately.",
     }
     /// The bandwidth-delay product of 5G (Irazabal et al.): RLC holds what the radio serves in a moment.
     #[derive(Copy, Eq, Hash)]
@@ -216,44 +216,44 @@ sequence! {
     /// A queue's state. Times are those of packets that left it since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     QueueState "QueueState" {
-        id: u8 [Int<0, 255>] "id", "Its number.",
-        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Octets in it.",
-        packets: u32 [Int<0, U32>] "packets", "Packets in it.",
-        sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes", "Octets that left it towards RLC.",
-        sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets", "Packets that left it towards RLC.",
+        id: u8 [Int<0, 255>] "id", "Number of the queue.",
+        bytes: u64 [Int<0, { u64::MAX }>] "bytes", "Bytes in the queue.",
+        packets: u32 [Int<0, U32>] "packets", "Packets in the queue.",
+        sent_bytes: u64 [Int<0, { u64::MAX }>] "sentBytes", "Bytes passed to RLC.",
+        sent_packets: u64 [Int<0, { u64::MAX }>] "sentPackets", "Packets passed to RLC.",
         dropped_packets: u64 [Int<0, { u64::MAX }>] "droppedPackets", "Packets dropped by the queue.",
         policed_packets: u64 [Int<0, { u64::MAX }>] "policedPackets", "Packets dropped by its policer.",
-        sojourn_us: u32 [Int<0, U32>] "sojournUs", "Mean time in the queue, µs.",
-        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "The longest, µs.",
+        sojourn_us: u32 [Int<0, U32>] "sojournUs", "Mean queueing time, in µs.",
+        sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "Maximum, in µs.",
     }
     /// A bearer: how its packets are treated and what became of them.
     #[derive(Eq, Hash)]
     BearerTraffic "BearerTraffic" {
-        bearer: BearerId [Own] "bearer", "Which.",
+        bearer: BearerId [Own] "bearer", "Bearer.",
         config: TrafficConfig [Own] "config", "The configuration.",
         queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues in the order of the configuration.",
-        rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Octets that wait in RLC.",
-        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean time that they wait there, µs, since the last report of any subscription.",
-        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "The longest, µs.",
-        paced_kbps: u32 [Int<0, U32>] "pacedKbps", "The rate at which the radio serves the bearer, as the pacer estimates it, kbit/s; 0 without one.";
-        stages: Vec<StageState> [List<1, 2>] "stages", "Users' own stages, also those that have failed; absent if there are none.",
+        rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Bytes in the RLC buffer.",
+        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time there since the last report of any subscription, in µs.",
+        rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "Maximum, in µs.",
+        paced_kbps: u32 [Int<0, U32>] "pacedKbps", "Radio rate of the bearer as estimated by the pacer, in kbit/s; 0 without a pacer.";
+        stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are no stages.",
     }
     /// A user's own stage, and what it did.
     #[derive(Eq, Hash)]
     StageState "StageState" {
-        role: StageRole [Own] "role", "What it replaces.",
-        bytes: u32 [Int<0, U32>] "bytes", "Octets of its module.",
-        calls: u64 [Int<0, { u64::MAX }>] "calls", "How often it was asked.",
-        refusals: u64 [Int<0, { u64::MAX }>] "refusals", "How often it let no packet go.",
-        fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Instructions that it took for that, as the sandbox counts them.",
+        role: StageRole [Own] "role", "Replaced stage.",
+        bytes: u32 [Int<0, U32>] "bytes", "Size of its module, in bytes.",
+        calls: u64 [Int<0, { u64::MAX }>] "calls", "Number of calls.",
+        refusals: u64 [Int<0, { u64::MAX }>] "refusals", "Number of calls that released no packet.",
+        fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Executed instructions, as counted by the sandbox.",
         /// Why it was taken out; what it replaced is at work again.
         failed: Option<String> [Opt<Str<0, { FAILURE_MAX as u64 }>>] "failed",
     }
     /// All bearers of a node.
     #[derive(Eq, Hash, Default)]
     TrafficIndication "TrafficIndication" {
-        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "When the node made it, microseconds since the Unix epoch.",
-        bearers: Vec<BearerTraffic> [List<0, 65_535>] "bearers", "One entry for each bearer of each UE that the controller may see.",
+        tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
+        bearers: Vec<BearerTraffic> [List<0, 65_535>] "bearers", "One entry for each bearer of each UE that the controller sees.",
     }
 }
 
@@ -287,8 +287,8 @@ sequence! {
     /// What a controller wants changed at a bearer. A command is carried out as a whole or not at all.
     #[derive(Eq, Hash)]
     TrafficCommand "TrafficCommand" {
-        bearer: BearerId [Own] "bearer", "Which.",
-        action: TrafficAction [Own] "action", "What.",
+        bearer: BearerId [Own] "bearer", "Bearer.",
+        action: TrafficAction [Own] "action", "Command.",
     }
 }
 
@@ -296,13 +296,13 @@ choice! {
     /// A change of a bearer's [`TrafficConfig`].
     #[derive(Eq, Hash)]
     TrafficAction "TrafficAction" {
-        PutQueue(Queue) [Own] "putQueue", "Adds a queue, or changes the one of this number; packets in it stay.",
-        DeleteQueue(u8) [Int<0, 255>] "deleteQueue", "Deletes a queue; packets in it go to [`DEFAULT_QUEUE`].",
-        PutFilter(Filter) [Own] "putFilter", "Adds a filter behind the others, or changes the one of this number in its place.",
+        PutQueue(Queue) [Own] "putQueue", "Adds a queue, or modifies the one with this number. Its packets are kept.",
+        DeleteQueue(u8) [Int<0, 255>] "deleteQueue", "Deletes a queue. Its packets move to [`DEFAULT_QUEUE`].",
+        PutFilter(Filter) [Own] "putFilter", "Adds a filter after the others, or modifies the one with this number in place.",
         DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter", "Deletes a filter.",
-        SetScheduler(QueueScheduler) [Own] "setScheduler", "Another scheduler.",
-        SetPacer(Pacer) [Own] "setPacer", "Another pacer.";
-        SetStage(Stage) [Own] "setStage", "A stage of the user's own, or none any more.",
+        SetScheduler(QueueScheduler) [Own] "setScheduler", "Sets the scheduler.",
+        SetPacer(Pacer) [Own] "setPacer", "Sets the pacer.";
+        SetStage(Stage) [Own] "setStage", "Sets or removes a user-defined stage.",
     }
 }
 
@@ -310,7 +310,7 @@ enumerated! {
     /// What a stage replaces.
     StageRole "StageRole" {
         Pacer "pacer", "The pacer.",
-        Scheduler "scheduler", "The choice among queues.",
+        Scheduler "scheduler", "The scheduler among queues.",
     }
 }
 
@@ -318,13 +318,13 @@ sequence! {
     /// A stage of the user's own, which comes as a module and is run in a sandbox.
     #[derive(Eq, Hash)]
     Stage "Stage" {
-        role: StageRole [Own] "role", "What it replaces.",
-        module: Option<StageModule> [Opt] "module", "What it is; absent: what it replaced is at work again.",
+        role: StageRole [Own] "role", "Replaced stage.",
+        module: Option<StageModule> [Opt] "module", "Stage; absent restores the replaced one.",
     }
     /// A module of WebAssembly.
     #[derive(Eq, Hash)]
     StageModule "StageModule" {
-        wasm: Bytes [Free] "wasm", "The module: at most [`MODULE_BYTES_MAX`] octets.",
-        signature: [u8; 64] [Fixed] "signature", "Of these octets: Ed25519 (RFC 8032).",
+        wasm: Bytes [Free] "wasm", "Module, at most [`MODULE_BYTES_MAX`] bytes.",
+        signature: [u8; 64] [Fixed] "signature", "Ed25519 signature of the module (RFC 8032).",
     }
 }

@@ -111,7 +111,7 @@ messages! {
         eutra_band = 37 optional uint32, "E-UTRA band.";
         dl_pdsch_power = 38 optional int32, "PDSCH power in dBm.";
         ul_pusch_power = 39 optional int32, "PUSCH power in dBm.";
-        plmn_id = 40 repeated message Plmn, "Networks that the cell serves.";
+        plmn_id = 40 repeated message Plmn, "PLMNs served by the cell.";
         slice_config = 42 optional message SliceConfig, "Slices of the cell.";
         x2_ho_net_control = 43 optional bool, "Whether the controller decides on X2 handovers.";
     }
@@ -128,7 +128,7 @@ messages! {
         transmission_mode = 9 optional uint32, "Transmission mode.";
         ue_aggregated_max_bitrate_ul = 10 optional uint64, "Aggregate maximum uplink bit rate in bit/s.";
         ue_aggregated_max_bitrate_dl = 11 optional uint64, "Aggregate maximum downlink bit rate in bit/s.";
-        capabilities = 12 optional message UeCapabilities, "What the UE can.";
+        capabilities = 12 optional message UeCapabilities, "UE capabilities.";
         ue_transmission_antenna = 13 optional uint32, "UE transmission antenna.";
         tti_bundling = 14 optional uint32, "TTI bundling.";
         max_harq_tx = 15 optional uint32, "Maximum HARQ transmit.";
@@ -171,7 +171,7 @@ messages! {
     Plmn {
         mcc = 1 optional uint32, "Mobile country code.";
         mnc = 2 optional uint32, "Mobile network code.";
-        mnc_length = 3 optional uint32, "Digits of the network code, 2 or 3.";
+        mnc_length = 3 optional uint32, "Number of digits of the network code, 2 or 3.";
     }
     /// Which measurements a UE reports.
     MeasurementInfo {
@@ -193,21 +193,21 @@ messages! {
     }
     /// Periodical reports.
     PerEvent {
-        max_report_cells = 1 optional int64, "Cells in a report at most.";
+        max_report_cells = 1 optional int64, "Maximum number of cells per report.";
     }
     /// Serving becomes better than a threshold.
     A1Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
-        max_report_cells = 4 optional int64, "Cells in a report at most.";
+        max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
     /// Serving becomes worse than a threshold.
     A2Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
-        max_report_cells = 4 optional int64, "Cells in a report at most.";
+        max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
     /// Neighbour becomes better than serving by an offset.
     A3Event {
@@ -215,14 +215,14 @@ messages! {
         report_on_leave = 2 optional int32, "Whether to report when the condition ends.";
         hysteresis = 3 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 4 optional int64, "Time to trigger in ms.";
-        max_report_cells = 5 optional int64, "Cells in a report at most.";
+        max_report_cells = 5 optional int64, "Maximum number of cells per report.";
     }
     /// Neighbour becomes better than a threshold.
     A4Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
-        max_report_cells = 4 optional int64, "Cells in a report at most.";
+        max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
     /// Serving becomes worse than one threshold and a neighbour better than another.
     A5Event {
@@ -230,11 +230,11 @@ messages! {
         threshold_rsrp_2 = 2 optional int64, "Second threshold, as an RSRP range.";
         hysteresis = 3 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 4 optional int64, "Time to trigger in ms.";
-        max_report_cells = 5 optional int64, "Cells in a report at most.";
+        max_report_cells = 5 optional int64, "Maximum number of cells per report.";
     }
     /// A globally unique MME identity.
     Gummei {
-        plmn = 1 optional message Plmn, "Network.";
+        plmn = 1 optional message Plmn, "PLMN.";
         mme_group_id = 2 optional uint32, "MME group id.";
         mme_code = 3 optional uint32, "MME code.";
     }
@@ -263,15 +263,15 @@ messages! {
     /// A slice (Mosaic5G 2.x).
     Slice {
         id = 1 optional uint32, "Number.";
-        label = 2 optional string, "For people.";
+        label = 2 optional string, "Name for display.";
         scheduler = 3 optional string, "Scheduler within the slice.";
-        params = "10" oneof "SliceParameters" SliceParameters, "What the algorithm of the direction asks for.";
+        params = "10" oneof "SliceParameters" SliceParameters, "Parameters of the algorithm of the direction.";
     }
 }
 
 oneofs! {
     /// Parameters of a slice, by algorithm.
     SliceParameters {
-        Fixed = 10 message SliceStatic, "Resource block groups of its own.";
+        Fixed = 10 message SliceStatic, "Dedicated resource block groups.";
     }
 }

@@ -6,7 +6,7 @@ messages! {
         rnti = 1 optional uint32, "C-RNTI.";
         harq_process_id = 2 optional uint32, "HARQ process.";
         harq_status = 3 unpacked uint32, "0 ACK, 1 NACK, 2 DTX, for each codeword.";
-        serv_cell_index = 4 optional uint32, "Serving cell among the UE's.";
+        serv_cell_index = 4 optional uint32, "Index of the serving cell.";
     }
     /// Reception from a UE.
     UlInfo {
@@ -14,7 +14,7 @@ messages! {
         ul_reception = 2 unpacked uint32, "Uplink reception.";
         reception_status = 3 optional uint32, "Reception status.";
         tpc = 4 optional uint32, "Power control command.";
-        serv_cell_index = 5 optional uint32, "Serving cell among the UE's.";
+        serv_cell_index = 5 optional uint32, "Index of the serving cell.";
         rssi = 6 optional uint32, "RSSI.";
     }
     /// Downlink control information (FAPI).
@@ -23,7 +23,7 @@ messages! {
         res_alloc = 2 optional uint32, "Res alloc.";
         rb_bitmap = 3 optional uint32, "Resource block groups as bits.";
         rb_shift = 4 optional uint32, "Resource block shift.";
-        tbs_size = 5 unpacked uint32, "Transport block size in octets.";
+        tbs_size = 5 unpacked uint32, "Transport block size, in bytes.";
         mcs = 6 unpacked uint32, "Modulation and coding scheme.";
         ndi = 7 unpacked uint32, "New data indicator.";
         rv = 8 unpacked uint32, "Redundancy version.";
@@ -54,7 +54,7 @@ messages! {
     /// An RLC PDU.
     RlcPduTb {
         logical_channel_id = 1 optional uint32, "Logical channel id.";
-        size = 2 optional uint32, "Octets.";
+        size = 2 optional uint32, "Bytes.";
     }
     /// A downlink transmission.
     DlData {
@@ -62,7 +62,7 @@ messages! {
         dl_dci = 2 optional message DlDci, "Downlink DCI.";
         ce_bitmap = 3 unpacked uint32, "Control element bitmap.";
         rlc_pdu = 4 repeated message RlcPdu, "RLC PDU.";
-        serv_cell_index = 5 optional uint32, "Serving cell among the UE's.";
+        serv_cell_index = 5 optional uint32, "Index of the serving cell.";
         act_deact_ce = 6 optional uint32, "Act deact control element.";
     }
     /// A random access response.
@@ -97,10 +97,10 @@ messages! {
         rv = 9 optional uint32, "Redundancy version.";
         harq_pid = 10 optional uint32, "HARQ process.";
         ultx_mode = 11 optional uint32, "Ultx mode.";
-        tbs_size = 12 optional uint32, "Transport block size in octets.";
+        tbs_size = 12 optional uint32, "Transport block size, in bytes.";
         n_srs = 13 optional uint32, "Number of SRS.";
         res_alloc = 14 optional uint32, "Res alloc.";
-        size = 15 optional uint32, "Octets.";
+        size = 15 optional uint32, "Bytes.";
         dai = 16 optional uint32, "DAI.";
     }
     /// An uplink grant.
@@ -110,14 +110,14 @@ messages! {
     }
     /// A part of the agent to change.
     AgentReconfigurationSystem {
-        system = 1 optional string, "The part, `mac` for instance.";
-        subsystems = 2 repeated message AgentReconfigurationSubsystem, "Parts of the part.";
+        system = 1 optional string, "Module of the agent, for example `mac`.";
+        subsystems = 2 repeated message AgentReconfigurationSubsystem, "Submodules.";
     }
     /// A part of the part.
     AgentReconfigurationSubsystem {
         name = 1 optional string, "Name.";
-        behavior = 2 optional string, "What the part shall do.";
-        params = 3 map AgentReconfigurationParam, "Its parameters.";
+        behavior = 2 optional string, "Behaviour of the module.";
+        params = 3 map AgentReconfigurationParam, "Parameters.";
     }
     /// A parameter's value.
     AgentReconfigurationParam {
@@ -130,7 +130,7 @@ oneofs! {
     ParamValue {
         Integer = 1 int32 i32, "A whole number.";
         Floating = 2 float f32, "A number.";
-        Boolean = 3 bool bool, "Yes or no.";
+        Boolean = 3 bool bool, "A Boolean.";
         Text = 4 string String, "A text.";
     }
 }

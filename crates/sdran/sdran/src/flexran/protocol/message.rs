@@ -8,32 +8,32 @@ messages! {
     Header {
         version = 1 optional uint32, "Always 0.";
         kind = 2 optional uint32, "A [`Kind`](super::Kind); controllers dispatch on the body instead.";
-        xid = 4 optional uint32, "Transaction: a reply repeats the request's.";
+        xid = 4 optional uint32, "Transaction id; a reply repeats that of the request.";
     }
     /// First message in each direction: the controller's comes first; the agent's counts only with [`Direction::Successful`](super::Direction::Successful).
     Hello {
         header = 1 optional message Header, "Version, type and transaction.";
         bs_id = 2 optional uint64, "Identity of the base station (Mosaic5G 2.x).";
-        capabilities = 3 unpacked int32, "Layers that the agent holds (Mosaic5G 2.x).";
+        capabilities = 3 unpacked int32, "Layers managed by the agent (Mosaic5G 2.x).";
         splits = 4 unpacked int32, "Functional splits (Mosaic5G 2.x).";
     }
     /// Asks for an echo.
     EchoRequest {
         header = 1 optional message Header, "Version, type and transaction.";
-        latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
-        payload = 101 optional octets, "Octets that the reply repeats (an extension, to ping with a load).";
+        latency = 100 optional uint32, "Timestamp that the reply repeats (an extension).";
+        payload = 101 optional octets, "Payload that the reply repeats (an extension).";
     }
     /// The echo.
     EchoReply {
         header = 1 optional message Header, "Version, type and transaction.";
-        latency = 100 optional uint32, "Time stamp that the reply repeats (an extension).";
-        payload = 101 optional octets, "Octets that the reply repeats (an extension, to ping with a load).";
+        latency = 100 optional uint32, "Timestamp that the reply repeats (an extension).";
+        payload = 101 optional octets, "Payload that the reply repeats (an extension).";
     }
     /// Statistics.
     StatsReply {
         header = 1 optional message Header, "Version, type and transaction.";
-        ue_report = 2 repeated message UeStatsReport, "UEs, one report each.";
-        cell_report = 3 repeated message CellStatsReport, "Component carriers, one report each.";
+        ue_report = 2 repeated message UeStatsReport, "One report per UE.";
+        cell_report = 3 repeated message CellStatsReport, "One report per component carrier.";
     }
     /// A subframe has begun.
     SfTrigger {
@@ -57,8 +57,8 @@ messages! {
         header = 1 optional message Header, "Version, type and transaction.";
         enb_id = 2 optional uint64, "Identity of the base station.";
         cell_config = 3 repeated message CellConfig, "Cells.";
-        device_spec = 4 optional uint32, "Kind of device (Mosaic5G 2.x).";
-        s1ap = 5 optional message S1apConfig, "S1 towards the core (Mosaic5G 2.x).";
+        device_spec = 4 optional uint32, "Type of the device (Mosaic5G 2.x).";
+        s1ap = 5 optional message S1apConfig, "S1 interface to the core (Mosaic5G 2.x).";
         loaded_apps = 6 repeated string, "Applications loaded in the agent (Mosaic5G 2.x).";
         loaded_mac_objects = 7 repeated string, "Schedulers loaded in the agent (Mosaic5G 2.x).";
     }
@@ -69,7 +69,7 @@ messages! {
     /// The UEs.
     UeConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
-        ue_config = 2 repeated message UeConfig, "UEs: the whole list, it replaces what was known.";
+        ue_config = 2 repeated message UeConfig, "Complete list of UEs, which replaces the previous one.";
     }
     /// Asks for the logical channels; sent again at each UE state change.
     LcConfigRequest {
@@ -78,7 +78,7 @@ messages! {
     /// The logical channels of all UEs.
     LcConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
-        lc_ue_config = 2 repeated message LcUeConfig, "Logical channels of each UE: the whole list.";
+        lc_ue_config = 2 repeated message LcUeConfig, "Complete list of the logical channels of each UE.";
     }
     /// A remote scheduler's decision for the downlink.
     DlMacConfig {
@@ -99,7 +99,7 @@ messages! {
     AgentReconfiguration {
         header = 1 optional message Header, "Version, type and transaction.";
         policy = 2 optional string, "A policy in YAML.";
-        systems = 3 repeated message AgentReconfigurationSystem, "Parts of the agent to change (Mosaic5G 2.x).";
+        systems = 3 repeated message AgentReconfigurationSystem, "Modules of the agent to change (Mosaic5G 2.x).";
     }
     /// A remote scheduler's decision for the uplink (Mosaic5G 2.x).
     UlMacConfig {
@@ -110,7 +110,7 @@ messages! {
     /// Changes the UEs' measurements (Mosaic5G 2.x).
     RrcTriggering {
         header = 1 optional message Header, "Version, type and transaction.";
-        rrc_trigger = 2 optional string, "What to trigger.";
+        rrc_trigger = 2 optional string, "RRC procedure to trigger.";
         meas_info = 3 optional message MeasurementInfo, "Measurement configuration.";
     }
     /// Commands a handover (Mosaic5G 2.x).
@@ -133,7 +133,7 @@ messages! {
     StatsRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         kind = 2 optional int32, "0 everything, 1 of cells, 2 of UEs; the body says the same.";
-        body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "What is asked for.";
+        body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "Requested statistics.";
     }
     /// Pushes code into the agent.
     ControlDelegation {

@@ -5,11 +5,11 @@ messages! {
     /// The queues of a logical channel.
     RlcBsr {
         lc_id = 1 optional uint32, "Logical channel.";
-        tx_queue_size = 2 optional uint32, "Octets waiting for their first transmission.";
-        tx_queue_hol_delay = 3 optional uint32, "Age of the oldest of them in ms.";
-        retransmission_queue_size = 4 optional uint32, "Octets waiting for a retransmission.";
-        retransmission_queue_hol_delay = 5 optional uint32, "Age of the oldest of them in ms.";
-        status_pdu_size = 6 optional uint32, "Octets of the pending status PDU.";
+        tx_queue_size = 2 optional uint32, "Bytes waiting for their first transmission.";
+        tx_queue_hol_delay = 3 optional uint32, "Age of the oldest of these bytes, in ms.";
+        retransmission_queue_size = 4 optional uint32, "Bytes waiting for a retransmission.";
+        retransmission_queue_hol_delay = 5 optional uint32, "Age of the oldest of these bytes, in ms.";
+        status_pdu_size = 6 optional uint32, "Size of the pending status PDU, in bytes.";
     }
     /// Periodic CSI, mode 1-0.
     CsiP10 {
@@ -88,8 +88,8 @@ messages! {
     /// An uplink measurement.
     UlCqi {
         kind = 1 optional int32, "Kind: a [`UlCqiType`](super::UlCqiType).";
-        sinr = 2 unpacked uint32, "Signal to interference and noise, as the PHY counts it.";
-        serv_cell_index = 3 optional uint32, "Serving cell among the UE's.";
+        sinr = 2 unpacked uint32, "Signal to interference and noise ratio, in units of the PHY.";
+        serv_cell_index = 3 optional uint32, "Index of the serving cell.";
     }
     /// Uplink channel state of a UE.
     UlCqiReport {
@@ -100,7 +100,7 @@ messages! {
     /// PUCCH power.
     PucchDbm {
         p0_pucch_dbm = 1 optional int32, "PUCCH power in dBm.";
-        serv_cell_index = 2 optional uint32, "Serving cell among the UE's.";
+        serv_cell_index = 2 optional uint32, "Index of the serving cell.";
         p0_pucch_updated = 3 optional uint32, "Whether it changed.";
     }
     /// Noise and interference of a cell.
@@ -114,39 +114,39 @@ messages! {
     CompleteStatsRequest {
         report_frequency = 1 optional int32, "A [`ReportFrequency`](super::ReportFrequency).";
         sf = 2 optional uint32, "Period in subframes (ms).";
-        cell_report_flags = 3 optional uint32, "[`CellFlags`](super::CellFlags) wanted.";
-        ue_report_flags = 4 optional uint32, "[`UeFlags`](super::UeFlags) wanted.";
-        cell_reports = 5 unpacked int32, "Cell parts wanted (Mosaic5G 2.x).";
-        ue_reports = 6 unpacked int32, "UE parts wanted (Mosaic5G 2.x).";
+        cell_report_flags = 3 optional uint32, "Requested [`CellFlags`](super::CellFlags).";
+        ue_report_flags = 4 optional uint32, "Requested [`UeFlags`](super::UeFlags).";
+        cell_reports = 5 unpacked int32, "Requested cell statistics (Mosaic5G 2.x).";
+        ue_reports = 6 unpacked int32, "Requested UE statistics (Mosaic5G 2.x).";
     }
     /// About some cells.
     CellStatsRequest {
-        cell = 1 unpacked uint32, "Cells asked about.";
-        flags = 2 optional uint32, "Which parts follow, as bits.";
+        cell = 1 unpacked uint32, "Requested cells.";
+        flags = 2 optional uint32, "Fields that follow, as bits.";
     }
     /// About some UEs.
     UeStatsRequest {
         rnti = 1 unpacked uint32, "C-RNTI.";
-        flags = 2 optional uint32, "Which parts follow, as bits.";
+        flags = 2 optional uint32, "Fields that follow, as bits.";
     }
     /// Statistics of a component carrier.
     CellStatsReport {
         carrier_index = 1 optional uint32, "Component carrier.";
-        flags = 2 optional uint32, "Which parts follow, as bits.";
+        flags = 2 optional uint32, "Fields that follow, as bits.";
         noise_inter_report = 3 optional message NoiseInterferenceReport, "Noise and interference.";
     }
     /// Statistics of a UE.
     UeStatsReport {
         rnti = 1 optional uint32, "C-RNTI.";
-        flags = 2 optional uint32, "Which parts follow, as bits.";
+        flags = 2 optional uint32, "Fields that follow, as bits.";
         bsr = 3 unpacked uint32, "Buffer status report of a logical channel group, an index of TS 36.321 table 6.1.3.1-1.";
         phr = 4 optional uint32, "Power headroom in dB.";
         rlc_report = 5 repeated message RlcBsr, "RLC queues, one for each logical channel.";
         pending_mac_ces = 6 optional uint32, "Pending MAC control elements, as bits.";
-        dl_cqi_report = 7 optional message DlCqiReport, "What the UE reports about the downlink.";
+        dl_cqi_report = 7 optional message DlCqiReport, "Downlink channel state reported by the UE.";
         pbr = 8 optional message PagingBufferReport, "Paging buffers.";
-        ul_cqi_report = 9 optional message UlCqiReport, "What the base station measures on the uplink.";
-        rrc_measurements = 10 optional message RrcMeasurements, "What the UE measured (Mosaic5G 2.x).";
+        ul_cqi_report = 9 optional message UlCqiReport, "Uplink channel state measured by the base station.";
+        rrc_measurements = 10 optional message RrcMeasurements, "Measurements of the UE (Mosaic5G 2.x).";
         pdcp_stats = 11 optional message PdcpStats, "PDCP counters (Mosaic5G 2.x).";
         mac_stats = 12 optional message MacStats, "MAC counters (Mosaic5G 2.x).";
         gtp_stats = 13 repeated message GtpStats, "Tunnels (Mosaic5G 2.x).";
@@ -173,11 +173,11 @@ messages! {
     EutraCgiMeasurements {
         cgi = 1 optional message CellGlobalEutraId, "CGI.";
         tracking_area_code = 2 optional uint32, "Tracking area code.";
-        plmn = 3 repeated message Plmn, "Network.";
+        plmn = 3 repeated message Plmn, "PLMN.";
     }
     /// A cell in the world.
     CellGlobalEutraId {
-        plmn = 1 optional message Plmn, "Network.";
+        plmn = 1 optional message Plmn, "PLMN.";
         cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
     }
     /// Reference signals of a cell.
@@ -255,7 +255,7 @@ messages! {
     }
     /// Downlink channel state of a UE in one serving cell.
     DlCsi {
-        serv_cell_index = 1 optional uint32, "Serving cell among the UE's.";
+        serv_cell_index = 1 optional uint32, "Index of the serving cell.";
         ri = 2 optional uint32, "Rank indicator.";
         kind = 3 optional int32, "Reporting mode, the same as the report's; 0 is mode 1-0.";
         report = "4, 5, 6, 7, 8, 9, 10, 11, 12" oneof "Csi" Csi, "The report.";

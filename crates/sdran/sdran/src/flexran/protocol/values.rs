@@ -28,10 +28,10 @@ macro_rules! values {
 values! {
     /// Which way a message goes, and how it went.
     Direction {
-        NotSet = 0 "Nothing said.",
+        NotSet = 0 "Unspecified.",
         Initiating = 1 "A request or an event.",
-        Successful = 2 "An answer.",
-        Unsuccessful = 3 "A refusal.",
+        Successful = 2 "A successful outcome.",
+        Unsuccessful = 3 "An unsuccessful outcome.",
     }
     /// Types in the header; controllers do not look at them.
     Kind {

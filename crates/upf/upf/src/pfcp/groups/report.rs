@@ -5,20 +5,20 @@ use crate::pfcp::*;
 table! {
     /// Usage Report (IE 78 in the response to a modification, 79 to a deletion, 80 in a report).
     UsageReport {
-        81 => urr_id: M UrrId, "Which rule measured.";
-        104 => ur_seqn: M UrSeqn, "Running number.";
-        63 => usage_report_trigger: M UsageReportTrigger, "Why.";
-        75 => start_time: C NtpSeconds, "Begin of the measurement.";
+        81 => urr_id: M UrrId, "Rule of the measurement.";
+        104 => ur_seqn: M UrSeqn, "Sequence number.";
+        63 => usage_report_trigger: M UsageReportTrigger, "Cause.";
+        75 => start_time: C NtpSeconds, "Start of the measurement.";
         76 => end_time: C NtpSeconds, "Its end.";
-        66 => volume_measurement: C VolumeMeasurement, "Octets and packets.";
+        66 => volume_measurement: C VolumeMeasurement, "Bytes and packets.";
         67 => duration_measurement: C Seconds, "Time.";
-        69 => time_of_first_packet: C NtpSeconds, "When the first packet came.";
-        70 => time_of_last_packet: C NtpSeconds, "When the last packet came.";
+        69 => time_of_first_packet: C NtpSeconds, "Time of the first packet.";
+        70 => time_of_last_packet: C NtpSeconds, "Time of the last packet.";
     }
     /// Downlink Data Report (IE 83): packets wait for a UE without a tunnel.
     DownlinkDataReport {
-        56 => pdr_ids: List1 PdrId, "Rules that they matched.";
-        45 => service_information: List DownlinkDataServiceInformation, "What they are.";
+        56 => pdr_ids: List1 PdrId, "Rules that the packets matched.";
+        45 => service_information: List DownlinkDataServiceInformation, "QoS flow or service information of the packets.";
     }
     /// Error Indication Report (IE 99): a GTP-U peer does not know the tunnel.
     ErrorIndicationReport {

@@ -5,87 +5,87 @@ use crate::pfcp::*;
 table! {
     /// Update PDR (IE 9).
     UpdatePdr {
-        56 => pdr_id: M PdrId, "Which rule.";
-        95 => outer_header_removal: C OuterHeaderRemoval, "As at creation.";
-        29 => precedence: C Precedence, "As at creation.";
+        56 => pdr_id: M PdrId, "Rule id.";
+        95 => outer_header_removal: C OuterHeaderRemoval, "See the creation of the rule.";
+        29 => precedence: C Precedence, "See the creation of the rule.";
         2 => pdi: C Pdi, "Replaces the whole detection information.";
-        108 => far_id: C FarId, "As at creation.";
+        108 => far_id: C FarId, "See the creation of the rule.";
         81 => urr_ids: List UrrId, "Replaces the whole list.";
         109 => qer_ids: List QerId, "Replaces the whole list.";
-        106 => activate_predefined_rules: List Opaque, "As at creation.";
+        106 => activate_predefined_rules: List Opaque, "See the creation of the rule.";
         107 => deactivate_predefined_rules: List Opaque, "No longer active.";
     }
     /// Update FAR (IE 10): also the handover, with another tunnel.
     UpdateFar {
-        108 => far_id: M FarId, "Which rule.";
-        44 => apply_action: C ApplyAction, "As at creation.";
-        11 => update_forwarding_parameters: C UpdateForwardingParameters, "What changes about the way.";
-        88 => bar_id: C BarId, "As at creation.";
+        108 => far_id: M FarId, "Rule id.";
+        44 => apply_action: C ApplyAction, "See the creation of the rule.";
+        11 => update_forwarding_parameters: C UpdateForwardingParameters, "Changed forwarding parameters.";
+        88 => bar_id: C BarId, "See the creation of the rule.";
     }
     /// Update Forwarding Parameters (IE 11).
     UpdateForwardingParameters {
-        42 => destination_interface: C Interface, "Where packets go.";
-        22 => network_instance: C NetworkName, "Through which network.";
-        84 => outer_header_creation: C OuterHeaderCreation, "In which tunnel.";
-        30 => transport_level_marking: C TransportLevelMarking, "With which DSCP.";
+        42 => destination_interface: C Interface, "Destination interface.";
+        22 => network_instance: C NetworkName, "Network instance.";
+        84 => outer_header_creation: C OuterHeaderCreation, "Outer header to create.";
+        30 => transport_level_marking: C TransportLevelMarking, "Transport level marking (DSCP).";
         49 => sm_req_flags: C SmReqFlags, "SNDEM: end markers into the old tunnel.";
-        160 => destination_interface_type: C InterfaceType, "Through which reference point.";
+        160 => destination_interface_type: C InterfaceType, "3GPP interface type.";
     }
     /// Update URR (IE 13).
     UpdateUrr {
-        81 => urr_id: M UrrId, "Which rule.";
-        62 => measurement_method: C MeasurementMethod, "As at creation.";
-        37 => reporting_triggers: C ReportingTriggers, "As at creation.";
-        64 => measurement_period: C Seconds, "As at creation.";
-        31 => volume_threshold: C Volume, "As at creation.";
-        73 => volume_quota: C Volume, "As at creation.";
-        32 => time_threshold: C Seconds, "As at creation.";
-        74 => time_quota: C Seconds, "As at creation.";
-        71 => quota_holding_time: C Seconds, "As at creation.";
-        82 => linked_urr_ids: List UrrId, "As at creation.";
-        100 => measurement_information: C MeasurementInformation, "As at creation.";
+        81 => urr_id: M UrrId, "Rule id.";
+        62 => measurement_method: C MeasurementMethod, "See the creation of the rule.";
+        37 => reporting_triggers: C ReportingTriggers, "See the creation of the rule.";
+        64 => measurement_period: C Seconds, "See the creation of the rule.";
+        31 => volume_threshold: C Volume, "See the creation of the rule.";
+        73 => volume_quota: C Volume, "See the creation of the rule.";
+        32 => time_threshold: C Seconds, "See the creation of the rule.";
+        74 => time_quota: C Seconds, "See the creation of the rule.";
+        71 => quota_holding_time: C Seconds, "See the creation of the rule.";
+        82 => linked_urr_ids: List UrrId, "See the creation of the rule.";
+        100 => measurement_information: C MeasurementInformation, "See the creation of the rule.";
     }
     /// Update QER (IE 14).
     UpdateQer {
-        109 => qer_id: M QerId, "Which rule.";
-        28 => qer_correlation_id: C QerCorrelationId, "As at creation.";
-        25 => gate_status: C GateStatus, "As at creation.";
-        26 => maximum_bit_rate: C BitRates, "As at creation.";
-        27 => guaranteed_bit_rate: C BitRates, "As at creation.";
-        124 => qfi: C Qfi, "As at creation.";
-        123 => rqi: C Rqi, "As at creation.";
-        158 => paging_policy_indicator: C PagingPolicyIndicator, "As at creation.";
-        157 => averaging_window: O AveragingWindow, "As at creation.";
+        109 => qer_id: M QerId, "Rule id.";
+        28 => qer_correlation_id: C QerCorrelationId, "See the creation of the rule.";
+        25 => gate_status: C GateStatus, "See the creation of the rule.";
+        26 => maximum_bit_rate: C BitRates, "See the creation of the rule.";
+        27 => guaranteed_bit_rate: C BitRates, "See the creation of the rule.";
+        124 => qfi: C Qfi, "See the creation of the rule.";
+        123 => rqi: C Rqi, "See the creation of the rule.";
+        158 => paging_policy_indicator: C PagingPolicyIndicator, "See the creation of the rule.";
+        157 => averaging_window: O AveragingWindow, "See the creation of the rule.";
     }
     /// Update BAR (IE 86 in a modification, 12 in the response to a report).
     UpdateBar {
-        88 => bar_id: M BarId, "Which rule.";
-        46 => notification_delay: C NotificationDelay, "As at creation.";
-        47 => buffering_duration: C ShortTimer, "How long to keep packets.";
-        48 => suggested_packet_count: C SuggestedPacketCount, "As at creation.";
+        88 => bar_id: M BarId, "Rule id.";
+        46 => notification_delay: C NotificationDelay, "See the creation of the rule.";
+        47 => buffering_duration: C ShortTimer, "Buffering duration.";
+        48 => suggested_packet_count: C SuggestedPacketCount, "See the creation of the rule.";
     }
     /// Remove PDR (IE 15).
     RemovePdr {
-        56 => pdr_id: M PdrId, "Which rule.";
+        56 => pdr_id: M PdrId, "Rule id.";
     }
     /// Remove FAR (IE 16).
     RemoveFar {
-        108 => far_id: M FarId, "Which rule.";
+        108 => far_id: M FarId, "Rule id.";
     }
     /// Remove URR (IE 17).
     RemoveUrr {
-        81 => urr_id: M UrrId, "Which rule.";
+        81 => urr_id: M UrrId, "Rule id.";
     }
     /// Remove QER (IE 18).
     RemoveQer {
-        109 => qer_id: M QerId, "Which rule.";
+        109 => qer_id: M QerId, "Rule id.";
     }
     /// Remove BAR (IE 87).
     RemoveBar {
-        88 => bar_id: M BarId, "Which rule.";
+        88 => bar_id: M BarId, "Rule id.";
     }
     /// Query URR (IE 77): report now.
     QueryUrr {
-        81 => urr_id: M UrrId, "Which rule.";
+        81 => urr_id: M UrrId, "Rule id.";
     }
 }

@@ -70,26 +70,26 @@ macro_rules! messages {
 
 messages! {
     1 HEARTBEAT_REQUEST HeartbeatRequest "Are you there?";
-    2 HEARTBEAT_RESPONSE HeartbeatResponse "I am.";
+    2 HEARTBEAT_RESPONSE HeartbeatResponse "Heartbeat request.";
     5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest "Shall we work together?";
-    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Its answer.";
-    7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest "What changed about a node.";
-    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse "Its answer.";
-    9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage "The end of working together.";
-    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse "Its answer.";
-    11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse "The answer to another version.";
-    12 NODE_REPORT_REQUEST NodeReportRequest "Paths of the user plane that failed or recovered.";
-    13 NODE_REPORT_RESPONSE NodeReportResponse "Its answer.";
-    14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest "Forget sets of sessions.";
-    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse "Its answer.";
-    50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest "A new session.";
-    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse "Its answer.";
-    52 SESSION_MODIFICATION_REQUEST SessionModificationRequest "What changes about a session.";
-    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse "Its answer.";
-    54 SESSION_DELETION_REQUEST SessionDeletionRequest "A session's end.";
-    55 SESSION_DELETION_RESPONSE SessionDeletionResponse "Its answer.";
-    56 SESSION_REPORT_REQUEST SessionReportRequest "What the user plane has to say about a session.";
-    57 SESSION_REPORT_RESPONSE SessionReportResponse "Its answer.";
+    6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Response.";
+    7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest "Association update request.";
+    8 ASSOCIATION_UPDATE_RESPONSE AssociationUpdateResponse "Response.";
+    9 ASSOCIATION_RELEASE_REQUEST AssociationReleaseRequestMessage "Association release request.";
+    10 ASSOCIATION_RELEASE_RESPONSE AssociationReleaseResponse "Response.";
+    11 VERSION_NOT_SUPPORTED_RESPONSE VersionNotSupportedResponse "Version not supported response.";
+    12 NODE_REPORT_REQUEST NodeReportRequest "Node report request: user plane paths that failed or recovered.";
+    13 NODE_REPORT_RESPONSE NodeReportResponse "Response.";
+    14 SESSION_SET_DELETION_REQUEST SessionSetDeletionRequest "Session set deletion request.";
+    15 SESSION_SET_DELETION_RESPONSE SessionSetDeletionResponse "Response.";
+    50 SESSION_ESTABLISHMENT_REQUEST SessionEstablishmentRequest "Session establishment request.";
+    51 SESSION_ESTABLISHMENT_RESPONSE SessionEstablishmentResponse "Response.";
+    52 SESSION_MODIFICATION_REQUEST SessionModificationRequest "Session modification request.";
+    53 SESSION_MODIFICATION_RESPONSE SessionModificationResponse "Response.";
+    54 SESSION_DELETION_REQUEST SessionDeletionRequest "Session deletion request.";
+    55 SESSION_DELETION_RESPONSE SessionDeletionResponse "Response.";
+    56 SESSION_REPORT_REQUEST SessionReportRequest "Session report request.";
+    57 SESSION_REPORT_RESPONSE SessionReportResponse "Response.";
 }
 
 /// A message with its header.

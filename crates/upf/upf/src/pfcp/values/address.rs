@@ -278,8 +278,8 @@ impl OuterHeaderCreation {
         GTPU_UDP_IPV6 = 0x0200 "GTP-U over UDP over IPv6.";
         UDP_IPV4 = 0x0400 "UDP over IPv4.";
         UDP_IPV6 = 0x0800 "UDP over IPv6.";
-        IPV4 = 0x1000 "IPv4 alone.";
-        IPV6 = 0x2000 "IPv6 alone.";
+        IPV4 = 0x1000 "IPv4 only.";
+        IPV6 = 0x2000 "IPv6 only.";
     }
     const C_TAG: u16 = 0x4000;
     const S_TAG: u16 = 0x8000;

@@ -106,7 +106,7 @@ flags! {
         START = 4 "At the first packet.";
         STOPT = 5 "At the end of traffic.";
         DROTH = 6 "At a threshold of dropped packets.";
-        IMMER = 7 "Asked for.";
+        IMMER = 7 "Immediate report on request.";
         VOLQU = 8 "The volume quota is used up.";
         TIMQU = 9 "The time quota is used up.";
         LIUSA = 10 "A linked rule reported.";
@@ -135,13 +135,13 @@ flags! {
     }
     /// PFCPSMReq-Flags (IE 49).
     SmReqFlags(1, 1) {
-        DROBU = 0 "Drop what is buffered.";
+        DROBU = 0 "Drop buffered packets.";
         SNDEM = 1 "Send end markers to the old tunnel.";
         QAURR = 2 "Report all URRs.";
     }
     /// PFCPSRRsp-Flags (IE 50).
     SrRspFlags(1, 1) {
-        DROBU = 0 "Drop what is buffered.";
+        DROBU = 0 "Drop buffered packets.";
     }
     /// CP Function Features (IE 89).
     CpFunctionFeatures(1, 2) {
@@ -181,8 +181,8 @@ flags! {
     }
     /// PFCP Association Release Request (IE 111).
     AssociationReleaseRequest(1, 1) {
-        SARR = 0 "The user plane asks to be released.";
-        URSS = 1 "It sends usage reports before.";
+        SARR = 0 "The user plane requests its release.";
+        URSS = 1 "It sends usage reports before the release.";
     }
 }
 

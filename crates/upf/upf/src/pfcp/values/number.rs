@@ -26,25 +26,25 @@ macro_rules! number {
 
 number! {
     PdrId(u16) & u16::MAX, "Packet Detection Rule ID (IE 56).";
-    FarId(u32) & u32::MAX, "FAR ID (IE 108); the top bit marks an identifier that the user plane predefined.";
+    FarId(u32) & u32::MAX, "FAR ID (IE 108); the top bit marks a rule predefined in the user plane.";
     QerId(u32) & u32::MAX, "QER ID (IE 109).";
     UrrId(u32) & u32::MAX, "URR ID (IE 81), also Linked URR ID (IE 82).";
     BarId(u8) & u8::MAX, "BAR ID (IE 88).";
     Precedence(u32) & u32::MAX, "Precedence (IE 29): the rule with the lowest value is tried first.";
     QerCorrelationId(u32) & u32::MAX, "QER Correlation ID (IE 28).";
-    RecoveryTimeStamp(u32) & u32::MAX, "Recovery Time Stamp (IE 96): seconds since 1900, when the peer started. Must not change while it runs.";
-    NtpSeconds(u32) & u32::MAX, "Start, end, first or last packet's time (IE 75, 76, 69, 70): seconds since 1900.";
+    RecoveryTimeStamp(u32) & u32::MAX, "Recovery Time Stamp (IE 96): start time of the peer, in seconds since 1900. Must not change while the peer runs.";
+    NtpSeconds(u32) & u32::MAX, "Time of the start, end, first or last packet (IE 75, 76, 69, 70), in seconds since 1900.";
     Seconds(u32) & u32::MAX, "A duration in seconds (IE 32, 64, 67, 71, 74, 117).";
     AveragingWindow(u32) & u32::MAX, "Averaging Window (IE 157), milliseconds.";
     UrSeqn(u32) & u32::MAX, "UR-SEQN (IE 104): counts the reports of a URR.";
     Qfi(u8) & 0x3f, "QFI (IE 124): QoS flow identifier, 0 to 63.";
-    Rqi(u8) & 0x01, "RQI (IE 123): 1 asks for reflective QoS.";
+    Rqi(u8) & 0x01, "RQI (IE 123): 1 requests reflective QoS.";
     PagingPolicyIndicator(u8) & 0x07, "Paging Policy Indicator (IE 158), 0 to 7.";
     Interface(u8) & 0x0f, "Source or Destination Interface (IE 20, 42).";
     InterfaceType(u8) & 0x3f, "3GPP Interface Type (IE 160).";
     PdnType(u8) & 0x07, "PDN Type (IE 113).";
     Cause(u8) & u8::MAX, "Cause (IE 19).";
-    OffendingIe(u16) & u16::MAX, "Offending IE (IE 40): the type of the element to blame.";
+    OffendingIe(u16) & u16::MAX, "Offending IE (IE 40): type of the element.";
     TransportLevelMarking(u16) & u16::MAX, "Transport Level Marking (IE 30): type of service and its mask.";
     NotificationDelay(u8) & u8::MAX, "Downlink Data Notification Delay (IE 46), in 50 ms.";
     ShortTimer(u8) & u8::MAX, "A timer in 3GPP's short form (IE 47, 112): unit in three bits, value in five.";
@@ -77,22 +77,22 @@ impl PdnType {
 impl Cause {
     ranlab_machine::codes! { Self:
         ACCEPTED = 1 "Request accepted.";
-        REJECTED = 64 "Request rejected, no reason given.";
-        CONTEXT_NOT_FOUND = 65 "No such session.";
-        MANDATORY_IE_MISSING = 66 "Offending IE says which.";
-        CONDITIONAL_IE_MISSING = 67 "Offending IE says which.";
-        INVALID_LENGTH = 68 "Of the message, or of the offending element.";
-        MANDATORY_IE_INCORRECT = 69 "Offending IE says which.";
-        INVALID_FORWARDING_POLICY = 70 "A Forwarding Policy that is not configured.";
-        INVALID_F_TEID_ALLOCATION = 71 "The choice of a TEID that the user plane does not offer.";
-        NO_ASSOCIATION = 72 "No association with the sender.";
-        RULE_FAILURE = 73 "Failed Rule ID says which.";
-        CONGESTION = 74 "Too much to do.";
-        NO_RESOURCES = 75 "Nothing left.";
-        SERVICE_NOT_SUPPORTED = 76 "The request asks for something not offered.";
-        SYSTEM_FAILURE = 77 "Something broke.";
-        UNKNOWN_PREDEFINED_RULE = 80 "A predefined rule that is not configured.";
-        UNKNOWN_APPLICATION_ID = 81 "An application that is not configured.";
+        REJECTED = 64 "Request rejected, reason not specified.";
+        CONTEXT_NOT_FOUND = 65 "Session context not found.";
+        MANDATORY_IE_MISSING = 66 "See Offending IE.";
+        CONDITIONAL_IE_MISSING = 67 "See Offending IE.";
+        INVALID_LENGTH = 68 "Invalid length of the message or of the offending element.";
+        MANDATORY_IE_INCORRECT = 69 "See Offending IE.";
+        INVALID_FORWARDING_POLICY = 70 "The Forwarding Policy is not configured.";
+        INVALID_F_TEID_ALLOCATION = 71 "The user plane does not support the choice of a TEID.";
+        NO_ASSOCIATION = 72 "No established association with the sender.";
+        RULE_FAILURE = 73 "See Failed Rule ID.";
+        CONGESTION = 74 "Overload.";
+        NO_RESOURCES = 75 "No resources available.";
+        SERVICE_NOT_SUPPORTED = 76 "The requested service is not supported.";
+        SYSTEM_FAILURE = 77 "System failure.";
+        UNKNOWN_PREDEFINED_RULE = 80 "The predefined rule is not configured.";
+        UNKNOWN_APPLICATION_ID = 81 "The application is not configured.";
     }
 
     /// Whether the request was granted: accepted, fully (1) or in part (2, 3 of later releases).

@@ -35,9 +35,9 @@ pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 1 "Keep-alive.";
         CAPS = 2 "Capabilities.";
-        UE_REPORT = 4 "UEs that come and go.";
-        UE_MEASURE = 5 "What UEs measure.";
-        CELL_MEASURE = 6 "Use of a cell.";
+        UE_REPORT = 4 "UE arrivals and departures.";
+        UE_MEASURE = 5 "UE measurements.";
+        CELL_MEASURE = 6 "Cell load.";
         HANDOVER = 7 "Handover.";
         RAN_SETUP = 9 "Set-up of the RAN; reserved, its body is opaque.";
         RAN_MAC_SLICE = 10 "Slices.";

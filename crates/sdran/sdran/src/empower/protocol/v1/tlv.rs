@@ -14,28 +14,28 @@ tlvs! {
         dl_bandwidth: u8, "Downlink resource blocks.";
         ul_earfcn: u16, "Uplink channel.";
         ul_bandwidth: u8, "Uplink resource blocks.";
-        max_ues: u16, "UEs at most.";
+        max_ues: u16, "Maximum number of UEs.";
     }
     /// What a cell can slice.
     RanCaps 0x0503 {
         pci: u16, "Physical cell identity.";
-        layer1: u32, "Layer 1, as bits; none defined.";
-        layer2: u32, "Layer 2: bit 0 slices by resource block group, bit 1 by resource block.";
-        layer3: u32, "Layer 3, as bits; none defined.";
+        layer1: u32, "Layer 1 features, as bits; no bits are defined.";
+        layer2: u32, "Layer 2 features: bit 0 slices by resource block group, bit 1 by resource block.";
+        layer3: u32, "Layer 3 features, as bits; no bits are defined.";
         mac_sched: u32, "Schedulers of slices, as bits.";
-        max_slices: u16, "Slices at most.";
+        max_slices: u16, "Maximum number of slices.";
     }
     /// A UE.
     UeIdentity 0x0700 {
         rnti: u16, "C-RNTI.";
-        plmn_id: [u8; 4], "Network.";
+        plmn_id: [u8; 4], "PLMN.";
         imsi: u64, "IMSI as a number.";
         tmsi: u32, "TMSI.";
         state: u8, "0 there, 1 gone.";
     }
     /// Resource block groups of a slice.
     SliceRbgs 0x0501 {
-        rbgs: u16, "Their number.";
+        rbgs: u16, "Number of entries.";
     }
     /// Scheduler of a slice's UEs.
     SliceScheduler 0x0502 {
@@ -45,26 +45,26 @@ tlvs! {
     MacPrbsRequest 0x0101 {}
     /// Use of resource blocks.
     MacPrbsReport 0x0102 {
-        dl_prbs_total: u8, "Downlink, there are.";
-        dl_prbs_used: u32, "Downlink, used so far.";
-        ul_prbs_total: u8, "Uplink, there are.";
-        ul_prbs_used: u32, "Uplink, used so far.";
+        dl_prbs_total: u8, "Resource blocks offered, downlink.";
+        dl_prbs_used: u32, "Resource blocks used so far, downlink.";
+        ul_prbs_total: u8, "Resource blocks offered, uplink.";
+        ul_prbs_used: u32, "Resource blocks used so far, uplink.";
     }
     /// Asks a UE to measure.
     RrcMeasureRequest 0x0600 {
         measure_id: u16, "Number of the measurement.";
-        rnti: u16, "Who measures.";
-        earfcn: u16, "Which channel.";
-        interval: u16, "How often, in ms.";
-        max_cells: u16, "Cells at most.";
-        max_measure: u16, "Reports at most.";
+        rnti: u16, "RNTI of the measuring UE.";
+        earfcn: u16, "Measured channel.";
+        interval: u16, "Interval, in ms.";
+        max_cells: u16, "Maximum number of cells.";
+        max_measure: u16, "Maximum number of reports.";
     }
     /// What a UE measured.
     RrcMeasureReport 0x0601 {
         measure_id: u16, "Number of the measurement.";
         pci: u16, "Physical cell identity.";
-        rsrp: i16, "RSRP, as the base station counts it.";
-        rsrq: i16, "RSRQ, as the base station counts it.";
+        rsrp: i16, "RSRP, in the base station's units.";
+        rsrq: i16, "RSRQ, in the base station's units.";
     }
     [RntiList RNTI_LIST: Vec<u16>, "UEs of a slice."]
 }

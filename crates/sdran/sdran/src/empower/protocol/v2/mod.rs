@@ -29,9 +29,9 @@ pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 0 "Keep-alive.";
         CAPABILITIES = 1 "Capabilities.";
-        UE_REPORTS = 2 "UEs that come and go.";
-        UE_MEASUREMENTS = 3 "What UEs measure.";
-        MAC_PRB_UTILIZATION = 4 "Use of a cell.";
+        UE_REPORTS = 2 "UE arrivals and departures.";
+        UE_MEASUREMENTS = 3 "UE measurements.";
+        MAC_PRB_UTILIZATION = 4 "Cell load.";
     }
 }
 

@@ -25,23 +25,23 @@ tlvs! {
     }
     /// Asks a UE to measure.
     UeMeasurementConfig 0x08 {
-        rnti: u16, "Who measures.";
+        rnti: u16, "RNTI of the measuring UE.";
         meas_id: u8, "Number of the measurement.";
         interval: u8, "A [`ReportInterval`].";
         amount: u8, "A [`ReportAmount`].";
     }
     /// What a UE measured.
     UeMeasurementReport 0x09 {
-        rnti: u16, "Who measured.";
+        rnti: u16, "RNTI of the measuring UE.";
         meas_id: u8, "Number of the measurement.";
         rsrp: i8, "RSRP range.";
         rsrq: i8, "RSRQ range.";
     }
     /// Use of a cell.
     MacPrbReport 0x0a {
-        prb: u16, "Resource blocks there are.";
-        dl: u32, "Downlink, used so far.";
-        ul: u32, "Uplink, used so far.";
+        prb: u16, "Resource blocks offered.";
+        dl: u32, "Resource blocks used so far, downlink.";
+        ul: u32, "Resource blocks used so far, uplink.";
         pci: u16, "Physical cell identity.";
     }
     /// A measurement.
