@@ -1,5 +1,5 @@
-//! Messages that base stations of this project send and get: those about a UE whose mandatory elements a radio and its
-//! identities suffice for. Each is whole; optional elements are left out.
+//! Messages that ranlab's base stations send and receive: messages about a UE whose mandatory elements can be derived
+//! from a radio and its identities. Each message is complete; optional elements are omitted.
 
 use super::{ANY_VERSION, Ie, Interface, Message};
 use crate::e2ap::{Criticality, Plmn, TriggeringMessage};
@@ -15,7 +15,7 @@ const USER_INACTIVITY: u64 = 20;
 const NORMAL_RELEASE: u64 = 10;
 /// `mo-Signalling` of RRC's establishment causes (TS 38.413 §9.3.1.111).
 const MO_SIGNALLING: u64 = 3;
-/// Digits of a subscriber's number within its network, two a octet (TS 23.003 §2.2).
+/// Bytes of a subscriber's number within its network, two digits per byte (TS 23.003 §2.2).
 const MSIN_OCTETS: usize = 5;
 
 type Result<T = Message> = std::result::Result<T, EncodeError>;
@@ -34,7 +34,7 @@ fn message(
     Ok(Message { interface, kind, procedure, criticality, ies })
 }
 
-/// What AMF and NG-RAN node call a UE: 40 and 32 bits.
+/// Identifiers of a UE between AMF and NG-RAN node: 40 and 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NgIds {
     /// AMF-UE-NGAP-ID.
@@ -43,7 +43,7 @@ pub struct NgIds {
     pub ran: u32,
 }
 
-/// What CU and DU call a UE.
+/// Identifiers of a UE between CU and DU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct F1Ids {
     /// gNB-CU-UE-F1AP-ID.
@@ -60,7 +60,7 @@ fn id_40(w: &mut Writer, id: u64) -> Result<()> {
     w.constrained("AMF-UE-NGAP-ID", id, 0, 0xff_ffff_ffff)
 }
 
-/// An extensible SEQUENCE without additions, `optional` components of it absent.
+/// Writes an extensible SEQUENCE without additions, with `optional` absent components.
 fn plain(w: &mut Writer, optional: u32) {
     w.bits(0, 1 + optional);
 }
@@ -77,21 +77,21 @@ fn nr_cell(w: &mut Writer, cell: &NrCgi) {
     w.bits(cell.cell, 36);
 }
 
-/// An alternative of a CHOICE that has no extension mark but an alternative for more, then a value of an extensible
-/// ENUMERATED of `bits` bits: a cause.
+/// Writes an alternative of a CHOICE that has an alternative for extensions instead of an extension mark, then a
+/// value of an extensible ENUMERATED of `bits` bits: a cause.
 fn radio_cause(w: &mut Writer, value: u64, bits: u32) {
     w.bits(0, 3);
     w.bit(false);
     w.bits(value, bits);
 }
 
-/// The registration request of a UE without a security context (TS 24.501 §8.2.6): initial, by its concealed identity under
-/// the null scheme.
+/// Returns the registration request of a UE without a security context (TS 24.501 §8.2.6): an initial registration
+/// with its concealed identity under the null scheme.
 fn registration_request(network: Plmn, subscriber: u32) -> Vec<u8> {
     const PLAIN_MM: [u8; 3] = [0x7e, 0x00, 0x41];
     // No key set, follow-on request pending, initial registration.
     const INITIAL: u8 = 0x79;
-    // Routing indicator 0, null scheme, home network's key 0.
+    // Routing indicator 0, null scheme, key 0 of the home network.
     const NULL_SCHEME: [u8; 4] = [0xf0, 0xff, 0x00, 0x00];
     const SUCI: u8 = 0x01;
     let digits = format!("{subscriber:010}");
@@ -110,11 +110,11 @@ fn registration_request(network: Plmn, subscriber: u32) -> Vec<u8> {
     octets
 }
 
-/// NGAP INITIAL UE MESSAGE (TS 38.413 §9.2.5.1): a UE without a context asks to be registered. `subscriber` is its
-/// number within its network, `area` the tracking area's 24 bits.
+/// Returns NGAP INITIAL UE MESSAGE (TS 38.413 §9.2.5.1): a UE without a context requests its registration.
+/// `subscriber` is its number within its network, `area` the 24 bits of the tracking area.
 ///
 /// # Errors
-/// None for identities within their bounds.
+/// Never fails for identities within their ranges.
 pub fn initial_ue_message(ran: u32, home: Plmn, subscriber: u32, cell: &NrCgi, area: u32) -> Result {
     const USER_LOCATION_NR: u64 = 1;
     let nas = registration_request(home, subscriber);
@@ -147,10 +147,10 @@ pub fn initial_ue_message(ran: u32, home: Plmn, subscriber: u32, cell: &NrCgi, a
     )
 }
 
-/// NGAP UE CONTEXT RELEASE REQUEST (TS 38.413 §9.2.2.4): the node asks for the release of a UE that is silent.
+/// Returns NGAP UE CONTEXT RELEASE REQUEST (TS 38.413 §9.2.2.4): the node requests the release of an inactive UE.
 ///
 /// # Errors
-/// An identifier of more than 40 bits.
+/// Fails for an identifier of more than 40 bits.
 pub fn ng_release_request(ue: NgIds) -> Result {
     message(
         (Interface::Ng, 42, Initiating, Ignore),
@@ -163,10 +163,10 @@ fn inactive(w: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// NGAP UE CONTEXT RELEASE COMMAND (TS 38.413 §9.2.2.5): the AMF orders it.
+/// Returns NGAP UE CONTEXT RELEASE COMMAND (TS 38.413 §9.2.2.5), sent by the AMF.
 ///
 /// # Errors
-/// An identifier of more than 40 bits.
+/// Fails for an identifier of more than 40 bits.
 pub fn ng_release_command(ue: NgIds) -> Result {
     let pair = |w: &mut Writer| {
         w.bits(0, 2);
@@ -177,10 +177,10 @@ pub fn ng_release_command(ue: NgIds) -> Result {
     message((Interface::Ng, 41, Initiating, Reject), &[(114, Reject, &pair), (15, Ignore, &inactive)])
 }
 
-/// NGAP UE CONTEXT RELEASE COMPLETE (TS 38.413 §9.2.2.6).
+/// Returns NGAP UE CONTEXT RELEASE COMPLETE (TS 38.413 §9.2.2.6).
 ///
 /// # Errors
-/// An identifier of more than 40 bits.
+/// Fails for an identifier of more than 40 bits.
 pub fn ng_release_complete(ue: NgIds) -> Result {
     message(
         (Interface::Ng, 41, Successful, Reject),
@@ -188,10 +188,11 @@ pub fn ng_release_complete(ue: NgIds) -> Result {
     )
 }
 
-/// XnAP UE CONTEXT RELEASE (TS 38.423 §9.1.1.5): the target of a handover has the UE, the source may forget it.
+/// Returns XnAP UE CONTEXT RELEASE (TS 38.423 §9.1.1.5): after a handover, the target allows the source to release
+/// the UE.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn xn_release(source: u32, target: u32) -> Result {
     message(
         (Interface::Xn, 6, Initiating, Reject),
@@ -199,16 +200,16 @@ pub fn xn_release(source: u32, target: u32) -> Result {
     )
 }
 
-/// F1AP UE CONTEXT SETUP REQUEST (TS 38.473 §9.2.2.1) for a UE in its primary cell; the CU has nothing of RRC to say.
+/// Returns F1AP UE CONTEXT SETUP REQUEST (TS 38.473 §9.2.2.1) for a UE in its primary cell, without RRC contents.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn f1_setup_request(cu: u32, cell: &NrCgi) -> Result {
     let primary = |w: &mut Writer| {
         nr_cell(w, cell);
         Ok(())
     };
-    // The serving cell 0, of 32, extensible; of RRC's information each of four parts is optional.
+    // Serving cell 0 of 32, extensible; each of the four parts of the RRC information is optional.
     let first = |w: &mut Writer| {
         w.bits(0, 6);
         Ok(())
@@ -228,13 +229,13 @@ pub fn f1_setup_request(cu: u32, cell: &NrCgi) -> Result {
     )
 }
 
-/// F1AP UE CONTEXT SETUP RESPONSE (TS 38.473 §9.2.2.2): cell group 0 without any configuration (TS 38.331
+/// Returns F1AP UE CONTEXT SETUP RESPONSE (TS 38.473 §9.2.2.2): cell group 0 without configuration (TS 38.331
 /// `CellGroupConfig`), and the C-RNTI.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn f1_setup_response(ue: F1Ids, rnti: u16) -> Result {
-    // RRC's CellGroupConfig in unaligned PER: seven absent parts, group 0.
+    // RRC CellGroupConfig in unaligned PER: seven absent parts, group 0.
     const EMPTY_GROUP: [u8; 2] = [0, 0];
     let group = |w: &mut Writer| {
         plain(w, 3);
@@ -256,10 +257,10 @@ pub fn f1_setup_response(ue: F1Ids, rnti: u16) -> Result {
     )
 }
 
-/// F1AP UE CONTEXT RELEASE COMMAND (TS 38.473 §9.2.2.4).
+/// Returns F1AP UE CONTEXT RELEASE COMMAND (TS 38.473 §9.2.2.4).
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn f1_release_command(ue: F1Ids) -> Result {
     let cause = |w: &mut Writer| {
         radio_cause(w, NORMAL_RELEASE, 4);
@@ -271,10 +272,10 @@ pub fn f1_release_command(ue: F1Ids) -> Result {
     )
 }
 
-/// F1AP UE CONTEXT RELEASE COMPLETE (TS 38.473 §9.2.2.5).
+/// Returns F1AP UE CONTEXT RELEASE COMPLETE (TS 38.473 §9.2.2.5).
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn f1_release_complete(ue: F1Ids) -> Result {
     message(
         (Interface::F1, 6, Successful, Reject),
@@ -282,10 +283,10 @@ pub fn f1_release_complete(ue: F1Ids) -> Result {
     )
 }
 
-/// Each of them with identities made of a number, for tests and samples.
+/// Returns one message of each type, with identities derived from a number, for tests and samples.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub fn samples(seed: u64) -> Result<Vec<Message>> {
     let number = seed as u32;
     let (ng, f1) = (NgIds { amf: seed & 0xff_ffff_ffff, ran: number }, F1Ids { cu: number, du: number / 2 });

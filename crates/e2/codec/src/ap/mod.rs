@@ -1,9 +1,9 @@
-//! Application protocols of 3GPP's interfaces between nodes: S1AP, X2AP, NGAP, XnAP, F1AP, E1AP.
+//! Application protocols of the 3GPP interfaces between nodes: S1AP, X2AP, NGAP, XnAP, F1AP, E1AP.
 //!
-//! All of them have one envelope: a CHOICE of three kinds of message, a procedure code, a criticality, and a list of
-//! information elements, each with a number, a criticality and its value as an open type. [`Message`] is that envelope;
-//! what an element's value says is known of few ([`Known`]). [`messages`] makes those messages that this project's base
-//! stations send, whole, with all their mandatory elements.
+//! All of them have the same envelope: a CHOICE of three message types, a procedure code, a criticality, and a list
+//! of information elements. Each element has an identifier, a criticality, and its value as an open type. [`Message`]
+//! is that envelope; values are decoded for a few elements only ([`Known`]). [`messages`] creates the messages that
+//! ranlab's base stations send, complete with all mandatory elements.
 
 pub mod messages;
 mod names;
@@ -13,11 +13,11 @@ use crate::enumerated;
 use crate::per::{Codec, DecodeError, DecodeFault, EncodeError, Free, Int, Reader, Source, Writer};
 use bytes::Bytes;
 
-/// The application protocols do not depend on E2AP's version; the engine asks for one all the same.
+/// Version passed to the PER engine, which requires one. The application protocols do not depend on it.
 const ANY_VERSION: Version = Version::V2_03;
 
 enumerated! {
-    /// An interface between nodes, and with it the protocol on it (`NI-Type` of E2SM-NI).
+    /// An interface between nodes, which determines the protocol (`NI-Type` of E2SM-NI).
     Interface "NI-Type" {
         S1 "s1", "Between eNB and MME: S1AP, TS 36.413.",
         X2 "x2", "Between eNBs and en-gNBs: X2AP, TS 36.423.",
@@ -28,21 +28,21 @@ enumerated! {
     }
 }
 
-/// What is known of an information element's value.
+/// Type of an information element whose value is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// A number from 0 to this.
+    /// A number from 0 to this maximum.
     Number(u64),
-    /// Octets of another protocol.
+    /// Bytes of another protocol.
     Octets,
 }
 
-/// A value that is known.
+/// A decoded value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Of [`Known::Number`].
+    /// A value of [`Known::Number`].
     Number(u64),
-    /// Of [`Known::Octets`].
+    /// A value of [`Known::Octets`].
     Octets(Bytes),
 }
 
@@ -51,14 +51,14 @@ const ID_24: Known = Known::Number(0xff_ffff);
 const ID_32: Known = Known::Number(0xffff_ffff);
 const ID_40: Known = Known::Number(0xff_ffff_ffff);
 
-/// Number, short name and value of an element.
+/// Identifier, short name and type of an element.
 type Element = (u16, &'static str, Known);
 
 impl Interface {
-    /// All of them.
+    /// All interfaces.
     pub const ALL: [Self; 6] = [Self::S1, Self::X2, Self::Ng, Self::Xn, Self::F1, Self::E1];
 
-    /// The elementary procedure of a code; `None` for a code that release 18 does not use.
+    /// Returns the elementary procedure of a code, or `None` for a code that release 18 does not use.
     pub fn procedure(self, code: u8) -> Option<&'static str> {
         let names = match self {
             Self::S1 => names::S1AP,
@@ -71,7 +71,7 @@ impl Interface {
         names.get(usize::from(code)).copied().filter(|name| !name.is_empty())
     }
 
-    /// The elements that name a UE, that of the RAN node (or of the CU) first.
+    /// Returns the elements that identify a UE, starting with that of the RAN node (or the CU).
     pub const fn ue_ids(self) -> &'static [Element] {
         match self {
             Self::S1 => &[(8, "enb", ID_24), (0, "mme", ID_32)],
@@ -91,7 +91,7 @@ impl Interface {
         }
     }
 
-    /// What is known of an element's value; `None`: nothing, it can only be there or not.
+    /// Returns the type of an element's value, or `None` if it is unknown, so that only its presence can be tested.
     pub fn known(self, id: u16) -> Option<Known> {
         let nas = match self {
             Self::S1 => id == 26,
@@ -102,7 +102,7 @@ impl Interface {
         if nas { Some(Known::Octets) } else { of_ue() }
     }
 
-    /// Whether the CHOICE of the kinds of message has an alternative instead of an extension mark.
+    /// Returns whether the CHOICE of message types has an alternative for extensions instead of an extension mark.
     const fn is_closed(self) -> bool {
         matches!(self, Self::F1)
     }
@@ -113,32 +113,32 @@ impl Interface {
 pub struct Ie {
     /// ProtocolIE-ID.
     pub id: u16,
-    /// What to do where it is not comprehended.
+    /// Handling if the element is not comprehended.
     pub criticality: Criticality,
-    /// Its value, encoded.
+    /// Encoded value.
     pub value: Bytes,
 }
 
 /// A message of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Of which.
+    /// Interface.
     pub interface: Interface,
-    /// What it is to its procedure.
+    /// Message type within its procedure.
     pub kind: TriggeringMessage,
     /// Procedure code.
     pub procedure: u8,
-    /// What to do where the procedure is not comprehended.
+    /// Handling if the procedure is not comprehended.
     pub criticality: Criticality,
-    /// Its elements, in the order of the wire.
+    /// Elements in the order of the encoding.
     pub ies: Vec<Ie>,
 }
 
 impl Message {
-    /// The PDU.
+    /// Encodes the PDU.
     ///
     /// # Errors
-    /// More elements than a message can have (the caller's fault).
+    /// Fails if there are more elements than a message may have (an error of the caller).
     pub fn to_octets(&self) -> Result<Bytes, EncodeError> {
         let mut w = Writer::new(Vec::with_capacity(64), ANY_VERSION);
         if !self.interface.is_closed() {
@@ -160,10 +160,10 @@ impl Message {
         Ok(w.into_vec().into())
     }
 
-    /// The message in a PDU; elements' values are slices of it.
+    /// Decodes a PDU. The values of elements are slices of it.
     ///
     /// # Errors
-    /// No PDU of that interface (the sender's fault).
+    /// Fails if the PDU does not belong to this interface (an error of the sender).
     pub fn read(interface: Interface, pdu: &Bytes) -> Result<Self, DecodeError> {
         let mut r = Reader::new(pdu.clone(), ANY_VERSION);
         let (_, kind) = match interface.is_closed() {
@@ -186,18 +186,18 @@ impl Message {
         Ok(Self { interface, kind, procedure, criticality, ies })
     }
 
-    /// The elementary procedure, or its code where it has no name.
+    /// Returns the name of the elementary procedure, or its code if it has no name.
     pub fn procedure_name(&self) -> String {
         let name = self.interface.procedure(self.procedure);
         name.map_or_else(|| format!("#{}", self.procedure), str::to_owned)
     }
 
-    /// The first element of this number.
+    /// Returns the first element with this identifier.
     pub fn ie(&self, id: u16) -> Option<&Ie> {
         self.ies.iter().find(|ie| ie.id == id)
     }
 
-    /// An element's value; `None` if it is not there, not known or no such value.
+    /// Returns the value of an element, or `None` if it is missing, not known, or invalid.
     pub fn value(&self, id: u16) -> Option<Value> {
         let (ie, known) = (self.ie(id)?, self.interface.known(id)?);
         let mut r = Reader::new(ie.value.clone(), ANY_VERSION);
@@ -207,7 +207,7 @@ impl Message {
         }
     }
 
-    /// What names a UE in it: short names and numbers.
+    /// Returns the identifiers of a UE in the message: short names and numbers.
     pub fn ue_ids(&self) -> Vec<(&'static str, u64)> {
         let one = |(id, name, _): &Element| match self.value(*id)? {
             Value::Number(number) => Some((*name, number)),
@@ -217,7 +217,7 @@ impl Message {
         if named.is_empty() { self.pair().unwrap_or_default() } else { named }
     }
 
-    /// The identities of a UE in one element: NGAP's UE NGAP IDs of a release command.
+    /// Returns the identifiers of a UE within one element: NGAP's UE NGAP IDs of a release command.
     fn pair(&self) -> Option<Vec<(&'static str, u64)>> {
         const UE_NGAP_IDS: u16 = 114;
         let ie = self.ie(UE_NGAP_IDS).filter(|_| self.interface == Interface::Ng)?;
@@ -225,7 +225,7 @@ impl Message {
         let read = |r: &mut Reader, most| r.constrained(0, most).ok();
         match r.index(3, 0, false).ok()? {
             (_, 0) => {
-                // Neither additions nor extensions are looked at: they come behind.
+                // Additions and extensions are ignored; they follow at the end.
                 let _ = (r.extended().ok()?, r.flag().ok()?);
                 let (amf, ran) = (read(&mut r, 0xff_ffff_ffff)?, read(&mut r, 0xffff_ffff)?);
                 Some(vec![("ran", ran), ("amf", amf)])
@@ -246,7 +246,7 @@ const fn criticality_of(index: u64) -> Criticality {
 
 fn elements(r: &mut Reader) -> Result<Vec<Ie>, DecodeError> {
     let extended = r.extended()?;
-    // Each costs four octets at least: there are no more of them than there are octets.
+    // Each element takes at least four bytes, so the count is bounded by the length.
     let count = r.constrained(0, 65_535)?;
     let mut ies = Vec::new();
     for _ in 0..count {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_where_the_codes_are() {
+    fn procedure_names_match_codes() {
         for (interface, code, name) in [
             (Interface::S1, 23, "UEContextRelease"),
             (Interface::X2, 5, "UEContextRelease"),

@@ -1,6 +1,7 @@
-//! Elementary procedures by their codes: constants of 3GPP's application protocols (release 18), empty where a code is not used.
+//! Names of elementary procedures by code, from 3GPP's application protocols (release 18). The name is empty if a
+//! code is not used.
 //!
-//! Messages are told apart by procedure and kind of message, so a procedure has one name for all of its.
+//! A message is identified by procedure and message type, so a procedure has one name for all its messages.
 
 /// S1AP, TS 36.413.
 #[rustfmt::skip]

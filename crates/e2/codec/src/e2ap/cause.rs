@@ -1,27 +1,27 @@
-//! Causes (clause 9.2.1): five or six groups whose numbering moved between v1.01 and v2.03.
+//! Causes (clause 9.2.1): five or six groups whose values were renumbered between v1.01 and v2.03.
 use super::Version;
 use crate::enumerated;
 use crate::per::{DecodeError, DecodeFault, EncodeError, Notation, Per, Source, Writer};
 
-/// Why something failed.
+/// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// About a RIC request.
+    /// Cause related to a RIC request.
     RicRequest(CauseRicRequest),
-    /// About RAN functions.
+    /// Cause related to RAN functions.
     RicService(CauseRicService),
-    /// About the E2 node; not in v1.01.
+    /// Cause related to the E2 node; not in v1.01.
     E2Node(CauseE2Node),
-    /// About the transport.
+    /// Cause related to the transport.
     Transport(CauseTransport),
-    /// About the protocol.
+    /// Cause related to the protocol.
     Protocol(CauseProtocol),
-    /// Anything else.
+    /// Any other cause.
     Misc(CauseMisc),
 }
 
 impl Cause {
-    /// Group and value in ASN.1 identifiers, e.g. `ricRequest : action-not-supported`.
+    /// Returns group and value as ASN.1 identifiers, for example `ricRequest : action-not-supported`.
     pub fn name(&self) -> String {
         Notation::of(|n| self.show(n))
     }
@@ -92,8 +92,8 @@ impl Per for Cause {
     }
 }
 
-/// An ENUMERATED whose values moved between versions: per value its index in v1.01, v2.03 and v3.01, `-` where it does
-/// not exist; `+n` is extension addition n.
+/// Defines an ENUMERATED whose values were renumbered between versions. Each value has its index in v1.01, v2.03 and
+/// v3.01; `-` means that it does not exist, `+n` is extension addition n.
 macro_rules! versioned_enum {
     ($( $(#[$m:meta])* $name:ident $asn:literal roots [$r1:literal $r2:literal $r3:literal] {
         $( $v:ident $vname:literal [$($ix:tt)+], $doc:literal ),+ $(,)?
@@ -102,11 +102,11 @@ macro_rules! versioned_enum {
         pub enum $name { $( #[doc = $doc] $v, )+ }
 
         impl $name {
-            /// Each value with its place per version: (is an addition, index).
+            /// Position of each value per version: (is an addition, index).
             const PLACES: &'static [(Self, [Option<(bool, u64)>; 3])] =
                 &[$( (Self::$v, versioned_enum!(@places [] $($ix)+)) ),+];
 
-            /// The ASN.1 identifier.
+            /// Returns the ASN.1 identifier.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$v => $vname, )+ }
             }
@@ -158,7 +158,7 @@ macro_rules! versioned_enum {
 pub(super) use versioned_enum;
 
 versioned_enum! {
-    /// About a RIC request; `CauseRIC` in v1.01.
+    /// Causes related to a RIC request; `CauseRIC` in v1.01.
     CauseRicRequest "CauseRICrequest" roots [11 14 14] {
         RanFunctionIdInvalid "ran-function-id-invalid" [0 0 0], "The RAN function does not exist.",
         ActionNotSupported "action-not-supported" [1 1 1], "The action does not exist.",
@@ -185,22 +185,22 @@ versioned_enum! {
 }
 
 enumerated! {
-    /// About RAN functions.
+    /// Causes related to RAN functions.
     CauseRicService "CauseRICservice" {
         RanFunctionNotSupported "ran-function-not-supported", "Not required by the RIC (`function-not-required` in v1.01).",
         ExcessiveFunctions "excessive-functions", "Too many functions.",
         RicResourceLimit "ric-resource-limit", "A resource limit of the RIC is reached.",
     }
-    /// About the E2 node.
+    /// Causes related to the E2 node.
     CauseE2Node "CauseE2node" {
         ComponentUnknown "e2node-component-unknown", "The component does not exist.",
     }
-    /// About the transport.
+    /// Causes related to the transport.
     CauseTransport "CauseTransport" {
         Unspecified "unspecified", "Unspecified.",
         TransportResourceUnavailable "transport-resource-unavailable", "No transport resource is available.",
     }
-    /// About the protocol.
+    /// Causes related to the protocol.
     CauseProtocol "CauseProtocol" {
         TransferSyntaxError "transfer-syntax-error", "The bytes are not valid PER.",
         AbstractSyntaxErrorReject "abstract-syntax-error-reject", "An element is missing or not comprehended, and critical.",
@@ -210,7 +210,7 @@ enumerated! {
         FalselyConstructedMessage "abstract-syntax-error-falsely-constructed-message", "Elements are repeated or out of order.",
         Unspecified "unspecified", "Unspecified.",
     }
-    /// Anything else.
+    /// Other causes.
     CauseMisc "CauseMisc" {
         ControlProcessingOverload "control-processing-overload", "Overload.",
         HardwareFailure "hardware-failure", "Hardware failure.",

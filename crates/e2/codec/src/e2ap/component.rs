@@ -1,4 +1,4 @@
-//! RAN functions and node components: what a node says about itself (clauses 9.2.8 to 9.2.13 and 9.2.26 to 9.2.28).
+//! RAN functions and node components (clauses 9.2.8 to 9.2.13 and 9.2.26 to 9.2.28).
 use super::{
     Cause, ComponentUpdate, ComponentUpdateAck, GlobalEnGnbId, GlobalEnbId, GlobalNgRanNodeId, MAX_PART_ID,
     Version, container, ids,
@@ -7,19 +7,19 @@ use crate::per::{Codec, DecodeError, EncodeError, Free, Int, Notation, Opt, Own,
 use crate::{choice, enumerated, sequence};
 use bytes::Bytes;
 
-/// Identifies a RAN function within its node; chosen by the node, so look functions up by OID.
+/// Identifier of a RAN function within its node. It is chosen by the node, so select functions by OID.
 pub type RanFunctionId = u16;
 pub(crate) type RanFunctionIdCodec = Int<0, 4095>;
 type PartId = Int<0, MAX_PART_ID>;
 
-/// A RAN function as a node offers it.
+/// A RAN function offered by a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RanFunctionItem {
-    /// 0 to 4095.
+    /// Identifier, 0 to 4095.
     pub id: RanFunctionId,
-    /// Defined by the service model; opaque here.
+    /// RAN function definition of the service model; opaque here.
     pub definition: Bytes,
-    /// 0 to 4095; grows with every change of the definition.
+    /// Revision, 0 to 4095; increases with every change of the definition.
     pub revision: u16,
     /// Object identifier of the service model; mandatory since v2.03, an extension in v1.01.
     pub oid: Option<String>,
@@ -73,13 +73,13 @@ impl Per for RanFunctionItem {
 }
 
 sequence! {
-    /// A RAN function named by id and revision.
+    /// A RAN function, identified by id and revision.
     #[derive(Copy, Eq)]
     RanFunctionIdItem "RANfunctionID-Item" {
         id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
         revision: u16 [RanFunctionIdCodec] "ranFunctionRevision", "0 to 4095.",
     }
-    /// A RAN function that the RIC refuses.
+    /// A RAN function that the RIC rejects.
     #[derive(Copy, Eq)]
     RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
         id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
@@ -87,7 +87,7 @@ sequence! {
     }
 }
 enumerated! {
-    /// An interface of a node; not in v1.01.
+    /// Type of a node's interface; not in v1.01.
     ComponentInterfaceType "E2nodeComponentInterfaceType" {
         Ng "ng", "Interface to the AMF.",
         Xn "xn", "Interface to other NG-RAN nodes.",
@@ -110,7 +110,7 @@ sequence! {
         node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID", "Peer node.",
     }
 }
-/// An E1 interface, named by the CU-UP (v2.03 writes the field's name as `gNB-CU-CP-ID`; the bits are the same).
+/// An E1 interface, identified by the CU-UP (v2.03 spells the field name `gNB-CU-CP-ID`; the encoding is the same).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceE1 {
     /// The CU-UP.
@@ -159,7 +159,7 @@ impl Per for InterfaceE1 {
 }
 
 choice! {
-    /// Which interface of a node; not in v1.01.
+    /// Identity of a node's interface; not in v1.01.
     #[derive(Eq)]
     ComponentId "E2nodeComponentID" {
         Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG", "Interface to the AMF.",
@@ -172,7 +172,7 @@ choice! {
     }
 }
 sequence! {
-    /// Configuration of a component: the interface's own setup messages, opaque here.
+    /// Configuration of a component: the setup messages of its interface; opaque here.
     #[derive(Eq, Default)]
     ComponentConfiguration "E2nodeComponentConfiguration" {
         request_part: Bytes [Free] "e2nodeComponentRequestPart", "Request sent or received.",
@@ -187,7 +187,7 @@ enumerated! {
     }
 }
 sequence! {
-    /// The RIC's word on a component (`E2nodeComponentConfigUpdateAck` in v1.01).
+    /// Acknowledgement of a component by the RIC (`E2nodeComponentConfigUpdateAck` in v1.01).
     #[derive(Copy, Eq)]
     ComponentAck "E2nodeComponentConfigurationAck" {
         outcome: UpdateOutcome [Own] "updateOutcome", "Whether it was accepted.",
@@ -206,7 +206,7 @@ sequence! {
         interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
         id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
     }
-    /// The RIC's word on one component.
+    /// Acknowledgement of one component by the RIC.
     #[derive(Eq)]
     ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
         interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",

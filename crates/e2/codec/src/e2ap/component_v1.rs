@@ -1,4 +1,5 @@
-//! Component updates: v1.01 describes a component by its type, v2.03 and later by its interface; one identifier, two types.
+//! Component updates. v1.01 describes a component by its type, later versions by its interface, under the same
+//! identifier.
 use super::{ComponentAck, ComponentAckItem, ComponentConfigItem, MAX_PART_ID, Version};
 use crate::per::{DecodeError, EncodeError, Free, Int, Notation, Opt, Own, Per, Source, Writer};
 use crate::{choice, enumerated, sequence};
@@ -7,7 +8,7 @@ use bytes::Bytes;
 type PartId = Int<0, MAX_PART_ID>;
 
 enumerated! {
-    /// Kind of component in v1.01.
+    /// Type of a component in v1.01.
     ComponentTypeV1 "E2nodeComponentType" {
         Gnb "gNB", "A gNB.",
         GnbCuUp "gNB-CU-UP", "A CU-UP.",
@@ -30,7 +31,7 @@ sequence! {
     }
 }
 choice! {
-    /// Which component in v1.01.
+    /// Identity of a component in v1.01.
     #[derive(Eq)]
     ComponentIdV1 "E2nodeComponentID" {
         GnbCuUp(CuUpV1) [Own] "e2nodeComponentTypeGNB-CU-UP", "A CU-UP.",
@@ -82,7 +83,7 @@ sequence! {
         id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
         config: ConfigV1 [Own] "e2nodeComponentConfigUpdate", "Configuration.",
     }
-    /// The RIC's word on a component in v1.01.
+    /// Acknowledgement of a component by the RIC in v1.01.
     #[derive(Eq)]
     ComponentUpdateAckV1 "E2nodeComponentConfigUpdateAck-Item" {
         kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Type of the component.",
@@ -91,14 +92,14 @@ sequence! {
     }
 }
 
-/// A type that v1.01 and later versions define differently under one identifier.
+/// Defines a type that v1.01 and later versions define differently under one identifier.
 macro_rules! either_version {
     ($(#[$m:meta])* $name:ident $element:literal { $v1:ident, $v2:ident }) => {
         $(#[$m])* #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum $name {
-            /// As v1.01 has it.
+            /// Format of v1.01.
             V1($v1),
-            /// As v2.03 and later have it.
+            /// Format of v2.03 and later.
             V2($v2),
         }
         impl Per for $name {
@@ -127,6 +128,6 @@ either_version! {
     ComponentUpdate "E2nodeComponentConfigUpdate-Item" { ComponentUpdateV1, ComponentConfigItem }
 }
 either_version! {
-    /// The RIC's word on an updated component.
+    /// Acknowledgement of an updated component by the RIC.
     ComponentUpdateAck "E2nodeComponentConfigUpdateAck-Item" { ComponentUpdateAckV1, ComponentAckItem }
 }

@@ -1,24 +1,24 @@
-//! `protocolIEs`: the list of (identifier, criticality, open type) that every message and every list item is made of.
+//! `protocolIEs`: the list of (identifier, criticality, open type) in every message and list item.
 //!
-//! A container is described by a table of [`IeSpec`]s. What a peer's container does otherwise than the standard
-//! encoding would (another criticality or order, unknown elements) is kept as a [`Deviation`], so that a message can be
-//! sent on exactly as it was received.
+//! A container is described by a table of [`IeSpec`]s. Differences of a received container from the standard encoding
+//! (criticality, order, unknown elements) are kept as a [`Deviation`], so that a message can be forwarded exactly as
+//! it was received.
 use super::{Criticality, TypeOfError, Version};
 use crate::per::{DecodeError, DecodeFault, EncodeError, Notation, Source, Writer};
 use bytes::Bytes;
 
-/// Whether a message has an element.
+/// Presence of an element in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// Always.
     Mandatory,
-    /// Perhaps.
+    /// Optional.
     Optional,
-    /// Never: the version does not know it there.
+    /// Never: the version does not define it there.
     Absent,
 }
 
-/// One row of a message's table in the standard.
+/// One row of a message's table in the specification.
 #[derive(Debug, Clone, Copy)]
 pub struct IeSpec {
     /// ProtocolIE-ID.
@@ -27,25 +27,25 @@ pub struct IeSpec {
     pub criticality: Criticality,
     /// Presence in v1.01, v2.03, v3.01.
     pub presence: [Presence; 3],
-    /// ASN.1 name of the type.
+    /// Name of the ASN.1 type.
     pub name: &'static str,
 }
 
 impl IeSpec {
-    /// Presence in one version.
+    /// Returns the presence in one version.
     pub fn presence_in(&self, version: Version) -> Presence {
         self.presence[version as usize]
     }
 }
 
-/// A container that the standard encoding would not reproduce.
+/// A container that differs from the standard encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deviation {
-    /// Number of the container, in the order in which their elements are encoded.
+    /// Index of the container, in the order in which containers are encoded.
     pub container: usize,
-    /// Its elements as received.
+    /// Elements as received.
     pub ies: Vec<ReceivedIe>,
-    /// What is unusual, for people.
+    /// Descriptions of the differences, for logs.
     pub notes: Vec<String>,
 }
 
@@ -60,18 +60,18 @@ pub struct ReceivedIe {
     pub unknown: Option<Bytes>,
 }
 
-/// An element that a message should not have, or have otherwise.
+/// An invalid or unexpected element of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IeDiagnostic {
     /// ProtocolIE-ID.
     pub id: u16,
     /// Its criticality.
     pub criticality: Criticality,
-    /// What is wrong.
+    /// Type of the error.
     pub error: TypeOfError,
 }
 
-/// Deviations to repeat while encoding.
+/// Deviations to reproduce while encoding.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     deviations: Vec<Deviation>,
@@ -90,7 +90,7 @@ impl Replay {
     }
 }
 
-/// Writes a container. `count` tells how often the value has an element, `each` writes the value of one of them.
+/// Writes a container. `count` returns the number of occurrences of an element; `each` writes one of them.
 pub(crate) fn encode_container(
     w: &mut Writer,
     specs: &[IeSpec],
@@ -120,7 +120,7 @@ pub(crate) fn encode_container(
         match &ie.unknown {
             Some(octets) => {
                 put_ie_head(w, ie.id, ie.criticality)?;
-                w.octets(octets); // verbatim, even where empty: `open` would put the octet that the standard demands
+                w.octets(octets); // unchanged, even if empty: `open` would write the byte that the standard requires
             }
             None => put_ie(w, ie.id, ie.criticality, |w| each(ie.id, w))?,
         }
@@ -156,10 +156,10 @@ fn put_ie_head(w: &mut Writer, id: u16, criticality: Criticality) -> Result<(), 
     Ok(())
 }
 
-/// Reads a container. `each` reads the value of one known element; `repeatable` may come several times.
+/// Reads a container. `each` reads the value of one known element; a `repeatable` element may occur several times.
 ///
-/// Unknown elements are skipped unless their criticality is reject; every objection is noted at the source, the first
-/// fatal one is the error.
+/// Unknown elements are skipped unless their criticality is reject. All errors are recorded in the source; the first
+/// fatal one is returned.
 pub(crate) fn decode_container<S: Source>(
     r: &mut S,
     specs: &[IeSpec],
@@ -260,7 +260,7 @@ pub(crate) fn decode_single<S: Source, T>(
     Ok(value)
 }
 
-/// Shows a container in value notation.
+/// Writes a container in value notation.
 pub(crate) fn show_container(
     n: &mut Notation,
     specs: &[IeSpec],
@@ -278,7 +278,7 @@ pub(crate) fn show_container(
     });
 }
 
-/// Shows one element in value notation.
+/// Writes one element in value notation.
 pub(crate) fn show_ie(
     n: &mut Notation,
     id: u16,
@@ -296,11 +296,10 @@ pub(crate) fn show_ie(
     });
 }
 
-/// Messages: one line per information element as in the standard's table:
-/// `field: Type [Codec] "TypeName" = id criticality [presence in 1.01, 2.03, 3.01], "meaning";`, presence one of `M`,
-/// `O`, `-`.
+/// Defines messages, with one line per information element as in the table of the specification: `field: Type [Codec]
+/// "TypeName" = id criticality [presence in 1.01, 2.03, 3.01], "meaning";`. A presence is `M`, `O` or `-`.
 ///
-/// A field that every version has as mandatory is a plain `T`; any other is an `Option<T>`.
+/// A field that is mandatory in every version is a plain `T`; any other is an `Option<T>`.
 macro_rules! messages {
     ($( $(#[$m:meta])* $name:ident $asn:literal {
         $( $f:ident : $t:ty [$c:ty] $fname:literal = $id:literal $crit:ident [$p1:tt $p2:tt $p3:tt], $doc:literal; )*
@@ -309,7 +308,7 @@ macro_rules! messages {
         pub struct $name { $( #[doc = $doc] pub $f: $t, )* }
 
         impl $name {
-            /// The message's table in the standard.
+            /// Table of the message in the specification.
             pub const IES: &'static [$crate::e2ap::IeSpec] = &[$( $crate::e2ap::IeSpec {
                 id: $id,
                 criticality: $crate::e2ap::Criticality::$crit,
@@ -364,7 +363,7 @@ macro_rules! messages {
     (@p -) => { $crate::e2ap::Presence::Absent };
 }
 
-/// The codec of a list element that is a container of its own (ProtocolIE-SingleContainer).
+/// Defines the codec of a list element with its own container (ProtocolIE-SingleContainer).
 macro_rules! list_item {
     ($(#[$m:meta])* $codec:ident $t:ty: $c:ty, $id:expr, $crit:ident $name:literal) => {
         $(#[$m])*

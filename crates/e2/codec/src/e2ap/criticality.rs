@@ -2,21 +2,21 @@
 use crate::per::{Int, List, Notation, Opt, Per, Source, Writer};
 use crate::{enumerated, sequence};
 
-/// What a receiver does with an element that it does not comprehend.
+/// Handling of an element that the receiver does not comprehend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Criticality {
     /// Refuse the procedure.
     Reject,
-    /// Skip the element.
+    /// Ignore the element.
     Ignore,
-    /// Skip the element and report it.
+    /// Ignore the element and report it.
     Notify,
 }
 
 impl Criticality {
     const ALL: [Self; 3] = [Self::Reject, Self::Ignore, Self::Notify];
 
-    /// The ASN.1 identifier.
+    /// Returns the ASN.1 identifier.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reject => "reject",
@@ -30,7 +30,7 @@ impl Criticality {
     }
 }
 
-/// A root-only ENUMERATED: no extension bit.
+/// Defines an ENUMERATED without an extension mark.
 macro_rules! closed_enum {
     ($name:ident $values:expr) => {
         impl Per for $name {
@@ -49,21 +49,21 @@ macro_rules! closed_enum {
 }
 closed_enum!(Criticality Criticality::ALL);
 
-/// Which kind of message an error was found in.
+/// Message type in which an error was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TriggeringMessage {
-    /// A request, or a message without an answer.
+    /// A request, or a message without a response.
     Initiating,
-    /// A positive answer.
+    /// A successful outcome.
     Successful,
-    /// A negative answer.
+    /// An unsuccessful outcome.
     Unsuccessful,
 }
 
 impl TriggeringMessage {
     const ALL: [Self; 3] = [Self::Initiating, Self::Successful, Self::Unsuccessful];
 
-    /// The ASN.1 identifier, typo of the standard included.
+    /// Returns the ASN.1 identifier, including the typo of the standard.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Initiating => "initiating-message",
@@ -75,7 +75,7 @@ impl TriggeringMessage {
 closed_enum!(TriggeringMessage TriggeringMessage::ALL);
 
 enumerated! {
-    /// What is wrong with an information element.
+    /// Type of the error in an information element.
     TypeOfError "TypeOfError" {
         NotUnderstood "not-understood", "Not comprehended, or misplaced.",
         Missing "missing", "Mandatory but missing.",
@@ -89,14 +89,14 @@ sequence! {
         requestor: u16 [Int<0, 65535>] "ricRequestorID", "Requestor (xApp), numbered by the RIC.",
         instance: u16 [Int<0, 65535>] "ricInstanceID", "Sequence number of the requestor.",
     }
-    /// One element that a receiver objects to.
+    /// One element with an error.
     #[derive(Copy, Eq)]
     CriticalityDiagnosticsIe "CriticalityDiagnostics-IE-Item" {
         criticality: Criticality [crate::per::Own] "iECriticality", "Criticality of the element.",
         id: u16 [Int<0, 65535>] "iE-ID", "Identifier of the element (see [`ids`](super::ids)).",
         error: TypeOfError [crate::per::Own] "typeOfError", "Type of the error.",
     }
-    /// What a receiver objects to (clause 9.2.2).
+    /// Errors that a receiver found in a message (clause 9.2.2).
     #[derive(Eq, Default)]
     CriticalityDiagnostics "CriticalityDiagnostics" {
         procedure_code: Option<u8> [Opt<Int<0, 255>>] "procedureCode", "Procedure of the offending message.",
@@ -107,5 +107,5 @@ sequence! {
     }
 }
 
-/// Longest list of offending elements in one diagnostics.
+/// Maximum number of elements in one diagnostics.
 pub const MAX_DIAGNOSTICS: usize = 256;

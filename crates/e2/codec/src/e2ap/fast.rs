@@ -1,8 +1,8 @@
-//! The two hot messages without allocation: every field of RICindication and RICcontrolRequest lands on octet
-//! boundaries in aligned PER, so they are read and written in place.
+//! Allocation-free codec for the two most frequent messages. Every field of RICindication and RICcontrolRequest
+//! starts at a byte boundary in aligned PER, so they are read and written in place.
 //!
-//! What does not fit the mould (fragments, unusual order, foreign elements) is left to the general codec: a decoder here
-//! answers `None`, an encoder falls back by itself. Tests hold both codecs equal.
+//! Unusual messages (fragments, unusual order, unknown elements) are left to the general codec: a decoder returns
+//! `None`, and an encoder calls the general one. Tests compare both codecs.
 use super::{
     Message, RanFunctionId, RicActionId, RicControlAckRequest, RicControlRequest, RicIndication,
     RicIndicationType, RicRequestId, Version, encode_into,
@@ -10,30 +10,30 @@ use super::{
 use crate::per::EncodeError;
 use bytes::Bytes;
 
-/// Longest contents that need no fragments.
+/// Maximum length of contents without fragmentation.
 const UNFRAGMENTED: usize = 16_383;
 
-/// What routing an indication needs: read from its first octets.
+/// Fields for routing an indication, read from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Of the subscription.
+    /// Request id of the subscription.
     pub request_id: RicRequestId,
-    /// Offset of the four octets that hold the request id.
+    /// Offset of the four bytes of the request id.
     pub request_id_at: usize,
-    /// Of which function.
+    /// Id of the RAN function.
     pub function_id: RanFunctionId,
-    /// Of which action.
+    /// Id of the action.
     pub action_id: RicActionId,
     /// Sequence number.
     pub sn: Option<u16>,
 }
 
 impl Head {
-    /// The head of a RICindication in the usual order of elements; `None` for anything else.
+    /// Reads the head of a RICindication in the usual order of elements. Returns `None` for anything else.
     pub fn peek(pdu: &[u8]) -> Option<Self> {
         let [0x00, 5, _, rest @ ..] = pdu else { return None };
-        // A long message travels in fragments; its first one starts with what we want all the same.
-        // One that a buffer has cut is nobody's to pass on.
+        // A long message is fragmented, but its first fragment contains these fields. A truncated message must not be
+        // forwarded.
         let (whole, rest) = match rest {
             [n @ 0..0x80, rest @ ..] => (usize::from(*n), rest),
             [n @ 0x80..=0xbf, low, rest @ ..] => (usize::from(*n & 0x3f) << 8 | usize::from(*low), rest),
@@ -89,7 +89,7 @@ impl Head {
     }
 }
 
-/// The octets that stand for a request id in a PDU.
+/// Returns the encoding of a request id in a PDU.
 pub fn request_id_octets(id: RicRequestId) -> [u8; 4] {
     let [a, b] = id.requestor.to_be_bytes();
     let [c, d] = id.instance.to_be_bytes();
@@ -99,33 +99,33 @@ pub fn request_id_octets(id: RicRequestId) -> [u8; 4] {
 /// A RICindication, borrowed from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indication<'a> {
-    /// Of the subscription.
+    /// Request id of the subscription.
     pub request_id: RicRequestId,
-    /// Of which function.
+    /// Id of the RAN function.
     pub function_id: RanFunctionId,
-    /// Of which action.
+    /// Id of the action.
     pub action_id: RicActionId,
     /// Sequence number.
     pub sn: Option<u16>,
-    /// Report or insert.
+    /// Type: report or insert.
     pub kind: RicIndicationType,
-    /// Defined by the service model.
+    /// Indication header of the service model.
     pub header: &'a [u8],
-    /// Defined by the service model.
+    /// Indication message of the service model.
     pub message: &'a [u8],
-    /// Ties an insert to the control that answers it.
+    /// Identifier that links an insert to the control that responds to it.
     pub call_process_id: Option<&'a [u8]>,
 }
 
 impl<'a> Indication<'a> {
-    /// Reads an indication in place; `None` where only the general codec can tell.
+    /// Decodes an indication in place. Returns `None` if only the general codec can decide.
     #[inline]
     pub fn decode(pdu: &'a [u8]) -> Option<Self> {
         let ies = Ies::open(pdu, [0x00, 5])?;
         Self::in_usual_order(&ies).or_else(|| Self::in_any_order(ies))
     }
 
-    /// Nearly every indication: the order of the standard, so that one look tells each element.
+    /// Decodes the usual order of elements, that of the standard, with one comparison per element.
     #[inline]
     fn in_usual_order(ies: &Ies<'a>) -> Option<Self> {
         let &[0, 29, c1, 5, 0, r1, r2, i1, i2, 0, 5, c2, 2, f1, f2, 0, 15, c3, 1, action_id, ref rest @ ..] =
@@ -208,7 +208,8 @@ impl<'a> Indication<'a> {
         })
     }
 
-    /// Appends the PDU, the same in all versions. Allocates only if `out` lacks room or the message is fragmented.
+    /// Appends the PDU, which is the same in all versions. Allocates only if `out` lacks room or the message is
+    /// fragmented.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let cpid_len = self.call_process_id.map_or(0, string_ie_len);
@@ -265,22 +266,22 @@ impl<'a> Indication<'a> {
 /// A RICcontrolRequest, borrowed from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control<'a> {
-    /// Chosen by the RIC.
+    /// Request id, chosen by the RIC.
     pub request_id: RicRequestId,
-    /// By which function.
+    /// Id of the RAN function.
     pub function_id: RanFunctionId,
-    /// The insert that this answers.
+    /// Call process id of the insert to which this responds.
     pub call_process_id: Option<&'a [u8]>,
-    /// Defined by the service model.
+    /// Control header of the service model.
     pub header: &'a [u8],
-    /// Defined by the service model.
+    /// Control message of the service model.
     pub message: &'a [u8],
-    /// Which answer is wanted.
+    /// Requested type of response.
     pub ack_request: Option<RicControlAckRequest>,
 }
 
 impl<'a> Control<'a> {
-    /// Reads a control in place; `None` where only the general codec can tell.
+    /// Decodes a control in place. Returns `None` if only the general codec can decide.
     pub fn decode(pdu: &'a [u8], version: Version) -> Option<Self> {
         let mut ies = Ies::open(pdu, [0x00, 4])?;
         let (mut request_id, mut function_id, mut call_process_id) = (None, None, None);
@@ -344,7 +345,7 @@ impl<'a> Control<'a> {
         Ok(())
     }
 
-    /// The message; octet strings are slices of `pdu`, which this was decoded from.
+    /// Returns the message. Octet strings are slices of `pdu`, from which this was decoded.
     pub fn to_message(&self, pdu: &Bytes) -> RicControlRequest {
         RicControlRequest {
             request_id: self.request_id,
@@ -371,7 +372,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// One octet: an extension bit, then the index in one bit (two in v1.01, which has three values).
+/// Encodes as one byte: an extension bit, then the index in one bit (two in v1.01, which has three values).
 fn ack_request_octet(ack: RicControlAckRequest, version: Version) -> Option<u8> {
     Some(match (ack, version) {
         (RicControlAckRequest::NoAck, _) => 0x00,
@@ -386,7 +387,7 @@ fn take_ack_request(octet: u8, version: Version) -> Option<RicControlAckRequest>
     [NoAck, Ack, NAck].into_iter().find(|&ack| ack_request_octet(ack, version) == Some(octet))
 }
 
-/// The elements of a message in one unfragmented piece.
+/// Elements of an unfragmented message.
 struct Ies<'a> {
     rest: &'a [u8],
     left: u16,
@@ -402,7 +403,7 @@ impl<'a> Ies<'a> {
         usual.then_some(Self { rest, left: u16::from_be_bytes([hi, lo]) })
     }
 
-    /// The next element; the outer `None` if there is none though there should be.
+    /// Returns the next element. The outer `None` means that an expected element is missing.
     #[allow(clippy::should_implement_trait)]
     fn next(&mut self) -> Option<Option<(u16, &'a [u8])>> {
         if self.left == 0 {
@@ -419,13 +420,13 @@ impl<'a> Ies<'a> {
     }
 }
 
-/// Two bits and padding.
+/// Returns whether a byte is a criticality: two bits and padding.
 #[inline]
 fn is_criticality(octet: u8) -> bool {
     octet & 0x3f == 0 && octet != 0xc0
 }
 
-/// Contents behind an unfragmented length, and what follows them.
+/// Returns the contents after an unfragmented length, and the rest.
 #[inline]
 fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match octets {
@@ -436,7 +437,7 @@ fn take_contents(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(len)
 }
 
-/// An open type that holds an OCTET STRING alone, and what follows.
+/// Returns the contents of an open type that only contains an OCTET STRING, and the rest.
 #[inline]
 fn take_open_string(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (value, rest) = take_contents(octets)?;
@@ -472,24 +473,24 @@ const fn len_len(n: usize) -> usize {
     if n < 128 { 1 } else { 2 }
 }
 
-/// Octets of an element that holds an OCTET STRING.
+/// Returns the length of an element that contains an OCTET STRING, in bytes.
 const fn string_ie_len(string: &[u8]) -> usize {
     let value = len_len(string.len()) + string.len();
     3 + len_len(value) + value
 }
 
-/// A long RICindication with a sequence number, up to its header.
+/// Template of a long RICindication with a sequence number, up to its header.
 #[rustfmt::skip]
 const USUAL_INDICATION: [u8; 64] = usual([
     0, 5, 0x40, 0, 0, 0, 0, 7, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0,
     0, 15, 0, 1, 0, 0, 27, 0, 2, 0, 0, 0, 28, 0, 1, 0,
 ], 25);
-/// A long RICcontrolRequest, up to its header.
+/// Template of a long RICcontrolRequest, up to its header.
 const USUAL_CONTROL: [u8; 64] =
     usual([0, 4, 0, 0, 0, 0, 0, 0, 0, 29, 0, 5, 0, 0, 0, 0, 0, 0, 5, 0, 2, 0, 0], 22);
 
-/// `elements`, the id of the header's element, and room for the header and for the beginning of the message's element,
-/// whose id is the next one.
+/// Returns a template: `elements`, the id of the header's element, and room for the header and for the start of the
+/// message's element, whose id is the next one.
 const fn usual<const N: usize>(elements: [u8; N], header_id: u8) -> [u8; 64] {
     let mut template = [0; 64];
     let mut i = 0;
@@ -501,10 +502,9 @@ const fn usual<const N: usize>(elements: [u8; N], header_id: u8) -> [u8; 64] {
     template
 }
 
-/// Appends a message whose header's element begins at octet `at` of `template`, and lends what is in front of the
-/// contents of the message to be filled in; nothing if the header is too long for that or the message too short. One
-/// append each for the head and for the message: an append costs a look at the buffer's length, a write into a slice
-/// does not.
+/// Appends a message whose header element starts at byte `at` of `template`. Returns the part before the contents of
+/// the message to be filled in, or nothing if the header is too long or the message too short. Head and message are
+/// appended with one call each, because an append checks the buffer's capacity and a write to a slice does not.
 #[inline]
 fn put_usual<'o>(
     out: &'o mut Vec<u8>,
@@ -524,7 +524,7 @@ fn put_usual<'o>(
     let head = out.get_mut(start..)?.first_chunk_mut::<64>()?;
     head[at + 3..at + 5].copy_from_slice(&[n as u8 + 1, n as u8]);
     match header {
-        // The usual lengths: a call of the general copy would cost more than the copy.
+        // For the usual lengths, the general copy function would cost more than the copy itself.
         [] => {}
         &[a, b, c, d, e, f, g, h] => head[at + 5..at + 13].copy_from_slice(&[a, b, c, d, e, f, g, h]),
         _ => head[at + 5..contents].copy_from_slice(header),
@@ -535,16 +535,16 @@ fn put_usual<'o>(
     Some(head)
 }
 
-/// Appends a template and lends it to be filled in. Octets that go to their place at once are cheaper than octets
-/// collected elsewhere: reading back a line of single-octet stores stalls the processor.
+/// Appends a template and returns it to be filled in. Writing bytes directly to their position is cheaper than
+/// copying them from elsewhere, because reading back single-byte stores stalls the processor.
 #[inline]
 fn put<'o, const N: usize>(out: &'o mut Vec<u8>, template: &[u8; N]) -> &'o mut [u8; N] {
     out.extend_from_slice(template);
-    // Cannot fail: N octets have just been appended.
+    // Cannot fail: N bytes were just appended.
     out.last_chunk_mut().expect("the template")
 }
 
-/// The envelope, the number of elements, and the two elements that begin both messages.
+/// Writes the envelope, the number of elements, and the first two elements of both messages.
 #[inline]
 fn put_head(out: &mut Vec<u8>, envelope: [u8; 3], body: usize, count: u8, id: RicRequestId, function: u16) {
     let [x, code, criticality] = envelope;
@@ -564,7 +564,7 @@ fn put_head(out: &mut Vec<u8>, envelope: [u8; 3], body: usize, count: u8, id: Ri
     ies[16..].copy_from_slice(&function.to_be_bytes());
 }
 
-/// An element that holds an OCTET STRING: one length for the open type, one for the string.
+/// Writes an element that contains an OCTET STRING: one length for the open type, one for the string.
 #[inline]
 fn put_string(out: &mut Vec<u8>, id: u8, string: &[u8]) {
     let n = string.len();
@@ -581,7 +581,7 @@ fn put_string(out: &mut Vec<u8>, id: u8, string: &[u8]) {
     out.extend_from_slice(string);
 }
 
-/// A length of 128 to 16,383 in two octets.
+/// Returns a length of 128 to 16,383 in two bytes.
 #[inline]
 const fn long_len(n: usize) -> [u8; 2] {
     (0x8000 | n as u16).to_be_bytes()

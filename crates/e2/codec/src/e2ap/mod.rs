@@ -1,10 +1,11 @@
-//! E2AP (O-RAN.WG3.E2AP) v1.01, v2.03 and v3.01: one set of Rust types, the version a value per connection.
+//! E2AP (O-RAN.WG3.E2AP) v1.01, v2.03 and v3.01 with one set of Rust types; the version is a value per connection.
 //!
-//! * [`Message`]: the 39 messages; [`encode`], [`decode`], [`Decoded`] (with what deviates from the standard).
-//! * [`fast`]: RICindication and RICcontrolRequest without allocation, equal to the general codec.
-//! * [`Rejection`]: why bytes were refused, ready to be answered with a cause and criticality diagnostics.
+//! * [`Message`]: the 39 messages; [`encode`], [`decode`], [`Decoded`] (with deviations from the standard).
+//! * [`fast`]: allocation-free RICindication and RICcontrolRequest, equivalent to the general codec.
+//! * [`Rejection`]: reason why bytes were refused, with cause and criticality diagnostics for the response.
 //!
-//! A field that a version lacks is refused with [`EncodeError::NotInVersion`](crate::per::EncodeError::NotInVersion).
+//! Encoding a field that a version does not define fails with
+//! [`EncodeError::NotInVersion`](crate::per::EncodeError::NotInVersion).
 #[macro_use]
 mod container;
 mod cause;

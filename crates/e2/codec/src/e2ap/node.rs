@@ -6,22 +6,23 @@ use crate::{choice, sequence};
 use std::fmt;
 use std::str::FromStr;
 
-/// Greatest gNB-CU-UP-ID, gNB-DU-ID and ngENB-DU-ID: 36 bits.
+/// Largest gNB-CU-UP-ID, gNB-DU-ID and ngENB-DU-ID: 36 bits.
 pub const MAX_PART_ID: u64 = 68_719_476_735;
 type PartId = Int<0, MAX_PART_ID>;
 
-/// A public land mobile network as three octets, its digits in sequence (TS 36.413 §9.2.3.8, TS 38.413 §9.3.3.5, TS 36.423
-/// §9.2.4): the low half of each octet first, a filler 1111 between a country code and a network code of two digits.
+/// A public land mobile network as three bytes with its digits in sequence (TS 36.413 §9.2.3.8, TS 38.413 §9.3.3.5,
+/// TS 36.423 §9.2.4): the low half of each byte first, and a filler 1111 between the country code and a network code
+/// of two digits.
 ///
-/// NAS orders a code of three digits differently: see [`nas_octets`](Self::nas_octets).
+/// NAS orders the digits of a three-digit network code differently: see [`nas_octets`](Self::nas_octets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Plmn(pub [u8; 3]);
 
-/// The half octet between the codes where the network code has two digits.
+/// Half byte between the codes if the network code has two digits.
 const FILLER: u8 = 0xf;
 
 impl Plmn {
-    /// From a mobile country code and a mobile network code of two or three digits.
+    /// Creates a PLMN from a mobile country code and a mobile network code of two or three digits.
     pub fn new(mcc: u16, mnc: u16, mnc_digits: u8) -> Self {
         let digit = |n: u16, place: u16| (n / place % 10) as u8;
         let first = if mnc_digits == 3 { digit(mnc, 100) } else { FILLER };
@@ -32,20 +33,22 @@ impl Plmn {
         ])
     }
 
-    /// The digits of the country code, and those of the network code (the first 0xf if it has two).
+    /// Returns the digits of the country code, and those of the network code (the first is 0xf if it has two).
     const fn halves(self) -> ([u8; 3], [u8; 3]) {
         let [a, b, c] = self.0;
         ([a & 15, a >> 4, b & 15], [b >> 4, c & 15, c >> 4])
     }
 
-    /// The digits of the country code and of the network code. Half octets that are not digits stay as they are.
+    /// Returns the digits of the country code and of the network code. Half bytes that are not digits are returned
+    /// unchanged.
     pub fn digits(self) -> ([u8; 3], Vec<u8>) {
         let (mcc, mnc) = self.halves();
         let skipped = usize::from(mnc[0] == FILLER);
         (mcc, mnc[skipped..].to_vec())
     }
 
-    /// The octets of NAS (TS 24.008 §10.5.1.13, TS 24.501 §9.11.3.4): the third digit of the network code is in the second octet.
+    /// Returns the bytes in the order of NAS (TS 24.008 §10.5.1.13, TS 24.501 §9.11.3.4): the third digit of the
+    /// network code is in the second byte.
     pub const fn nas_octets(self) -> [u8; 3] {
         let (mcc, mnc) = self.halves();
         let [n1, n2, n3] = if mnc[0] == FILLER { [mnc[1], mnc[2], FILLER] } else { mnc };
@@ -54,7 +57,7 @@ impl Plmn {
 }
 
 impl fmt::Display for Plmn {
-    /// `MCC.MNC`, e.g. `505.01` or `310.410`.
+    /// Writes `MCC.MNC`, for example `505.01` or `310.410`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mcc, mnc) = self.digits();
         mcc.iter().try_for_each(|digit| write!(f, "{digit:x}"))?;
@@ -63,7 +66,7 @@ impl fmt::Display for Plmn {
     }
 }
 
-/// A text that is no network.
+/// The text is not a valid PLMN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no network; write MCC.MNC, e.g. 505.01")]
 pub struct NotAPlmn(pub String);
@@ -71,7 +74,7 @@ pub struct NotAPlmn(pub String);
 impl FromStr for Plmn {
     type Err = NotAPlmn;
 
-    /// `MCC.MNC`, the latter of two or three digits.
+    /// Parses `MCC.MNC`, the latter with two or three digits.
     fn from_str(text: &str) -> Result<Self, NotAPlmn> {
         let digits = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
         let read = || {
@@ -99,7 +102,7 @@ impl Codec<Plmn> for PlmnCodec {
     }
 }
 
-/// A CHOICE of one alternative so far: the value itself in Rust.
+/// Defines a CHOICE with one alternative so far, which is the value itself in Rust.
 macro_rules! sole_alternative {
     ($name:ident $asn:literal $t:ty [$c:ty]) => {
         #[doc = concat!("CHOICE with the sole alternative `", $asn, "`.")]
@@ -174,7 +177,7 @@ sequence! {
     }
 }
 choice! {
-    /// A node of the NG-RAN, as a neighbour names it.
+    /// A node of the NG-RAN, as named by a neighbour.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgRanNodeId "GlobalNG-RANNode-ID" {
         Gnb(GlobalGnbId) [Own] "gNB", "A gNB.",
@@ -182,7 +185,8 @@ choice! {
     }
 }
 sequence! {
-    /// A gNB or a part of one: CU-UP or DU ids mark the parts; without either it is the CU, the CU-CP or the whole.
+    /// A gNB or a node of one. The CU-UP or DU id identifies such a node; without either it is the CU, the CU-CP or
+    /// the complete gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeGnb "GlobalE2node-gNB-ID" {
         gnb: GlobalGnbId [Own] "global-gNB-ID", "The base station.",
@@ -190,14 +194,14 @@ sequence! {
         cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP.",
         du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "DU id, if the node is a DU.",
     }
-    /// An en-gNB or a part of one.
+    /// An en-gNB or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
         en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
         cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP; not in v1.01.",
         du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
-    /// An ng-eNB or a part of one.
+    /// An ng-eNB or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
         ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID", "The base station.",
@@ -211,7 +215,7 @@ sequence! {
     }
 }
 choice! {
-    /// An E2 node: a base station or a part of one.
+    /// An E2 node: a base station or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalE2NodeId "GlobalE2node-ID" {
         Gnb(E2NodeGnb) [Own] "gNB", "5G standalone.",
@@ -222,13 +226,13 @@ choice! {
 }
 
 impl GlobalE2NodeId {
-    /// A whole gNB.
+    /// Returns the identity of a complete gNB.
     pub fn gnb(plmn: Plmn, gnb_id: u32, len_bits: u8) -> Self {
         let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(gnb_id), len_bits) };
         Self::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id: None })
     }
 
-    /// The network that the node belongs to.
+    /// Returns the PLMN of the node.
     pub fn plmn(&self) -> Plmn {
         match self {
             Self::Gnb(n) => n.gnb.plmn,
@@ -238,7 +242,7 @@ impl GlobalE2NodeId {
         }
     }
 
-    /// The CU-UP and DU ids, for parts of a base station.
+    /// Returns the CU-UP and DU ids of a split base station's node.
     pub fn part_ids(&self) -> (Option<u64>, Option<u64>) {
         match self {
             Self::Gnb(n) => (n.cu_up_id, n.du_id),
@@ -248,7 +252,7 @@ impl GlobalE2NodeId {
         }
     }
 
-    /// The base station as a whole: the same for all its parts.
+    /// Returns the identity of the base station, which is the same for all its nodes.
     #[must_use]
     pub fn base_station(&self) -> Self {
         match *self {
@@ -261,7 +265,7 @@ impl GlobalE2NodeId {
 }
 
 impl fmt::Display for GlobalE2NodeId {
-    /// `kind MCC.MNC id[/cu-up N][/du N]`, e.g. `gnb 505.01 5/du 2`.
+    /// Writes `kind MCC.MNC id[/cu-up N][/du N]`, for example `gnb 505.01 5/du 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, id) = match self {
             Self::Gnb(n) => ("gnb", n.gnb.gnb_id),
@@ -298,8 +302,7 @@ sequence! {
 mod tests {
     use super::Plmn;
 
-    /// 310-410 is what OCUDU sends; the others are written by hand from
-    /// the table of TS 36.413 §9.2.3.8.
+    /// 310-410 is sent by OCUDU; the others are written by hand from the table in TS 36.413 §9.2.3.8.
     const VECTORS: [(&str, [u8; 3]); 6] = [
         ("310.410", [0x13, 0x40, 0x01]),
         ("302.720", [0x03, 0x72, 0x02]),
@@ -310,7 +313,7 @@ mod tests {
     ];
 
     #[test]
-    fn digits_are_in_sequence() {
+    fn plmn_digits_are_in_sequence() {
         for (text, octets) in VECTORS {
             assert_eq!(text.parse(), Ok(Plmn(octets)));
             assert_eq!(Plmn(octets).to_string(), text);
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn nas_has_the_third_digit_in_its_second_octet() {
+    fn nas_order_has_third_digit_in_second_byte() {
         assert_eq!(Plmn::new(310, 410, 3).nas_octets(), [0x13, 0x00, 0x14]);
         assert_eq!(Plmn::new(505, 1, 2).nas_octets(), [0x05, 0xf5, 0x10]);
     }

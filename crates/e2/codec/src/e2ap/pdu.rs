@@ -1,9 +1,9 @@
-//! E2AP-PDU: the envelope around the 39 messages, and the doors [`encode`] and [`decode`].
+//! E2AP-PDU: the envelope of the 39 messages, and the functions [`encode`] and [`decode`].
 use super::*;
 use crate::per::{Codec, DecodeError, EncodeError, Int, Notation, Per, Reader, Source, Writer};
 use bytes::Bytes;
 
-/// Every message with its kind, procedure code, procedure criticality and the versions that have it.
+/// Defines every message with its type, procedure code, procedure criticality and the versions that define it.
 macro_rules! messages {
     ($( $v:ident($t:ty) $asn:literal = $kind:ident $code:literal $crit:ident since $since:ident ),+ $(,)?) => {
         /// One of the 39 messages of E2AP.
@@ -15,17 +15,17 @@ macro_rules! messages {
             /// ASN.1 names of all messages.
             pub const NAMES: &'static [&'static str] = &[$( $asn ),+];
 
-            /// The ASN.1 name.
+            /// Returns the ASN.1 name.
             pub fn name(&self) -> &'static str {
                 match self { $( Self::$v(_) => $asn, )+ }
             }
 
-            /// Kind, procedure code and procedure criticality.
+            /// Returns message type, procedure code and procedure criticality.
             pub fn envelope(&self) -> (TriggeringMessage, u8, Criticality) {
                 match self { $( Self::$v(_) => (TriggeringMessage::$kind, $code, Criticality::$crit), )+ }
             }
 
-            /// The first version that has this message.
+            /// Returns the first version that defines this message.
             pub fn since(&self) -> Version {
                 match self { $( Self::$v(_) => Version::$since, )+ }
             }
@@ -42,7 +42,7 @@ macro_rules! messages {
                 })
             }
 
-            /// A random valid message of the given name, if the version has it: for tests and fuzzing.
+            /// Returns a random valid message of the given name if the version defines it, for tests and fuzzing.
             pub fn random(name: &str, seed: u64, version: Version) -> Option<Self> {
                 let mut source = crate::per::Random::new(seed, version);
                 match name {
@@ -101,14 +101,14 @@ messages! {
 }
 
 impl Message {
-    /// The whole PDU in ASN.1 value notation.
+    /// Returns the PDU in ASN.1 value notation.
     pub fn notation(&self) -> String {
         let (kind, code, criticality) = self.envelope();
         envelope_notation(kind, code, criticality, self.name(), |n| self.show_value(n))
     }
 }
 
-/// A PDU in ASN.1 value notation around what `value` writes.
+/// Writes a PDU in ASN.1 value notation, with the contents that `value` writes.
 pub(crate) fn envelope_notation(
     kind: TriggeringMessage,
     code: u8,
@@ -133,7 +133,7 @@ pub(crate) fn envelope_notation(
     })
 }
 
-/// A decoded message, with what the standard encoding would not reproduce.
+/// A decoded message, with its differences from the standard encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded<M = Message> {
     /// The message.
@@ -142,23 +142,23 @@ pub struct Decoded<M = Message> {
     pub criticality: Criticality,
     /// Containers that deviate from the standard; empty for nearly all messages.
     pub deviations: Vec<Deviation>,
-    /// Elements that were skipped although the peer wants to hear of it.
+    /// Skipped elements whose sender requests a report.
     pub diagnostics: Vec<IeDiagnostic>,
 }
 
 impl<M> Decoded<M> {
-    /// What is unusual, in words.
+    /// Returns descriptions of the differences from the standard encoding.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         self.deviations.iter().flat_map(|d| d.notes.iter().map(String::as_str))
     }
 }
 
-/// The bytes of a message.
+/// Encodes a message.
 pub fn encode(message: &Message, version: Version) -> Result<Vec<u8>, EncodeError> {
     encode_into(message, version, Vec::with_capacity(128))
 }
 
-/// As [`encode`], appending to a buffer of the caller's.
+/// Encodes a message like [`encode`], appending to the given buffer.
 pub fn encode_into(message: &Message, version: Version, buf: Vec<u8>) -> Result<Vec<u8>, EncodeError> {
     if version < message.since() {
         return Err(EncodeError::NotInVersion { element: message.name(), version: version.name() });
@@ -169,7 +169,7 @@ pub fn encode_into(message: &Message, version: Version, buf: Vec<u8>) -> Result<
     Ok(w.into_vec())
 }
 
-/// The bytes of a message as it was received: criticality and order of its elements, and unknown ones, included.
+/// Encodes a message as it was received, including criticality and order of its elements, and unknown ones.
 pub fn encode_as_received(decoded: &Decoded, version: Version) -> Result<Vec<u8>, EncodeError> {
     let message = &decoded.message;
     let (kind, code, _) = message.envelope();
@@ -179,7 +179,7 @@ pub fn encode_as_received(decoded: &Decoded, version: Version) -> Result<Vec<u8>
     Ok(w.into_vec())
 }
 
-/// The message in `pdu`; octet strings are slices of it.
+/// Decodes a message. Octet strings are slices of `pdu`.
 pub fn decode(pdu: &Bytes, version: Version) -> Result<Decoded, Rejection> {
     let mut r = Reader::new(pdu.clone(), version);
     let envelope = take_envelope(&mut r).map_err(|e| Rejection::of_envelope(e, pdu))?;
@@ -195,7 +195,8 @@ pub fn decode(pdu: &Bytes, version: Version) -> Result<Decoded, Rejection> {
     }
 }
 
-/// As [`decode`], but what v2.03 does not know is tried as v3.01, which extends it: the version that it took is returned.
+/// Decodes like [`decode`]; a v2.03 message with unknown contents is also tried as v3.01, which extends v2.03.
+/// Returns the version that succeeded.
 pub fn decode_upgrading(pdu: &Bytes, version: Version) -> Result<(Decoded, Version), Rejection> {
     match decode(pdu, version) {
         Err(first) if version == Version::V2_03 && first.may_be_newer() => {

@@ -1,37 +1,37 @@
-//! Why bytes were refused, with all that an answer to the peer needs.
+//! Reason why bytes were refused, with all data for the response to the peer.
 use super::*;
 use crate::per::{DecodeError, DecodeFault};
 
-/// The reason of a [`Rejection`].
+/// Reason of a [`Rejection`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RejectReason {
     /// The bytes are not a message.
     #[error("{0}")]
     Syntax(DecodeError),
-    /// The version has no such message.
+    /// The version does not define the procedure.
     #[error("procedure code {0} has no such message in this version")]
     UnknownProcedure(u8),
-    /// The message ends before the bytes do.
+    /// The message is followed by further bytes.
     #[error("{0} octets follow the message")]
     TrailingOctets(usize),
 }
 
-/// Bytes that a peer sent and that are no message.
+/// Bytes from a peer that are not a valid message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Rejection {
-    /// Why.
+    /// Reason.
     pub reason: RejectReason,
-    /// Kind, procedure code and criticality, if so much could be read.
+    /// Message type, procedure code and criticality, if they could be read.
     pub envelope: Option<(TriggeringMessage, u8, Criticality)>,
-    /// The request it belongs to, if that could be read.
+    /// Request id, if it could be read.
     pub request_id: Option<RicRequestId>,
-    /// The function it belongs to, if that could be read.
+    /// RAN function, if it could be read.
     pub function_id: Option<RanFunctionId>,
-    /// The run it belongs to, if that could be read.
+    /// Transaction id, if it could be read.
     pub transaction_id: Option<TransactionId>,
-    /// The elements objected to.
+    /// Elements with errors.
     pub ies: Vec<IeDiagnostic>,
 }
 
@@ -65,7 +65,7 @@ impl Rejection {
         }
     }
 
-    /// The cause that the standard assigns (clause 10).
+    /// Returns the cause that the standard assigns (clause 10).
     pub fn cause(&self) -> Cause {
         Cause::Protocol(match &self.reason {
             RejectReason::Syntax(e) => match e.fault {
@@ -83,13 +83,14 @@ impl Rejection {
         })
     }
 
-    /// Whether the sender wants to hear nothing: a procedure that may be ignored when it is not comprehended (clause 10.3.4.1).
+    /// Returns whether the sender requests no response, because the procedure may be ignored if it is not
+    /// comprehended (clause 10.3.4.1).
     pub fn is_ignorable(&self) -> bool {
         let ignore = matches!(self.envelope, Some((_, _, Criticality::Ignore)));
         ignore && matches!(self.reason, RejectReason::UnknownProcedure(_))
     }
 
-    /// The diagnostics for an answer.
+    /// Returns the diagnostics for a response.
     pub fn diagnostics(&self) -> CriticalityDiagnostics {
         let items = self.ies.iter().take(MAX_DIAGNOSTICS).map(|d| CriticalityDiagnosticsIe {
             criticality: d.criticality,
@@ -106,7 +107,7 @@ impl Rejection {
         }
     }
 
-    /// The error indication to answer with.
+    /// Returns the error indication for a response.
     pub fn error_indication(&self, version: Version) -> ErrorIndication {
         ErrorIndication {
             transaction_id: if version == Version::V1_01 { None } else { self.transaction_id },
@@ -117,7 +118,8 @@ impl Rejection {
         }
     }
 
-    /// Whether a later version might understand it: something was unknown, nothing was broken.
+    /// Returns whether a later version may be able to decode the message: something was unknown, but nothing was
+    /// invalid.
     pub(crate) fn may_be_newer(&self) -> bool {
         match &self.reason {
             RejectReason::UnknownProcedure(code) => (14..=16).contains(code),
@@ -129,7 +131,7 @@ impl Rejection {
     }
 }
 
-/// The identifiers in a message that may be broken further on.
+/// Identifiers in a message that may be invalid further on.
 #[derive(Default)]
 struct Keys {
     request_id: Option<RicRequestId>,
@@ -138,7 +140,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Walks the elements as far as they can be told apart.
+    /// Reads the elements as far as they can be delimited.
     fn scan(pdu: &[u8]) -> Self {
         let mut keys = Self::default();
         let Some((_, body)) = pdu.get(3..).and_then(take_length) else { return keys };
@@ -165,7 +167,7 @@ impl Keys {
     }
 }
 
-/// A length below one fragment unit, and what follows it.
+/// Returns a length below one fragment unit, and the rest.
 fn take_length(octets: &[u8]) -> Option<(usize, &[u8])> {
     match octets {
         [n @ 0..0x80, rest @ ..] => Some((usize::from(*n), rest)),

@@ -10,31 +10,31 @@ use crate::per::{
 use crate::{enumerated, sequence};
 use bytes::Bytes;
 
-/// Identifies an action within its subscription.
+/// Identifier of an action within its subscription.
 pub type RicActionId = u8;
 type ActionIdCodec = Int<0, 255>;
 type ExecutionOrder = IntExt<0, 255>;
 
 enumerated! {
-    /// What an action does.
+    /// Type of an action.
     RicActionType "RICactionType" {
         Report "report", "Reports.",
         Insert "insert", "Sends a request to the RIC, and may wait for the response.",
         Policy "policy", "Applies a policy without involving the RIC.",
     }
-    /// Kind of an indication.
+    /// Type of an indication.
     RicIndicationType "RICindicationType" {
         Report "report", "A report.",
         Insert "insert", "An insert.",
     }
-    /// What a node does after an insert.
+    /// Behaviour of a node after an insert.
     RicSubsequentActionType "RICsubsequentActionType" {
         Continue "continue", "Continues.",
         Wait "wait", "Waits for the response of the RIC.",
     }
 }
 versioned_enum! {
-    /// How long a node waits after an insert.
+    /// Time that a node waits after an insert.
     RicTimeToWait "RICtimeToWait" roots [18 17 17] {
         Zero "zero" [0 - -], "No response at all; v1.01 only.",
         W1ms "w1ms" [1 0 0], "1 ms.",
@@ -55,7 +55,7 @@ versioned_enum! {
         W20s "w20s" [16 15 15], "20 s.",
         W60s "w60s" [17 16 16], "60 s.",
     }
-    /// Which answer a control wants.
+    /// Type of response that a control requests.
     RicControlAckRequest "RICcontrolAckRequest" roots [3 2 2] {
         NoAck "noAck" [0 0 0], "Only a failure.",
         Ack "ack" [1 1 1], "A response in any case.",
@@ -63,13 +63,13 @@ versioned_enum! {
     }
 }
 enumerated! {
-    /// How a control ended; v1.01 only.
+    /// Result of a control; v1.01 only.
     RicControlStatus "RICcontrolStatus" {
         Success "success", "Executed.",
         Rejected "rejected", "Refused.",
         Failed "failed", "Failed.",
     }
-    /// How long a refused peer shall wait before it tries again.
+    /// Time that a refused peer must wait before its next attempt.
     TimeToWait "TimeToWait" {
         V1s "v1s", "1 s.",
         V2s "v2s", "2 s.",
@@ -81,7 +81,7 @@ enumerated! {
 }
 
 impl RicTimeToWait {
-    /// All times, the shortest first.
+    /// All values, in ascending order.
     pub const ALL: [Self; 18] = [
         Self::Zero,
         Self::W1ms,
@@ -103,7 +103,7 @@ impl RicTimeToWait {
         Self::W60s,
     ];
 
-    /// As a time.
+    /// Returns the value as a duration.
     pub const fn span(self) -> Duration {
         Duration::from_millis(match self {
             Self::Zero => 0,
@@ -127,14 +127,14 @@ impl RicTimeToWait {
         })
     }
 
-    /// The time that is this long; `None` if there is none, or only v1.01 has it.
+    /// Returns the value with this duration, or `None` if none exists or only v1.01 has it.
     pub fn of(span: Duration) -> Option<Self> {
         Self::ALL.into_iter().skip(1).find(|it| it.span() == span)
     }
 }
 
 impl TimeToWait {
-    /// In seconds.
+    /// Returns the value in seconds.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::V1s => 1,
@@ -148,7 +148,7 @@ impl TimeToWait {
 }
 
 sequence! {
-    /// What a node does after an insert, and for how long.
+    /// Behaviour of a node after an insert, and the time to wait.
     #[derive(Copy, Eq, Hash)]
     RicSubsequentAction "RICsubsequentAction" {
         kind: RicSubsequentActionType [Own] "ricSubsequentActionType", "Continue or wait.",
@@ -166,13 +166,13 @@ sequence! {
 }
 
 impl ActionToBeSetup {
-    /// A report without a definition: what most statistics service models want.
+    /// Returns a report action without a definition, as most statistics service models need it.
     pub fn report(id: RicActionId) -> Self {
         Self { id, kind: RicActionType::Report, definition: None, subsequent: None, execution_order: None }
     }
 }
 
-/// [`IntExt`] that versions before 3.01 refuse to write.
+/// [`IntExt`] that can only be encoded in v3.01.
 #[derive(Debug)]
 pub struct ExecutionOrderV3;
 
@@ -196,7 +196,7 @@ impl Codec<u16> for ExecutionOrderV3 {
 }
 
 sequence! {
-    /// What a subscription wants.
+    /// Event trigger and actions of a subscription.
     #[derive(Eq, Hash)]
     RicSubscriptionDetails "RICsubscriptionDetails" {
         event_trigger: Bytes [Free] "ricEventTriggerDefinition", "Event trigger definition of the service model.",
@@ -204,20 +204,20 @@ sequence! {
     }
 }
 
-/// An item that is an action id and nothing else.
+/// Defines an item that only has an action id.
 macro_rules! action_id_item {
     ($codec:ident $id:literal $name:literal) => {
         container::list_item!($codec RicActionId: ActionIdItem, $id, Ignore $name);
     };
 }
-/// An item that is an action id and a cause.
+/// Defines an item with an action id and a cause.
 macro_rules! action_cause_item {
     ($codec:ident $id:literal $name:literal) => {
         container::list_item!($codec ActionFailed: Own, $id, Ignore $name);
     };
 }
 
-/// An extensible SEQUENCE of an action id alone: the id itself in Rust.
+/// An extensible SEQUENCE that only has an action id; in Rust, the id itself.
 #[derive(Debug)]
 pub struct ActionIdItem;
 
@@ -240,13 +240,13 @@ impl Codec<RicActionId> for ActionIdItem {
 }
 
 sequence! {
-    /// An action that was not admitted, changed or removed.
+    /// An action that was not admitted, modified or removed.
     #[derive(Copy, Eq)]
     ActionFailed "RICaction-NotAdmitted-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
         cause: Cause [Own] "cause", "Cause.",
     }
-    /// A subscription that the node wants deleted.
+    /// A subscription that the node requests to be deleted.
     #[derive(Copy, Eq)]
     SubscriptionWithCause "RICsubscription-withCause-Item" {
         request_id: RicRequestId [Own] "ricRequestID", "Request id of the subscription.",
@@ -262,7 +262,7 @@ sequence! {
         execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder", "Order in which several policies are applied.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Behaviour after an insert.",
     }
-    /// An action that a modification changes; v3.01 only.
+    /// An action that a modification modifies; v3.01 only.
     #[derive(Eq)]
     ActionToBeModified "RICaction-ToBeModifiedForModification-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
@@ -270,7 +270,7 @@ sequence! {
         execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "New execution order.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "New subsequent action.",
     }
-    /// An action whose waiting time the node wants changed; v3.01 only.
+    /// An action whose time to wait the node requests to be modified; v3.01 only.
     #[derive(Copy, Eq)]
     ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",

@@ -12,7 +12,7 @@ sequence! {
     }
 }
 enumerated! {
-    /// What an association carries.
+    /// Purpose of an association.
     TnlUsage "TNLusage" {
         RicService "ric-service", "RIC services.",
         SupportFunction "support-function", "Support functions.",

@@ -1,8 +1,8 @@
-//! The three versions.
+//! Versions of E2AP.
 use std::fmt;
 use std::str::FromStr;
 
-/// A version of E2AP; a property of a connection, never of a build.
+/// A version of E2AP. It is a property of a connection, not of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[allow(non_camel_case_types)]
 pub enum Version {
@@ -11,7 +11,7 @@ pub enum Version {
     /// O-RAN.WG3.E2AP-v02.03 (30 messages).
     #[default]
     V2_03,
-    /// O-RAN.WG3.E2AP-v03.01 (39 messages); on the wire an extension of v2.03.
+    /// O-RAN.WG3.E2AP-v03.01 (39 messages), whose encoding extends v2.03.
     V3_01,
 }
 
@@ -19,7 +19,7 @@ impl Version {
     /// All versions, oldest first.
     pub const ALL: [Self; 3] = [Self::V1_01, Self::V2_03, Self::V3_01];
 
-    /// As people write it.
+    /// Returns the name for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1_01 => "E2AP 1.01",
@@ -28,9 +28,9 @@ impl Version {
         }
     }
 
-    /// The version a peer speaks, from its E2 setup request: v2.03 put the TransactionID (IE 49) in front.
+    /// Detects the version of a peer from its E2 setup request: since v2.03 it starts with the TransactionID (IE 49).
     ///
-    /// v3.01 cannot be told from v2.03 here; it is reported as v2.03, whose messages it extends.
+    /// v3.01 cannot be distinguished from v2.03 here. It is returned as v2.03, whose messages it extends.
     pub fn of_setup(pdu: &[u8]) -> Option<Self> {
         let ([0x00, 0x01, _, 0..0x80, body @ ..]
         | [0x00, 0x01, _, 0x80..=0xbf, _, body @ ..]
@@ -38,7 +38,7 @@ impl Version {
         else {
             return None;
         };
-        // One extension bit and padding, the number of IEs, then the first IE's identifier.
+        // One extension bit and padding, the number of IEs, then the identifier of the first IE.
         match body {
             [_, _, _, 0, 49, ..] => Some(Self::V2_03),
             [_, _, _, _, _, ..] => Some(Self::V1_01),

@@ -1,8 +1,8 @@
-//! Association: the control by which a controller gives an agent further controllers and tells which UEs they see. No
-//! service model: nothing is reported.
+//! Association control: a controller adds further controllers to an agent and assigns UEs to them. It is not a
+//! service model, because nothing is reported.
 //!
-//! Function id [`DEFAULT_FUNCTION_ID`], OID [`OID`], definition [`DEFINITION`]; no subscriptions. The control header is
-//! empty. The control message is one octet of command, then
+//! Function id [`DEFAULT_FUNCTION_ID`], OID [`OID`], definition [`DEFINITION`]; no subscriptions. The control header
+//! is empty. The control message is one byte with the command, followed by:
 //!
 //! | command | contents | outcome |
 //! |---|---|---|
@@ -11,19 +11,19 @@
 //! | 2 associate a UE | UE id: u64 big endian; the controller's address | |
 //! | 3 dissociate a UE | UE id: u64 big endian; the controller's address | |
 //!
-//! An address is 1 to 256 octets of UTF-8 up to the end, in the notation of the agent's own configuration, e.g.
-//! `tcp://192.0.2.1:36421`. Adding a controller that is there already gives its number. The outcome of a command that is
-//! refused is a [`Refusal`](super::control::Refusal) in aligned PER; octets that are no command have no outcome.
+//! An address has 1 to 256 bytes of UTF-8 up to the end of the message, in the notation of the agent's configuration,
+//! for example `tcp://192.0.2.1:36421`. Adding an existing controller returns its number. The outcome of a refused
+//! command is a [`Refusal`](super::control::Refusal) in aligned PER; bytes that are not a command have no outcome.
 
-/// The OID by which an agent offers the function.
+/// OID of the function.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.139.0";
-/// The RAN function id that this project's agents give it.
+/// RAN function id used by ranlab's agents.
 pub const DEFAULT_FUNCTION_ID: u16 = 139;
-/// The RAN function definition: ASCII, no structure.
+/// RAN function definition: ASCII without structure.
 pub const DEFINITION: &[u8] = b"ASSOCIATION_V0";
-/// The RAN function revision.
+/// RAN function revision.
 pub const REVISION: u16 = 1;
-/// Octets of a controller's address, at most.
+/// Maximum length of a controller's address, in bytes.
 pub const ADDRESS_LEN_MAX: usize = 256;
 
 const ADD: u8 = 0;
@@ -31,37 +31,37 @@ const REMOVE: u8 = 1;
 const ASSOCIATE: u8 = 2;
 const DISSOCIATE: u8 = 3;
 
-/// A control message of the function. UEs are those of the agent's own numbering.
+/// A control message of the function. UE ids are assigned by the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssociationCommand {
     /// Adds a controller.
     AddController {
-        /// Where it is.
+        /// Address.
         address: String,
     },
     /// Removes a controller.
     RemoveController {
-        /// Where it is.
+        /// Address.
         address: String,
     },
     /// Exposes a UE to a controller.
     Associate {
         /// The UE.
         ue: u64,
-        /// Where the controller is.
+        /// Address of the controller.
         address: String,
     },
-    /// Takes a UE from a controller again.
+    /// Hides a UE from a controller.
     Dissociate {
         /// The UE.
         ue: u64,
-        /// Where the controller is.
+        /// Address of the controller.
         address: String,
     },
 }
 
 impl AssociationCommand {
-    /// The control message.
+    /// Encodes the control message.
     pub fn encode(&self) -> Vec<u8> {
         let (command, ue, address) = match self {
             Self::AddController { address } => (ADD, None, address),
@@ -75,7 +75,7 @@ impl AssociationCommand {
         out
     }
 
-    /// Reads a control message; `None` if it is not one.
+    /// Decodes a control message. Returns `None` if it is invalid.
     pub fn decode(message: &[u8]) -> Option<Self> {
         let (&command, rest) = message.split_first()?;
         let (ue, rest) = match command {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_round_trip_and_anything_else_is_refused() {
+    fn commands_round_trip_and_invalid_ones_are_refused() {
         let address = || "tcp://192.0.2.1:36421".to_owned();
         let ue = 0x0102_0304_0506_0708;
         let commands = [

@@ -1,22 +1,23 @@
-//! What is known of a subscription when its indications are read.
+//! Context of a subscription for decoding its indications.
 use bytes::Bytes;
 
 use super::per::Text;
 
-/// Values that indications leave out, because the subscription or the node's setup has them. Empty bytes: unknown.
+/// Values that indications omit, because the subscription or the node's setup contains them. Empty bytes mean
+/// unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// RAN function definition of the node.
     pub definition: Bytes,
     /// Action definition of the subscription.
     pub action: Bytes,
-    /// ASN.1 text that the node writes, as far as its messages have shown it. Decoding changes it once a message is complete
-    /// in the other text alone.
+    /// ASN.1 text that the node uses, as detected so far. Decoding changes it when a message is only valid in the
+    /// other text.
     pub text: Text,
 }
 
 impl Context {
-    /// A context of a node whose text is not known yet.
+    /// Creates a context for a node whose text has not been detected.
     pub fn new(definition: Bytes, action: Bytes) -> Self {
         Self { definition, action, text: Text::default() }
     }

@@ -1,4 +1,4 @@
-//! What the control models of this project (SLICE, TRAFFIC) share: why a command was refused.
+//! Common part of ranlab's control models (SLICE, TRAFFIC): reasons for refused commands.
 
 use crate::per::{Own, Str};
 use crate::{enumerated, sequence};
@@ -6,11 +6,11 @@ use crate::{enumerated, sequence};
 use super::octets::octets;
 use super::per::Aligned;
 
-/// Characters of a refusal's sentence, at most.
+/// Maximum length of a refusal's explanation, in characters.
 pub const DETAIL_MAX: usize = 200;
 
 enumerated! {
-    /// Why a command was refused, for programs.
+    /// Reason why a command was refused, for programs.
     Reason "Reason" {
         Invalid "invalid", "A number is out of range, or parameters contradict each other or the algorithm.",
         UnknownSlice "unknownSlice", "The slice does not exist.",
@@ -29,8 +29,8 @@ enumerated! {
 }
 
 sequence! {
-    /// The outcome of a command that was refused; nothing has changed. It travels in the RIC control failure. One that
-    /// was carried out has no outcome.
+    /// Outcome of a refused command, which has changed nothing. It is sent in the RIC control failure. An executed
+    /// command has no outcome.
     #[derive(Eq, Hash)]
     Refusal "Refusal" {
         reason: Reason [Own] "reason", "Reason for programs.",
@@ -40,7 +40,7 @@ sequence! {
 octets! { Refusal: Per => Aligned; }
 
 impl Refusal {
-    /// A refusal with a sentence, which is cut at [`DETAIL_MAX`]; what is not ASCII in it becomes `?`.
+    /// Creates a refusal with an explanation, which is truncated at [`DETAIL_MAX`]; non-ASCII characters become `?`.
     pub fn new(reason: Reason, detail: impl AsRef<str>) -> Self {
         let ascii = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '?' };
         Self { reason, detail: detail.as_ref().chars().take(DETAIL_MAX).map(ascii).collect() }

@@ -5,7 +5,7 @@ use crate::per::{Fixed, Free, Int, List, Opt, Own};
 use bytes::Bytes;
 
 messages! {
-    /// The RIC wants something reported, asked or done.
+    /// Request to establish a subscription.
     RicSubscriptionRequest "RICsubscriptionRequest" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id, chosen by the RIC.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -13,7 +13,7 @@ messages! {
         start_time: Option<[u8; 8]> [Opt<Fixed>] "RICsubscriptionTime" = 62 Reject [- - O], "Start time as an NTP timestamp; v3.01 only.";
         end_time: Option<[u8; 8]> [Opt<Fixed>] "RICsubscriptionTime" = 63 Reject [- - O], "End time as an NTP timestamp; v3.01 only.";
     }
-    /// At least one action was admitted.
+    /// Response: at least one action was admitted.
     RicSubscriptionResponse "RICsubscriptionResponse" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -21,7 +21,7 @@ messages! {
         not_admitted: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionNotAdmittedItems>>]
             "RICaction-NotAdmitted-List" = 18 Reject [O O O], "Actions that were not admitted.";
     }
-    /// No action was admitted.
+    /// Failure: no action was admitted.
     RicSubscriptionFailure "RICsubscriptionFailure" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -30,24 +30,24 @@ messages! {
         cause: Option<Cause> [Opt] "Cause" = 1 Reject [- M M], "Cause; v2.03 and later.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// The RIC wants no more of it.
+    /// Request to delete a subscription.
     RicSubscriptionDeleteRequest "RICsubscriptionDeleteRequest" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
     }
-    /// The subscription is gone.
+    /// Response: the subscription was deleted.
     RicSubscriptionDeleteResponse "RICsubscriptionDeleteResponse" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
     }
-    /// The subscription could not be deleted.
+    /// Failure: the subscription could not be deleted.
     RicSubscriptionDeleteFailure "RICsubscriptionDeleteFailure" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
         cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// The node wants subscriptions deleted; since v2.03.
+    /// The node requests the deletion of subscriptions; v2.03 and later.
     RicSubscriptionDeleteRequired "RICsubscriptionDeleteRequired" {
         subscriptions: Vec<SubscriptionWithCause> [List<1, 1024, SubscriptionCauseItems>]
             "RICsubscription-List-withCause" = 60 Ignore [- M M], "Subscriptions with causes.";
@@ -63,7 +63,7 @@ messages! {
         message: Bytes [Free] "RICindicationMessage" = 26 Reject [M M M], "Defined by the service model.";
         call_process_id: Option<Bytes> [Opt<Free>] "RICcallProcessID" = 20 Reject [O O O], "Identifier that links an insert to the control that responds to it.";
     }
-    /// The RIC wants something done.
+    /// Request to execute a control.
     RicControlRequest "RICcontrolRequest" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id, chosen by the RIC.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -72,7 +72,7 @@ messages! {
         message: Bytes [Free] "RICcontrolMessage" = 23 Reject [M M M], "Defined by the service model.";
         ack_request: Option<RicControlAckRequest> [Opt] "RICcontrolAckRequest" = 21 Reject [O O O], "Requested type of response.";
     }
-    /// Done.
+    /// Response: the control was executed.
     RicControlAcknowledge "RICcontrolAcknowledge" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -80,7 +80,7 @@ messages! {
         status: Option<RicControlStatus> [Opt] "RICcontrolStatus" = 24 Reject [M - -], "Result; v1.01 only.";
         outcome: Option<Bytes> [Opt<Free>] "RICcontrolOutcome" = 32 Reject [O O O], "Defined by the service model.";
     }
-    /// Not done.
+    /// Failure: the control was not executed.
     RicControlFailure "RICcontrolFailure" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [M M M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [M M M], "Id of the RAN function.";
@@ -89,20 +89,20 @@ messages! {
         outcome: Option<Bytes> [Opt<Free>] "RICcontrolOutcome" = 32 Reject [O O O], "Defined by the service model.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "Criticality diagnostics; v2.03 and later.";
     }
-    /// The RIC asks something once; v3.01 only.
+    /// Request for information; v3.01 only.
     RicQueryRequest "RICqueryRequest" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id, chosen by the RIC.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         header: Bytes [Free] "RICqueryHeader" = 95 Reject [- - M], "Defined by the service model.";
         definition: Bytes [Free] "RICqueryDefinition" = 96 Reject [- - M], "Defined by the service model.";
     }
-    /// The answer; v3.01 only.
+    /// Response to a query; v3.01 only.
     RicQueryResponse "RICqueryResponse" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         outcome: Bytes [Free] "RICqueryOutcome" = 97 Reject [- - M], "Defined by the service model.";
     }
-    /// No answer; v3.01 only.
+    /// Failure of a query; v3.01 only.
     RicQueryFailure "RICqueryFailure" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";

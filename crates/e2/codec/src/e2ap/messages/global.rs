@@ -3,14 +3,14 @@ use super::RanFunctionIdCodec;
 use crate::e2ap::*;
 use crate::per::{IntExt, List, Opt, Own};
 
-/// Number of a global procedure's run; 0 to 255, since v2.03.
+/// Transaction id of a global procedure, 0 to 255; v2.03 and later.
 pub type TransactionId = u16;
 type Tid = IntExt<0, 255>;
-/// RANfunctions-List: v1.01 allows an empty one.
+/// RANfunctions-List, which may be empty in v1.01.
 type Functions<C> = FunctionList<C>;
 
 messages! {
-    /// A node introduces itself.
+    /// Request of a node to set up the interface.
     E2SetupRequest "E2setupRequest" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         node_id: GlobalE2NodeId [Own] "GlobalE2node-ID" = 3 Reject [M M M], "Identity of the node.";
@@ -20,7 +20,7 @@ messages! {
         components: Option<Vec<ComponentConfigItem>> [Opt<List<1, 1024, ComponentAdditionItems>>]
             "E2nodeComponentConfigAddition-List" = 50 Reject [- M M], "Components.";
     }
-    /// The RIC accepts a node.
+    /// Response: the RIC accepts the node.
     E2SetupResponse "E2setupResponse" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         ric_id: GlobalRicId [Own] "GlobalRIC-ID" = 4 Reject [M M M], "Identity of the RIC.";
@@ -32,7 +32,7 @@ messages! {
         components: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentAdditionAckItems>>]
             "E2nodeComponentConfigAdditionAck-List" = 52 Reject [- M M], "Acknowledgement of the components.";
     }
-    /// The RIC refuses a node.
+    /// Failure: the RIC refuses the node.
     E2SetupFailure "E2setupFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
@@ -48,36 +48,36 @@ messages! {
         cause: Option<Cause> [Opt] "Cause" = 1 Ignore [O O O], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// Forget everything but the setup.
+    /// Request to reset everything but the setup.
     ResetRequest "ResetRequest" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
     }
-    /// Forgotten.
+    /// Response to a reset.
     ResetResponse "ResetResponse" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// The RIC asks which functions a node has.
+    /// Request for the RAN functions of a node.
     RicServiceQuery "RICserviceQuery" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "RAN functions that the RIC has accepted.";
     }
-    /// A node's functions changed.
+    /// Change of a node's RAN functions.
     RicServiceUpdate "RICserviceUpdate" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         added: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O O O], "Added RAN functions.";
         modified: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 12 Reject [O O O], "Modified RAN functions.";
         deleted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 11 Reject [O O O], "Deleted RAN functions.";
     }
-    /// The RIC knows now.
+    /// Acknowledgement of a service update.
     RicServiceUpdateAcknowledge "RICserviceUpdateAcknowledge" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Accepted RAN functions.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
             "RANfunctionsIDcause-List" = 13 Reject [O O O], "Rejected RAN functions.";
     }
-    /// The RIC refuses the update.
+    /// Failure of a service update.
     RicServiceUpdateFailure "RICserviceUpdateFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
@@ -86,7 +86,7 @@ messages! {
         time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the node's next attempt.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// A node's components changed.
+    /// Change of a node's components.
     E2NodeConfigurationUpdate "E2nodeConfigurationUpdate" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         node_id: Option<GlobalE2NodeId> [Opt] "GlobalE2node-ID" = 3 Reject [- O O], "Identity of the node, on a new association.";
@@ -99,7 +99,7 @@ messages! {
         tnl_removed: Option<Vec<E2NodeTnlRemovalItem>> [Opt<List<1, 32, TnlRemovalItems>>]
             "E2nodeTNLassociationRemoval-List" = 58 Reject [- O O], "Associations to remove.";
     }
-    /// The RIC knows now.
+    /// Acknowledgement of a configuration update.
     E2NodeConfigurationUpdateAcknowledge "E2nodeConfigurationUpdateAcknowledge" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         added: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentAdditionAckItems>>]
@@ -109,14 +109,14 @@ messages! {
         removed: Option<Vec<ComponentAckItem>> [Opt<List<1, 1024, ComponentRemovalAckItems>>]
             "E2nodeComponentConfigRemovalAck-List" = 56 Reject [- O O], "Acknowledgement of removed components.";
     }
-    /// The RIC refuses the update.
+    /// Failure of a configuration update.
     E2NodeConfigurationUpdateFailure "E2nodeConfigurationUpdateFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
         time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the node's next attempt.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// The RIC wants its associations changed.
+    /// Request of the RIC to change its associations.
     E2ConnectionUpdate "E2connectionUpdate" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
         add: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 44 Reject [O O O], "Associations to add.";
@@ -124,30 +124,30 @@ messages! {
             "E2connectionUpdateRemove-List" = 46 Reject [O O O], "Associations to remove.";
         modify: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 45 Reject [O O O], "Associations to modify.";
     }
-    /// The node changed its associations.
+    /// Acknowledgement of a connection update.
     E2ConnectionUpdateAcknowledge "E2connectionUpdateAcknowledge" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         setup: Option<Vec<E2ConnectionUpdateItem>> [Opt<List<1, 32, ConnectionUpdateItems>>] "E2connectionUpdate-List" = 39 Reject [O O O], "Associations that were set up.";
         failed: Option<Vec<E2ConnectionSetupFailedItem>> [Opt<List<1, 32, ConnectionFailedItems>>]
             "E2connectionSetupFailed-List" = 40 Reject [O O O], "Associations that could not be set up.";
     }
-    /// The node could not change its associations.
+    /// Failure of a connection update.
     E2ConnectionUpdateFailure "E2connectionUpdateFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         cause: Option<Cause> [Opt] "Cause" = 1 Reject [O O O], "Cause.";
         time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the RIC's next attempt.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
-    /// One side wants to part; since v2.03.
+    /// Request to remove the interface; v2.03 and later.
     E2RemovalRequest "E2RemovalRequest" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
     }
-    /// The other side agrees; since v2.03.
+    /// Response to a removal; v2.03 and later.
     E2RemovalResponse "E2RemovalResponse" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "Criticality diagnostics.";
     }
-    /// The other side does not agree; since v2.03.
+    /// Failure of a removal; v2.03 and later.
     E2RemovalFailure "E2RemovalFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
         cause: Cause [Own] "Cause" = 1 Ignore [- M M], "Cause.";

@@ -1,4 +1,4 @@
-//! The 39 messages, one table each, in the order of the wire.
+//! The 39 messages, one table each, in the order of the encoding.
 mod functional;
 mod global;
 mod modification;
@@ -12,7 +12,8 @@ use crate::e2ap::Version;
 use crate::per::{Codec, DecodeError, EncodeError, List, Notation, Opt, Source, Writer};
 use std::marker::PhantomData;
 
-/// RANfunctions-List and its kin: 0 to 256 elements in v1.01, 1 to 256 since (the length takes an octet less).
+/// RANfunctions-List and similar lists: 0 to 256 elements in v1.01, 1 to 256 since v2.03 (the length takes one byte
+/// less).
 #[derive(Debug)]
 pub struct FunctionList<C>(PhantomData<C>);
 
@@ -34,12 +35,12 @@ impl<T, C: Codec<T>> Codec<Vec<T>> for FunctionList<C> {
     }
 }
 
-/// A field of a message: a plain codec for one that every version has as mandatory, [`Opt`] for any other.
+/// Codec of a message field: a plain codec if the field is mandatory in every version, otherwise [`Opt`].
 pub(crate) trait Slot<T> {
     fn is_present(value: &T) -> bool;
     fn put(value: &T, w: &mut Writer) -> Result<(), EncodeError>;
     fn take<S: Source>(r: &mut S) -> Result<T, DecodeError>;
-    /// The field's value from what was found in the container.
+    /// Returns the value of the field from the element found in the container.
     fn finish(found: Option<T>) -> Option<T>;
     fn print(value: &T, n: &mut Notation);
 }

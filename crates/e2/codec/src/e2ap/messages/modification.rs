@@ -1,11 +1,11 @@
-//! Modification of subscriptions, by the RIC and by the node (clause 8.2, v3.01 only).
+//! Modification of subscriptions by the RIC and by the node (clause 8.2, v3.01 only).
 use super::RanFunctionIdCodec;
 use crate::e2ap::*;
 use crate::per::{Free, List, Opt, Own};
 use bytes::Bytes;
 
 messages! {
-    /// The RIC wants a subscription changed.
+    /// Request of the RIC to modify a subscription.
     RicSubscriptionModificationRequest "RICsubscriptionModificationRequest" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
@@ -17,7 +17,7 @@ messages! {
         add: Option<Vec<ActionToBeAdded>> [Opt<List<0, 16, ActionAddItems>>]
             "RICactions-ToBeAddedForModification-List" = 69 Ignore [- - O], "Actions to add.";
     }
-    /// The node changed it.
+    /// Response: the node modified the subscription.
     RicSubscriptionModificationResponse "RICsubscriptionModificationResponse" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
@@ -34,14 +34,14 @@ messages! {
         add_failed: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionAddFailedItems>>]
             "RICactions-FailedToBeAddedForModification-List" = 81 Ignore [- - O], "Actions that could not be added.";
     }
-    /// The node could not change it.
+    /// Failure: the node could not modify the subscription.
     RicSubscriptionModificationFailure "RICsubscriptionModificationFailure" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         cause: Cause [Own] "Cause" = 1 Reject [- - M], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O], "Criticality diagnostics.";
     }
-    /// The node wants a subscription changed.
+    /// Request of the node to modify a subscription.
     RicSubscriptionModificationRequired "RICsubscriptionModificationRequired" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
@@ -50,7 +50,7 @@ messages! {
         remove: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemoveRequiredItems>>]
             "RICactions-RequiredToBeRemoved-List" = 85 Ignore [- - O], "Actions to remove.";
     }
-    /// The RIC agrees, at least in part.
+    /// Confirmation of at least some of the changes by the RIC.
     RicSubscriptionModificationConfirm "RICsubscriptionModificationConfirm" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
@@ -63,7 +63,7 @@ messages! {
         remove_refused: Option<Vec<ActionFailed>> [Opt<List<0, 16, ActionRemovalRefusedItems>>]
             "RICactions-RefusedToBeRemoved-List" = 93 Ignore [- - O], "Actions that must not be removed.";
     }
-    /// The RIC does not agree.
+    /// Refusal by the RIC.
     RicSubscriptionModificationRefuse "RICsubscriptionModificationRefuse" {
         request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";

@@ -1,4 +1,4 @@
-//! What a node can tell and write: the RAN function definition.
+//! RAN function definition: structures that a node can report and write.
 use serde::{Deserialize, Serialize};
 
 use crate::e2sm::Offer;
@@ -6,52 +6,52 @@ use crate::e2sm::Offer;
 use super::messages::{ActionFormat, CellId, WantedStructure};
 use super::structures::Attributes;
 
-/// Who a RAN function is.
+/// Name and OID of a RAN function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionName {
-    /// E.g. `ORAN-E2SM-CCC`.
+    /// Short name, for example `ORAN-E2SM-CCC`.
     #[serde(rename = "ranFunctionShortName")]
     pub short_name: String,
     /// Object identifier, as text.
     #[serde(rename = "ranFunctionServiceModelOID")]
     pub oid: String,
-    /// For people.
+    /// Description for display.
     #[serde(rename = "ranFunctionDescription")]
     pub description: String,
-    /// Which one, where a node has several.
+    /// Instance, if the node has several.
     #[serde(rename = "ranFunctionInstance", default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<i64>,
 }
 
-/// An attribute that is supported, and by which services.
+/// A supported attribute and its services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupportedAttribute {
-    /// Its name.
+    /// Name.
     #[serde(rename = "attributeName")]
     pub name: String,
-    /// Services, as they came: `eventTrigger`, `reportService`, `controlService` with their styles.
+    /// Services in their original format: `eventTrigger`, `reportService`, `controlService` with their styles.
     #[serde(rename = "supportedServices", default)]
     pub services: Attributes,
 }
 
-/// A structure that is supported.
+/// A supported structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupportedStructure {
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// Its attributes.
+    /// Attributes.
     #[serde(rename = "listOfSupportedAttributes", default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<SupportedAttribute>,
 }
 
-/// A cell with its structures. Here the text writes `cellGlobalID`.
+/// A cell and its structures. The specification uses the spelling `cellGlobalID` here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DescribedCell {
-    /// Which.
+    /// Cell.
     #[serde(rename = "cellGlobalID", alias = "cellGlobalId")]
     pub cell: CellId,
-    /// Its structures.
+    /// Structures of the cell.
     #[serde(
         rename = "listOfSupportedCellLevelRANConfigurationStructures",
         default,
@@ -63,7 +63,7 @@ pub struct DescribedCell {
 /// The RAN function definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionDefinition {
-    /// Who it is.
+    /// Name and OID.
     #[serde(rename = "ranFunctionName")]
     pub name: FunctionName,
     /// Structures of the node.
@@ -73,13 +73,13 @@ pub struct FunctionDefinition {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub node: Vec<SupportedStructure>,
-    /// Its cells.
+    /// Cells.
     #[serde(rename = "listOfCellsForRANFunctionDefinition", default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<DescribedCell>,
 }
 
 impl FunctionDefinition {
-    /// Structures of the node and of its cells, each once.
+    /// Returns the structures of the node and of its cells, without duplicates.
     pub(super) fn structures(&self) -> Vec<Offer> {
         let all = self.node.iter().chain(self.cells.iter().flat_map(|cell| &cell.structures));
         let mut offers: Vec<Offer> = Vec::new();
@@ -92,7 +92,7 @@ impl FunctionDefinition {
         offers
     }
 
-    /// Whether it lists a structure that an action wants, at the node or at a cell that is meant.
+    /// Returns whether the definition lists a structure that an action requests, at the node or at a selected cell.
     pub fn offers(&self, wanted: &ActionFormat) -> bool {
         let has = |listed: &[SupportedStructure], wanted: &[WantedStructure]| {
             wanted.iter().any(|want| listed.iter().any(|it| super::is_structure(&it.name, &want.name)))

@@ -7,7 +7,7 @@ use crate::e2sm::SmError;
 use crate::e2sm::octets::Code;
 use crate::per::Form;
 
-/// JSON, as a code among others. The text is UTF-8 without anything before or behind it.
+/// JSON encoding. The text is UTF-8 without leading or trailing data.
 #[derive(Debug)]
 pub(super) struct Json;
 

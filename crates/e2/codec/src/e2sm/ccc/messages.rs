@@ -1,4 +1,4 @@
-//! What travels: triggers, actions, indications, controls and their outcomes, the RAN function definition.
+//! Messages: triggers, actions, indications, controls and their outcomes.
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -7,17 +7,17 @@ use crate::e2ap::Plmn;
 use crate::e2sm::common::{Cgi, EutraCgi, NrCgi};
 use crate::e2sm::kpm::TimeStamp;
 
-/// Style of reports and controls about the node.
+/// Style of reports and controls for the node.
 pub const NODE_STYLE: i64 = 1;
-/// Style of reports and controls about cells.
+/// Style of reports and controls for cells.
 pub const CELL_STYLE: i64 = 2;
 
-/// A network, in digits.
+/// A PLMN in digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PlmnId {
-    /// Three digits.
+    /// Mobile country code, three digits.
     pub mcc: String,
-    /// Two digits or three.
+    /// Mobile network code, two or three digits.
     pub mnc: String,
 }
 
@@ -30,7 +30,7 @@ impl From<Plmn> for PlmnId {
 }
 
 impl PlmnId {
-    /// The network; `None` if these are not its digits.
+    /// Returns the PLMN, or `None` if the digits are invalid.
     pub fn plmn(&self) -> Option<Plmn> {
         format!("{}.{}", self.mcc, self.mnc).parse().ok()
     }
@@ -40,21 +40,21 @@ impl PlmnId {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CellId {
-    /// Of NR.
+    /// NR cell.
     Nr {
-        /// Its network.
+        /// PLMN.
         #[serde(rename = "plmnIdentity")]
         plmn: PlmnId,
-        /// Its 36 bits, nine hexadecimal digits.
+        /// Cell identity: 36 bits as nine hexadecimal digits.
         #[serde(rename = "nRCellIdentity")]
         cell: String,
     },
-    /// Of LTE.
+    /// LTE cell.
     Eutra {
-        /// Its network.
+        /// PLMN.
         #[serde(rename = "plmnIdentity")]
         plmn: PlmnId,
-        /// Its 28 bits, seven hexadecimal digits.
+        /// Cell identity: 28 bits as seven hexadecimal digits.
         #[serde(rename = "eUTRACellIdentity")]
         cell: String,
     },
@@ -72,7 +72,7 @@ impl From<Cgi> for CellId {
 }
 
 impl CellId {
-    /// The cell; `None` if its network or its digits are none.
+    /// Returns the cell, or `None` if its PLMN or its digits are invalid.
     pub fn cell(&self) -> Option<Cgi> {
         let number = |text: &String, digits: usize| {
             let hex = text.len() == digits && text.bytes().all(|it| it.is_ascii_hexdigit());
@@ -88,16 +88,17 @@ impl CellId {
     }
 }
 
-/// The member that holds the attributes of a structure.
+/// Member that contains the attributes of a structure.
 const WRAPPER: &str = "ranConfigurationStructure";
 
-/// The values of a structure's attributes.
+/// Values of a structure's attributes.
 ///
-/// Read are also attributes outside the member `ranConfigurationStructure`, as some base stations write them.
+/// The decoder also accepts attributes outside of the member `ranConfigurationStructure`, as some base stations send
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "Attributes")]
 pub struct Values {
-    /// By name.
+    /// Values by attribute name.
     #[serde(rename = "ranConfigurationStructure")]
     pub attributes: Attributes,
 }
@@ -106,7 +107,7 @@ impl From<Attributes> for Values {
     fn from(Attributes(mut members): Attributes) -> Self {
         match members.remove(WRAPPER) {
             Some(Json::Object(wrapped)) => members.extend(wrapped),
-            // A member of this name that is not an object is an attribute.
+            // A member with this name that is not an object is an attribute.
             Some(other) => drop(members.insert(WRAPPER.to_owned(), other)),
             None => {}
         }
@@ -114,165 +115,165 @@ impl From<Attributes> for Values {
     }
 }
 
-/// An attribute by name.
+/// Name of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeName {
-    /// Its name.
+    /// Name.
     #[serde(rename = "attributeName")]
     pub name: String,
 }
 
-/// What of a structure is told.
+/// Amount of data to report about a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportType {
-    /// All its wanted attributes.
+    /// All requested attributes.
     #[default]
     All,
-    /// Those that changed.
+    /// Only changed attributes.
     Change,
 }
 
-/// A structure that is watched or wanted, with the attributes that are; none named: all.
+/// A requested structure and its attributes; an empty list requests all attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedStructure {
-    /// What is told of it.
+    /// Amount of data to report.
     #[serde(rename = "reportType", default)]
     pub report: ReportType,
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// The attributes.
+    /// Attributes.
     #[serde(rename = "listOfAttributes", default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<AttributeName>,
 }
 
-/// A structure whose change triggers.
+/// A structure whose change triggers a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedStructure {
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// The attributes that count; none named: all.
+    /// Watched attributes; an empty list watches all.
     #[serde(rename = "listOfAttributes", default, skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<AttributeName>,
 }
 
-/// A cell whose structures trigger.
+/// A cell whose structures trigger reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedCell {
-    /// Which; none: each.
+    /// Cell; `None` means every cell.
     #[serde(rename = "cellGlobalId", default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<CellId>,
-    /// Its structures.
+    /// Structures.
     #[serde(rename = "listOfRANConfigurationStructuresForEventTrigger")]
     pub structures: Vec<WatchedStructure>,
 }
 
-/// When to report.
+/// Event trigger definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTrigger {
-    /// In one of three forms.
+    /// One of three formats.
     #[serde(rename = "eventTriggerDefinitionFormat")]
     pub format: TriggerFormat,
 }
 
-/// When to report.
+/// Format of the event trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TriggerFormat {
-    /// Format 1: when structures of the node change.
+    /// Format 1: changes of the node's structures.
     Node {
-        /// Which.
+        /// Structures.
         #[serde(rename = "listOfNodeLevelConfigurationStructuresForEventTrigger")]
         structures: Vec<WatchedStructure>,
     },
-    /// Format 2: when structures of cells change.
+    /// Format 2: changes of cells' structures.
     Cells {
-        /// Which.
+        /// Cells.
         #[serde(rename = "listOfCellLevelConfigurationStructuresForEventTrigger")]
         cells: Vec<WatchedCell>,
     },
-    /// Format 3: at intervals.
+    /// Format 3: periodic.
     Periodic {
-        /// ms.
+        /// Period in ms.
         period: u32,
     },
 }
 
-/// A cell that is wanted.
+/// A requested cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WantedCell {
-    /// Which; none: each.
+    /// Cell; `None` means every cell.
     #[serde(rename = "cellGlobalId", default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<CellId>,
-    /// Its structures.
+    /// Structures.
     #[serde(rename = "listOfCellLevelRANConfigurationStructuresForADF")]
     pub structures: Vec<WantedStructure>,
 }
 
-/// What to report.
+/// Action definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionDefinition {
     /// [`NODE_STYLE`] or [`CELL_STYLE`].
     #[serde(rename = "ricStyleType")]
     pub style: i64,
-    /// In one of two forms.
+    /// One of two formats.
     #[serde(rename = "actionDefinitionFormat")]
     pub format: ActionFormat,
 }
 
-/// What to report.
+/// Format of the action definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ActionFormat {
-    /// Format 1: of the node.
+    /// Format 1: the node.
     Node {
-        /// Its structures.
+        /// Structures.
         #[serde(rename = "listOfNodeLevelRANConfigurationStructuresForADF")]
         structures: Vec<WantedStructure>,
     },
-    /// Format 2: of cells.
+    /// Format 2: cells.
     Cells {
-        /// They.
+        /// Cells.
         #[serde(rename = "listOfCellConfigurationsToBeReportedForADF")]
         cells: Vec<WantedCell>,
     },
 }
 
-/// Why there is an indication.
+/// Reason of an indication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// The subscription began.
+    /// The subscription started.
     UponSubscription,
-    /// Something changed.
+    /// A watched structure changed.
     UponChange,
-    /// The period is over.
+    /// The report period ended.
     Periodic,
 }
 
-/// Header of an indication.
+/// Indication header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndicationHeader {
-    /// In its one form.
+    /// The only format.
     #[serde(rename = "indicationHeaderFormat")]
     pub format: HeaderFormat,
 }
 
-/// Why and when.
+/// Reason and time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderFormat {
-    /// Why.
+    /// Reason.
     #[serde(rename = "indicationReason")]
     pub reason: Reason,
-    /// When: a time stamp of NTP, 16 hexadecimal digits.
+    /// Time: an NTP timestamp as 16 hexadecimal digits.
     #[serde(rename = "eventTime")]
     pub time: String,
 }
 
 impl HeaderFormat {
-    /// At a time of day, microseconds since the Unix epoch.
+    /// Creates a header with a time in microseconds since the Unix epoch.
     pub fn new(reason: Reason, unix_us: i64) -> Self {
         let ntp = match TimeStamp::ntp(unix_us) {
             TimeStamp::V3(ntp) => ntp,
@@ -281,7 +282,7 @@ impl HeaderFormat {
         Self { reason, time: format!("{ntp:016X}") }
     }
 
-    /// The time of day, microseconds since the Unix epoch; `None` if the text is none.
+    /// Returns the time in microseconds since the Unix epoch, or `None` if the text is invalid.
     pub fn unix_us(&self) -> Option<i64> {
         let digits = self.time.len() == 16 && self.time.bytes().all(|it| it.is_ascii_hexdigit());
         let ntp = digits.then(|| u64::from_str_radix(&self.time, 16).ok()).flatten()?;
@@ -289,22 +290,22 @@ impl HeaderFormat {
     }
 }
 
-/// What became of a structure.
+/// Change of a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeType {
-    /// Nothing.
+    /// No change.
     None,
-    /// It is another.
+    /// Modified.
     Modification,
-    /// It is new.
+    /// Added.
     Addition,
-    /// It is no more.
+    /// Deleted.
     Deletion,
 }
 
 impl ChangeType {
-    /// As it is written.
+    /// Returns the name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -315,69 +316,69 @@ impl ChangeType {
     }
 }
 
-/// A structure that is told.
+/// A reported structure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
-    /// What became of it.
+    /// Change.
     #[serde(rename = "changeType")]
     pub change: ChangeType,
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// Its values.
+    /// Current values.
     #[serde(rename = "valuesOfAttributes")]
     pub values: Values,
-    /// What they were.
+    /// Previous values.
     #[serde(rename = "oldValuesOfAttributes", default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Values>,
 }
 
-/// A cell that is told of.
+/// A reported cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellReported {
-    /// Which.
+    /// Cell.
     #[serde(rename = "cellGlobalId")]
     pub cell: CellId,
-    /// Its structures.
+    /// Structures.
     #[serde(rename = "listOfConfigurationStructuresReported")]
     pub structures: Vec<Reported>,
 }
 
-/// What is told.
+/// Indication message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndicationMessage {
-    /// In one of two forms.
+    /// One of two formats.
     #[serde(rename = "indicationMessageFormat")]
     pub format: MessageFormat,
 }
 
-/// What is told.
+/// Format of the indication message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum MessageFormat {
-    /// Format 1: of the node.
+    /// Format 1: the node.
     Node {
-        /// Its structures.
+        /// Structures.
         #[serde(rename = "listOfConfigurationStructuresReported")]
         structures: Vec<Reported>,
     },
-    /// Format 2: of cells.
+    /// Format 2: cells.
     Cells {
-        /// They.
+        /// Cells.
         #[serde(rename = "listOfCellsReported")]
         cells: Vec<CellReported>,
     },
 }
 
-/// Header of a control.
+/// Control header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlHeader {
-    /// In its one form.
+    /// The only format.
     #[serde(rename = "controlHeaderFormat")]
     pub format: ControlStyleHeader,
 }
 
-/// The style of a control.
+/// Style of a control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlStyleHeader {
     /// [`NODE_STYLE`] or [`CELL_STYLE`].
@@ -385,160 +386,160 @@ pub struct ControlStyleHeader {
     pub style: i64,
 }
 
-/// A structure that is to be another.
+/// A structure to write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Write {
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// What it is thought to be.
+    /// Expected current values.
     #[serde(rename = "oldValuesOfAttributes", default)]
     pub old: Values,
-    /// What it is to be.
+    /// New values.
     #[serde(rename = "newValuesOfAttributes")]
     pub new: Values,
 }
 
-/// A cell whose structures are to be others.
+/// A cell whose structures are to be written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellControlled {
-    /// Which.
+    /// Cell.
     #[serde(rename = "cellGlobalId")]
     pub cell: CellId,
-    /// Its structures.
+    /// Structures.
     #[serde(rename = "listOfConfigurationStructures")]
     pub structures: Vec<Write>,
 }
 
-/// What is to be configured.
+/// Control message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlMessage {
-    /// In one of two forms.
+    /// One of two formats.
     #[serde(rename = "controlMessageFormat")]
     pub format: ControlFormat,
 }
 
-/// What is to be configured.
+/// Format of the control message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ControlFormat {
-    /// Format 1: of the node.
+    /// Format 1: the node.
     Node {
-        /// Its structures.
+        /// Structures.
         #[serde(rename = "listOfConfigurationStructures")]
         structures: Vec<Write>,
     },
-    /// Format 2: of cells.
+    /// Format 2: cells.
     Cells {
-        /// They.
+        /// Cells.
         #[serde(rename = "listOfCellsControlled")]
         cells: Vec<CellControlled>,
     },
 }
 
-/// Why a structure is not written.
+/// Reason why a structure was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
-    /// Nobody has such a structure, or it is read alone.
+    /// The structure does not exist or is read-only.
     NotSupported,
-    /// Not now.
+    /// Not available at the moment.
     NotAvailable,
-    /// Not as things are.
+    /// Not possible in the current state.
     IncompatibleState,
-    /// It is not written as the structure is.
+    /// The JSON does not match the structure.
     JsonError,
-    /// Its values contradict each other or the old ones what there is.
+    /// The values contradict each other, or the old values differ from the current ones.
     SemanticError,
-    /// Something else.
+    /// Any other reason.
     Unspecified,
 }
 
 /// A structure that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// What it was.
+    /// Previous values.
     #[serde(rename = "oldValuesOfAttributes")]
     pub old: Values,
-    /// What it is.
+    /// Current values.
     #[serde(rename = "currentValuesOfAttributes")]
     pub current: Values,
-    /// When it was.
+    /// Time of the change.
     #[serde(rename = "appliedTimestamp", default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<String>,
 }
 
-/// A structure that was not.
+/// A structure that was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Its name.
+    /// Name.
     #[serde(rename = "ranConfigurationStructureName")]
     pub name: String,
-    /// What it is.
+    /// Current values.
     #[serde(rename = "oldValuesOfAttributes")]
     pub old: Values,
-    /// What it should have been.
+    /// Requested values.
     #[serde(rename = "requestedValuesOfAttributes")]
     pub requested: Values,
-    /// Why not.
+    /// Reason.
     pub cause: Cause,
 }
 
-/// What became of structures.
+/// Results of writing structures.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outcomes {
-    /// Those that were written.
+    /// Structures that were written.
     #[serde(
         rename = "ranConfigurationStructuresAcceptedList",
         default,
         skip_serializing_if = "Vec::is_empty"
     )]
     pub accepted: Vec<Accepted>,
-    /// Those that were not.
+    /// Structures that were not written.
     #[serde(rename = "ranConfigurationStructuresFailedList", default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failed>,
 }
 
-/// What became of a cell's structures.
+/// Results of writing a cell's structures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOutcome {
-    /// Which cell.
+    /// Cell.
     #[serde(rename = "cellGlobalId")]
     pub cell: CellId,
-    /// Its structures.
+    /// Results.
     #[serde(flatten)]
     pub outcomes: Outcomes,
 }
 
-/// What came of a control.
+/// Control outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlOutcome {
-    /// In one of two forms.
+    /// One of two formats.
     #[serde(rename = "controlOutcomeFormat")]
     pub format: OutcomeFormat,
 }
 
-/// What came of a control.
+/// Format of the control outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OutcomeFormat {
-    /// Format 2: of cells.
+    /// Format 2: cells.
     Cells {
-        /// When it came.
+        /// Time of receipt.
         #[serde(rename = "receivedTimestamp", default, skip_serializing_if = "Option::is_none")]
         received: Option<String>,
-        /// They.
+        /// Cells.
         #[serde(rename = "listOfCellsForControlOutcome")]
         cells: Vec<CellOutcome>,
     },
-    /// Format 1: of the node.
+    /// Format 1: the node.
     Node {
-        /// When it came.
+        /// Time of receipt.
         #[serde(rename = "receivedTimestamp", default, skip_serializing_if = "Option::is_none")]
         received: Option<String>,
-        /// Its structures.
+        /// Results.
         #[serde(flatten)]
         outcomes: Outcomes,
     },

@@ -1,10 +1,10 @@
-//! CCC: configuration of cells and nodes, reported and written; O-RAN's E2SM-CCC, in JSON.
+//! CCC: reporting and writing the configuration of cells and nodes; O-RAN's E2SM-CCC, in JSON.
 //!
-//! What is known of the text comes from base stations of the field, which state version 6: member names, enumerations and
-//! the untagged choices, told apart by their members. Versions 1 to 3 have the same shape as far as members below are
-//! concerned, but no text of theirs was met. Members that are not known are passed over, none beyond those here is
-//! needed, and attributes that are not known stay as they came ([`Attributes`]). A structure is known by its name, never
-//! by its members: in the field an NR cell with a list of networks was taken for a CU-UP.
+//! The implementation follows existing base stations, which state version 6: member names, enumerations, and untagged
+//! choices that are distinguished by their members. Versions 1 to 3 have the same shape for the members used here,
+//! but no message of these versions was available. Unknown members are ignored, no members other than those defined
+//! here are required, and unknown attributes are kept unchanged ([`Attributes`]). A structure is identified by its
+//! name, never by its members, because an existing NR cell with a list of PLMNs would be mistaken for a CU-UP.
 
 mod definition;
 mod json;
@@ -28,16 +28,16 @@ pub use messages::*;
 pub use rows::AttributeRow;
 pub use structures::*;
 
-/// The OID by which base stations of the field offer version 6.
+/// OID of version 6, as used by existing base stations.
 pub const OID: &str = "1.3.6.1.4.1.53148.1.6.2.4";
-/// Those of versions 1 to 4 by O-RAN's pattern; none was met.
+/// OIDs of versions 1 to 4 according to O-RAN's pattern; not seen in practice.
 pub const OTHER_OIDS: [&str; 4] = [
     "1.3.6.1.4.1.53148.1.1.2.4",
     "1.3.6.1.4.1.53148.1.2.2.4",
     "1.3.6.1.4.1.53148.1.3.2.4",
     "1.3.6.1.4.1.53148.1.4.2.4",
 ];
-/// The RAN function id that nodes give it.
+/// Usual RAN function id.
 pub const DEFAULT_FUNCTION_ID: u16 = 4;
 
 octets! {
@@ -51,7 +51,7 @@ octets! {
     FunctionDefinition: Json => Json;
 }
 
-/// CCC: the model.
+/// The CCC service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ccc;
 
@@ -60,7 +60,7 @@ impl ServiceModel for Ccc {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &OTHER_OIDS;
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// The name alone; a base station adds its cells and their structures.
+    /// The name only; a base station adds its cells and their structures.
     const DEFINITION: &'static [u8] = br#"{"ranFunctionName":{"ranFunctionShortName":"ORAN-E2SM-CCC","ranFunctionServiceModelOID":"1.3.6.1.4.1.53148.1.6.2.4","ranFunctionDescription":"Cell Configuration and Control"}}"#;
     const REVISION: u16 = 0;
     const CUSTOMARY: bool = false;
@@ -85,7 +85,7 @@ impl ServiceModel for Ccc {
         }
     }
 
-    /// All structures of all cells that the definition lists.
+    /// Requests all structures of all cells that the definition lists.
     fn action(definition: &Bytes, _: Duration) -> Result<Option<ActionDefinition>, SmError> {
         let definition = FunctionDefinition::decode_as(Encoding::Json, definition)?;
         let structure = |it: &SupportedStructure| WantedStructure {

@@ -1,4 +1,4 @@
-//! Indications as rows: one for each attribute.
+//! Indications as rows: one row per attribute.
 use serde_json::Value as Json;
 
 use super::messages::{IndicationHeader, IndicationMessage, MessageFormat, Reason, Reported};
@@ -8,19 +8,19 @@ use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
 /// An attribute of a structure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttributeRow {
-    /// `node`, or the cell's digits.
+    /// `node`, or the digits of the cell.
     pub of: String,
-    /// The structure's name.
+    /// Name of the structure.
     pub structure: String,
-    /// The attribute's name.
+    /// Name of the attribute.
     pub attribute: String,
-    /// Its value: text as it is, everything else as JSON.
+    /// Value: text unchanged, anything else as JSON.
     pub text: String,
-    /// Its value as a number, NaN if it is none.
+    /// Value as a number, NaN if it is not a number.
     pub number: f64,
-    /// What became of the structure.
+    /// Change of the structure.
     pub change: &'static str,
-    /// Why there is an indication.
+    /// Reason of the indication.
     pub reason: &'static str,
 }
 
@@ -55,7 +55,7 @@ impl Row for AttributeRow {
     }
 }
 
-/// Appends what an indication says.
+/// Appends the rows of an indication.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
     let reason = match header.format.reason {
         Reason::UponSubscription => "uponSubscription",

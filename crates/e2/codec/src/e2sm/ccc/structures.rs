@@ -1,36 +1,37 @@
-//! Configuration structures: attributes as they came, and those of a few structures with their meaning.
+//! Configuration structures: unparsed attributes, and typed values for a few structures.
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::messages::PlmnId;
 use crate::e2sm::common::Snssai;
 
-/// The structure of a policy that shares resource blocks among slices.
+/// Name of the structure for the sharing of resource blocks among slices.
 pub const RRM_POLICY_RATIO: &str = "O-RRMPolicyRatio";
-/// The structure of a cell of a DU.
+/// Name of the structure for a cell of a DU.
 pub const NR_CELL_DU: &str = "O-NRCellDU";
-/// The structure of a bandwidth part.
+/// Name of the structure for a bandwidth part.
 pub const BWP: &str = "O-BWP";
-/// The structure of a base station's DU.
+/// Name of the structure for the DU of a base station.
 pub const GNB_DU: &str = "O-GNBDUFunction";
 
-/// Whether two spellings name the same structure: they differ in case alone (`O-NrCellDu`, `O-Bwp` in OCUDU's source).
+/// Returns whether two spellings name the same structure: they may differ in case (`O-NrCellDu`, `O-Bwp` in OCUDU's
+/// source).
 pub fn is_structure(name: &str, other: &str) -> bool {
     name.eq_ignore_ascii_case(other)
 }
 
-/// Attributes by name, as they came: those that are not known are kept.
+/// Attributes by name in their original format. Unknown ones are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Attributes(pub Map<String, Value>);
 
 impl Attributes {
-    /// Of these.
+    /// Creates attributes from a list.
     pub fn of<const N: usize>(attributes: [(&str, Value); N]) -> Self {
         Self(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Those of a structure with a meaning; what that lacks is left out.
+    /// Creates attributes from a typed structure. Absent values are omitted.
     pub fn from_structure(structure: &impl Serialize) -> Self {
         match serde_json::to_value(structure) {
             Ok(Value::Object(map)) => Self(map),
@@ -38,39 +39,39 @@ impl Attributes {
         }
     }
 
-    /// Those of these names alone; all if there are none.
+    /// Returns only the attributes with these names, or all if the list is empty.
     pub fn only(&self, names: &[String]) -> Self {
         let wanted = |name: &String| names.is_empty() || names.contains(name);
         Self(self.0.iter().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.clone(), v.clone())).collect())
     }
 
-    /// Their meaning as a structure's.
+    /// Converts the attributes to a typed structure.
     ///
     /// # Errors
-    /// An attribute that the structure needs is missing or of another type, or one is not its own: which, in words.
+    /// Returns a description if a required attribute is missing, has another type, or is unknown to the structure.
     pub fn meaning<T: for<'a> Deserialize<'a>>(&self) -> Result<T, String> {
         serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string())
     }
 }
 
-/// What a policy's ratios are of.
+/// Resource to which the ratios of a policy apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResourceType {
-    /// Resource blocks of the downlink.
+    /// Downlink resource blocks.
     #[serde(rename = "PRB_DL")]
     PrbDl,
-    /// Resource blocks of the uplink.
+    /// Uplink resource blocks.
     #[serde(rename = "PRB_UL")]
     PrbUl,
     /// Bearers.
     #[serde(rename = "DRB")]
     Drb,
-    /// Connections of RRC.
+    /// RRC connections.
     #[serde(rename = "RRC")]
     Rrc,
 }
 
-/// A slice as CCC names it.
+/// A slice in the format of CCC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceId {
     /// Slice/service type.
@@ -87,7 +88,7 @@ impl From<Snssai> for SliceId {
 }
 
 impl SliceId {
-    /// The slice; `None` if its differentiator is not six hexadecimal digits.
+    /// Returns the slice, or `None` if its differentiator is not six hexadecimal digits.
     pub fn slice(&self) -> Option<Snssai> {
         let hex = |sd: &String| {
             let digits = sd.len() == 6 && sd.bytes().all(|it| it.is_ascii_hexdigit());
@@ -101,44 +102,44 @@ impl SliceId {
     }
 }
 
-/// A slice of a network.
+/// A slice within a PLMN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyMember {
-    /// The network.
+    /// PLMN.
     pub plmn_id: PlmnId,
-    /// The slice.
+    /// Slice.
     pub snssai: SliceId,
 }
 
-/// [`RRM_POLICY_RATIO`]: what some slices get of a resource, % (TS 28.541 §4.3.36).
+/// [`RRM_POLICY_RATIO`]: shares of a resource for some slices, in % (TS 28.541 §4.3.36).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RrmPolicyRatio {
-    /// Of which.
+    /// Resource.
     #[serde(rename = "resourceType")]
     pub resource: ResourceType,
-    /// The slices.
+    /// Slices.
     #[serde(rename = "rRMPolicyMemberList")]
     pub members: Vec<PolicyMember>,
-    /// What they can have at most.
+    /// Maximum share.
     #[serde(rename = "rRMPolicyMaxRatio")]
     pub max: u8,
-    /// What they can have at least if they want it.
+    /// Guaranteed share.
     #[serde(rename = "rRMPolicyMinRatio")]
     pub min: u8,
-    /// What is kept for them, used or not.
+    /// Dedicated share, reserved even if unused.
     #[serde(rename = "rRMPolicyDedicatedRatio")]
     pub dedicated: u8,
 }
 
-/// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in rising order.
+/// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in ascending order.
 const RATIOS: [&str; 3] = ["rRMPolicyDedicatedRatio", "rRMPolicyMinRatio", "rRMPolicyMaxRatio"];
 
-/// Whether the attributes of a policy have the types and the order of the schema; attributes may be missing.
+/// Checks types and order of the attributes of a policy; attributes may be missing.
 ///
 /// # Errors
-/// The attribute, its value and what is allowed.
+/// Returns a description with the attribute, its value and what is allowed.
 pub(super) fn check_ratio(attributes: &Attributes) -> Result<(), String> {
     let Attributes(members) = attributes;
     let mut ratios = Vec::new();
@@ -172,22 +173,22 @@ pub(super) fn check_ratio(attributes: &Attributes) -> Result<(), String> {
     }
 }
 
-/// A network's slice in a cell.
+/// A slice of a PLMN in a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlmnInfo {
-    /// The network.
+    /// PLMN.
     pub plmn_id: PlmnId,
-    /// The slice.
+    /// Slice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snssai: Option<SliceId>,
 }
 
-/// [`NR_CELL_DU`], as far as a radio model knows it.
+/// [`NR_CELL_DU`], with the attributes that a radio model has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NrCellDu {
-    /// The cell's number at its base station.
+    /// Number of the cell at its base station.
     pub cell_local_id: u16,
     /// `ENABLED` or `DISABLED`.
     pub operational_state: String,
@@ -195,11 +196,11 @@ pub struct NrCellDu {
     pub administrative_state: String,
     /// `IDLE`, `INACTIVE` or `ACTIVE`.
     pub cell_state: String,
-    /// Networks and slices that it serves.
+    /// PLMNs and slices that it serves.
     pub plmn_info_list: Vec<PlmnInfo>,
 }
 
-/// [`BWP`], as far as a radio model knows it.
+/// [`BWP`], with the attributes that a radio model has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bwp {
@@ -207,25 +208,25 @@ pub struct Bwp {
     pub bwp_context: String,
     /// `INITIAL`, `OTHER` or `SUL`.
     pub is_initial_bwp: String,
-    /// kHz.
+    /// Subcarrier spacing in kHz.
     pub sub_carrier_spacing: u32,
     /// First resource block.
     #[serde(rename = "startRB")]
     pub start_rb: u16,
-    /// Resource blocks.
+    /// Number of resource blocks.
     #[serde(rename = "numberOfRBs")]
     pub number_of_rbs: u16,
 }
 
-/// [`GNB_DU`], as far as a node knows itself.
+/// [`GNB_DU`], with the attributes that a node has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GnbDu {
-    /// The DU's number; none at a whole base station.
+    /// Number of the DU; `None` for a complete base station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gnb_du_id: Option<u64>,
-    /// The base station's identity.
+    /// Identity of the base station.
     pub gnb_id: u64,
-    /// Bits of it, 22 to 32.
+    /// Length of the identity in bits, 22 to 32.
     pub gnb_id_length: u8,
 }

@@ -1,8 +1,8 @@
-//! CELL: the load of a base station's cells, a statistics model of this project. No peer knows it, so it is offered and
-//! watched only where it is named.
+//! CELL: the load of a base station's cells, a statistics model of ranlab. No other implementation knows it, so it
+//! must be selected explicitly.
 //!
-//! It has the form of FlexRIC's models: event trigger, indication header and list of elements as in
-//! [`plain`](super::plain), a [`CellLoad`] each. "Aggregated" counters run since the cell began.
+//! It has the format of FlexRIC's models: event trigger, indication header and list of elements as in
+//! [`plain`](super::plain), with a [`CellLoad`] each. "Aggregated" counters start with the cell.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use super::statistics::statistics_model;
 use super::table::row;
 
 statistics_model! {
-    /// The load of cells: the model.
+    /// The CELL service model.
     CellStats "cell": "0.0.0.0.0.0.0.0.1.141.0", 141, b"CELL_STATS_V0", revision 1, customary false, Infallible;
     /// The load of all cells of a node.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ statistics_model! {
 }
 
 row! {
-    /// The load of one cell. UEs are those that the asking controller may see.
+    /// Load of one cell. Only UEs that the requesting controller sees are counted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     CellLoad, _cell => RowKey::Node, 64 octets {
         0 aggr_prb: u64 [counter], "Aggregated resource blocks offered by the cell, per direction.";
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_octets_of_a_cell() {
+    fn cell_encoding_matches_layout() {
         let cell =
             CellLoad { aggr_prb: 1, ul_queue_bytes: 2, prb: 106, cell_id: 3, ues: 4, ..CellLoad::default() };
         let message = CellIndication { cells: vec![cell], tstamp_us: 5 };

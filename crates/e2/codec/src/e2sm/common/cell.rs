@@ -19,7 +19,7 @@ sequence! {
     }
 }
 
-/// A text that is not an NR cell.
+/// The text is not a valid NR cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not an NR cell; MCC.MNC/IDENTITY is allowed, the identity being 36 bits in hexadecimal digits"

@@ -1,9 +1,9 @@
-//! What the service models of O-RAN share (E2SM common, clause 6.2 of E2SM v2 and later): cells, base stations, UEs of every node type,
-//! slices, the name of a RAN function; and how their octets are settled.
+//! Common part of O-RAN's service models (E2SM common, clause 6.2 of E2SM v2 and later): cells, base stations, UEs of
+//! every node type, slices, the name of a RAN function; and the detection of ASN.1 variants.
 //!
-//! All in aligned PER, each octet string one value to its end. Builds of FlexRIC before 2025 were made from texts whose
-//! extension marks stood behind the additions: theirs are read where the standard text does not explain the bytes
-//! ([`per::decode_either`](super::per::decode_either)).
+//! All in aligned PER, with each octet string containing exactly one value. Builds of FlexRIC before 2025 use ASN.1
+//! texts whose extension marks follow the additions. This variant is tried if the standard text does not match the
+//! bytes ([`per::decode_either`](super::per::decode_either)).
 
 mod cell;
 mod ue;
@@ -22,13 +22,13 @@ pub use super::rrc::{NotAnSnssai, Snssai};
 pub use cell::*;
 pub use ue::*;
 
-/// Characters of a name in a RAN function definition, at most.
+/// Maximum length of a name in a RAN function definition, in characters.
 pub const NAME_MAX: u64 = 150;
 /// Codec of such a name.
 pub type Name = Str<1, NAME_MAX>;
 
 sequence! {
-    /// Who a RAN function is.
+    /// Name and OID of a RAN function.
     #[derive(Eq, Hash)]
     FunctionName "RANfunction-Name" {
         short_name: String [Name] "ranFunction-ShortName", "Short name, for example `ORAN-E2SM-KPM`.",
@@ -76,7 +76,7 @@ impl Codec<Snssai> for SnssaiCodec {
     }
 }
 
-/// An extensible SEQUENCE of one component: the component itself in Rust.
+/// Defines an extensible SEQUENCE of one component, which is the value itself in Rust.
 macro_rules! sole_component {
     ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
         #[doc = concat!("SEQUENCE with the sole component `", $asn, "`.")]
@@ -106,7 +106,7 @@ macro_rules! sole_component {
 }
 pub(super) use sole_component;
 
-/// An extensible SEQUENCE of one OPTIONAL component: that component in Rust.
+/// Defines an extensible SEQUENCE of one OPTIONAL component, which is an `Option` in Rust.
 macro_rules! sole_optional {
     ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
         #[doc = concat!("SEQUENCE with the sole and optional component `", $asn, "`.")]
@@ -147,7 +147,7 @@ macro_rules! sole_optional {
 }
 pub(super) use sole_optional;
 
-/// Aligned PER of O-RAN's texts: as [`Aligned`](super::per::Aligned), and reads the modified text too
+/// Aligned PER of O-RAN's service models: like [`Aligned`](super::per::Aligned), but also reads the modified text
 /// ([`Text`](super::per::Text)).
 #[derive(Debug)]
 pub(super) struct Oran;
@@ -179,14 +179,14 @@ mod tests {
     use super::*;
     use crate::e2sm::per::{decode, sample};
 
-    /// A value of a codec alone.
+    /// Encodes a single value.
     fn alone<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, EncodeError> {
         let mut w = Writer::new(Vec::new(), crate::e2ap::Version::V2_03);
         C::encode(value, &mut w).map(|()| w.into_vec())
     }
 
     #[test]
-    fn a_slice_is_octets_of_its_own_and_comes_back() {
+    fn slice_encoding_round_trips() {
         for (slice, octets) in [
             (Snssai { sst: 1, sd: None }, &[0x00, 0x40][..]),
             (Snssai { sst: 1, sd: Some(0x10203) }, &[0x40, 0x40, 1, 2, 3][..]),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_identity_of_a_ue_and_a_cell_comes_back() {
+    fn identities_of_ues_and_cells_round_trip() {
         fn comes_back<T: Per + PartialEq + std::fmt::Debug>() {
             for seed in 0..300 {
                 let value: T = sample(seed).unwrap();

@@ -1,4 +1,4 @@
-//! UEs, as each type of node names them. A UE has another name at every node.
+//! UE identities, which differ between node types. A UE has a different identity at every node.
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::e2ap::{GlobalE2NodeId, Plmn, PlmnCodec};
 use crate::per::{BitNumber, Fixed, Int, IntExt, List, Opt, Own};
 use crate::{choice, sequence};
 
-/// An identifier of 32 bits that one end of an interface gave.
+/// A 32-bit identifier assigned by one end of an interface.
 type Id32 = Int<0, 4_294_967_295>;
 
 sequence! {
@@ -26,17 +26,17 @@ sequence! {
         group: [u8; 2] [Fixed] "mME-Group-ID", "MME group.",
         code: [u8; 1] [Fixed] "mME-Code", "MME code.",
     }
-    /// What a gNB-CU calls a UE towards a DU.
+    /// F1AP identifier of a UE, assigned by the gNB-CU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     F1apId "UEID-GNB-CU-CP-F1AP-ID-Item" {
         id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "Identifier on F1.",
     }
-    /// What a gNB-CU-CP calls a UE towards a CU-UP.
+    /// E1AP identifier of a UE, assigned by the gNB-CU-CP.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E1apId "UEID-GNB-CU-CP-E1AP-ID-Item" {
         id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "Identifier on E1.",
     }
-    /// At a gNB or a gNB-CU-CP.
+    /// UE at a gNB or a gNB-CU-CP.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     GnbUe "UEID-GNB" {
         amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
@@ -48,19 +48,19 @@ sequence! {
         gnb: Option<GlobalGnb> [Opt] "globalGNB-ID", "The master node, if a gNB.";
         node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
     }
-    /// At a gNB-DU.
+    /// UE at a gNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GnbDuUe "UEID-GNB-DU" {
         f1ap_id: u32 [Id32] "gNB-CU-UE-F1AP-ID", "gNB-CU UE F1AP ID.",
         ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
-    /// At a gNB-CU-UP.
+    /// UE at a gNB-CU-UP.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GnbCuUpUe "UEID-GNB-CU-UP" {
         e1ap_id: u32 [Id32] "gNB-CU-CP-UE-E1AP-ID", "gNB-CU-CP UE E1AP ID.",
         ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
-    /// At an ng-eNB or an ng-eNB-CU.
+    /// UE at an ng-eNB or an ng-eNB-CU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbUe "UEID-NG-ENB" {
         amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
@@ -70,12 +70,12 @@ sequence! {
         ng_enb: Option<GlobalNgEnb> [Opt] "globalNgENB-ID", "The master node, if an ng-eNB.";
         node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
     }
-    /// At an ng-eNB-DU.
+    /// UE at an ng-eNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbDuUe "UEID-NG-ENB-DU" {
         w1ap_id: u32 [Id32] "ng-eNB-CU-UE-W1AP-ID", "ng-eNB-CU UE W1AP ID.",
     }
-    /// At an en-gNB.
+    /// UE at an en-gNB.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     EnGnbUe "UEID-EN-GNB" {
         x2ap_id: u16 [Int<0, 4_095>] "m-eNB-UE-X2AP-ID", "MeNB UE X2AP ID.",
@@ -85,7 +85,7 @@ sequence! {
         e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "gNB-CU-CP UE E1AP IDs.",
         ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
     }
-    /// At an eNB.
+    /// UE at an eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EnbUe "UEID-ENB" {
         s1ap_id: u32 [Id32] "mME-UE-S1AP-ID", "MME UE S1AP ID.",
@@ -96,7 +96,7 @@ sequence! {
     }
 }
 choice! {
-    /// A UE, as the type of node that reports about it names it.
+    /// A UE, identified as by the type of node that reports it.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     UeId "UEID" {
         Gnb(GnbUe) [Own] "gNB-UEID", "A gNB, or its CU-CP.",
@@ -110,14 +110,13 @@ choice! {
 }
 
 impl UeId {
-    /// A UE at a gNB-DU, by what its CU calls it.
+    /// Returns a UE at a gNB-DU with the identifier assigned by its CU.
     pub const fn du(f1ap_id: u32) -> Self {
         Self::GnbDu(GnbDuUe { f1ap_id, ran_ue_id: None })
     }
 
-    /// The number by which this node and others join it, in the order of trust that the field taught: the first
-    /// F1AP id, W1AP id or E1AP id, what the RAN calls it (its low 32 bits), what the core or the master node calls it
-    /// (likewise).
+    /// Returns the number that identifies the UE across nodes. In the order of preference, it is the first F1AP, W1AP
+    /// or E1AP id, the RAN UE ID (low 32 bits), or the id assigned by the core or the master node (low 32 bits).
     pub fn number(&self) -> u32 {
         let ran = |id: &Option<[u8; 8]>| id.map(|id| u64::from_be_bytes(id) as u32);
         match self {
@@ -135,11 +134,11 @@ impl UeId {
     }
 }
 
-/// A part of a UE's identity.
+/// Name and value of one identifier.
 type Part = (&'static str, u64);
 
 impl UeId {
-    /// The type of node.
+    /// Returns the type of node.
     pub const fn node(&self) -> &'static str {
         match self {
             Self::Gnb(_) => "gnb",
@@ -152,7 +151,7 @@ impl UeId {
         }
     }
 
-    /// The numbers of the identity with their names, the most trusted first: see [`number`](Self::number).
+    /// Returns the identifiers with their names, in the order of preference of [`number`](Self::number).
     pub fn parts(&self) -> Vec<Part> {
         let one = |name, id: Option<u32>| id.map(|id| (name, u64::from(id)));
         let ran = |id: &Option<[u8; 8]>| id.map(|id| ("ran", u64::from_be_bytes(id)));
@@ -194,13 +193,13 @@ impl UeId {
         }
     }
 
-    /// The whole identity as text: `f1ap=10 amf=206966894641 guami=505.01/96/0/0`.
+    /// Returns the complete identity as text: `f1ap=10 amf=206966894641 guami=505.01/96/0/0`.
     pub const fn ids(&self) -> Ids<'_> {
         Ids(self)
     }
 
-    /// Whether an order that names a UE so means the UE that a node calls `self`: all numbers that both have are equal, and
-    /// at least one is. A number that only one of them has does not count.
+    /// Returns whether a control with UE `order` refers to the UE `self` of a node: all common identifiers are equal,
+    /// and there is at least one. An identifier that only one of them has is ignored.
     pub fn is_meant_by(&self, order: &Self) -> bool {
         let own = self.parts();
         let order_parts = order.parts();
@@ -218,7 +217,7 @@ impl UeId {
 }
 
 impl fmt::Display for UeId {
-    /// The type of node and the number there, then the numbers that differ from it: `gnb-du 7`, `gnb 10 amf=206966894641`.
+    /// Writes node type and number, then the identifiers that differ from it: `gnb-du 7`, `gnb 10 amf=206966894641`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.parts();
         let number = parts.first().map_or(0, |(_, number)| *number);
@@ -228,10 +227,10 @@ impl fmt::Display for UeId {
     }
 }
 
-/// Further numbers in the short text of an identity, at most: lists of E1AP ids are long.
+/// Maximum number of additional identifiers in the short text, because lists of E1AP ids are long.
 const SHOWN_MAX: usize = 4;
 
-/// See [`UeId::ids`].
+/// Text of a complete identity; see [`UeId::ids`].
 #[derive(Debug)]
 pub struct Ids<'a>(&'a UeId);
 
@@ -253,34 +252,34 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
-/// A text that is not the identity of a UE.
+/// The text is not a valid UE identity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a UE: write amf, f1ap, e1ap, w1ap, mme or ran=NUMBER and guami=MCC.MNC/REGION/SET/POINTER with commas between"
 )]
 pub struct NotAUe(pub String);
 
-/// Numbers of a UE, from which the name for a type of node is made.
+/// Identifiers of a UE, from which the identity for any type of node can be derived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UeNumbers {
-    /// What the AMF calls it, 40 bits.
+    /// AMF UE NGAP ID, 40 bits.
     pub amf: Option<u64>,
-    /// The AMF.
+    /// AMF.
     pub guami: Option<Guami>,
-    /// What the CU calls it towards DUs.
+    /// gNB-CU UE F1AP IDs.
     pub f1ap: Vec<u32>,
-    /// What the CU-CP calls it towards CU-UPs.
+    /// gNB-CU-CP UE E1AP IDs.
     pub e1ap: Vec<u32>,
-    /// What an ng-eNB's CU calls it.
+    /// ng-eNB-CU UE W1AP ID.
     pub w1ap: Option<u32>,
-    /// What the MME calls it.
+    /// MME UE S1AP ID.
     pub mme: Option<u32>,
-    /// What the RAN calls it.
+    /// RAN UE ID.
     pub ran: Option<u64>,
 }
 
 impl UeNumbers {
-    /// One number for all that this project's base stations call a UE by.
+    /// Returns the identifiers at ranlab's base stations, which use one number for all of them.
     pub fn from_number(number: u32) -> Self {
         Self {
             amf: Some(number.into()),
@@ -293,11 +292,11 @@ impl UeNumbers {
         }
     }
 
-    /// The name of the UE at a node; `None` if a number is missing that the name needs.
+    /// Returns the identity of the UE at a node, or `None` if a required identifier is missing.
     pub fn name_at(&self, node: &GlobalE2NodeId) -> Option<UeId> {
         let ran_ue_id = self.ran.map(u64::to_be_bytes);
         let plmn = node.plmn();
-        // What base stations of this project and of OpenAirInterface use.
+        // Value used by base stations of ranlab and OpenAirInterface.
         let guami = self.guami.unwrap_or(Guami { plmn, region: 1, set: 1, pointer: 0 });
         let f1 = self.f1ap.first().copied();
         let e1 = self.e1ap.first().copied();
@@ -355,7 +354,7 @@ fn guami(text: &str) -> Option<Guami> {
 impl FromStr for UeNumbers {
     type Err = NotAUe;
 
-    /// A number alone, or parts as [`UeId::ids`] shows them, with commas or spaces between.
+    /// Parses a single number, or identifiers in the format of [`UeId::ids`], separated by commas or spaces.
     fn from_str(text: &str) -> Result<Self, NotAUe> {
         let wrong = || NotAUe(text.to_owned());
         if let Ok(number) = text.parse() {
@@ -396,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_the_whole_numbers() {
+    fn ids_text_contains_all_numbers() {
         assert_eq!(gnb(206_966_894_641, &[], 0).to_string(), "gnb 206966894641");
         assert_eq!(gnb(206_966_894_641, &[10], 0).to_string(), "gnb 10 amf=206966894641");
         assert_eq!(gnb(7, &[7], 0).to_string(), "gnb 7");
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_means_a_ue_only_if_all_common_numbers_are_equal() {
+    fn order_matches_ue_only_if_common_identifiers_are_equal() {
         let ue = gnb(2, &[10, 11], 0);
         for (order, expected) in [
             (gnb(2, &[10], 0), true),
@@ -426,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_not_ues_are_refused() {
+    fn invalid_ue_texts_are_refused() {
         for wrong in ["", "x", "amf=1099511627776", "f1ap=-1", "guami=505.01/1/1", "rnti=4"] {
             assert!(wrong.parse::<UeNumbers>().is_err(), "{wrong:?}");
         }

@@ -7,7 +7,7 @@ use super::statistics::statistics_model;
 use super::table::row;
 
 statistics_model! {
-    /// GTP tunnels: the model.
+    /// The GTP service model.
     Gtp "gtp": "0.0.0.0.0.0.0.0.1.148.0", 148, b"GTP_STATS_V0", revision 1, customary true, Infallible;
     /// All tunnels of a base station.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -7,10 +7,10 @@ use crate::e2sm::SmError;
 use crate::e2sm::octets::Code;
 use crate::flat::{FlatError, generated::e2};
 
-/// FlatBuffers, as a code of pings.
+/// FlatBuffers encoding of pings.
 pub(super) struct Flat;
 
-/// Octets that a ping needs beside its payload, at most: what a buffer is made for.
+/// Maximum size of a ping in addition to its payload, in bytes; used to size buffers.
 const ROOM: usize = 64;
 
 impl Code<Ping> for Flat {

@@ -1,10 +1,11 @@
-//! HW: "hello world", a service model of this project that measures round trips and shows all four services.
+//! HW ("hello world"): a service model of ranlab that measures round trips and demonstrates all four services.
 //!
-//! An xApp or iApp sends a [`Ping`] as a RIC control message; the RAN function echoes it, unchanged, in an indication
-//! to every subscription whose trigger is [`HwTrigger::OnControl`]. Control carries no control header, an indication
-//! no indication header: both are empty octet strings.
+//! An xApp or iApp sends a [`Ping`] as a RIC control message. The RAN function echoes it, unchanged, in an indication
+//! to every subscription whose trigger is [`HwTrigger::OnControl`]. Control header and indication header are empty
+//! octet strings.
 //!
-//! Pings are in aligned PER or in FlatBuffers, trigger and policy in aligned PER beside either, whatever E2AP's codec.
+//! Pings are in aligned PER or in FlatBuffers; trigger and policy are always in aligned PER, independently of E2AP's
+//! encoding.
 //!
 //! | service | how |
 //! |---|---|
@@ -27,20 +28,20 @@ use super::{Column, Kind, RowKey, ServiceModel, SmError, Table, Type, Value, tab
 use crate::per::{Int, Own};
 use crate::{enumerated, sequence};
 
-/// The OID by which a node offers the model.
+/// OID of the model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.140.0";
-/// The RAN function id that this project's agents give it.
+/// RAN function id used by ranlab's agents.
 pub const DEFAULT_FUNCTION_ID: u16 = 140;
-/// The RAN function definition: ASCII, no structure.
+/// RAN function definition: ASCII without structure.
 pub const DEFINITION: &[u8] = b"HW_V0";
-/// The RAN function revision that this project's agents announce.
+/// RAN function revision announced by ranlab's agents.
 pub const REVISION: u16 = 1;
-/// Octets of the longest ping payload, and of the longest that a periodic trigger may ask for.
+/// Maximum size of a ping payload, in bytes.
 pub const PAYLOAD_SIZE_MAX: usize = 65_535;
-/// Milliseconds of the longest period that a trigger may ask for: one hour.
+/// Maximum period of a trigger, in milliseconds: one hour.
 pub const PERIOD_MS_MAX: u32 = 3_600_000;
 
-/// HW: the model.
+/// The HW service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Hw;
 
@@ -60,7 +61,7 @@ impl ServiceModel for Hw {
     type Control = Ping;
     type Outcome = Infallible;
 
-    /// Pings without payload.
+    /// Requests pings without payload.
     fn periodic(period: Duration) -> Result<HwTrigger, SmError> {
         let period_ms = period_ms(period, 1, PERIOD_MS_MAX)?;
         Ok(HwTrigger::Periodic(HwPeriodic { period_ms, payload_size: 0 }))
@@ -82,7 +83,7 @@ impl ServiceModel for Hw {
     }
 
     fn sample(seed: u64) -> ((), Ping) {
-        // Its constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -92,7 +93,7 @@ octets! {
     HwPolicy: Per => Aligned, Flat => Aligned;
 }
 
-/// A ping is a row about the node; of its payload the size.
+/// A ping is a row about the node, with the size of its payload.
 impl table::Row for Ping {
     fn columns() -> Vec<Column> {
         let column = |name: &'static str, unit, kind| Column {
@@ -120,11 +121,11 @@ impl table::Row for Ping {
 }
 
 sequence! {
-    /// A numbered message with the time of its departure: control message and indication message alike.
+    /// A numbered message with its send time; used as control message and as indication message.
     #[derive(Eq, Hash, Default)]
     Ping "Ping" {
         seq: u32 [Int<0, { u32::MAX as u64 }>] "seq", "Sequence number, assigned by the sender. Periodic reports of an agent start at zero.",
-        /// When its sender sent it, nanoseconds on the sender's own clock: only the sender can subtract from it.
+        /// Send time, in nanoseconds on the sender's clock. Only the sender can calculate a difference.
         t_send_ns: u64 [Int<0, { u64::MAX }>] "tSendNs",
         payload: Bytes [per::Payload] "payload", "Arbitrary data that determines the size of the message, at most [`PAYLOAD_SIZE_MAX`] bytes.",
     }
@@ -135,20 +136,20 @@ sequence! {
 pub enum HwTrigger {
     /// Each control message is echoed.
     OnControl,
-    /// The function sends pings of its own.
+    /// The function sends pings periodically.
     Periodic(HwPeriodic),
 }
 
 sequence! {
-    /// How the function sends pings of its own; their payload is zeros.
+    /// Periodic pings, with a payload of zeros.
     #[derive(Copy, Eq, Hash)]
     HwPeriodic "HwPeriodic" {
         period_ms: u32 [Int<1, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval between two pings, in milliseconds, 1 to [`PERIOD_MS_MAX`].",
         payload_size: u16 [Int<0, { PAYLOAD_SIZE_MAX as u64 }>] "payloadSize", "Payload size in bytes, at most [`PAYLOAD_SIZE_MAX`].",
     }
-    /// The action definition of a policy: pings with a payload above the threshold are treated specially.
+    /// Action definition of a policy: pings with a payload above the threshold are handled differently.
     ///
-    /// It holds for the pings of all controllers while the subscription lives; smaller pings are echoed as ever.
+    /// It applies to the pings of all controllers while the subscription exists. Smaller pings are echoed as usual.
     #[derive(Copy, Eq, Hash)]
     HwPolicy "HwPolicy" {
         threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Payload size in bytes; a ping with exactly this size does not exceed it.",
@@ -157,14 +158,14 @@ sequence! {
 }
 
 impl HwPolicy {
-    /// What the policy demands for a ping with `payload_size` octets; `None` if it is echoed as ever.
+    /// Returns the action for a ping with `payload_size` bytes, or `None` if it is echoed as usual.
     pub const fn applies(&self, payload_size: usize) -> Option<HwPolicyAction> {
         if payload_size as u64 > self.threshold as u64 { Some(self.action) } else { None }
     }
 }
 
 enumerated! {
-    /// What a policy does with a ping.
+    /// Action of a policy.
     HwPolicyAction "HwPolicyAction" {
         Ignore "ignore", "The control is acknowledged but not echoed.",
         Reject "reject", "The control is refused: a RIC control failure, no echo.",
@@ -179,14 +180,14 @@ mod tests {
     use crate::per::Form;
 
     #[test]
-    fn a_policy_applies_above_its_threshold() {
+    fn policy_applies_above_threshold() {
         let policy = HwPolicy { threshold: 100, action: HwPolicyAction::Reject };
         assert_eq!(policy.applies(100), None);
         assert_eq!(policy.applies(101), Some(HwPolicyAction::Reject));
     }
 
     #[test]
-    fn a_ping_by_names_is_the_ping() {
+    fn ping_by_names_equals_ping() {
         use crate::e2sm::Octets;
         for payload in [&b""[..], b"x", &[0x5a; 1_500]] {
             let ping = Ping { seq: 7, t_send_ns: u64::MAX, payload: Bytes::copy_from_slice(payload) };

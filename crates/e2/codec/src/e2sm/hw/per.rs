@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::{HwTrigger, PAYLOAD_SIZE_MAX};
 use crate::per::{Codec, DecodeError, DecodeFault, EncodeError, Notation, Per, Source, Writer};
 
-/// OCTET STRING (SIZE (0..65535)): too short for fragments (X.691 §17.8), its length in two aligned octets.
+/// OCTET STRING (SIZE (0..65535)): too short for fragments (X.691 §17.8), with its length in two aligned bytes.
 #[derive(Debug)]
 pub(super) struct Payload;
 
@@ -85,7 +85,7 @@ mod tests {
         out.into()
     }
 
-    /// There and back, and no shorter or longer octets are the value.
+    /// Checks that a value round-trips, and that shorter or longer bytes are refused.
     fn round_trip<T: Per + PartialEq + std::fmt::Debug>(value: &T) {
         let encoded = octets(value);
         assert_eq!(decode::<T>(encoded.clone()).as_ref(), Ok(value));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_a_ping() {
+    fn ping_has_expected_encoding() {
         let ping = Ping { seq: 7, t_send_ns: 0x0102_0304_0506, payload: Bytes::from_static(b"abc") };
         // Preamble bit 0, length of seq 1 (00), seq; length of the time 6 (101), the time; length 3, payload.
         assert_eq!(octets(&ping)[..], [0x00, 7, 0xa0, 1, 2, 3, 4, 5, 6, 0, 3, b'a', b'b', b'c']);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_triggers_and_policies() {
+    fn triggers_and_policies_have_expected_encoding() {
         let periodic = HwTrigger::Periodic(HwPeriodic { period_ms: 10, payload_size: 1500 });
         assert_eq!(octets(&HwTrigger::OnControl)[..], [0x00]);
         // Extension bit 0, alternative 1, preamble bit 0, length of the period 1 (00); period less one; size.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_payload_and_no_longer() {
+    fn payload_size_is_limited() {
         let ping = |octets| Ping { payload: vec![0xaa; octets].into(), ..Ping::default() };
         let longest = ping(PAYLOAD_SIZE_MAX);
         assert_eq!(decode::<Ping>(octets(&longest)), Ok(longest));
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_not_copied() {
+    fn decoded_payload_is_not_copied() {
         let encoded = octets(&Ping { payload: Bytes::from_static(b"abc"), ..Ping::default() });
         let ping: Ping = decode(encoded.clone()).unwrap();
         assert!(encoded.as_ptr_range().contains(&ping.payload.as_ptr()));
     }
 
     #[test]
-    fn periods_outside_their_range_are_refused() {
+    fn periods_out_of_range_are_refused() {
         for period_ms in [0, PERIOD_MS_MAX + 1] {
             let trigger = HwTrigger::Periodic(HwPeriodic { period_ms, payload_size: 0 });
             assert!(encode(&trigger, &mut Vec::new()).is_err());
@@ -147,14 +147,14 @@ mod tests {
 
     #[test]
     fn unknown_alternatives_are_errors() {
-        // Extension bit 1: a trigger or an action of the future.
+        // Extension bit 1: a trigger or action of a later version.
         assert!(decode::<HwTrigger>(Bytes::from_static(&[0x80, 0])).is_err());
         assert!(decode::<HwPolicy>(Bytes::from_static(&[0x00, 0, 0x80])).is_err());
     }
 
     #[test]
-    fn additions_of_the_future_are_skipped() {
-        // A policy with preamble bit 1 and after its root one addition, an open type with one octet.
+    fn unknown_additions_are_skipped() {
+        // A policy with preamble bit 1 and, after its root, one addition: an open type of one byte.
         let policy = decode::<HwPolicy>(Bytes::from_static(&[0x80, 5, 0x00, 0x20, 1, 0xff]));
         assert_eq!(policy, Ok(HwPolicy { threshold: 5, action: HwPolicyAction::Ignore }));
     }
@@ -173,7 +173,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_never_panic(octets in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn random_bytes_do_not_panic(octets in proptest::collection::vec(any::<u8>(), 0..64)) {
             let octets = Bytes::from(octets);
             let _ = decode::<Ping>(octets.clone());
             let _ = decode::<HwTrigger>(octets.clone());

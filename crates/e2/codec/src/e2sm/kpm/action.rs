@@ -1,4 +1,4 @@
-//! What a controller asks for (E2SM-KPM clauses 8.2.1.1 and 8.2.1.2).
+//! Event trigger and action definitions (E2SM-KPM clauses 8.2.1.1 and 8.2.1.2).
 use super::measure::*;
 use crate::e2ap::sole_alternative;
 use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
@@ -6,7 +6,7 @@ use crate::e2sm::octets::octets;
 use crate::per::{Free, Int, List, Opt, Own, True};
 use crate::{choice, sequence};
 
-/// Codec of periods, milliseconds.
+/// Codec of periods, in milliseconds.
 pub(super) type PeriodMs = Int<1, 4_294_967_295>;
 
 octets! {
@@ -15,7 +15,7 @@ octets! {
 }
 
 sequence! {
-    /// When to report: periodically, the one form that there is.
+    /// Event trigger: periodic, which is the only format.
     #[derive(Copy, Eq, Hash)]
     EventTrigger "E2SM-KPM-EventTriggerDefinition" {
         period_ms: u32 [TriggerFormat] "eventDefinition-formats", "Report period, in milliseconds.",
@@ -27,12 +27,12 @@ sole_component! {
 }
 
 sequence! {
-    /// What to report. The style is the number of the format, at every node that was met.
+    /// Action definition. The style equals the number of the format at all known nodes.
     ActionDefinition "E2SM-KPM-ActionDefinition" {
         style: i64 [Free] "ric-Style-Type", "The report style.",
         format: ActionFormat [Own] "actionDefinition-formats", "Contents, in the format of the style.",
     }
-    /// Measurements, each so often.
+    /// Measurements with a granularity period.
     Measurements "E2SM-KPM-ActionDefinition-Format1" {
         infos: Vec<MeasurementInfo> [List<1, LIST_MAX>] "measInfoList", "Measurements and their labels.",
         granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
@@ -44,13 +44,13 @@ sequence! {
         ue: UeId [Own] "ueID", "UE.",
         measurements: Measurements [Own] "subscriptInfo", "Measurements.",
     }
-    /// Measurements of the UEs that fulfil conditions, each with its own.
+    /// Measurements, each for the UEs that fulfil its conditions.
     ConditionalMeasurements "E2SM-KPM-ActionDefinition-Format3" {
         measurements: Vec<ConditionalMeasurement> [List<1, LIST_MAX>] "measCondList", "Measurements and their conditions.",
         granularity_ms: u32 [PeriodMs] "granulPeriod", "Granularity period, in milliseconds.",
         cell: Option<Cgi> [Opt] "cellGlobalID", "Only for this cell.",
     }
-    /// One of the conditions on UEs.
+    /// A condition on UEs.
     UeMatching "MatchingUeCondPerSubItem" {
         test: Test [Own] "testCondInfo", "The condition.";
         or: () [True] "logicalOR", "Whether this condition is combined with the next one by or.",
@@ -70,7 +70,7 @@ sole_component! {
     UePerSubscription "ueID" UeId [Own];
 }
 choice! {
-    /// What to report.
+    /// Format of the action definition.
     ActionFormat "actionDefinition-formats" {
         Node(Measurements) [Own] "actionDefinition-Format1", "Measurements of the node or a cell (style 1).",
         Ue(UeMeasurements) [Own] "actionDefinition-Format2", "Measurements of one UE (style 2).",
@@ -81,7 +81,7 @@ choice! {
 }
 
 impl ActionFormat {
-    /// The format's number, which is the report style's.
+    /// Returns the number of the format, which equals the report style.
     pub const fn number(&self) -> i64 {
         match self {
             Self::Node(_) => 1,
@@ -92,12 +92,12 @@ impl ActionFormat {
         }
     }
 
-    /// Measurements of each UE of a slice.
+    /// Requests measurements of each UE of a slice.
     pub fn of_slice(slice: crate::e2sm::common::Snssai, measurements: Measurements) -> Self {
         Self::of_ues(Test::slice(slice), measurements)
     }
 
-    /// Measurements of each UE that passes a test.
+    /// Requests measurements of each UE that passes a test.
     pub fn of_ues(test: Test, measurements: Measurements) -> Self {
         let conditions = vec![UeMatching { test, or: None }];
         Self::MatchingUes(MatchingUeMeasurements { conditions, measurements })
@@ -111,7 +111,7 @@ impl From<ActionFormat> for ActionDefinition {
 }
 
 impl Measurements {
-    /// Measurements without labels.
+    /// Requests measurements without labels.
     pub fn plain<'a>(names: impl IntoIterator<Item = &'a str>, granularity_ms: u32) -> Self {
         let infos = names.into_iter().map(MeasurementInfo::plain).collect();
         Self { infos, granularity_ms, cell: None, bins: None }

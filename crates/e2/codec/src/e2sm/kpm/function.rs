@@ -1,4 +1,4 @@
-//! What a node can report: the RAN function description (E2SM-KPM clause 8.2.2.1).
+//! RAN function description: the reports that a node offers (E2SM-KPM clause 8.2.2.1).
 use super::OID;
 use super::action::{ActionDefinition, ActionFormat, Measurements};
 use super::measure::*;
@@ -7,7 +7,7 @@ use crate::e2sm::octets::octets;
 use crate::per::{Free, IntExt, List, Opt, Own};
 use crate::sequence;
 
-/// Styles of a kind, at most.
+/// Maximum number of styles of one type.
 pub const STYLES_MAX: u64 = 63;
 
 octets! {
@@ -15,20 +15,20 @@ octets! {
 }
 
 sequence! {
-    /// What a node can report.
+    /// RAN function description.
     FunctionDescription "E2SM-KPM-RANfunction-Description" {
         name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
         triggers: Option<Vec<TriggerStyle>> [Opt<List<1, STYLES_MAX>>] "ric-EventTriggerStyle-List", "Event trigger styles.",
         reports: Option<Vec<ReportStyle>> [Opt<List<1, STYLES_MAX>>] "ric-ReportStyle-List", "Report styles.",
     }
-    /// A way to say when to report.
+    /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-Item" {
         style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger definition.",
     }
-    /// A way to report.
+    /// A report style.
     ReportStyle "RIC-ReportStyle-Item" {
         style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
         name: String [Name] "ric-ReportStyle-Name", "Name for display.",
@@ -37,7 +37,7 @@ sequence! {
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
-    /// A measurement that can be had.
+    /// An available measurement.
     Offered "MeasurementInfo-Action-Item" {
         name: String [MeasurementName] "measName", "Name.",
         id: Option<u32> [Opt<IntExt<1, 65_536>>] "measID", "Identifier.";
@@ -45,7 +45,8 @@ sequence! {
     }
 }
 
-/// The report styles: name, and format of the indication message. Short names: FlexRIC takes 1,022 bytes in all.
+/// Report styles: name, and format of the indication message. The names are short, because FlexRIC accepts at most
+/// 1,022 bytes in total.
 const STYLES: [(&str, i64); 5] = [
     ("E2 Node", 1),
     ("Single UE", 1),
@@ -54,12 +55,13 @@ const STYLES: [(&str, i64); 5] = [
     ("Multiple UEs", 3),
 ];
 
-/// The styles in the order in which they are offered.
+/// Order in which the styles are listed.
 const ORDER: [usize; 5] = [4, 1, 2, 3, 5];
 
 impl FunctionDescription {
-    /// The customary name, periodic reports, these measurements in style 1, those of `ue` alone in styles 2 to 5. Each has its
-    /// place among them, counted from 1, as its identifier. Style 4 comes first: FlexRIC's xApps take the first one for it.
+    /// Creates a description with the usual name, periodic reports, all measurements in style 1, and those of `ue` in
+    /// styles 2 to 5. The identifier of a measurement is its position, counted from 1. Style 4 is listed first,
+    /// because FlexRIC's xApps assume this.
     pub fn of(ue: &[&str], node: &[&str]) -> Self {
         let all: Vec<&&str> = ue.iter().chain(node).collect();
         let id = |name: &str| all.iter().zip(1..).find(|(it, _)| ***it == name).map(|(_, id)| id);
@@ -84,8 +86,8 @@ impl FunctionDescription {
         }
     }
 
-    /// An action for all that the node can report at once: of each UE (style 4) that passes `test`, else of the node
-    /// (style 1); `None` if it offers neither.
+    /// Returns an action for all that the node can report at once: for each UE that passes `test` (style 4), else for
+    /// the node (style 1). Returns `None` if it offers neither.
     pub fn everything(&self, test: Test, granularity_ms: u32) -> Option<ActionDefinition> {
         let styles = self.reports.as_deref().unwrap_or_default();
         let of = |number| styles.iter().find(|style| style.action_format == number);

@@ -1,4 +1,4 @@
-//! What is measured, of whom, and under which label (E2SM-KPM clause 8.3).
+//! Measurements, labels and conditions (E2SM-KPM clause 8.3).
 use bytes::Bytes;
 
 use crate::e2ap::{Plmn, PlmnCodec};
@@ -6,19 +6,19 @@ use crate::e2sm::common::{Snssai, SnssaiCodec, sole_component};
 use crate::per::{BitString, Free, Int, IntExt, List, Opt, Own, Str, True};
 use crate::{choice, enumerated, sequence};
 
-/// Elements of most lists, at most.
+/// Maximum number of elements of most lists.
 pub const LIST_MAX: u64 = 65_535;
-/// Labels of a measurement and values of a record, at most.
+/// Maximum number of labels of a measurement and of values of a record.
 pub const RECORD_MAX: u64 = 2_147_483_647;
-/// Conditions of a list, at most.
+/// Maximum number of conditions of a list.
 pub const CONDITIONS_MAX: u64 = 32_768;
-/// Codec of the numbers of bins, rates and the like.
+/// Codec of bin indexes, rates and similar numbers.
 type Number = IntExt<1, 65_535>;
 /// Codec of allocation and retention priorities.
 type Priority = IntExt<1, 15>;
-/// Codec of class identifiers of LTE.
+/// Codec of QoS class identifiers of LTE.
 type Qci = Int<0, 255>;
-/// Codec of measurement names: those of TS 28.552 and TS 32.425, and of the model itself.
+/// Codec of measurement names: those of TS 28.552 and TS 32.425, and those of the model.
 pub(super) type MeasurementName = Str<1, 150>;
 
 choice! {
@@ -37,7 +37,7 @@ impl From<&str> for Measurement {
 }
 
 enumerated! {
-    /// Which end of an interval a value is of.
+    /// End of an interval to which a value belongs.
     StartEnd "startEndInd" {
         Start "start", "Start of the interval.",
         End "end", "End of the interval.",
@@ -45,7 +45,7 @@ enumerated! {
 }
 
 sequence! {
-    /// What a value is of, where a measurement has several.
+    /// Label that selects one of several values of a measurement.
     #[derive(Eq, Hash, Default)]
     Label "MeasurementLabel" {
         no_label: bool [True] "noLabel", "No label.",
@@ -73,7 +73,7 @@ sequence! {
         beamforming: u16 [Number] "nonGoB-BFmode-Index", "Index of the non-grid-of-beams beamforming mode.",
         mimo: u8 [IntExt<1, 2>] "mIMO-mode-Index", "Single-user (1) or multi-user (2) MIMO.",
     }
-    /// A measurement and the labels under which it is wanted or told.
+    /// A measurement and its labels, as requested or reported.
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
         measurement: Measurement [Own] "measType", "Measurement.",
@@ -85,21 +85,21 @@ sole_component! {
 }
 
 impl Label {
-    /// The label of a measurement that has no labels.
+    /// Returns the label of a measurement that has no labels.
     pub fn none() -> Self {
         Self { no_label: true, ..Self::default() }
     }
 }
 
 impl MeasurementInfo {
-    /// A measurement without labels.
+    /// Returns a measurement without labels.
     pub fn plain(name: &str) -> Self {
         Self { measurement: name.into(), labels: vec![Label::none()] }
     }
 }
 
 choice! {
-    /// What a condition looks at.
+    /// Property of a UE that a condition tests.
     #[derive(Copy, Eq, Hash)]
     TestType "TestCond-Type" {
         Gbr(()) [True] "gBR", "Guaranteed bit rate.",
@@ -114,7 +114,7 @@ choice! {
         Qci(()) [True] "qCI", "QoS class of LTE.",
         Snssai(()) [True] "sNSSAI", "Slice.",
     }
-    /// With what a condition compares.
+    /// Value that a condition compares with.
     TestValue "TestCond-Value" {
         Int(i64) [Free] "valueInt", "A number.",
         Enum(i64) [Free] "valueEnum", "An enumeration value.",
@@ -126,7 +126,7 @@ choice! {
     }
 }
 enumerated! {
-    /// How a condition compares.
+    /// Comparison of a condition.
     TestExpression "TestCond-Expression" {
         Equal "equal", "Equal to the value.",
         GreaterThan "greaterthan", "Greater than the value.",
@@ -142,12 +142,12 @@ sequence! {
         expression: Option<TestExpression> [Opt] "testExpr", "Comparison.",
         value: Option<TestValue> [Opt] "testValue", "Value to compare with.",
     }
-    /// One of the conditions on the UEs whose measurements are wanted together.
+    /// A condition on the UEs whose measurements are requested together.
     Matching "MatchingCondItem" {
         condition: MatchingCondition [Own] "matchingCondChoice", "The condition.",
         or: bool [True] "logicalOR", "Whether this condition is combined with the next one by or.",
     }
-    /// A measurement of the UEs that fulfil conditions.
+    /// A measurement for the UEs that fulfil its conditions.
     ConditionalMeasurement "MeasurementCondItem" {
         measurement: Measurement [Own] "measType", "Measurement.",
         conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "Conditions on the UEs.";
@@ -155,12 +155,12 @@ sequence! {
     }
 }
 choice! {
-    /// A condition, or a label that stands for one.
+    /// A condition, or a label used as a condition.
     MatchingCondition "MatchingCondItem-Choice" {
         Label(Label) [Own] "measLabel", "UEs selected by label.",
         Test(Test) [Own] "testCondInfo", "UEs selected by a test.",
     }
-    /// An end of a bin.
+    /// Bound of a bin.
     #[derive(Copy)]
     BinValue "BinRangeValue" {
         Int(i64) [Free] "valueInt", "A number.",
@@ -189,7 +189,7 @@ sequence! {
 }
 
 impl Test {
-    /// Whether a UE is in a slice: SST, and SD where there is one, as octets.
+    /// Returns the test whether a UE is in a slice, with SST and optional SD as bytes.
     pub fn slice(slice: Snssai) -> Self {
         let mut octets = vec![slice.sst];
         octets.extend(slice.sd.iter().flat_map(|sd| sd.to_be_bytes().into_iter().skip(1)));
@@ -200,7 +200,7 @@ impl Test {
         }
     }
 
-    /// The slice that [`slice`](Self::slice) asks for; `None` if this is another test. A number is taken for an SST.
+    /// Returns the slice that [`slice`](Self::slice) tests, or `None` for another test. A number counts as an SST.
     pub fn wants_slice(&self) -> Option<Snssai> {
         if self.of != TestType::Snssai(()) || self.expression.is_some_and(|e| e != TestExpression::Equal) {
             return None;

@@ -1,4 +1,4 @@
-//! What a node reports (E2SM-KPM clauses 8.2.1.3 and 8.2.1.4).
+//! Indication header and message (E2SM-KPM clauses 8.2.1.3 and 8.2.1.4).
 use super::action::PeriodMs;
 use super::measure::*;
 use super::time::TimeStamp;
@@ -11,18 +11,18 @@ octets! {
     IndicationMessage: Per => Oran;
 }
 
-/// Who measured what, and when it began: an indication header (format 1, the only one).
+/// Indication header (format 1, the only one): sender and start of the collection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IndicationHeader {
-    /// When the collection began.
+    /// Start of the collection.
     pub start: TimeStamp,
-    /// Version of the file format, for who writes files; at most 15 characters.
+    /// Version of the file format, if reports are written to files; at most 15 characters.
     pub file_format: Option<String>,
-    /// Who sends, at most 400 characters.
+    /// Name of the sender, at most 400 characters.
     pub sender: Option<String>,
-    /// What it is, at most 8 characters.
+    /// Type of the sender, at most 8 characters.
     pub sender_type: Option<String>,
-    /// Whose it is, at most 32 characters.
+    /// Vendor of the sender, at most 32 characters.
     pub vendor: Option<String>,
 }
 
@@ -44,7 +44,7 @@ choice! {
 }
 
 impl Measured {
-    /// The value as a number; `None` if there is none.
+    /// Returns the value as a number, or `None` if there is no value.
     pub fn number(self) -> Option<f64> {
         match self {
             Self::Integer(value) => Some(value.into()),
@@ -60,13 +60,13 @@ sequence! {
         values: Vec<Measured> [List<1, RECORD_MAX>] "measRecord", "One value per label of each measurement.",
         incomplete: bool [True] "incompleteFlag", "Whether the period is incomplete.",
     }
-    /// Measurements over some granularity periods.
+    /// Measurements over one or more granularity periods.
     Report "E2SM-KPM-IndicationMessage-Format1" {
         records: Vec<Record> [List<1, LIST_MAX>] "measData", "One record per granularity period.",
         infos: Option<Vec<MeasurementInfo>> [Opt<List<1, LIST_MAX>>] "measInfoList", "Measurements of the values, if they differ from those of the subscription.",
         granularity_ms: Option<u32> [Opt<PeriodMs>] "granulPeriod", "Granularity period, in milliseconds.",
     }
-    /// Measurements of UEs that fulfil conditions.
+    /// Measurements, each for the UEs that fulfil its conditions.
     ConditionalReport "E2SM-KPM-IndicationMessage-Format2" {
         records: Vec<Record> [List<1, LIST_MAX>] "measData", "One record per granularity period, with one value per UE of each measurement.",
         measurements: Vec<MatchedMeasurement> [List<1, LIST_MAX>] "measCondUEidList", "Measurements of the values, and their UEs.",
@@ -84,18 +84,18 @@ sequence! {
         ue: UeId [Own] "ueID", "UE.",
         report: Report [Own] "measReport", "Measured values.",
     }
-    /// What was measured.
+    /// Indication message.
     IndicationMessage "E2SM-KPM-IndicationMessage" {
         format: MessageFormat [Own] "indicationMessage-formats", "One of three formats.",
     }
 }
 choice! {
-    /// Who fulfilled conditions in a period.
+    /// UEs that fulfilled the conditions in one granularity period.
     MatchedInPeriod "matchedPerGP" {
         Nobody(()) [True] "noUEmatched", "No UE.",
         Ues(Vec<UeId>) [List<1, LIST_MAX, UeInPeriod>] "oneOrMoreUEmatched", "List of UEs.",
     }
-    /// What was measured.
+    /// Format of the indication message.
     MessageFormat "indicationMessage-formats" {
         Node(Report) [Own] "indicationMessage-Format1", "Values of the node, a cell or one UE (styles 1 and 2).",
         Conditional(ConditionalReport) [Own] "indicationMessage-Format2", "Values per measurement (style 3).";

@@ -1,11 +1,11 @@
-//! KPM: the measurements of 3GPP, by cell, by UE or by condition; O-RAN's E2SM-KPM 2.03 and 3.00, and 4.00 as far as
-//! no addition is used but "not satisfied".
+//! KPM: 3GPP measurements per cell, per UE or by condition. O-RAN's E2SM-KPM 2.03 and 3.00, and 4.00 without
+//! additions other than "not satisfied".
 //!
-//! 2.03 and 3.00 differ in the time stamp of the header alone, whose length settles it; the object identifier does not
-//! say the version, base stations in the field offer 2.x and send 3.00. Names and units are those of TS 28.552. All in
-//! aligned PER.
+//! 2.03 and 3.00 differ only in the timestamp of the header, whose length distinguishes them. The OID does not
+//! identify the version: existing base stations offer 2.x and send 3.00. Names and units are those of TS 28.552. All
+//! in aligned PER.
 //!
-//! [`MessageView`] reads messages without copying text; [`IndicationMessage`] is the same as a value.
+//! [`MessageView`] reads messages without copying text; [`IndicationMessage`] is the same as an owned value.
 
 mod action;
 mod function;
@@ -43,16 +43,16 @@ pub use selection::{Selection, SelectionError};
 pub use time::TimeStamp;
 pub use view::*;
 
-/// The OID by which nodes offer the model, whatever its version (2.03, and 3.00 at OCUDU's).
+/// OID of the model in any version (2.03, and 3.00 at OCUDU).
 pub const OID: &str = "1.3.6.1.4.1.53148.1.2.2.2";
-/// The OID by which some offer 3.00.
+/// OID used by some nodes for 3.00.
 pub const OID_V3: &str = "1.3.6.1.4.1.53148.1.3.2.2";
-/// The RAN function id that nodes give it.
+/// Usual RAN function id.
 pub const DEFAULT_FUNCTION_ID: u16 = 2;
-/// The slice whose UEs a third-party node is asked for unless another is chosen: SST 1.
+/// Slice whose UEs are requested from a third-party node by default: SST 1.
 pub const DEFAULT_SLICE: Snssai = Snssai { sst: 1, sd: None };
 
-/// KPM: the model.
+/// The KPM service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Kpm;
 
@@ -61,7 +61,7 @@ impl ServiceModel for Kpm {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &[OID_V3];
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDescription::of`] what this project's base stations measure ([`UE_MEASUREMENTS`],
+    /// [`FunctionDescription::of`] the measurements of ranlab's base stations ([`UE_MEASUREMENTS`],
     /// [`NODE_MEASUREMENTS`]).
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 0;
@@ -83,7 +83,8 @@ impl ServiceModel for Kpm {
         Some(Duration::from_millis(trigger.period_ms.into()))
     }
 
-    /// Each UE, or the node, with all that the definition offers; of a third-party node each UE of [`DEFAULT_SLICE`].
+    /// Requests all measurements of each UE, or of the node; from a third-party node, of each UE of
+    /// [`DEFAULT_SLICE`].
     fn action(definition: &Bytes, period: Duration) -> Result<Option<ActionDefinition>, SmError> {
         let granularity_ms = period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?;
         let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
@@ -105,7 +106,8 @@ impl ServiceModel for Kpm {
         Self::tabulate_in(&Context::default(), header, message, table);
     }
 
-    /// Measurements that a message does not name are those of the subscription; numbers are those of the definition.
+    /// Measurements that a message does not name are those of the subscription; identifiers are those of the
+    /// definition.
     fn tabulate_in(
         context: &Context,
         header: &IndicationHeader,
@@ -140,7 +142,7 @@ impl ServiceModel for Kpm {
         mismatch.map_or(Ok(()), |it| Err(SmError::LeftOut(it.to_string())))
     }
 
-    /// When the last record was complete: the collection began when the header says.
+    /// Returns the end of the last record. The header contains the start of the collection.
     fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
         let header = IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header)).ok()?;
         let span_ms = match MessageView::read(&Bytes::copy_from_slice(message)).ok()? {
@@ -176,7 +178,7 @@ impl ServiceModel for Kpm {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // Their constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         let header = IndicationHeader::sample(seed).unwrap_or_else(|_| TimeStamp::V3(seed).into());
         let report = || Report { records: Vec::new(), infos: None, granularity_ms: None };
         let message = sample(seed).unwrap_or_else(|_| MessageFormat::Node(report()).into());
@@ -184,7 +186,7 @@ impl ServiceModel for Kpm {
     }
 }
 
-/// The time that so many records are of, if their period is said.
+/// Returns the duration of this number of records, if their granularity period is known.
 fn span_ms(records: usize, granularity_ms: Option<u32>) -> i64 {
     i64::try_from(records as u64 * u64::from(granularity_ms.unwrap_or(0))).unwrap_or(i64::MAX)
 }

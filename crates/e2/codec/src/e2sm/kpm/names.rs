@@ -1,6 +1,6 @@
 //! Names of measurements, and their units.
 
-/// What this project's base stations measure of each UE, with the names and units of TS 28.552, and the clause.
+/// Measurements per UE of ranlab's base stations, with names and units of TS 28.552, and its clause.
 #[rustfmt::skip]
 pub const UE_MEASUREMENTS: [&str; 8] = [
     "DRB.UEThpDl",              // 5.1.1.3.1
@@ -12,22 +12,22 @@ pub const UE_MEASUREMENTS: [&str; 8] = [
     "DRB.PdcpSduVolumeUL",      // 5.1.2.1.2.1
     "DRB.RlcSduDelayDl",        // 5.1.3.3.3
 ];
-/// What they measure of the node besides.
+/// Additional measurements of the node.
 #[rustfmt::skip]
 pub const NODE_MEASUREMENTS: [&str; 2] = [
     "RRU.PrbAvailDl",           // 5.1.1.2.6
     "RRC.ConnMean",             // 5.1.1.4.1
 ];
 
-/// Name of the measurement that this project's definition gives an identifier to: its place in [`UE_MEASUREMENTS`], then
-/// [`NODE_MEASUREMENTS`], counted from 1.
+/// Returns the name of the measurement with this identifier in ranlab's definition: the position in
+/// [`UE_MEASUREMENTS`], then [`NODE_MEASUREMENTS`], counted from 1.
 pub fn measurement_of_id(id: u32) -> Option<&'static str> {
     let place = usize::try_from(id).ok()?.checked_sub(1)?;
     UE_MEASUREMENTS.iter().chain(&NODE_MEASUREMENTS).nth(place).copied()
 }
 
-/// What they measure besides, of each UE and of the node. A definition that lists it would exceed the 1,023 bytes at which
-/// FlexRIC ends.
+/// Measurements per UE and of the node that the definition does not list, because it would exceed the 1,023 bytes at
+/// which FlexRIC aborts.
 #[rustfmt::skip]
 pub const UNLISTED_MEASUREMENTS: [&str; 8] = [
     "RRU.PrbUsedUl",                    // 5.1.1.2.7
@@ -40,17 +40,17 @@ pub const UNLISTED_MEASUREMENTS: [&str; 8] = [
     "RSRQ",
 ];
 
-/// How values of a measurement are summarized over UEs.
+/// Aggregation of a measurement's values over UEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Summary {
-    /// The sum: rates, volumes, resource blocks and their shares.
+    /// Sum: rates, volumes, resource blocks and their shares.
     Sum,
-    /// The mean: delays, qualities, success rates.
+    /// Mean: delays, qualities, success rates.
     Mean,
 }
 
 impl Summary {
-    /// `sum` or `mean`.
+    /// Returns `sum` or `mean`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -59,7 +59,7 @@ impl Summary {
     }
 }
 
-/// Beginnings of names whose values add up over UEs.
+/// Prefixes of names whose values are summed over UEs.
 const SUMS: [&str; 11] = [
     "DRB.UEThp",
     "DRB.PdcpSduVolume",
@@ -74,13 +74,13 @@ const SUMS: [&str; 11] = [
     "QF.",
 ];
 
-/// How values of a measurement are summarized over UEs, by its name; the mean where that is not known.
+/// Returns the aggregation of a measurement over UEs by its name, or the mean if unknown.
 pub fn summary(name: &str) -> Summary {
     let adds_up = SUMS.iter().any(|beginning| name.starts_with(beginning));
     if adds_up { Summary::Sum } else { Summary::Mean }
 }
 
-/// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
+/// Units by prefix of the name, more specific prefixes first (TS 28.552; and names of O-RAN and OCUDU).
 #[rustfmt::skip]
 const UNITS: [(&str, &str); 21] = [
     ("DRB.UEThp", "kbit/s"),
@@ -106,7 +106,7 @@ const UNITS: [(&str, &str); 21] = [
     ("PEE.Energy", "kWh"),
 ];
 
-/// Unit of a measurement, by its name; empty for counts, and for what is not known.
+/// Returns the unit of a measurement by its name; empty for counts and unknown names.
 pub fn unit(name: &str) -> &'static str {
     UNITS.iter().find(|(beginning, _)| name.starts_with(beginning)).map_or("", |(_, unit)| unit)
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measurements_of_the_field_have_units() {
+    fn known_measurements_have_units() {
         for (name, expected) in [
             ("DRB.UEThpDl", "kbit/s"),
             ("DRB.PdcpReordDelayUl", "0.1 ms"),

@@ -1,4 +1,4 @@
-//! Names that a message leaves to the subscription or to the RAN function definition.
+//! Names that a message omits because the subscription or the RAN function definition contains them.
 use bytes::Bytes;
 
 use super::action::{ActionDefinition, ActionFormat};
@@ -9,22 +9,22 @@ use crate::e2sm::common::UeId;
 use crate::e2sm::per::decode_in;
 use crate::e2sm::{Context, Encoding, Octets};
 
-/// A measurement and its label, as they are shown.
+/// Displayed measurement and label of a value.
 pub(super) type ValueName = (String, String);
 
-/// Names of values, as far as a message needs them from elsewhere.
+/// Names of values that a message omits.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     /// Measurements of the subscription.
     subscribed: Option<Vec<MeasurementInfo>>,
-    /// The one UE of the subscription.
+    /// UE of the subscription, if it has exactly one.
     pub(super) ue: Option<UeId>,
-    /// Measurements that the definition numbers.
+    /// Identifiers of measurements in the definition.
     numbered: Vec<(u32, String)>,
 }
 
 impl Naming {
-    /// Reads of `context` what `message` needs.
+    /// Reads the data that `message` needs from `context`.
     pub(super) fn new(message: &IndicationMessage, context: &Context) -> Self {
         let mut naming = Self::default();
         let needs_action = match &message.format {
@@ -70,7 +70,7 @@ impl Naming {
             }
     }
 
-    /// Measurement and label of each value of a record; the position of a value where nothing names it.
+    /// Returns measurement and label of each value of a record, or the position of a value without a name.
     pub(super) fn names(&self, infos: Option<&[MeasurementInfo]>, values: usize) -> Vec<ValueName> {
         match infos.or(self.subscribed.as_deref()) {
             Some(infos) => infos.iter().flat_map(|info| self.labelled(info)).collect(),
@@ -82,7 +82,7 @@ impl Naming {
         info.labels.iter().map(|label: &Label| (self.name(&info.measurement), label.to_string()))
     }
 
-    /// A measurement's name; its number after a `#` if the definition does not have it.
+    /// Returns the name of a measurement, or `#` and its identifier if the definition does not contain it.
     pub(super) fn name(&self, measurement: &Measurement) -> String {
         let Measurement::Id(id) = measurement else { return measurement.to_string() };
         let found = self.numbered.iter().find(|(number, _)| number == id);
@@ -90,7 +90,7 @@ impl Naming {
     }
 }
 
-/// Values of a record of this subscription, where its messages do not name them.
+/// Returns the number of values per record of this subscription, if its messages do not name them.
 pub(super) fn subscribed_values(context: &Context) -> Option<usize> {
     let naming = {
         let mut naming = Naming::default();
@@ -100,7 +100,7 @@ pub(super) fn subscribed_values(context: &Context) -> Option<usize> {
     naming.subscribed.map(|infos| infos.iter().map(|info| info.labels.len()).sum())
 }
 
-/// Granularity period of the subscription.
+/// Returns the granularity period of the subscription.
 pub(super) fn granularity_ms(context: &Context) -> Option<u32> {
     Some(match action(context)?.format {
         ActionFormat::Node(it) => it.granularity_ms,
@@ -111,7 +111,7 @@ pub(super) fn granularity_ms(context: &Context) -> Option<u32> {
     })
 }
 
-/// An action definition follows the text that the node reads.
+/// Decodes the action definition, which follows the ASN.1 text that the node reads.
 fn action(context: &Context) -> Option<ActionDefinition> {
     if context.action.is_empty() {
         return None;

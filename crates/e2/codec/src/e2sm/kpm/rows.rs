@@ -1,4 +1,4 @@
-//! Messages as rows: one for each value, with its measurement and its label.
+//! Messages as rows: one row per value, with measurement and label.
 use std::fmt;
 
 use super::measure::{Label, Measurement};
@@ -10,20 +10,20 @@ use crate::e2sm::common::UeId;
 use crate::e2sm::table::Row;
 use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
 
-/// A value and what it is.
+/// A value with its measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasurementRow {
-    /// Whose; `None` for the node's or cell's.
+    /// UE; `None` for a value of the node or cell.
     pub ue: Option<UeId>,
-    /// The measurement's name; its number after a `#` where it has none.
+    /// Name of the measurement, or `#` and its identifier if it has no name.
     pub measurement: String,
-    /// The label, as [`Label`] is shown.
+    /// Label in the format of [`Label`].
     pub label: String,
-    /// The value, NaN if there is none.
+    /// Value, NaN if there is none.
     pub value: f64,
-    /// Why the value is absent: `noValue`, `notSatisfied`; empty for a value.
+    /// Reason why the value is absent: `noValue`, `notSatisfied`; empty for a value.
     pub absent: &'static str,
-    /// Whether its period was cut short.
+    /// Whether its granularity period is incomplete.
     pub incomplete: bool,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Measurement {
 }
 
 impl fmt::Display for Label {
-    /// What is set, in the order of the wire: `slice=1-0000ff 5qi=9`; nothing for no label.
+    /// Writes the set fields in the order of the encoding: `slice=1-0000ff 5qi=9`; empty for no label.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |name, value: Option<u16>| value.map(|value| format!("{name}={value}"));
         let octet = |name, value: Option<u8>| number(name, value.map(u16::from));
@@ -105,8 +105,8 @@ impl fmt::Display for Label {
     }
 }
 
-/// Appends the values of a message. A record with more or fewer values than there are labels (senders drop some) is left
-/// out with a reason, because its values cannot be assigned.
+/// Appends the values of a message. A record whose number of values differs from the number of labels (some senders
+/// omit values) is skipped with a reason, because its values cannot be assigned.
 pub(super) fn push(message: &IndicationMessage, naming: &Naming, table: &mut Table) {
     match &message.format {
         MessageFormat::Node(report) => push_report(naming.ue.as_ref(), report, naming, table),
@@ -132,7 +132,7 @@ fn push_report(ue: Option<&UeId>, report: &Report, naming: &Naming, table: &mut 
     }
 }
 
-/// The number of a value, or NaN and why it is absent.
+/// Returns the number of a value, or NaN and the reason why it is absent.
 fn value_of(measured: &Measured) -> (f64, &'static str) {
     match measured {
         Measured::NoValue(()) => (f64::NAN, "noValue"),
@@ -165,7 +165,7 @@ fn push_conditional(report: &ConditionalReport, naming: &Naming, table: &mut Tab
     }
 }
 
-/// A random message with as many values in each record as its lists say.
+/// Returns a random message in which each record has the number of values that its lists require.
 pub(super) fn consistent(mut message: IndicationMessage) -> IndicationMessage {
     let fit = |report: &mut Report| {
         let Some(infos) = &report.infos else { return };
@@ -177,7 +177,7 @@ pub(super) fn consistent(mut message: IndicationMessage) -> IndicationMessage {
         MessageFormat::Ues(ues) => ues.iter_mut().for_each(|ue| fit(&mut ue.report)),
         MessageFormat::Conditional(report) => {
             let ues = |it: &super::MatchedMeasurement| it.ues.as_ref().map_or(0, Vec::len);
-            // A record without a value has no octets.
+            // A record without a value takes no bytes.
             let values = report.measurements.iter().map(ues).sum::<usize>().max(1);
             report.records.iter_mut().for_each(|it| it.values.resize(values, Measured::Integer(7)));
         }

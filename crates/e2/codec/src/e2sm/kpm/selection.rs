@@ -1,4 +1,4 @@
-//! Measurements chosen by name, and the actions that ask a node for them.
+//! Selection of measurements by name, and the actions that request them.
 use bytes::Bytes;
 
 use super::action::{
@@ -16,51 +16,52 @@ use crate::e2ap::GlobalE2NodeId;
 use crate::e2sm::common::{Cgi, NrCgi, Snssai, UeNumbers};
 use crate::e2sm::{Encoding, Octets, Offer, ServiceModel, SmError};
 
-/// Bytes of a PDU above which OCUDU and srsRAN drop a report (9,100), less those around the message.
+/// Maximum size of a report PDU at OCUDU and srsRAN, which drop larger ones (9,100 bytes), less the overhead of the
+/// message.
 const PEER_REPORT_BYTES: usize = 8_900;
-/// UEs for which a report of a third-party node is dimensioned.
+/// Number of UEs for which a report of a third-party node is sized.
 const PEER_UES: usize = 64;
-/// Bytes of a UE's part of a report besides its measurements: the identity and the lists.
+/// Size of a UE's data in a report besides its measurements, in bytes: identity and lists.
 const UE_BYTES: usize = 30;
-/// Bytes of a measurement besides its name: lengths, a label, a value.
+/// Size of a measurement besides its name, in bytes: lengths, label, value.
 const MEASUREMENT_BYTES: usize = 12;
 
-/// A choice of measurements. The default is every measurement that the node offers, of all its UEs.
+/// A selection of measurements. The default is every measurement of all UEs of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
-    /// Report style, 1 to 5. Without it: 2 for one UE, 5 for several UEs, else 4 where the node offers the measurements by
-    /// UE, else 1.
+    /// Report style, 1 to 5. The default is 2 for one UE, 5 for several UEs, otherwise 4 if the node offers the
+    /// measurements per UE, otherwise 1.
     pub style: Option<i64>,
     /// Names of measurements; empty for all.
     pub measurements: Vec<String>,
-    /// UEs of styles 2 and 5.
+    /// UEs for styles 2 and 5.
     pub ues: Vec<UeNumbers>,
-    /// Slice: a condition of styles 3 and 4, a label of the others.
+    /// Slice: a condition in styles 3 and 4, a label in the others.
     pub slice: Option<Snssai>,
     /// Cell.
     pub cell: Option<NrCgi>,
-    /// Time of a value, milliseconds; without it the report period.
+    /// Granularity period in milliseconds; the default is the report period.
     pub granularity_ms: Option<u32>,
 }
 
-/// Reason why a node cannot be asked for a [`Selection`].
+/// Reason why a [`Selection`] cannot be requested from a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// The RAN function definition is not one of KPM.
+    /// The RAN function definition is not a KPM definition.
     #[error("the RAN function definition cannot be read: {0}")]
     Definition(SmError),
-    /// A style that the node lacks.
+    /// The node does not offer the style.
     #[error("{node} has no KPM report style {style}; it has {offered}")]
     Style {
         /// The node.
         node: Box<GlobalE2NodeId>,
         /// The style.
         style: i64,
-        /// Styles of the node.
+        /// Styles offered by the node.
         offered: String,
     },
-    /// A measurement that the node lacks.
+    /// The node does not offer the measurement.
     #[error("{node} does not offer {name:?} in KPM report style {style}; it offers {offered}")]
     Measurement {
         /// The node.
@@ -69,47 +70,47 @@ pub enum SelectionError {
         name: String,
         /// The style.
         style: i64,
-        /// Measurements of the node in this style.
+        /// Measurements offered by the node in this style.
         offered: String,
     },
-    /// A number of UEs that the style does not take.
+    /// The style does not accept this number of UEs.
     #[error("KPM report style {style} takes {needed}, not {given}")]
     Ues {
         /// The style.
         style: i64,
         /// `one UE`, `two UEs or more`, `no UE`.
         needed: &'static str,
-        /// UEs given.
+        /// Number of selected UEs.
         given: usize,
     },
-    /// A UE whose numbers do not include the one by which the node calls it.
+    /// The UE lacks the identifier that the node uses.
     #[error("{node} calls UEs by a number that is missing")]
     UeNumber {
         /// The node.
         node: Box<GlobalE2NodeId>,
     },
-    /// A granularity that does not divide the period.
+    /// The granularity period does not divide the report period.
     #[error("a granularity of {granularity_ms} ms does not divide the report period of {period_ms} ms")]
     Granularity {
-        /// Granularity, milliseconds.
+        /// Granularity period, in milliseconds.
         granularity_ms: u32,
-        /// Report period, milliseconds.
+        /// Report period, in milliseconds.
         period_ms: u32,
     },
 }
 
-/// Number of the style's format, where the formats are numbered as the styles.
+/// Number of a style and its format; formats and styles have the same numbers.
 const NODE: i64 = 1;
 const ONE_UE: i64 = 2;
 const CONDITIONAL: i64 = 3;
 const MATCHING_UES: i64 = 4;
 const UES: i64 = 5;
 
-/// A node as a selection sees it.
+/// Properties of a node for a selection.
 struct Peer<'a> {
     node: &'a GlobalE2NodeId,
     styles: Vec<ReportStyle>,
-    /// It has this project's definition: conditions and names of this project are safe.
+    /// Whether the node has ranlab's definition, so that its conditions and names can be used.
     ours: bool,
 }
 
@@ -118,7 +119,7 @@ impl Peer<'_> {
         self.styles.iter().find(|it| it.style == style)
     }
 
-    /// Measurements of a style, this project's unlisted ones included.
+    /// Returns the measurements of a style, including the unlisted ones of a ranlab node.
     fn names<'a>(&self, style: &'a ReportStyle) -> impl Iterator<Item = &'a str> + use<'a> {
         let unlisted: &[_] = if self.ours { &UNLISTED_MEASUREMENTS } else { &[] };
         style.measurements.iter().map(|it| it.name.as_str()).chain(unlisted.iter().copied())
@@ -144,12 +145,12 @@ impl Peer<'_> {
 }
 
 impl Selection {
-    /// Returns the actions of the selection, each for a separate subscription. A report of `PEER_UES` UEs of a third-party
-    /// node stays below the PDU limit of OCUDU and srsRAN. Measurements that are offered for the
-    /// node as a whole alone are an action of style 1.
+    /// Returns the actions of the selection, each for a separate subscription. A report of `PEER_UES` UEs of a
+    /// third-party node stays below the PDU limit of OCUDU and srsRAN. Measurements that are only offered for the
+    /// node as a whole form an action of style 1.
     ///
     /// # Errors
-    /// The node does not offer it; the sentence names what it offers.
+    /// Returns an error that names what the node offers if the selection is not available.
     pub fn actions(
         &self,
         node: &GlobalE2NodeId,
@@ -169,11 +170,11 @@ impl Selection {
         Ok(actions)
     }
 
-    /// One action for the selection, whatever the size of its reports: style 1 if that alone has all measurements. Without
-    /// chosen measurements those of one style.
+    /// Returns a single action for the selection, regardless of the size of its reports: style 1 if only that has all
+    /// measurements. An empty selection contains the measurements of one style.
     ///
     /// # Errors
-    /// As [`actions`](Self::actions).
+    /// Returns the same errors as [`actions`](Self::actions).
     pub fn action(
         &self,
         node: &GlobalE2NodeId,
@@ -209,7 +210,8 @@ impl Selection {
         Ok(Peer { node, styles: description.reports.unwrap_or_default(), ours })
     }
 
-    /// Names of all measurements that a node offers in any style, each once; empty if the definition cannot be read.
+    /// Returns the names of all measurements that a node offers in any style, without duplicates; empty if the
+    /// definition cannot be decoded.
     pub fn names_offered(node: &GlobalE2NodeId, definition: &Bytes) -> Vec<String> {
         let Ok(peer) = Self::peer(node, definition) else { return Vec::new() };
         let mut names: Vec<String> = Vec::new();
@@ -221,7 +223,7 @@ impl Selection {
         names
     }
 
-    /// Styles and their measurements.
+    /// Returns styles and their measurements.
     fn styles<'a>(
         &'a self,
         peer: &'a Peer<'_>,
@@ -263,7 +265,7 @@ impl Selection {
         Ok(styles)
     }
 
-    /// The chosen measurements, all of which a style must offer.
+    /// Returns the selected measurements, all of which a style must offer.
     fn names<'a>(&'a self, peer: &Peer<'_>, style: &'a ReportStyle) -> Result<Vec<&'a str>, SelectionError> {
         if self.measurements.is_empty() {
             return Ok(style.measurements.iter().map(|it| it.name.as_str()).collect());
@@ -326,8 +328,9 @@ impl Selection {
         })
     }
 
-    /// The condition on UEs: the chosen slice; else any slice. Third-party nodes are asked for the UEs of SST 1, because
-    /// agents of OpenAirInterface and FlexRIC end at any other condition; OCUDU and srsRAN report all UEs all the same.
+    /// Returns the condition on UEs: the selected slice, otherwise any slice. Third-party nodes are asked for the UEs
+    /// of SST 1, because agents of OpenAirInterface and FlexRIC abort on any other condition; OCUDU and srsRAN report
+    /// all UEs in any case.
     fn test(&self, peer: &Peer<'_>) -> Test {
         match self.slice {
             Some(slice) => Test::slice(slice),
@@ -337,7 +340,7 @@ impl Selection {
     }
 }
 
-/// Report styles of a definition and their measurements, this project's unlisted ones included.
+/// Returns the report styles of a definition and their measurements, including the unlisted ones of a ranlab node.
 pub(super) fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
     let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
     let ours = definition[..] == *Kpm::DEFINITION;
@@ -351,13 +354,14 @@ pub(super) fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
 }
 
 impl Test {
-    /// Whether a UE has a slice.
+    /// Returns the test whether a UE has any slice.
     pub fn any_slice() -> Self {
         Self { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None }
     }
 }
 
-/// Groups of measurements whose report of many UEs fits a third-party node's PDU; one group if `whole`.
+/// Returns groups of measurements such that a report of many UEs fits into the PDU of a third-party node; one group
+/// if `whole`.
 fn split<'a, 'b>(names: &'b [&'a str], whole: bool) -> Vec<&'b [&'a str]> {
     if whole {
         return vec![names];
@@ -417,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn default_is_everything_within_the_peers_limit() {
+    fn default_selects_everything_within_peer_limit() {
         let actions = Selection::default().actions(&node(), &theirs(), 1_000).unwrap();
         let got: Vec<_> = actions.iter().map(|it| (it.style, infos(&it.format))).collect();
         let all: Vec<String> = got.iter().flat_map(|it| it.1.clone()).collect();
@@ -435,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_follow_from_what_is_chosen() {
+    fn style_follows_from_selection() {
         let styles = |selection: &Selection| {
             let actions = selection.actions(&node(), &theirs(), 1_000).unwrap();
             actions.iter().map(|it| (it.style, infos(&it.format).len())).collect::<Vec<_>>()
@@ -450,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_are_conditions_or_labels() {
+    fn slices_become_conditions_or_labels() {
         let slice = Snssai::new(1, Some(0x10203));
         let at = |style| {
             let selection = Selection { style: Some(style), slice: Some(slice), ..chosen(&["DRB.UEThpDl"]) };
@@ -466,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_refused_by_name() {
+    fn unavailable_measurements_are_refused_by_name() {
         let fails = |selection: &Selection| selection.actions(&node(), &theirs(), 1_000).unwrap_err();
         let unknown = fails(&chosen(&["DRB.Nothing"]));
         assert!(matches!(&unknown, SelectionError::Measurement { name, .. } if name == "DRB.Nothing"));
