@@ -1,15 +1,17 @@
-//! E2 service models: what a RAN function's octet strings mean.
+//! E2 service models: contents of a RAN function's octet strings.
 //!
-//! A model is a type that implements [`ServiceModel`] in a folder of its own, and a line of [`MODELS`]. What lists models
-//! (functions of agents, monitors, `--sm`, scenario keys, recorders) reads that registry and works on [`Model`]; what knows
-//! a model uses its types. A folder has these rooms: `mod.rs` holds the meaning (types, units, identity), and with
-//! each field its place in the packed struct of FlexRIC and OpenAirInterface where that exists, `per.rs` the aligned-PER
-//! encoding. A further [`Encoding`] is a further room. What the packed-struct encodings share (framing, errors, event trigger) is in [`plain`],
-//! what the PER encodings share in [`per`], what the statistics models share in [`list`].
+//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in [`MODELS`]. Code that works
+//! with any model (functions of agents, monitors, `--sm`, scenario keys, recorders) uses that registry and [`Model`].
+//! Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity) and,
+//! for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has
+//! the aligned-PER encoding. Each further [`Encoding`] has its own file. [`plain`] has the common part of the
+//! packed-struct encodings (framing, errors, event trigger), [`per`] that of the PER encodings, and [`list`] that of
+//! the statistics models.
 //!
-//! The models of O-RAN ([`kpm`]) share the names of cells and UEs ([`common`]); theirs have more rooms, one for each octet string.
+//! The models of O-RAN ([`kpm`]) share the identities of cells and UEs ([`common`]) and have further files, one for
+//! each octet string.
 //!
-//! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
+//! RAN functions are selected by OID; the function ids here are the usual defaults of other implementations.
 
 pub mod association;
 pub mod ccc;

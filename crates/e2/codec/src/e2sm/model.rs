@@ -1,4 +1,4 @@
-//! A service model, entered once: [`ServiceModel`] for those who know it, [`Model`] for those who do not.
+//! Service models: [`ServiceModel`] for code that uses a specific model, [`Model`] for code that works with any.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -12,34 +12,35 @@ use crate::per::Form;
 
 use super::{Column, Context, Encoding, MODELS, Octets, Offer, SmError, Stamp, Table};
 
-/// A service model: a type without values that says what the octet strings of a RAN function are.
+/// A service model: a type without values that defines the octet strings of a RAN function.
 ///
-/// What a model does not have is [`Infallible`](std::convert::Infallible) (an action definition, a control) or `()` (a
-/// header of no octets). The same trait serves models out of tree; those of this crate are in [`MODELS`].
+/// Octet strings that a model does not have are [`Infallible`](std::convert::Infallible) (an action definition, a
+/// control) or `()` (an empty header). The same trait serves out-of-tree models; those of this crate are in
+/// [`MODELS`].
 pub trait ServiceModel: Sync + 'static {
-    /// As people write it: short, lower case.
+    /// Name: short, lower case.
     const NAME: &'static str;
-    /// The object identifier by which a node offers it.
+    /// Object identifier.
     const OID: &'static str;
-    /// Other object identifiers by which some nodes do.
+    /// Other object identifiers that some nodes use.
     const OTHER_OIDS: &'static [&'static str] = &[];
-    /// The RAN function id that it customarily has. Functions are found by OID.
+    /// Usual RAN function id. Functions are selected by OID.
     const DEFAULT_FUNCTION_ID: u16;
-    /// The RAN function definition.
+    /// RAN function definition.
     const DEFINITION: &'static [u8];
-    /// The RAN function revision.
+    /// RAN function revision.
     const REVISION: u16;
-    /// Whether it is offered and watched unless other models are named: the controllers that were met know it. Some
-    /// end at a function that they do not know.
+    /// Whether the model is offered and monitored by default, because known controllers support it. Some controllers
+    /// abort on a function that they do not know.
     const CUSTOMARY: bool;
 
     /// Event trigger definition.
     type Trigger: Octets;
-    /// Action definition, where an action has one.
+    /// Action definition, if actions have one.
     type Action: Octets;
     /// Indication header.
     type Header: Octets;
-    /// Indication message. Its encodings are the model's.
+    /// Indication message, whose encodings are those of the model.
     type Message: Octets;
     /// Control header.
     type ControlHeader: Octets;
@@ -48,19 +49,20 @@ pub trait ServiceModel: Sync + 'static {
     /// Control outcome.
     type Outcome: Octets;
 
-    /// The trigger of a report each `period`. Fails with [`SmError::Period`] if it is out of the model's range, and
-    /// with [`SmError::Absent`] if the model reports nothing at intervals. A model that reports as things happen says
-    /// which of them are told, whatever the period.
+    /// Returns the trigger for a report every `period`. Fails with [`SmError::Period`] if the period is out of range,
+    /// and with [`SmError::Absent`] if the model has no periodic reports. A model that reports events returns a
+    /// trigger for a choice of events, independently of the period.
     fn periodic(period: Duration) -> Result<Self::Trigger, SmError>;
 
-    /// The triggers that together ask for all that nodes tell each `period`: [`periodic`](Self::periodic), but where one
-    /// trigger cannot ask for all. What of them goes to which node, [`at`](Self::at) says.
+    /// Returns the triggers that together request all data of a node every `period`. The default is the one of
+    /// [`periodic`](Self::periodic); models that need several triggers override this. [`at`](Self::at) adapts them to
+    /// a node.
     fn triggers(period: Duration) -> Result<Vec<Self::Trigger>, SmError> {
         Ok(vec![Self::periodic(period)?])
     }
 
-    /// The octets of one of these triggers for a RAN function of `node` with this definition, where a trigger names the
-    /// node; `None` if the function tells nothing of the kind. A trigger that somebody made himself stays as it is.
+    /// Adapts one of these triggers to a RAN function of `node` with this definition, if triggers name the node.
+    /// Returns `None` if the function does not support the trigger. A trigger from elsewhere is returned unchanged.
     fn at(
         encoding: Encoding,
         trigger: &Bytes,
@@ -71,18 +73,18 @@ pub trait ServiceModel: Sync + 'static {
         Ok(Some(trigger.clone()))
     }
 
-    /// How often a trigger asks for a report; `None` if it does not ask for one at intervals.
+    /// Returns the report period of a trigger, or `None` if it is not periodic.
     fn period(trigger: &Self::Trigger) -> Option<Duration>;
 
-    /// The action definition of a subscription for all that a RAN function with this definition tells each `period`;
-    /// `None` if actions of the model need none.
+    /// Returns the action definition that requests all data of a RAN function with this definition every `period`, or
+    /// `None` if actions need no definition.
     fn action(definition: &Bytes, period: Duration) -> Result<Option<Self::Action>, SmError> {
         let _ = (definition, period);
         Ok(None)
     }
 
-    /// As [`action`](Self::action), for a subscription with this trigger: a model that reports as things happen has another
-    /// action for each kind of thing.
+    /// Returns an action definition like [`action`](Self::action) for a subscription with this trigger. A model that
+    /// reports events has a different action for each type of event.
     fn action_at(
         trigger: &Self::Trigger,
         definition: &Bytes,
@@ -92,32 +94,32 @@ pub trait ServiceModel: Sync + 'static {
         Self::action(definition, period)
     }
 
-    /// What a RAN function with this definition offers: report styles with measurements, control actions, structures.
-    /// Empty for a model whose functions all offer the same.
+    /// Returns the capabilities in a RAN function definition: report styles with measurements, control actions,
+    /// structures. Empty for a model whose functions all have the same capabilities.
     ///
     /// # Errors
-    /// The bytes are not a definition of the model.
+    /// Fails if the bytes are not a definition of the model.
     fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
         let _ = definition;
         Ok(Vec::new())
     }
 
-    /// The columns of its tables.
+    /// Returns the columns of the model's tables.
     fn columns() -> Vec<Column>;
 
-    /// Appends the rows of an indication to `table`, and its time if it has one.
+    /// Appends the rows of an indication to `table`, and its timestamp if there is one.
     fn tabulate(header: &Self::Header, message: &Self::Message, table: &mut Table);
 
-    /// As [`tabulate`](Self::tabulate), for an indication of a known subscription.
+    /// Appends rows like [`tabulate`](Self::tabulate), for an indication of a known subscription.
     fn tabulate_in(context: &Context, header: &Self::Header, message: &Self::Message, table: &mut Table) {
         let _ = context;
         Self::tabulate(header, message, table);
     }
 
-    /// As [`check`](Self::check), for an indication of a known subscription.
+    /// Checks like [`check`](Self::check), for an indication of a known subscription.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// Fails like [`check`](Self::check).
     fn check_in(
         encoding: Encoding,
         context: &mut Context,
@@ -128,43 +130,45 @@ pub trait ServiceModel: Sync + 'static {
         Self::check(encoding, header, message)
     }
 
-    /// Whether bytes are an indication of the model, all of it in rows. A model that can tell without decoding does so.
+    /// Checks whether bytes are an indication of the model that can be converted to rows completely. A model that can
+    /// check this without decoding does so.
     ///
     /// # Errors
-    /// [`SmError::LeftOut`] if only some of it is in rows.
+    /// Fails with [`SmError::LeftOut`] if only a part of it can be converted.
     fn check(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
         Self::Header::decode_as(encoding, &Bytes::copy_from_slice(header))?;
         Self::Message::decode_as(encoding, &Bytes::copy_from_slice(message)).map(drop)
     }
 
-    /// Whether a control is one that base stations can carry out, as far as its values say; controls that the model cannot judge
-    /// pass. Applied to controls that are built from values by names, not to raw bytes.
+    /// Checks whether the values of a control can be executed by base stations; controls that the model cannot check
+    /// pass. Applied to controls built from values by names, not to raw bytes.
     ///
     /// # Errors
-    /// [`SmError::Order`] with the value and what is allowed.
+    /// Fails with [`SmError::Order`], with the value and what is allowed.
     fn check_control(header: &Self::ControlHeader, control: &Self::Control) -> Result<(), SmError> {
         let _ = (header, control);
         Ok(())
     }
 
-    /// When the sender took what an indication says, microseconds since the Unix epoch; at the cost of a look at the
-    /// octets. `None` if the model does not say, or if the octets are none of its own.
+    /// Returns the sender's timestamp of an indication without decoding all of it, in microseconds since the Unix
+    /// epoch. Returns `None` if the model has no timestamp or the bytes do not belong to it.
     fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
         let _ = (encoding, header, message);
         None
     }
 
-    /// The time stamp of an indication, and what it is of. `None` as [`tstamp_us`](Self::tstamp_us).
+    /// Returns the timestamp of an indication and its meaning. Returns `None` like [`tstamp_us`](Self::tstamp_us).
     fn stamp(encoding: Encoding, context: &mut Context, header: &[u8], message: &[u8]) -> Option<Stamp> {
         let _ = context;
         Self::tstamp_us(encoding, header, message).map(Stamp::sent)
     }
 
-    /// A random valid indication; the same for the same seed. For tests, fuzzing and loads without a model of a cell.
+    /// Returns a random valid indication; the same seed yields the same one. For tests, fuzzing, and load without a
+    /// cell model.
     fn sample(seed: u64) -> (Self::Header, Self::Message);
 }
 
-/// A byte string of a service model.
+/// Type of an octet string of a service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Payload {
@@ -184,7 +188,7 @@ pub enum Payload {
     Outcome,
 }
 
-/// A [`ServiceModel`] for those who know it at run time alone: listed, named, shown and recorded without its types.
+/// A [`ServiceModel`] chosen at run time: it can be listed, named, displayed and recorded without its types.
 pub trait Model: Sync {
     /// [`ServiceModel::NAME`].
     fn name(&self) -> &'static str;
@@ -192,7 +196,7 @@ pub trait Model: Sync {
     fn oid(&self) -> &'static str;
     /// [`ServiceModel::OTHER_OIDS`].
     fn other_oids(&self) -> &'static [&'static str];
-    /// Whether nodes offer it by this object identifier.
+    /// Returns whether nodes offer the model under this OID.
     fn is_called(&self, oid: &str) -> bool {
         self.oid() == oid || self.other_oids().contains(&oid)
     }
@@ -204,13 +208,13 @@ pub trait Model: Sync {
     fn revision(&self) -> u16;
     /// [`ServiceModel::CUSTOMARY`].
     fn customary(&self) -> bool;
-    /// The encodings of its messages, the customary one first.
+    /// Encodings of its messages, the default first.
     fn encodings(&self) -> &'static [Encoding];
-    /// The encoding that is used where nothing else is agreed.
+    /// Default encoding.
     fn encoding(&self) -> Encoding {
         self.encodings().first().copied().unwrap_or(Encoding::Plain)
     }
-    /// The encoding that was asked for if the model has it, else its own.
+    /// Returns the requested encoding if the model has it, otherwise the default one.
     fn encoding_or(&self, asked: Option<Encoding>) -> Encoding {
         asked.filter(|asked| self.encodings().contains(asked)).unwrap_or_else(|| self.encoding())
     }
@@ -218,9 +222,9 @@ pub trait Model: Sync {
     fn offers(&self, definition: &Bytes) -> Result<Vec<Offer>, SmError>;
     /// [`ServiceModel::columns`].
     fn columns(&self) -> Vec<Column>;
-    /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].
+    /// Returns an encoded trigger for a report every `period`; see [`ServiceModel::periodic`].
     fn periodic(&self, encoding: Encoding, period: Duration) -> Result<Bytes, SmError>;
-    /// The octets of [`ServiceModel::triggers`].
+    /// Returns the encoded triggers of [`ServiceModel::triggers`].
     fn triggers(&self, encoding: Encoding, period: Duration) -> Result<Vec<Bytes>, SmError>;
     /// [`ServiceModel::at`].
     fn at(
@@ -230,25 +234,26 @@ pub trait Model: Sync {
         node: &GlobalE2NodeId,
         definition: &Bytes,
     ) -> Result<Option<Bytes>, SmError>;
-    /// The octets of an action definition; see [`ServiceModel::action`].
+    /// Returns an encoded action definition; see [`ServiceModel::action`].
     fn action(
         &self,
         encoding: Encoding,
         definition: &Bytes,
         period: Duration,
     ) -> Result<Option<Bytes>, SmError>;
-    /// The octets of an action definition for a subscription with this trigger; see [`ServiceModel::action_at`].
+    /// Returns an encoded action definition for a subscription with this trigger; see [`ServiceModel::action_at`].
     fn action_at(
         &self,
         encoding: Encoding,
         trigger: &Bytes,
         definition: &Bytes,
     ) -> Result<Option<Bytes>, SmError>;
-    /// How often the octets of a trigger ask for a report; see [`ServiceModel::period`].
+    /// Returns the report period of an encoded trigger; see [`ServiceModel::period`].
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError>;
-    /// What an indication says.
+    /// Converts an indication to a table.
     fn table(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Result<Table, SmError>;
-    /// As [`table`](Self::table), of an indication of a known subscription: names that the indication leaves out come from there.
+    /// Converts an indication of a known subscription to a table. Names that the indication omits are taken from the
+    /// subscription.
     fn table_in(
         &self,
         encoding: Encoding,
@@ -276,16 +281,16 @@ pub trait Model: Sync {
         header: &[u8],
         message: &[u8],
     ) -> Option<Stamp>;
-    /// Header and message of a control, from their values by names. Fails with [`SmError::Absent`] if the model has no
-    /// control, or no names for one.
+    /// Encodes header and message of a control from their values by names. Fails with [`SmError::Absent`] if the
+    /// model has no control, or no names for it.
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
-    /// What a control's outcome says, by names; fails as [`control`](Self::control).
+    /// Decodes a control outcome to values by names. Fails like [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
-    /// The content of a byte string, by names. Fails with [`SmError::Absent`] where the model has no names for it.
+    /// Decodes an octet string to values by names. Fails with [`SmError::Absent`] if the model has no names for it.
     fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
-    /// An indication message decoded and encoded again.
+    /// Converts an indication message to another encoding.
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;
-    /// Header and message of [`ServiceModel::sample`], and what they say.
+    /// Returns header and message of [`ServiceModel::sample`], and the corresponding table.
     fn sample(&self, encoding: Encoding, seed: u64) -> Result<(Bytes, Bytes, Table), SmError>;
 }
 
@@ -364,7 +369,7 @@ impl<M: ServiceModel> Model for M {
         definition: &Bytes,
     ) -> Result<Option<Bytes>, SmError> {
         let trigger = M::Trigger::decode_as(encoding, trigger)?;
-        // What is told as it happens has no period.
+        // Triggers for events have no period.
         let period = M::period(&trigger).unwrap_or_default();
         M::action_at(&trigger, definition, period)?.map(|action| action.to_octets(encoding)).transpose()
     }
@@ -460,10 +465,9 @@ impl<M: ServiceModel> Model for M {
     }
 }
 
-/// Makes a subscription one for a RAN function of `node`: its trigger as [`ServiceModel::at`] has it, and for its actions
-/// that have no definition the one that their model needs for all that the function tells, if it needs one:
-/// [`ServiceModel::action`]. What the model cannot make anything of stays as it is. Whether the function tells anything
-/// of the kind; if not, there is nothing to subscribe.
+/// Completes a subscription for a RAN function of `node`. Its trigger is adapted by [`ServiceModel::at`], and actions
+/// without a definition get the one of [`ServiceModel::action`], if the model needs one. Unknown contents are left
+/// unchanged. Returns whether the function supports the trigger; if not, there is nothing to subscribe to.
 pub fn complete(
     node: &GlobalE2NodeId,
     function: &RanFunctionItem,
@@ -483,22 +487,22 @@ pub fn complete(
     true
 }
 
-/// The model that nodes offer by this object identifier.
+/// Returns the model that nodes offer under this OID.
 pub fn by_oid(oid: &str) -> Option<&'static dyn Model> {
     MODELS.iter().copied().find(|model| model.is_called(oid))
 }
 
-/// The models that are offered and watched unless others are named.
+/// Returns the models that are offered and monitored by default.
 pub fn customary() -> impl Iterator<Item = &'static dyn Model> {
     MODELS.iter().copied().filter(|model| model.customary())
 }
 
-/// A name that none of [`MODELS`] has.
+/// The text is not the name of one of [`MODELS`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no service model of ours; allowed are {list}", list = names(MODELS))]
 pub struct UnknownModel(pub String);
 
-/// Names in a row, e.g. `mac, rlc`.
+/// Returns a list of names, for example `mac, rlc`.
 pub fn names(models: &[&dyn Model]) -> String {
     models.iter().map(|model| model.name()).collect::<Vec<_>>().join(", ")
 }
@@ -506,7 +510,7 @@ pub fn names(models: &[&dyn Model]) -> String {
 impl FromStr for &'static dyn Model {
     type Err = UnknownModel;
 
-    /// By name, in whatever case.
+    /// Parses a name, case-insensitively.
     fn from_str(text: &str) -> Result<Self, UnknownModel> {
         let found = MODELS.iter().copied().find(|model| model.name().eq_ignore_ascii_case(text));
         found.ok_or_else(|| UnknownModel(text.to_owned()))
@@ -525,7 +529,7 @@ impl fmt::Debug for dyn Model + '_ {
     }
 }
 
-/// A model is the one that its object identifier says.
+/// Models are equal if their OIDs are.
 impl PartialEq for dyn Model + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.oid() == other.oid()

@@ -1,4 +1,4 @@
-//! Values and their encodings: which there are is a value per model and connection.
+//! Values and their encodings, which are chosen per model and connection.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::plain::PlainError;
 use crate::flat::{Coding, FlatError};
 use crate::per::{DecodeError, DecodeFault, EncodeError, Form};
 
-/// How a service model's values are octets. A model lists those that it has; a connection uses one of them.
+/// Encoding of a service model's values. A model lists its encodings; a connection uses one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Encoding {
@@ -26,7 +26,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// As in options and scenarios.
+    /// Returns the name used in options and scenarios.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -52,69 +52,69 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Why octets are no value of a service model, or a value has no octets.
+/// Reason why bytes are not a value of a service model, or a value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SmError {
-    /// Not packed structs: the sender's fault.
+    /// The bytes are not packed structs: an error of the sender.
     #[error(transparent)]
     Plain(#[from] PlainError),
-    /// Not aligned PER: the sender's fault.
+    /// The bytes are not aligned PER: an error of the sender.
     #[error("not aligned PER: {0}")]
     Decode(#[from] DecodeError),
-    /// Not FlatBuffers of this project's schema: the sender's fault.
+    /// The bytes are not FlatBuffers of ranlab's schema: an error of the sender.
     #[error(transparent)]
     Flat(#[from] FlatError),
-    /// Not JSON of the model's: the sender's fault, or the caller's.
+    /// The text is not JSON of the model: an error of the sender or the caller.
     #[error("not JSON of the service model: {0}")]
     Json(String),
-    /// A value outside its constraints: the caller's fault.
+    /// A value violates its constraints: an error of the caller.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The model has no such encoding: the caller's fault.
+    /// The model does not have the encoding: an error of the caller.
     #[error("the service model has no encoding {asked}; allowed: {}", list(allowed))]
     Encoding {
-        /// What was asked for.
+        /// Requested encoding.
         asked: Encoding,
-        /// What there is.
+        /// Available encodings.
         allowed: &'static [Encoding],
     },
-    /// An indication that is only partly in rows, and why: the sender's fault.
+    /// An indication that can only partly be converted to rows, and the reason: an error of the sender.
     #[error("left out: {0}")]
     LeftOut(String),
-    /// A control that no base station can carry out: the caller's fault.
+    /// A control that no base station can execute: an error of the caller.
     #[error("{0}")]
     Order(String),
-    /// Octets where the model has none: the sender's fault.
+    /// The octet string must be empty: an error of the sender.
     #[error("{have} octets where the service model has none")]
     NotEmpty {
-        /// Octets received.
+        /// Number of received bytes.
         have: usize,
     },
-    /// The model has no such octet string at all (an action definition, a control, an outcome).
+    /// The model does not have this octet string (an action definition, a control, an outcome).
     #[error("the service model has no {0}")]
     Absent(&'static str),
-    /// Not a value by names: the caller's fault.
+    /// The values by names are invalid: an error of the caller.
     #[error("{fault}{}{field}", if field.is_empty() { "" } else { " in " })]
     Form {
-        /// What is wrong.
+        /// Fault.
         fault: DecodeFault,
-        /// In which component.
+        /// Component with the fault.
         field: &'static str,
     },
-    /// A report period out of range: the caller's fault.
+    /// The report period is out of range: an error of the caller.
     #[error("a report period is from {min:?} to {max:?}, not {period:?}")]
     Period {
-        /// What was asked for.
+        /// Requested period.
         period: Duration,
-        /// The shortest.
+        /// Minimum period.
         min: Duration,
-        /// The longest.
+        /// Maximum period.
         max: Duration,
     },
 }
 
-/// A report period in whole milliseconds, rounded down, if it is within `min_ms` and `max_ms`.
+/// Returns a report period in whole milliseconds, rounded down, if it is between `min_ms` and `max_ms`.
 pub(crate) fn period_ms(period: Duration, min_ms: u32, max_ms: u32) -> Result<u32, SmError> {
     let ms = u32::try_from(period.as_millis()).ok().filter(|ms| (min_ms..=max_ms).contains(ms));
     let span = |ms: u32| Duration::from_millis(ms.into());
@@ -125,39 +125,39 @@ fn list(encodings: &[Encoding]) -> String {
     encodings.iter().map(Encoding::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What a type without names lacks.
+/// Error text for types without names.
 const NO_FORM: &str = "form by names for this: take octets";
 
-/// A value that travels as an octet string of E2AP.
+/// A value that is transferred as an octet string of E2AP.
 pub trait Octets: Sized {
-    /// The encodings that it has, the customary one first.
+    /// Encodings of the value, the default first.
     const ENCODINGS: &'static [Encoding];
 
-    /// Appends the value to `out`. On an error `out` is as before.
+    /// Appends the value to `out`. On an error `out` is unchanged.
     fn encode_as(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), SmError>;
 
-    /// Reads a value that fills `octets` exactly; octet strings in it share the memory of `octets`.
+    /// Decodes a value that must consume all bytes. Octet strings in it share the memory of `octets`.
     fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
 
-    /// As [`decode_as`](Self::decode_as) from a node that writes this ASN.1 text. `text` changes if the bytes are complete
-    /// in the other one alone.
+    /// Decodes like [`decode_as`](Self::decode_as), for a node that uses this ASN.1 text. `text` changes if the bytes
+    /// are only valid in the other one.
     fn decode_in(encoding: Encoding, octets: &Bytes, text: &mut Text) -> Result<Self, SmError> {
         let _ = text;
         Self::decode_as(encoding, octets)
     }
 
-    /// Reads a value by the names of its components. Fails with [`SmError::Absent`] for a type without names.
+    /// Creates a value from its components by names. Fails with [`SmError::Absent`] for a type without names.
     fn from_form(form: Form) -> Result<Self, SmError> {
         let _ = form;
         Err(SmError::Absent(NO_FORM))
     }
 
-    /// The value by the names of its components; fails as [`from_form`](Self::from_form).
+    /// Returns the components of the value by names. Fails like [`from_form`](Self::from_form).
     fn to_form(&self) -> Result<Form, SmError> {
         Err(SmError::Absent(NO_FORM))
     }
 
-    /// The value as octets of its own.
+    /// Encodes the value to a new buffer.
     fn to_octets(&self, encoding: Encoding) -> Result<Bytes, SmError> {
         let mut out = Vec::new();
         self.encode_as(encoding, &mut out)?;
@@ -165,7 +165,7 @@ pub trait Octets: Sized {
     }
 }
 
-/// Nothing, as no octets: a header that a model does not have.
+/// An empty octet string: a header that a model does not have.
 impl Octets for () {
     const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat, Encoding::Json];
 
@@ -186,7 +186,7 @@ impl Octets for () {
     }
 }
 
-/// What a model does not have at all: there is no value of it.
+/// An octet string that a model does not have at all; it has no values.
 impl Octets for Infallible {
     const ENCODINGS: &'static [Encoding] = &[];
 
@@ -199,7 +199,7 @@ impl Octets for Infallible {
     }
 }
 
-/// One encoding of the values of a type.
+/// An encoding of the values of a type.
 pub(crate) trait Code<T> {
     fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError>;
     fn decode(octets: &Bytes) -> Result<T, SmError>;
@@ -214,8 +214,8 @@ pub(crate) trait Code<T> {
     }
 }
 
-/// Gives a type its encodings, the customary one first: `octets! { Ping: Per => Aligned }`. A further one is a further
-/// pair here and a file in the model's folder.
+/// Defines the encodings of a type, the default first: `octets! { Ping: Per => Aligned }`. A further encoding needs
+/// another pair here and a file in the model's folder.
 macro_rules! octets {
     ($($type:ty: $($encoding:ident => $code:ty),+;)+) => { $(
         impl $crate::e2sm::Octets for $type {
@@ -262,7 +262,7 @@ macro_rules! octets {
             $crate::e2sm::octets::octets!(@form $($code),+);
         }
     )+ };
-    // The customary encoding says whether there are names.
+    // The default encoding determines whether there are names.
     (@form $code:ty $(, $other:ty)*) => {
         fn from_form(form: $crate::per::Form) -> Result<Self, $crate::e2sm::SmError> {
             <$code as $crate::e2sm::octets::Code<Self>>::from_form(form)

@@ -1,15 +1,15 @@
-//! What a RAN function offers, as its definition lists it: for lists that people and programs choose from.
+//! Capabilities of a RAN function, as listed in its definition, for selection by users and programs.
 
-/// A style, an action or a structure of a RAN function.
+/// A style, action or structure of a RAN function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// `report`, `insert`, `control`, `policy`, or `structure` of a configuration.
     pub kind: &'static str,
-    /// Number of the style, with the action behind a slash: `4`, `2/6`; empty for a structure.
+    /// Style number, followed by a slash and the action if there is one: `4`, `2/6`; empty for a structure.
     pub number: String,
     /// Name.
     pub name: String,
-    /// Measurements, parameters or attributes, by name.
+    /// Names of measurements, parameters or attributes.
     pub items: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the aligned-PER encodings of service models share: a value alone in an octet string.
+//! Common part of the aligned-PER encodings of service models: a single value in an octet string.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::per::{
     DecodeError, DecodeFault, EncodeError, Form, FormSource, Notation, Per, Random, Reader, Source, Writer,
 };
 
-/// Service models do not depend on E2AP's version; the engine asks for one all the same.
+/// Version passed to the PER engine, which requires one. Service models do not depend on the version of E2AP.
 const ANY_VERSION: Version = Version::V2_03;
 
-/// Appends the encoding of `value` to `out`; allocates nothing if the capacity suffices. On an error (a value outside
-/// its constraints: the caller's fault) `out` is as before.
+/// Appends the encoding of `value` to `out`; does not allocate if the capacity suffices. On an error (a value
+/// violates its constraints, an error of the caller) `out` is unchanged.
 pub fn encode<T: Per>(value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_by(out, |writer| value.encode(writer))
 }
 
-/// As [`encode`], of what `write` writes.
+/// Encodes like [`encode`], with the given writer function.
 pub(super) fn encode_by(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
@@ -41,7 +41,7 @@ fn encode_with(
     let outcome = write(&mut writer);
     *out = writer.into_vec();
     if out.len() == before && outcome.is_ok() {
-        out.push(0); // X.691 §11.1: a complete encoding has one octet at least
+        out.push(0); // X.691 §11.1: a complete encoding has at least one octet
     }
     if outcome.is_err() {
         out.truncate(before);
@@ -49,29 +49,29 @@ fn encode_with(
     outcome
 }
 
-/// Reads a value that fills `octets` exactly; octets that trail are an error (the sender's fault). Octet strings in the
-/// value share the memory of `octets`.
+/// Decodes a value that must consume all bytes; trailing bytes are an error of the sender. Octet strings in the value
+/// share the memory of `octets`.
 pub fn decode<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
     whole(reader(octets))
 }
 
-/// A reader of a service model's octets.
+/// Returns a reader of a service model's bytes.
 pub(super) fn reader(octets: Bytes) -> Reader {
     Reader::new(octets, ANY_VERSION)
 }
 
-/// Which ASN.1 text an encoding of O-RAN's service models follows.
+/// ASN.1 text that an encoding of O-RAN's service models follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Text {
-    /// O-RAN's.
+    /// The standard text of O-RAN.
     #[default]
     Standard,
-    /// The one that FlexRIC up to 2.0 is built from by default: each extension mark stands behind the additions.
+    /// The modified text that FlexRIC up to 2.0 uses by default: each extension mark follows the additions.
     Modified,
 }
 
 impl Text {
-    /// The other one.
+    /// Returns the other text.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -80,7 +80,7 @@ impl Text {
         }
     }
 
-    /// As in JSON.
+    /// Returns the name used in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Standard => "standard",
@@ -98,7 +98,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// As [`decode`], from either text; the one that consumes all bytes decides, the standard if both do.
+/// Decodes like [`decode`] in either text. The text that consumes all bytes is used, the standard one if both do.
 pub fn decode_either<T: Per>(octets: &Bytes) -> Result<(T, Text), DecodeError> {
     either(|text| whole(reader_of(octets.clone(), text)))
 }
@@ -109,12 +109,12 @@ fn either<T>(read: impl Fn(Text) -> Result<T, DecodeError>) -> Result<(T, Text),
     Ok((value, text))
 }
 
-/// As [`decode`], from the text that `text` names, or else from the other one, which `text` names from then on.
+/// Decodes like [`decode`] in the text `text`, or in the other one, to which `text` is then set.
 pub fn decode_in<T: Per>(octets: &Bytes, text: &mut Text) -> Result<T, DecodeError> {
     learn(text, |text| whole(reader_of(octets.clone(), text)))
 }
 
-/// What `read` makes of the text that is named, or else of the other one; the fault is that of the standard.
+/// Calls `read` with the text `text`, or with the other one; the error is that of the standard text.
 pub(super) fn learn<T>(
     text: &mut Text,
     read: impl Fn(Text) -> Result<T, DecodeError>,
@@ -133,7 +133,7 @@ pub(super) fn learn<T>(
     }
 }
 
-/// A reader of bytes in one of the texts.
+/// Returns a reader for one of the texts.
 pub(super) fn reader_of(octets: Bytes, text: Text) -> Reader {
     match text {
         Text::Standard => reader(octets),
@@ -141,7 +141,7 @@ pub(super) fn reader_of(octets: Bytes, text: Text) -> Reader {
     }
 }
 
-/// As [`encode`], in one of the texts.
+/// Encodes like [`encode`] in one of the texts.
 pub fn encode_in<T: Per>(value: &T, text: Text, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     encode_with(out, text, |writer| value.encode(writer))
 }
@@ -154,7 +154,7 @@ fn whole<T: Per>(mut reader: Reader) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// Aligned PER, as a code among others.
+/// Aligned PER encoding.
 #[derive(Debug)]
 pub(crate) struct Aligned;
 
@@ -176,14 +176,14 @@ impl<T: Per> Code<T> for Aligned {
     }
 }
 
-/// Reads a value by the names of its components.
+/// Creates a value from its components by names.
 pub fn by_names<T: Per>(form: Form) -> Result<T, SmError> {
     T::decode(&mut FormSource::new(form))
         .map_err(|DecodeError { fault, field, .. }| SmError::Form { fault, field })
 }
 
-/// For a service model out of tree: gives types that are declared with [`sequence!`](crate::sequence) and its like
-/// their octet strings ([`Octets`](crate::e2sm::Octets)), in aligned PER.
+/// For out-of-tree service models: implements [`Octets`](crate::e2sm::Octets) in aligned PER for types declared with
+/// [`sequence!`](crate::sequence) and similar macros.
 #[macro_export]
 macro_rules! per_octets {
     ($($type:ty),+ $(,)?) => { $(
@@ -227,7 +227,8 @@ pub fn only(asked: Encoding) -> Result<(), SmError> {
     }
 }
 
-/// A random valid value, the same for the same seed. Fails only for a type whose constraints no value fulfils.
+/// Returns a random valid value; the same seed yields the same value. Fails only for a type whose constraints cannot
+/// be fulfilled.
 pub fn sample<T: Per>(seed: u64) -> Result<T, DecodeError> {
     T::decode(&mut Random::new(seed, ANY_VERSION))
 }

@@ -1,11 +1,11 @@
-//! What the packed-struct ("plain") encodings of MAC, RLC, PDCP and GTP share.
+//! Common part of the packed-struct ("plain") encodings of MAC, RLC, PDCP and GTP.
 //!
-//! These encodings are memory images of x86-64 C structures: little endian, natural alignment, no version. An
-//! indication message is `u32 count; count x element; i64 tstamp_us`; nothing pads between the parts. Padding inside
-//! an element is written as zero and ignored on receipt. The event trigger is one `u32`, the period in milliseconds;
-//! the indication header is one `u32` without meaning.
+//! These encodings are memory images of x86-64 C structs: little endian, natural alignment, no version. An indication
+//! message is `u32 count; count x element; i64 tstamp_us`, without padding in between. Padding inside an element is
+//! written as zero and ignored on receipt. The event trigger is one `u32`, the period in milliseconds. The indication
+//! header is one `u32` without meaning.
 //!
-//! A decoder checks the count against the length before it allocates; the elements it allocates occupy at most the
+//! A decoder checks the count against the length before it allocates. The allocated elements occupy at most the
 //! length of the payload, plus the alignment of one element type.
 
 use std::marker::PhantomData;
@@ -16,73 +16,73 @@ use bytes::{BufMut, Bytes};
 use super::SmError;
 use super::octets::{Code, octets, period_ms};
 
-/// Octets before the first element: the count.
+/// Bytes before the first element: the count.
 pub const PREFIX_SIZE: usize = 4;
-/// Octets after the last element: the time stamp.
+/// Bytes after the last element: the timestamp.
 pub const SUFFIX_SIZE: usize = 8;
 /// The indication header as FlexRIC's agents send it: one `u32`, zero.
 pub const INDICATION_HEADER: [u8; 4] = [0; 4];
 
-/// Why octets are not a plain payload, or do not fit. Unless said otherwise the sender of the octets is at fault.
+/// Reason why bytes are not a plain payload, or do not fit. Unless documented otherwise it is an error of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlainError {
-    /// Shorter than the smallest payload of its kind.
+    /// The payload is shorter than the minimum of its type.
     #[error("plain payload has {have} octets, the smallest has {need}")]
     TooShort {
-        /// Octets of the smallest payload.
+        /// Minimum length, in bytes.
         need: usize,
-        /// Octets received.
+        /// Received length, in bytes.
         have: usize,
     },
-    /// The count does not agree with the length: elements are missing or octets trail.
+    /// The count does not match the length: elements are missing or there are trailing bytes.
     #[error(
         "plain payload says {count} elements of {element_size} octets ({need} octets in all), but has {have}"
     )]
     CountMismatch {
-        /// Elements announced.
+        /// Number of elements according to the count.
         count: u32,
-        /// Octets of one element.
+        /// Size of one element, in bytes.
         element_size: usize,
-        /// Octets that the count asks for.
+        /// Length required by the count, in bytes.
         need: u64,
-        /// Octets received.
+        /// Received length, in bytes.
         have: usize,
     },
     /// A field of fixed size (event trigger, indication header) has another size.
     #[error("plain {what} has {have} octets, it must have exactly {need}")]
     WrongSize {
-        /// Which field.
+        /// Field.
         what: &'static str,
-        /// Octets it must have.
+        /// Required size, in bytes.
         need: usize,
-        /// Octets received.
+        /// Received size, in bytes.
         have: usize,
     },
-    /// The caller's buffer has no room for the encoding (the caller's fault).
+    /// The caller's buffer is too small for the encoding (an error of the caller).
     #[error("plain payload needs {need} octets, the buffer has room for {room}")]
     NoRoom {
-        /// Octets of the encoding.
+        /// Size of the encoding, in bytes.
         need: usize,
-        /// Octets left in the buffer.
+        /// Space left in the buffer, in bytes.
         room: usize,
     },
 }
 
 /// One element of an indication's list: a UE, a bearer or a tunnel, of fixed size.
 pub trait PlainElement: Sized {
-    /// Octets of one element, padding included.
+    /// Size of one element in bytes, including padding.
     const SIZE: usize;
-    /// An array of [`Self::SIZE`] octets.
+    /// An array of [`Self::SIZE`] bytes.
     type Bytes: AsRef<[u8]>;
 
-    /// The element's octets; padding is zero.
+    /// Returns the bytes of the element; padding is zero.
     fn to_bytes(&self) -> Self::Bytes;
-    /// Reads an element from the front of `bytes`; `None` if there are fewer than [`Self::SIZE`].
+    /// Reads an element from the start of `bytes`. Returns `None` if there are fewer than [`Self::SIZE`] bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// A borrowed indication message: elements are read when asked for, nothing is allocated.
+/// A borrowed indication message. Elements are decoded on access, and nothing is allocated.
 #[derive(Debug, Clone, Copy)]
 pub struct PlainView<'a, E> {
     elements: &'a [u8],
@@ -91,13 +91,13 @@ pub struct PlainView<'a, E> {
 }
 
 impl<'a, E: PlainElement> PlainView<'a, E> {
-    /// Checks the framing of `payload`: the count and the length agree exactly.
+    /// Checks the framing of `payload`: count and length must match exactly.
     pub fn new(payload: &'a [u8]) -> Result<Self, PlainError> {
         let too_short = PlainError::TooShort { need: PREFIX_SIZE + SUFFIX_SIZE, have: payload.len() };
         let (count, rest) = payload.split_first_chunk().ok_or(too_short)?;
         let (elements, tstamp) = rest.split_last_chunk().ok_or(too_short)?;
         let count = u32::from_le_bytes(*count);
-        // In u64: a hostile count times the element size would overflow a 32-bit usize.
+        // In u64, because a large count times the element size would overflow a 32-bit usize.
         let body = u64::from(count) * E::SIZE as u64;
         if body != elements.len() as u64 {
             return Err(PlainError::CountMismatch {
@@ -110,42 +110,42 @@ impl<'a, E: PlainElement> PlainView<'a, E> {
         Ok(Self { elements, tstamp_us: i64::from_le_bytes(*tstamp), element: PhantomData })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.elements.len() / E::SIZE
     }
 
-    /// Whether there is no element.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// The element at `index`, or `None` beyond the last one.
+    /// Returns the element at `index`, or `None` beyond the last one.
     pub fn at(&self, index: usize) -> Option<E> {
         let start = index.checked_mul(E::SIZE)?;
         E::from_bytes(self.elements.get(start..)?)
     }
 
-    /// All elements in order.
+    /// Returns all elements in order.
     pub fn iter(&self) -> impl Iterator<Item = E> + use<'a, E> {
         self.elements.chunks_exact(E::SIZE).filter_map(E::from_bytes)
     }
 
-    /// When the sender took the statistics, microseconds since the Unix epoch.
+    /// Returns the time of the statistics, in microseconds since the Unix epoch.
     pub fn tstamp_us(&self) -> i64 {
         self.tstamp_us
     }
 }
 
-/// Octets of an indication message with `count` elements of type `E`.
+/// Returns the length of an indication message with `count` elements of type `E`, in bytes.
 pub const fn encoded_size<E: PlainElement>(count: usize) -> usize {
     PREFIX_SIZE.saturating_add(count.saturating_mul(E::SIZE)).saturating_add(SUFFIX_SIZE)
 }
 
 /// Appends an indication message to `out`: a `Vec<u8>`, a `BytesMut` or a `&mut [u8]` (which is advanced).
 ///
-/// Nothing is allocated if `out` has the capacity; elements may be made on the fly by the iterator. Fails with
-/// [`PlainError::NoRoom`], having written nothing, if `out` cannot grow and is too small.
+/// This does not allocate if `out` has the capacity; the iterator may create elements on the fly. Fails with
+/// [`PlainError::NoRoom`], without writing anything, if `out` cannot grow and is too small.
 pub fn encode_list<E, I, B>(out: &mut B, elements: I, tstamp_us: i64) -> Result<(), PlainError>
 where
     E: PlainElement,
@@ -159,7 +159,7 @@ where
     if room < need {
         return Err(PlainError::NoRoom { need, room });
     }
-    // A count beyond u32 would need tens of gigabytes; saturated, a receiver refuses it as a mismatch.
+    // A count beyond u32 would need tens of gigabytes. It is saturated, and a receiver refuses it as a mismatch.
     out.put_u32_le(u32::try_from(count).unwrap_or(u32::MAX));
     for element in elements.take(count) {
         out.put_slice(element.to_bytes().as_ref());
@@ -168,9 +168,11 @@ where
     Ok(())
 }
 
-/// The time stamp of any plain indication message (its last eight octets), microseconds since the Unix epoch.
+/// Returns the timestamp of any plain indication message (its last eight bytes), in microseconds since the Unix
+/// epoch.
 ///
-/// Looks at the length alone: `None` if the payload is shorter than an empty list. For latency on the hot path.
+/// Only checks the length: returns `None` if the payload is shorter than an empty list. Used to measure latency on
+/// the hot path.
 pub fn tstamp_us(payload: &[u8]) -> Option<i64> {
     if payload.len() < PREFIX_SIZE + SUFFIX_SIZE {
         return None;
@@ -178,50 +180,50 @@ pub fn tstamp_us(payload: &[u8]) -> Option<i64> {
     payload.last_chunk().map(|bytes| i64::from_le_bytes(*bytes))
 }
 
-/// Shortest report period in milliseconds.
+/// Minimum report period in milliseconds.
 pub const PERIOD_MS_MIN: u32 = 1;
-/// Longest report period in milliseconds: one minute.
+/// Maximum report period in milliseconds: one minute.
 pub const PERIOD_MS_MAX: u32 = 60_000;
 
-/// The event trigger definition of all plain models: report periodically.
+/// Event trigger definition of all plain models: periodic reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventTrigger {
-    /// Interval between two indications in milliseconds. Zero is encodable; whether it is admitted is the agent's
-    /// decision.
+    /// Interval between two indications, in milliseconds. Zero can be encoded; the agent decides whether to admit it.
     pub period_ms: u32,
 }
 
 impl EventTrigger {
-    /// Octets of an event trigger.
+    /// Length of an event trigger, in bytes.
     pub const SIZE: usize = 4;
 
-    /// The trigger of a report each `period`, rounded down to milliseconds; from [`PERIOD_MS_MIN`] to [`PERIOD_MS_MAX`].
+    /// Returns the trigger for a report every `period`, rounded down to milliseconds, from [`PERIOD_MS_MIN`] to
+    /// [`PERIOD_MS_MAX`].
     pub fn every(period: Duration) -> Result<Self, SmError> {
         period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX).map(|period_ms| Self { period_ms })
     }
 
-    /// The event trigger's octets.
+    /// Encodes the event trigger.
     pub const fn encode(&self) -> [u8; Self::SIZE] {
         self.period_ms.to_le_bytes()
     }
 
-    /// Reads an event trigger; any size but [`Self::SIZE`] is an error.
+    /// Decodes an event trigger; fails for any length but [`Self::SIZE`].
     pub fn decode(bytes: &[u8]) -> Result<Self, PlainError> {
         fixed_u32("event trigger", bytes).map(|period_ms| Self { period_ms })
     }
 }
 
-/// Reads an indication header: the `u32` that peers leave at zero. Any size but four octets is an error.
+/// Decodes an indication header: the `u32` that peers leave at zero. Fails for any length but four bytes.
 pub fn decode_indication_header(bytes: &[u8]) -> Result<u32, PlainError> {
     fixed_u32("indication header", bytes)
 }
 
-/// A `u32` alone: an indication header (zero, without meaning), and header and message of the control that FlexRIC's
-/// MAC takes.
+/// A single `u32`: an indication header (zero, without meaning), and header and message of the control of FlexRIC's
+/// MAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Word(pub u32);
 
-/// The packed structs of FlexRIC, as a code among others.
+/// Packed-struct encoding of FlexRIC.
 #[derive(Debug)]
 pub(crate) struct Plain;
 
@@ -262,7 +264,7 @@ impl PlainOctets for Word {
     }
 }
 
-// Beside lists in any encoding.
+// Used with lists in any encoding.
 octets! {
     EventTrigger: Plain => Plain, Per => Plain, Flat => Plain;
     Word: Plain => Plain, Per => Plain, Flat => Plain;
@@ -275,11 +277,11 @@ fn fixed_u32(what: &'static str, bytes: &[u8]) -> Result<u32, PlainError> {
 
 /// A field of an element: a little-endian number, or something that stands for one.
 pub(crate) trait PlainField: Sized {
-    /// Octets of the field.
+    /// Size of the field, in bytes.
     const SIZE: usize;
-    /// Writes the field to `to`, which has exactly [`Self::SIZE`] octets.
+    /// Writes the field to `to`, which has exactly [`Self::SIZE`] bytes.
     fn put(&self, to: &mut [u8]);
-    /// Reads the field from `from`, which has exactly [`Self::SIZE`] octets.
+    /// Reads the field from `from`, which has exactly [`Self::SIZE`] bytes.
     fn take(from: &[u8]) -> Self;
 }
 
@@ -316,8 +318,8 @@ impl<const N: usize> PlainField for [u32; N] {
     }
 }
 
-/// The codec of an element from its layout, `offset => field: type`. Octets that no field covers are
-/// padding. Fields that overlap, leave their order or exceed the size do not compile.
+/// Defines the codec of an element from its layout, `offset => field: type`. Bytes that no field covers are padding.
+/// Fields that overlap, are out of order or exceed the size do not compile.
 macro_rules! plain_element {
     ($element:ident, $size:literal, { $($offset:literal => $field:ident : $type:ty),+ $(,)? }) => {
         impl $crate::e2sm::plain::PlainElement for $element {
@@ -387,14 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn header_is_four_octets() {
+    fn header_is_four_bytes() {
         assert_eq!(decode_indication_header(&INDICATION_HEADER), Ok(0));
         assert!(decode_indication_header(&[]).is_err());
         assert!(decode_indication_header(&[0; 5]).is_err());
     }
 
     #[test]
-    fn time_stamp_is_the_last_eight_octets() {
+    fn timestamp_is_last_eight_bytes() {
         let mut out = Vec::new();
         encode_list(&mut out, [TUNNEL], -7).unwrap();
         assert_eq!(tstamp_us(&out), Some(-7));
@@ -403,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_count_is_refused_before_allocation() {
+    fn excessive_count_is_refused_before_allocation() {
         let mut payload = u32::MAX.to_le_bytes().to_vec();
         payload.extend([0; 20]);
         let refused = GtpView::new(&payload).unwrap_err();
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn trailing_octets_are_refused() {
+    fn trailing_bytes_are_refused() {
         let mut out = Vec::new();
         encode_list(&mut out, [TUNNEL, TUNNEL], 0).unwrap();
         assert!(GtpView::new(&out).is_ok());
@@ -428,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_too_small_is_left_alone() {
+    fn too_small_slice_is_unchanged() {
         let mut room = [0xaa; 23];
         let refused = encode_list(&mut &mut room[..], [TUNNEL], 0).unwrap_err();
         assert_eq!(refused, PlainError::NoRoom { need: 24, room: 23 });
@@ -436,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn encoding_into_sufficient_capacity_keeps_the_allocation() {
+    fn encoding_with_sufficient_capacity_does_not_allocate() {
         let mut out = Vec::with_capacity(encoded_size::<GtpTunnel>(3));
         let before = (out.as_ptr(), out.capacity());
         encode_list(&mut out, [TUNNEL; 3], 5).unwrap();
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn view_gives_each_element_and_nothing_beyond() {
+    fn view_returns_each_element_and_nothing_beyond() {
         let mut out = Vec::new();
         let other = GtpTunnel { rnti: 9, ..TUNNEL };
         encode_list(&mut out, [TUNNEL, other], 5).unwrap();

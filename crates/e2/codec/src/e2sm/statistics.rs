@@ -1,27 +1,27 @@
-//! What the statistics models in FlexRIC's form share: reports at intervals, a [list](super::list) of elements, neither action
-//! definition nor outcome.
+//! Common part of the statistics models in FlexRIC's format: periodic reports with a [list](super::list) of elements,
+//! without action definition or outcome.
 use super::plain::PlainElement;
 use crate::e2ap::Version;
 use crate::per::{Random, Source};
 
-/// Elements of a random message, at most.
+/// Maximum number of elements of a random message.
 const SAMPLE_ELEMENTS: u64 = 8;
-/// A date of this century, microseconds since the Unix epoch: random time stamps lie after it.
+/// Microseconds since the Unix epoch; random timestamps are later than this.
 const SAMPLE_EPOCH_US: i64 = 1_700_000_000_000_000;
 
-/// Random elements and the time stamp of their message; the same for the same seed.
+/// Returns random elements and the timestamp of their message; the same seed yields the same message.
 pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
     let mut random = Random::new(seed, Version::V2_03);
-    // A source of random values has no end, and every octet string is an element.
+    // A source of random values has no end, and every octet string is a valid element.
     let mut number = |below: u64| random.constrained(0, below).unwrap_or_default();
     let (count, after_us) = (number(SAMPLE_ELEMENTS), number(u64::from(u32::MAX)));
     let elements = (0..count).filter_map(|_| E::from_bytes(&random.octets_fixed(E::SIZE).ok()?)).collect();
     (elements, SAMPLE_EPOCH_US + after_us as i64)
 }
 
-/// Declares a statistics model in FlexRIC's form: reports at intervals, a list of elements, no action definition, no
-/// outcome. First who it is: name, OID, function id, definition, revision, customary or not, type of its control's parts;
-/// then its indication, the borrowed view of it, and the list.
+/// Defines a statistics model in FlexRIC's format. First its identity: name, OID, function id, definition, revision,
+/// whether it is offered by default, type of its control's parts. Then its indication, the borrowed view of it, and
+/// the list.
 macro_rules! statistics_model {
     (
         $(#[$meta:meta])*
@@ -30,15 +30,15 @@ macro_rules! statistics_model {
         $(#[$indication_meta:meta])*
         $indication:ident $view:ident { $list:ident: $element:ident, $list_doc:literal }
     ) => {
-        /// The OID by which a node offers the model.
+        /// OID of the model.
         pub const OID: &str = $oid;
-        /// The RAN function id that agents give it: FlexRIC's, or this project's if no peer has the model.
+        /// RAN function id: FlexRIC's, or ranlab's if no other implementation has the model.
         pub const DEFAULT_FUNCTION_ID: u16 = $id;
-        /// The RAN function definition: ASCII, no structure.
+        /// RAN function definition: ASCII without structure.
         pub const DEFINITION: &[u8] = $definition;
-        /// The RAN function revision that those agents announce.
+        /// RAN function revision announced by agents.
         pub const REVISION: u16 = $revision;
-        /// Whether other projects' controllers know it.
+        /// Whether other projects' controllers support the model.
         pub const CUSTOMARY: bool = $customary;
 
         $(#[$meta])*
@@ -49,7 +49,7 @@ macro_rules! statistics_model {
         pub struct $indication {
             #[doc = $list_doc]
             pub $list: Vec<$element>,
-            /// When the statistics were taken, microseconds since the Unix epoch.
+            /// Time of the statistics, in microseconds since the Unix epoch.
             pub tstamp_us: i64,
         }
 
@@ -74,10 +74,10 @@ macro_rules! statistics_model {
         }
 
         impl $indication {
-            /// Appends the message to `out`; allocates nothing if the capacity suffices.
+            /// Appends the message to `out`; does not allocate if the capacity suffices.
             pub fn encode(&self, out: &mut Vec<u8>) {
                 out.reserve(self.encoded_size());
-                // A Vec grows, so there is always room.
+                // Cannot fail, because a `Vec` grows.
                 let _ = self.encode_into(out);
             }
 
@@ -89,12 +89,12 @@ macro_rules! statistics_model {
                 $crate::e2sm::plain::encode_list(out, self.$list.iter().copied(), self.tstamp_us)
             }
 
-            /// Octets of the encoded message.
+            /// Returns the length of the encoded message, in bytes.
             pub fn encoded_size(&self) -> usize {
                 $crate::e2sm::plain::encoded_size::<$element>(self.$list.len())
             }
 
-            /// Reads a message; the count must agree with the length exactly.
+            /// Decodes a message; count and length must match exactly.
             pub fn decode(payload: &[u8]) -> Result<Self, $crate::e2sm::plain::PlainError> {
                 let view = $crate::e2sm::plain::PlainView::<$element>::new(payload)?;
                 Ok(Self { $list: view.iter().collect(), tstamp_us: view.tstamp_us() })

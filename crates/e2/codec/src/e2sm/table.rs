@@ -1,7 +1,7 @@
-//! Statistics as tables: what a monitor shows and a recorder writes, without knowing the model.
+//! Statistics as tables, for monitors and recorders that do not know the model.
 //!
-//! A model has columns (name, unit, kind) and turns each indication into rows; a row has a key that says whom it is
-//! about. Identifiers that make up the key are no columns.
+//! A model has columns (name, unit, kind) and converts each indication to rows. A row has a key that identifies its
+//! subject. Identifiers in the key are not columns.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,61 +9,61 @@ use std::fmt;
 /// A column of a model's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The statistic, in the model's words.
+    /// Name of the statistic, as defined by the model.
     pub name: Cow<'static, str>,
-    /// Unit, e.g. `B`, `dB`, `us`; empty for counts, ratios and names.
+    /// Unit, for example `B`, `dB`, `us`; empty for counts, ratios and names.
     pub unit: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
-    /// What they are made of.
+    /// Data type of its values.
     pub of: Type,
-    /// Whether it is among the few that a narrow table shows.
+    /// Whether a narrow table shows it.
     pub headline: bool,
 }
 
 impl Column {
-    /// A column of values without a unit.
+    /// Returns a column without a unit.
     pub(crate) const fn without_unit(name: &'static str, kind: Kind, of: Type, headline: bool) -> Self {
         Self { name: Cow::Borrowed(name), unit: "", kind, of, headline }
     }
 }
 
-/// What a column's values are.
+/// Kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Grows, and wraps at its width: what it grew by since the last report is of interest.
+    /// A counter that wraps at its width; the increase since the last report is of interest.
     Counter,
-    /// The state of the moment.
+    /// A current value.
     Gauge,
-    /// A name or number that stands for something: neither sums nor differences mean anything.
+    /// A name or number that identifies something; sums and differences have no meaning.
     Label,
 }
 
-/// What a column's values are made of.
+/// Data type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Whole numbers, zero or above.
+    /// Non-negative integers.
     Unsigned,
-    /// Whole numbers.
+    /// Integers.
     Signed,
-    /// Numbers.
+    /// Floating-point numbers.
     Float,
     /// Text.
     Text,
 }
 
-/// One value of a table. Floats are equal if their bits are, so that tables with NaN compare.
+/// One value of a table. Floats are equal if their bits are, so tables with NaN can be compared.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// Of [`Type::Unsigned`].
+    /// A value of [`Type::Unsigned`].
     Unsigned(u64),
-    /// Of [`Type::Signed`].
+    /// A value of [`Type::Signed`].
     Signed(i64),
-    /// Of [`Type::Float`]; shown with the digits that single precision has.
+    /// A value of [`Type::Float`], displayed with single precision.
     Single(f32),
-    /// Of [`Type::Float`].
+    /// A value of [`Type::Float`].
     Double(f64),
-    /// Of [`Type::Text`].
+    /// A value of [`Type::Text`].
     Text(Cow<'static, str>),
 }
 
@@ -81,7 +81,7 @@ impl PartialEq for Value {
 }
 
 impl Value {
-    /// The value as a number; `None` if it is text.
+    /// Returns the value as a number, or `None` for text.
     pub fn number(&self) -> Option<f64> {
         match *self {
             Self::Unsigned(value) => Some(value as f64),
@@ -105,7 +105,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Whom a row is about.
+/// Subject of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum RowKey {
@@ -132,7 +132,7 @@ pub enum RowKey {
     },
     /// A slice of the node.
     Slice {
-        /// Its number.
+        /// Number of the slice.
         slice: u16,
     },
     /// A queue of a radio bearer.
@@ -141,13 +141,13 @@ pub enum RowKey {
         rnti: u32,
         /// Radio bearer identity.
         rbid: u8,
-        /// Its number.
+        /// Number of the queue.
         queue: u8,
     },
 }
 
 impl RowKey {
-    /// The UE's RNTI; `None` for the node as a whole and its slices.
+    /// Returns the RNTI of the UE, or `None` for the node as a whole and its slices.
     pub const fn ue(self) -> Option<u32> {
         match self {
             Self::Node | Self::Slice { .. } => None,
@@ -158,78 +158,78 @@ impl RowKey {
         }
     }
 
-    /// The radio bearer's identity.
+    /// Returns the radio bearer identity.
     pub const fn bearer(self) -> Option<u8> {
         if let Self::Bearer { rbid, .. } | Self::Queue { rbid, .. } = self { Some(rbid) } else { None }
     }
 
-    /// The tunnel's endpoint identifier at the base station.
+    /// Returns the tunnel endpoint identifier at the base station.
     pub const fn tunnel(self) -> Option<u32> {
         if let Self::Tunnel { teid, .. } = self { Some(teid) } else { None }
     }
 }
 
-/// What one indication says, row by row. The columns are the model's.
+/// Rows of one indication. The columns are those of the model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// When the sender took the statistics, microseconds since the Unix epoch; `None` if the model does not say.
+    /// Time of the statistics, in microseconds since the Unix epoch; `None` if the model has no timestamp.
     pub tstamp_us: Option<i64>,
-    /// Reason why something that the indication contains is in no row; `None` if everything is.
+    /// Reason why a part of the indication could not be converted to rows; `None` if it is complete.
     pub left_out: Option<String>,
     keys: Vec<RowKey>,
     values: Vec<Value>,
 }
 
 impl Table {
-    /// Notes that something is in no row. The first reason stays.
+    /// Records that a part could not be converted. The first reason is kept.
     pub fn leave_out(&mut self, reason: impl FnOnce() -> String) {
         self.left_out.get_or_insert_with(reason);
     }
 
-    /// Appends a row: the statistics of an element.
+    /// Appends a row with the statistics of an element.
     pub fn push<E: Row>(&mut self, element: &E) {
         self.keys.push(element.key());
         element.values(&mut self.values);
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there is no row.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// All rows in the sender's order: whom they are about, and a value for each of the model's columns.
+    /// Returns all rows in the sender's order: subject, and a value for each column of the model.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = (RowKey, &[Value])> {
         let width = self.values.len().checked_div(self.keys.len()).unwrap_or(0);
         self.keys.iter().enumerate().map(move |(row, key)| (*key, &self.values[row * width..][..width]))
     }
 }
 
-/// Something that is a row of a table: a UE, a bearer, a tunnel.
+/// A type that is a row of a table: a UE, a bearer, a tunnel.
 pub trait Row {
-    /// The columns of its kind.
+    /// Returns the columns.
     fn columns() -> Vec<Column>;
-    /// Whom it is about.
+    /// Returns the subject.
     fn key(&self) -> RowKey;
     /// Appends a value for each column.
     fn values(&self, out: &mut Vec<Value>);
 }
 
-/// A field of a row: one value, or several.
+/// A field of a row with one or more values.
 pub trait Field {
-    /// What its values are made of.
+    /// Data type of the values.
     const OF: Type;
 
-    /// Appends its columns; a field of one value has the one that is given.
+    /// Appends the columns; a field with one value has the given column.
     fn columns(column: Column, out: &mut Vec<Column>) {
         out.push(column);
     }
 
-    /// Appends its values.
+    /// Appends the values.
     fn values(&self, out: &mut Vec<Value>);
 }
 
@@ -259,8 +259,9 @@ impl<const N: usize> Field for [u32; N] {
     }
 }
 
-/// Declares an element once, a line for each field: its offset in the packed struct, its type, and in brackets what its
-/// column is: `counter`, `gauge` or `label`, the unit, `headline` where a narrow table shows it; or `key` if it is no column.
+/// Declares an element with one line per field: offset in the packed struct, type, and in brackets the kind of its
+/// column: `counter`, `gauge` or `label`, the unit, and `headline` if a narrow table shows it; or `key` if it is not
+/// a column.
 macro_rules! row {
     ($(#[$meta:meta])* $row:ident, $me:ident => $key:expr, $size:literal octets {
         $($offset:literal $field:ident: $type:ty [$($column:tt)+], $doc:literal;)+
@@ -318,8 +319,8 @@ macro_rules! row {
 }
 pub(crate) use row;
 
-/// The rows of a type that is declared elsewhere: the key, then of each column name, what it is made of, kind, unit,
-/// `headline` where a narrow table shows it, and the value.
+/// Declares the rows of a type that is defined elsewhere: the key, then for each column name, data type, kind, unit,
+/// `headline` if a narrow table shows it, and the value.
 macro_rules! columns {
     ($row:ty, $me:ident => $key:expr, {
         $($name:literal [$of:ident $kind:ident $($unit:literal)? $($headline:ident)?] = $value:expr,)+

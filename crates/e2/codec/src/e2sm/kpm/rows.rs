@@ -19,7 +19,7 @@ pub struct MeasurementRow {
     pub measurement: String,
     /// Label in the format of [`Label`].
     pub label: String,
-    /// Value, NaN if there is none.
+    /// Value; NaN if the value is absent.
     pub value: f64,
     /// Reason why the value is absent: `noValue`, `notSatisfied`; empty for a value.
     pub absent: &'static str,

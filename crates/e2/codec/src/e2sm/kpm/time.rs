@@ -1,5 +1,5 @@
-//! When a collection began. Versions differ in this alone: 2.x has four octets, 3.00 and later eight; a header says which by
-//! its length, the object identifier does not.
+//! Start time of a collection, the only difference between versions: 2.x has four bytes, 3.00 and later eight. The
+//! length of a header determines the version; the OID does not.
 use bytes::Bytes;
 
 use super::message::IndicationHeader;
@@ -10,32 +10,33 @@ use crate::per::{
     Codec, Component, DecodeError, EncodeError, Fixed, Form, Notation, Opt, Per, Source, Str, Writer,
 };
 
-/// Seconds from 1900, where NTP counts from, to 1970.
+/// Seconds from 1900, the epoch of NTP, to 1970.
 const NTP_TO_UNIX_S: i64 = 2_208_988_800;
-/// Seconds are taken for NTP's from here on (January 1968); as Unix seconds it is the year 2038.
+/// From this value on (January 1968), seconds count as NTP seconds. As Unix seconds, the value would be in the year
+/// 2038.
 const NTP_FROM_S: u64 = 1 << 31;
 const US_PER_S: i64 = 1_000_000;
 
-/// A time stamp in the octets of a version.
+/// A timestamp in the format of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeStamp {
-    /// Of 2.01 to 2.03: seconds since 1970 (OpenAirInterface) or 1900.
+    /// Version 2.01 to 2.03: seconds since 1970 (OpenAirInterface) or 1900.
     V2(u32),
-    /// Of 3.00 and later: NTP's 64 bits (seconds since 1900, then their fraction) as the text wants it, or microseconds
+    /// Version 3.00 and later: 64-bit NTP time (seconds since 1900 and their fraction) as specified, or microseconds
     /// since 1970 (OpenAirInterface).
     V3(u64),
 }
 
 impl TimeStamp {
-    /// Eight octets, NTP's way.
+    /// Returns an eight-byte NTP timestamp.
     pub fn ntp(unix_us: i64) -> Self {
         let seconds = (unix_us.div_euclid(US_PER_S) + NTP_TO_UNIX_S) as u64;
-        // Rounded up, so that the microsecond comes back.
+        // Rounded up, so that converting back yields the same microsecond.
         let fraction = ((unix_us.rem_euclid(US_PER_S) as u64) << 32).div_ceil(US_PER_S as u64);
         Self::V3(seconds << 32 | fraction)
     }
 
-    /// Step of the time stamps of this version, microseconds.
+    /// Returns the resolution of this timestamp, in microseconds.
     pub const fn step_us(self) -> i64 {
         match self {
             Self::V2(_) => US_PER_S,
@@ -43,7 +44,7 @@ impl TimeStamp {
         }
     }
 
-    /// Microseconds since 1970, by the base that the number makes likely; `None` if it is beyond any.
+    /// Returns microseconds since 1970, using the epoch that the value makes likely, or `None` if it is out of range.
     pub fn unix_us(self) -> Option<i64> {
         let since_1900 = |s: u64, us: i64| (s as i64 - NTP_TO_UNIX_S) * US_PER_S + us;
         match self {
@@ -58,7 +59,7 @@ impl TimeStamp {
     }
 }
 
-/// A header whose time stamp has `N` octets.
+/// A header whose timestamp has `N` bytes.
 struct WithTime<const N: usize>(IndicationHeader);
 
 type File = Opt<Str<0, 15>>;
@@ -66,14 +67,14 @@ type Sender = Opt<Str<0, 400>>;
 type Kind = Opt<Str<0, 8>>;
 type Vendor = Opt<Str<0, 32>>;
 
-/// The header, whose time stamp says how many octets it has.
+/// Codec of the header, whose length determines the format of the timestamp.
 #[derive(Debug)]
 struct Settled;
 
-/// Writes a header, of whichever version its time stamp is.
+/// Writes a header in the version of its timestamp.
 fn write(header: &IndicationHeader, w: &mut Writer) -> Result<(), EncodeError> {
     let texts = [&header.file_format, &header.sender, &header.sender_type, &header.vendor];
-    // No additions to the header, to its format, of which it is the first, nor to what is in that.
+    // No additions to the header, to its format (the first one), and to the contents of that.
     w.bits(0, 3);
     texts.iter().for_each(|text| w.bit(text.is_some()));
     match header.start {
@@ -139,7 +140,7 @@ impl IndicationHeader {
         });
     }
 
-    /// A random header of 3.00, the same for the same seed.
+    /// Returns a random header of 3.00; the same seed yields the same header.
     pub(super) fn sample(seed: u64) -> Result<Self, DecodeError> {
         per::sample::<WithTime<8>>(seed).map(|it| it.0)
     }
@@ -150,7 +151,7 @@ impl Code<IndicationHeader> for Settled {
         Ok(per::encode_by(out, |w| write(value, w))?)
     }
 
-    /// As the version that fills the octets exactly; as the later one if both do.
+    /// Decodes as the version that consumes exactly all bytes, or as the later one if both do.
     fn decode(octets: &Bytes) -> Result<IndicationHeader, SmError> {
         let later = per::decode::<WithTime<8>>(octets.clone()).map(|it| it.0);
         later.or_else(|fault| {
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_comes_back_to_the_microsecond_from_whatever_base() {
+    fn times_round_trip_to_microsecond_for_all_epochs() {
         for us in [0, 1, 999_999, 1_700_000_000_123_457] {
             assert_eq!(TimeStamp::ntp(us).unix_us(), Some(us));
         }
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_says_the_version() {
+    fn length_determines_version() {
         for start in [TimeStamp::V2(0xe8d4_a510), TimeStamp::V3(0xe8d4_a510 << 32)] {
             let header = IndicationHeader { sender: Some("ranlab".to_owned()), ..start.into() };
             let octets = header.to_octets(Encoding::Per).unwrap();

@@ -1,7 +1,7 @@
-//! A message read where it lies: no text is copied, and what is told of one UE after the other is read once.
+//! Borrowed view of a message: no text is copied, and data repeated for several UEs is read once.
 //!
-//! Seven tenths of a report by UE are the names of the measurements, the same for each UE: a list that has the octets of
-//! the one before is stepped over.
+//! Seventy percent of a report per UE are the names of the measurements, which are the same for each UE. A list with
+//! the same bytes as the previous one is skipped.
 use std::fmt;
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::e2sm::common::UeId;
 use crate::e2sm::per;
 use crate::per::{Codec, Component, DecodeError, DecodeFault, IntExt, Opt, Per, Reader, Source, True};
 
-/// A measurement; its name shares the memory of the message.
+/// A measurement. Its name shares the memory of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MeasurementRef {
-    /// By name, in ASCII.
+    /// Name, in ASCII.
     Name(Bytes),
-    /// By a number that the RAN function definition gave.
+    /// Identifier from the RAN function definition.
     Id(u32),
 }
 
 impl MeasurementRef {
-    /// Its name, if it has one.
+    /// Returns the name, if there is one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => std::str::from_utf8(name).ok(),
@@ -54,10 +54,10 @@ struct Report {
     granularity_ms: Option<u32>,
 }
 
-/// A measurement list that was read, and where it lies, in bits.
+/// Positions, in bits, of a decoded measurement list and of the current one.
 type Known = (Range<usize>, Range<usize>);
 
-/// A message of format 1 or 3, read.
+/// A decoded message of format 1 or 3.
 #[derive(Debug, Default)]
 pub struct ReportsView {
     reports: Vec<Report>,
@@ -70,25 +70,25 @@ pub struct ReportsView {
 /// A message of any format.
 #[derive(Debug)]
 pub enum MessageView {
-    /// Of the node, a cell or one UE (format 1), or by UE (format 3).
+    /// Values of the node, a cell or one UE (format 1), or per UE (format 3).
     Reports(ReportsView),
-    /// By measurement (format 2): as a value of its own.
+    /// Values per measurement (format 2), as an owned value.
     Conditional(ConditionalReport),
 }
 
 impl MessageView {
-    /// Reads a message that fills `octets` exactly.
+    /// Decodes a message that must consume all bytes.
     ///
     /// # Errors
-    /// As decoding an `IndicationMessage`.
+    /// Fails like decoding an `IndicationMessage`.
     pub fn read(octets: &Bytes) -> Result<Self, SmError> {
         Self::read_in(octets, &mut per::Text::default())
     }
 
-    /// As [`read`](Self::read), from a node that writes this ASN.1 text.
+    /// Decodes like [`read`](Self::read), for a node that uses this ASN.1 text.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// Fails like [`read`](Self::read).
     pub fn read_in(octets: &Bytes, text: &mut per::Text) -> Result<Self, SmError> {
         Ok(per::learn(text, |text| Self::whole(octets, text))?)
     }
@@ -113,17 +113,17 @@ impl MessageView {
     }
 }
 
-/// A record whose values cannot be assigned to labels, because their numbers differ.
+/// A record whose number of values differs from the number of labels, so that the values cannot be assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Values of the record.
+    /// Number of values.
     pub values: usize,
-    /// Labels (or UEs, in format 2) of the measurements.
+    /// Number of labels (or UEs, in format 2) of the measurements.
     pub labels: usize,
 }
 
 impl Mismatch {
-    /// The mismatch of a record, if there is one.
+    /// Returns the mismatch of a record, if there is one.
     pub const fn find(values: usize, labels: usize) -> Option<Self> {
         if values == labels { None } else { Some(Self { values, labels }) }
     }
@@ -138,8 +138,8 @@ impl fmt::Display for Mismatch {
 }
 
 impl MessageView {
-    /// The first record with more or fewer values than labels; `subscribed`: labels of the subscription, which apply to reports
-    /// without their own.
+    /// Returns the mismatch of the first record that has one. `subscribed` is the number of labels of the
+    /// subscription, which applies to reports without their own.
     pub fn mismatch(&self, subscribed: impl FnOnce() -> Option<usize>) -> Option<Mismatch> {
         let is_unnamed = |view: &ReportsView| view.reports.iter().any(|report| report.infos.is_none());
         let subscribed = match self {
@@ -254,13 +254,13 @@ impl ReportsView {
         Ok(first..self.infos.len())
     }
 
-    /// What was told, of each UE or of the node.
+    /// Returns the reports of each UE or of the node.
     pub fn reports(&self) -> impl ExactSizeIterator<Item = ReportView<'_>> {
         self.reports.iter().map(|report| ReportView { view: self, report })
     }
 }
 
-/// What was told of a UE, or of the node.
+/// A report of a UE or of the node.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportView<'a> {
     view: &'a ReportsView,
@@ -268,24 +268,24 @@ pub struct ReportView<'a> {
 }
 
 impl<'a> ReportView<'a> {
-    /// Of whom; `None` for the node, its cell, or the one UE of the subscription.
+    /// Returns the UE, or `None` for the node, its cell, or the only UE of the subscription.
     pub fn ue(&self) -> Option<&'a UeId> {
         self.report.ue.as_ref()
     }
 
-    /// The granularity period, milliseconds, if it is said.
+    /// Returns the granularity period in milliseconds, if the message contains it.
     pub fn granularity_ms(&self) -> Option<u32> {
         self.report.granularity_ms
     }
 
-    /// The values of each granularity period, and whether it was cut short.
+    /// Returns the values of each granularity period, and whether the period is incomplete.
     pub fn records(&self) -> impl ExactSizeIterator<Item = (&'a [Measured], bool)> + use<'a> {
         let view = self.view;
         let records = &view.records[self.report.records.clone()];
         records.iter().map(move |record| (&view.values[record.values.clone()], record.incomplete))
     }
 
-    /// What the values are, in their order: measurement and label; `None` if the subscription says it.
+    /// Returns measurement and label of the values, or `None` if the subscription defines them.
     pub fn measurements(&self) -> Option<impl Iterator<Item = (&'a MeasurementRef, &'a Label)> + use<'a>> {
         let view = self.view;
         let infos = &view.infos[self.report.infos.clone()?];

@@ -1,5 +1,5 @@
-//! The list in FlatBuffers. What is written has one layout, so that it costs what the packed structs cost; what is read may
-//! have any that the format allows.
+//! The list in FlatBuffers. The encoder uses one fixed layout, which is as cheap as packed structs. The decoder
+//! accepts any layout that the format allows.
 use bytes::Bytes;
 
 use super::{Element, Listed};
@@ -7,20 +7,21 @@ use crate::e2sm::SmError;
 use crate::e2sm::octets::Code;
 use crate::flat::FlatError;
 
-/// FlatBuffers, as a code among others.
+/// FlatBuffers encoding of lists.
 pub(crate) struct Flat;
 
-/// Octets before the first element.
+/// Size of the data before the first element, in bytes.
 const PREFIX_SIZE: usize = 32;
 
-// Offsets of the parts that are written: root offset, vtable (its size, the table's size, two fields), table (the way back
-// to the vtable, time stamp at a multiple of eight, the vector's offset), vector (count, then elements at a multiple of eight).
+// Offsets in the encoded layout: root offset, vtable (its size, the size of the table, two fields), table (offset
+// back to the vtable, timestamp at a multiple of eight, offset of the vector), vector (count, then elements at a
+// multiple of eight).
 const TABLE: u32 = 12;
 const VTABLE: [u16; 4] = [8, 16, 4, 12];
 const BACK_TO_VTABLE: i32 = 8;
 const TO_VECTOR: u32 = 4;
 
-/// Fields of the table, as the schema numbers them.
+/// Fields of the table, numbered as in the schema.
 const TSTAMP: usize = 0;
 const ELEMENTS: usize = 1;
 
@@ -36,14 +37,14 @@ pub(super) fn encode<E: Element>(
     out.extend(BACK_TO_VTABLE.to_le_bytes());
     out.extend(tstamp_us.to_le_bytes());
     out.extend(TO_VECTOR.to_le_bytes());
-    // A count beyond u32 would need tens of gigabytes; saturated, a receiver refuses it.
+    // A count beyond u32 would need tens of gigabytes. It is saturated, and a receiver refuses it.
     out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
     for element in elements.take(count) {
         out.extend_from_slice(element.to_bytes().as_ref());
     }
 }
 
-/// A message whose offsets were checked.
+/// A message with checked offsets.
 pub(super) struct List<'a> {
     elements: &'a [u8],
     pub(super) tstamp_us: i64,
@@ -51,12 +52,12 @@ pub(super) struct List<'a> {
 
 impl<'a> List<'a> {
     /// # Errors
-    /// Offsets, sizes or a count that lead out of the octets.
+    /// Fails if an offset, size or count exceeds the data.
     pub(super) fn new(octets: &'a [u8], element_size: usize) -> Result<Self, FlatError> {
         let faulty = |what: &str| FlatError::Faulty(format!("{what} leads out of {} octets", octets.len()));
         let table = u32_at(octets, 0).ok_or_else(|| faulty("the root"))?;
         let tstamp = field(octets, table, TSTAMP).ok_or_else(|| faulty("the table"))?;
-        // A scalar that is its default, zero, may be left out.
+        // A scalar with its default value, zero, may be omitted.
         let tstamp_us = match tstamp {
             Some(at) => octets.get(at..).and_then(<[u8]>::first_chunk).map(|it| i64::from_le_bytes(*it)),
             None => Some(0),
@@ -75,7 +76,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// A little-endian number as an offset.
+/// Reads a little-endian number as an offset.
 fn u32_at(octets: &[u8], at: usize) -> Option<usize> {
     octets.get(at..)?.first_chunk().map(|it| u32::from_le_bytes(*it) as usize)
 }
@@ -84,7 +85,7 @@ fn u16_at(octets: &[u8], at: usize) -> Option<usize> {
     octets.get(at..)?.first_chunk().map(|it| usize::from(u16::from_le_bytes(*it)))
 }
 
-/// Where a field of the table is; inside, `None` if the table lacks it.
+/// Returns the position of a field of the table; the inner `None` means that the table lacks it.
 fn field(octets: &[u8], table: usize, field: usize) -> Option<Option<usize>> {
     let back = octets.get(table..)?.first_chunk().map(|it| i32::from_le_bytes(*it))?;
     let vtable = usize::try_from(i64::try_from(table).ok()?.checked_sub(back.into())?).ok()?;

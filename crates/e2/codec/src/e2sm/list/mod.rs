@@ -1,6 +1,6 @@
-//! The indication message of a statistics model, a list of elements and a time stamp, in each of its encodings: FlexRIC's
-//! packed structs ([`plain`]), aligned PER and FlatBuffers. An element is declared once, in its model's folder;
-//! trigger and header are packed structs beside any of them.
+//! The indication message of a statistics model, which is a list of elements and a timestamp, in each of its
+//! encodings: FlexRIC's packed structs ([`plain`]), aligned PER and FlatBuffers. An element is declared once, in the
+//! folder of its model. Trigger and header are packed structs in all encodings.
 //!
 //! | encoding | message |
 //! |---|---|
@@ -19,7 +19,7 @@ use super::plain::{self, PlainElement, PlainView};
 use super::{Encoding, SmError};
 use crate::per::{DecodeError, EncodeError, Reader, Writer};
 
-/// The encodings of all statistics models, the customary one first.
+/// Encodings of all statistics models, the default first.
 pub const ENCODINGS: [Encoding; 3] = [Encoding::Plain, Encoding::Per, Encoding::Flat];
 
 /// An element of a statistics model's list.
@@ -27,13 +27,13 @@ pub trait Element: PlainElement {
     /// Appends its fields in aligned PER.
     ///
     /// # Errors
-    /// None of the fields that there are has one; the engine's signature allows it.
+    /// Never fails for the existing fields; the engine's signature allows it.
     fn put_per(&self, to: &mut Writer) -> Result<(), EncodeError>;
 
     /// Reads its fields in aligned PER.
     ///
     /// # Errors
-    /// The octets end too early.
+    /// Fails if the data ends too early.
     fn take_per(from: &mut Reader) -> Result<Self, DecodeError>;
 }
 
@@ -44,11 +44,11 @@ pub(crate) trait Listed: Sized {
     fn of(elements: Vec<Self::Element>, tstamp_us: i64) -> Self;
 }
 
-/// Appends an indication message to `out`, which allocates nothing in plain and FlatBuffers if the capacity suffices;
-/// elements may be made on the fly by the iterator. On an error `out` is as before.
+/// Appends an indication message to `out`. In plain and FlatBuffers, this does not allocate if the capacity suffices;
+/// the iterator may create elements on the fly. On an error `out` is unchanged.
 ///
 /// # Errors
-/// More elements than PER's list can have: 65,535.
+/// Fails if there are more elements than a PER list can have: 65,535.
 pub fn encode<E: Element>(
     encoding: Encoding,
     out: &mut Vec<u8>,
@@ -67,7 +67,7 @@ pub fn encode<E: Element>(
     }
 }
 
-/// Whether a message is a list of `E`: by its framing alone, but for PER, which has none.
+/// Checks whether a message is a list of `E`, by its framing only, or by decoding PER, which has no framing.
 pub(crate) fn check<E: Element>(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
     plain::decode_indication_header(header)?;
     match encoding {
@@ -79,7 +79,7 @@ pub(crate) fn check<E: Element>(encoding: Encoding, header: &[u8], message: &[u8
     Ok(())
 }
 
-/// The time stamp of a message, microseconds since the Unix epoch, at the cost of a look.
+/// Returns the timestamp of a message without decoding it, in microseconds since the Unix epoch.
 pub(crate) fn tstamp_us(encoding: Encoding, message: &[u8], element_size: usize) -> Option<i64> {
     match encoding {
         Encoding::Plain => plain::tstamp_us(message),

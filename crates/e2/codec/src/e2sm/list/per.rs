@@ -8,10 +8,10 @@ use crate::e2sm::octets::Code;
 use crate::e2sm::per::reader;
 use crate::per::{DecodeError, DecodeFault, EncodeError, Reader, Source, Writer};
 
-/// Aligned PER of lists, as a code among others.
+/// Aligned PER encoding of lists.
 pub(crate) struct Aligned;
 
-/// Most elements of a list.
+/// Maximum number of elements of a list.
 const ELEMENTS_MAX: u64 = 65_535;
 
 pub(super) fn encode<E: Element>(
@@ -20,7 +20,7 @@ pub(super) fn encode<E: Element>(
     tstamp_us: i64,
 ) -> Result<(), SmError> {
     let before = out.len();
-    // Service models do not depend on E2AP's version; the engine asks for one all the same.
+    // The engine requires a version, although service models do not depend on that of E2AP.
     let mut writer = Writer::new(std::mem::take(out), Version::V2_03);
     let outcome = put(&mut writer, elements, tstamp_us);
     *out = writer.into_vec();
@@ -41,7 +41,7 @@ fn put<E: Element>(
     elements.take(count).try_for_each(|element| element.put_per(to))
 }
 
-/// Memory follows the octets: an element is made when it was read.
+/// Memory grows with the data read: an element is created when it has been read.
 pub(super) fn decode<E: Element>(octets: &Bytes) -> Result<(Vec<E>, i64), DecodeError> {
     let mut from = reader(octets.clone());
     let tstamp_us = from.unconstrained()?;
@@ -56,7 +56,7 @@ pub(super) fn decode<E: Element>(octets: &Bytes) -> Result<(Vec<E>, i64), Decode
     Ok((elements, tstamp_us))
 }
 
-/// The first of a message's fields: one octet of length, then the shortest two's complement.
+/// Reads the first field of a message: one byte of length, then the shortest two's complement.
 pub(super) fn tstamp_us(message: &[u8]) -> Option<i64> {
     let (&length, rest) = message.split_first()?;
     let octets = rest.get(..length.into()).filter(|it| (1..=8).contains(&it.len()))?;
@@ -89,7 +89,7 @@ macro_rules! numbers {
                 to.constrained("a number", (*self).into(), 0, <$number>::MAX.into())
             }
             fn take_per(from: &mut Reader) -> Result<Self, DecodeError> {
-                // Within the number's own range, so that no bit is lost.
+                // Within the range of the type, so the conversion loses no bits.
                 Ok(from.constrained(0, <$number>::MAX.into())? as $number)
             }
         }
@@ -107,7 +107,7 @@ impl PerField for i8 {
     }
 }
 
-/// OCTET STRING of fixed size: every value of IEEE 754 comes back as it was, each NaN too.
+/// OCTET STRING of fixed size: every IEEE 754 value round-trips, including each NaN.
 macro_rules! floats {
     ($($float:ty)*) => { $(
         impl PerField for $float {

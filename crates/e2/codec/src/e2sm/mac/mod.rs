@@ -1,22 +1,22 @@
 //! MAC: per-UE statistics of the scheduler (FlexRIC's service model 142).
 //!
-//! "Aggregated" counters run since the UE attached; "current" values are those of the most recent slot.
+//! "Aggregated" counters start when the UE attaches; "current" values are those of the most recent slot.
 
 use super::RowKey;
 use super::plain::Word;
 use super::statistics::statistics_model;
 use super::table::row;
 
-/// Header (1, a [`Word`]) of the one control that FlexRIC's agents take: a test of the way, which changes nothing at the node. Its
-/// `moni` sends it to every gNB before it subscribes.
+/// Header (1, a [`Word`]) of the only control that FlexRIC's agents accept: a connectivity test, which changes
+/// nothing at the node. FlexRIC's `moni` sends it to every gNB before it subscribes.
 pub const CONTROL_HEADER: [u8; 4] = 1_u32.to_le_bytes();
 /// Message (action 42, a [`Word`]) of that control.
 pub const CONTROL_MESSAGE: [u8; 4] = 42_u32.to_le_bytes();
-/// HARQ counters per direction: one per transmission attempt (the first, then up to four retransmissions).
+/// Number of HARQ counters per direction: one per transmission attempt (the first, then up to four retransmissions).
 pub const HARQ_ROUNDS: usize = 5;
 
 statistics_model! {
-    /// MAC statistics: the model.
+    /// The MAC service model.
     Mac "mac": "0.0.0.0.0.0.0.0.1.142.0", 142, b"MAC_STATS_V0", revision 1, customary true, Word;
     /// MAC statistics of all UEs of a cell.
     #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,4 +1,4 @@
-//! What a node can do at which interfaces: the RAN function description (E2SM-NI §8.2.2.1).
+//! RAN function description: capabilities of a node on its interfaces (E2SM-NI §8.2.2.1).
 use super::OID;
 use super::messages::{ADD_TIMESTAMP, COMPLETE, PARTIAL, TARGET_IE};
 use super::parameter::*;
@@ -9,24 +9,24 @@ use crate::e2sm::per::Aligned;
 use crate::per::{Free, List, Opt, Own};
 use crate::sequence;
 
-/// Interfaces, and styles of a kind, at most.
+/// Maximum number of interfaces, and of styles of one type.
 pub const STYLES_MAX: u64 = 63;
 
 octets! {
     FunctionDescription: Per => Aligned;
 }
 
-/// Codec of styles that there may be.
+/// Codec of an optional list of styles.
 type Styles = Opt<List<1, STYLES_MAX>>;
 
 sequence! {
-    /// What a node can do.
+    /// RAN function description.
     #[derive(Eq, Hash)]
     FunctionDescription "E2SM-NI-RANfunction-Description" {
         name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
         interfaces: Option<Vec<KnownInterface>> [Styles] "ni-Type-List", "Interfaces.",
     }
-    /// What it can do at an interface.
+    /// Capabilities on an interface.
     #[derive(Eq, Hash)]
     KnownInterface "E2SM-NI-RANfunction-Item" {
         interface: Interface [Own] "interface-type", "Interface.",
@@ -36,14 +36,14 @@ sequence! {
         controls: Option<Vec<ControlStyle>> [Styles] "ric-ControlStyle-List", "Control styles.",
         policies: Option<Vec<PolicyStyle>> [Styles] "ric-PolicyStyle-List", "Policy styles.",
     }
-    /// A way to say when.
+    /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-List" {
         style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
-    /// A way to report.
+    /// A report style.
     #[derive(Eq, Hash)]
     ReportStyle "RIC-ReportStyle-List" {
         style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
@@ -53,7 +53,7 @@ sequence! {
         header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
-    /// A way to ask.
+    /// An insert style.
     #[derive(Eq, Hash)]
     InsertStyle "RIC-InsertStyle-List" {
         style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
@@ -64,7 +64,7 @@ sequence! {
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
         call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
-    /// A way to order.
+    /// A control style.
     #[derive(Eq, Hash)]
     ControlStyle "RIC-ControlStyle-List" {
         style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
@@ -76,7 +76,7 @@ sequence! {
         outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
         outcome: Vec<KnownParameter> [Parameters] "ric-ControlOutcomeRanParaDef-List", "Parameters of the outcome.",
     }
-    /// A way to tell what to do.
+    /// A policy style.
     #[derive(Eq, Hash)]
     PolicyStyle "RIC-PolicyStyle-List" {
         style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
@@ -87,7 +87,8 @@ sequence! {
 }
 
 impl FunctionDescription {
-    /// The customary name, and at these interfaces reports of whole messages and of parts of them.
+    /// Creates a description with the usual name, and reports of whole messages and of parts of them on these
+    /// interfaces.
     pub fn of_reports(interfaces: &[Interface]) -> Self {
         let known = |id, name: &str, of| KnownParameter { id, name: name.to_owned(), of };
         let time = || known(ADD_TIMESTAMP, "AddTimestamp", ParameterType::Boolean);
@@ -124,7 +125,7 @@ impl FunctionDescription {
         }
     }
 
-    /// Whether whole messages of an interface are reported.
+    /// Returns whether whole messages of an interface can be reported.
     pub fn reports(&self, interface: Interface) -> bool {
         let of = self.interfaces.iter().flatten().find(|it| it.interface == interface);
         of.is_some_and(|it| it.reports.iter().flatten().any(|style| style.style == COMPLETE))

@@ -1,4 +1,4 @@
-//! Interfaces, their ends and their messages, as NI names them (E2SM-NI §8.3.21 to 8.3.25).
+//! Interfaces, their endpoints and messages, as identified in NI (E2SM-NI §8.3.21 to 8.3.25).
 use std::fmt;
 
 use crate::ap::{Interface, Message};
@@ -9,11 +9,11 @@ use crate::e2ap::{
 use crate::per::{Codec, DecodeError, EncodeError, Int, Notation, Own, Per, ShortBits, Source, Writer};
 use crate::{choice, enumerated, sequence};
 
-/// Codec of the number of a part of a base station.
+/// Codec of the id of a CU-UP or DU.
 type PartId = Int<0, MAX_PART_ID>;
 
 enumerated! {
-    /// Which way a message goes, seen from the node.
+    /// Direction of a message, as seen from the node.
     Direction "NI-Direction" {
         Incoming "incoming", "Incoming.",
         Outgoing "outgoing", "Outgoing.",
@@ -21,7 +21,7 @@ enumerated! {
     }
 }
 choice! {
-    /// A node at which an interface ends.
+    /// A node at one end of an interface.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NodeId "NI-Identifier" {
         Enb(GlobalEnbId) [Own] "global-eNB-ID", "An eNB, on S1 and X2.",
@@ -30,7 +30,7 @@ choice! {
         GnbDu(GnbDuId) [Own] "global-gNB-DU-ID", "A DU, on F1.",
         GnbCuUp(GnbCuUpId) [Own] "global-gNB-CU-UP-ID", "A CU-UP, on E1.",
     }
-    /// A kind of message of an interface.
+    /// Type of a message on an interface.
     #[derive(Copy, Eq, Hash)]
     MessageType "NI-MessageType" {
         S1(Procedure) [Own] "s1MessageType", "S1AP message.",
@@ -42,7 +42,7 @@ choice! {
     }
 }
 sequence! {
-    /// A message by its procedure.
+    /// A message, identified by its procedure.
     #[derive(Copy, Eq, Hash)]
     Procedure "NI-MessageTypeApproach1" {
         code: u8 [Int<0, 255>] "procedureCode", "Procedure code.",
@@ -50,17 +50,17 @@ sequence! {
     }
 }
 
-/// What a message is to its procedure (`TypeOfMessage`).
+/// Type of a message in its procedure (`TypeOfMessage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Not said. The tables of the text let a trigger leave the kind of message out, which means any; its syntax does
-    /// not. Here this says so: any message of the interface, whatever the procedure code.
+    /// Any message of the interface, regardless of procedure code and type. The tables of the specification allow a
+    /// trigger to omit the message type, which means any; its syntax does not. This value represents the omission.
     Nothing,
-    /// It begins the procedure.
+    /// Initiating message.
     Initiating,
-    /// It says that it succeeded.
+    /// Successful outcome.
     Successful,
-    /// It says that it failed.
+    /// Unsuccessful outcome.
     Unsuccessful,
 }
 
@@ -69,7 +69,7 @@ impl Kind {
     const NAMES: [&'static str; 4] =
         ["nothing", "initiating-message", "successful-outcome", "unsuccessful-outcome"];
 
-    /// The ASN.1 identifier.
+    /// Returns the ASN.1 identifier.
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -99,15 +99,15 @@ impl Per for Kind {
     }
 }
 
-/// A part of a base station: a SEQUENCE without an extension mark, of the base station and the part's number.
+/// Defines the identity of a CU-UP or DU: a SEQUENCE without an extension mark, with the base station and the id.
 macro_rules! part {
     ($(#[$meta:meta])* $name:ident $asn:literal) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name {
-            /// The base station.
+            /// Base station.
             pub station: GlobalNgRanNodeId,
-            /// The part's number there, 36 bits.
+            /// Id of the CU-UP or DU, 36 bits.
             pub part: u64,
         }
 
@@ -144,14 +144,14 @@ part! {
 }
 
 impl NodeId {
-    /// Nobody's identity (network and number zero), which stands in a trigger until the node is known that it goes to:
+    /// Placeholder identity (PLMN and number zero) in a trigger until its target node is known:
     /// [`ServiceModel::at`](crate::e2sm::ServiceModel::at).
     pub const NOBODY: Self = Self::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId {
         plmn: Plmn([0; 3]),
         gnb_id: ShortBits::new(0, 22),
     }));
 
-    /// How an E2 node is named where an interface of its ends.
+    /// Returns the identity of an E2 node on its interfaces.
     pub fn of(node: &GlobalE2NodeId) -> Self {
         match node {
             GlobalE2NodeId::Gnb(it) => {
@@ -170,7 +170,7 @@ impl NodeId {
 }
 
 impl fmt::Display for NodeId {
-    /// As E2 nodes are shown, e.g. `gnb 505.01 5/du 2`.
+    /// Writes the node in the format of E2 nodes, for example `gnb 505.01 5/du 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let station = |f: &mut fmt::Formatter<'_>, node: &GlobalNgRanNodeId| match node {
             GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn, gnb_id }) => write!(f, "gnb {plmn} {}", gnb_id.value),
@@ -200,7 +200,7 @@ impl fmt::Display for NodeId {
 }
 
 impl MessageType {
-    /// A kind of message of an interface.
+    /// Creates a message type of an interface.
     pub const fn new(interface: Interface, procedure: Procedure) -> Self {
         match interface {
             Interface::S1 => Self::S1(procedure),
@@ -212,12 +212,12 @@ impl MessageType {
         }
     }
 
-    /// Any message of an interface; see [`Kind::Nothing`].
+    /// Returns the type for any message of an interface; see [`Kind::Nothing`].
     pub const fn any(interface: Interface) -> Self {
         Self::new(interface, Procedure { code: 0, kind: Kind::Nothing })
     }
 
-    /// Of which interface.
+    /// Returns the interface.
     pub const fn interface(&self) -> Interface {
         match self {
             Self::S1(_) => Interface::S1,
@@ -229,13 +229,13 @@ impl MessageType {
         }
     }
 
-    /// By which procedure.
+    /// Returns the procedure.
     pub const fn procedure(&self) -> Procedure {
         let (Self::S1(it) | Self::X2(it) | Self::Ng(it) | Self::Xn(it) | Self::F1(it) | Self::E1(it)) = self;
         *it
     }
 
-    /// Whether a message is of this kind.
+    /// Returns whether a message is of this type.
     pub fn is(&self, message: &Message) -> bool {
         let Procedure { code, kind } = self.procedure();
         let of_kind = kind == Kind::Nothing || (code == message.procedure && kind == message.kind.into());

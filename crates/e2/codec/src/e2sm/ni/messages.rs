@@ -1,4 +1,4 @@
-//! When to report, what, what is reported, and what a controller orders (E2SM-NI §8.2.1).
+//! Event triggers, actions, indications and controls (E2SM-NI §8.2.1).
 use bytes::Bytes;
 
 use super::interface::*;
@@ -10,9 +10,9 @@ use crate::e2sm::per::Aligned;
 use crate::per::{Fixed, Free, List, Opt, Own};
 use crate::{choice, sequence};
 
-/// Tests of a trigger, at most.
+/// Maximum number of tests of a trigger.
 pub const TESTS_MAX: u64 = 15;
-/// Parameters of an action and groups of UEs in it, at most.
+/// Maximum number of parameters of an action, and of its UE groups.
 pub const ACTION_MAX: u64 = 255;
 
 octets! {
@@ -27,51 +27,51 @@ octets! {
 }
 
 choice! {
-    /// When to report, to ask or to do something.
+    /// Event trigger definition.
     #[derive(Eq)]
     EventTrigger "E2SM-NI-EventTriggerDefinition" {
         Message(MessageEvent) [Own] "eventDefinition-Format1", "Messages.",
     }
-    /// What of it.
+    /// Format of the action definition.
     #[derive(Eq)]
     ActionFormat "E2SM-NI-ActionDefinitionFormat" {
         Parameters(Option<Vec<Parameter>>) [ActionParameters] "actionDefinition-Format1", "Parameters of a report or an insert.",
         Groups(Option<Vec<UeGroup>>) [UeGroups] "actionDefinition-Format2", "A policy for groups of UEs.",
     }
-    /// Where a message was seen.
+    /// Indication header.
     #[derive(Copy, Eq, Hash)]
     IndicationHeader "E2SM-NI-IndicationHeader" {
         Message(MessageHeader) [Own] "indicationHeader-Format1", "Interface.",
     }
-    /// The message.
+    /// Indication message.
     #[derive(Eq, Hash)]
     IndicationMessage "E2SM-NI-IndicationMessage" {
         Message(Bytes) [InterfaceMessage] "indicationMessage-Format1", "Encoded message, or a part of it.",
     }
-    /// A process that waits for a decision.
+    /// A call process that waits for a decision.
     #[derive(Eq, Hash)]
     CallProcessId "E2SM-NI-CallProcessID" {
         Number(i64) [ProcessNumber] "callProcessID-Format1", "Number.",
         Text(String) [ProcessText] "callProcessID-Format2", "Text.",
     }
-    /// Where a message is to be put in.
+    /// Control header.
     #[derive(Copy, Eq, Hash)]
     ControlHeader "E2SM-NI-ControlHeader" {
         Message(Injection) [Own] "controlHeader-Format1", "Interface.",
     }
-    /// The message to be put in.
+    /// Control message: the message to inject.
     #[derive(Eq, Hash)]
     ControlMessage "E2SM-NI-ControlMessage" {
         Message(Bytes) [InterfaceMessage] "controlMessage-Format1", "Encoded message.",
     }
-    /// What came of it.
+    /// Control outcome.
     #[derive(Eq)]
     ControlOutcome "E2SM-NI-ControlOutcome" {
         Parameters(Option<Vec<Parameter>>) [OutcomeParameters] "controlOutcome-Format1", "Parameters.",
     }
 }
 sequence! {
-    /// A message of an interface that is waited for.
+    /// A message of an interface that triggers the subscription.
     #[derive(Eq)]
     MessageEvent "E2SM-NI-EventTriggerDefinition-Format1" {
         interface: Interface [Own] "interface-type", "Type of the interface.",
@@ -80,13 +80,13 @@ sequence! {
         message: MessageType [Own] "interfaceMessageType", "Message.",
         tests: Option<Vec<ElementTest>> [Opt<List<1, TESTS_MAX>>] "interfaceProtocolIE-List", "Tests that must all hold for the message.",
     }
-    /// What to report, to ask or to do.
+    /// Action definition.
     #[derive(Eq)]
     ActionDefinition "E2SM-NI-ActionDefinition" {
         style: i64 [Free] "ric-Style-Type", "Style of the service.",
         format: ActionFormat [Own] "action-Definition-Format", "Contents, in the format of the style.",
     }
-    /// Where a message was seen.
+    /// Interface, direction and time of a message.
     #[derive(Copy, Eq, Hash)]
     MessageHeader "E2SM-NI-IndicationHeader-Format1" {
         interface: Interface [Own] "interface-type", "Interface.",
@@ -94,7 +94,7 @@ sequence! {
         direction: Direction [Own] "interfaceDirection", "Direction.",
         time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "Time, as a 64-bit NTP timestamp.",
     }
-    /// Where a message is to be put in.
+    /// Interface and direction of a message to inject.
     #[derive(Copy, Eq, Hash)]
     Injection "E2SM-NI-ControlHeader-Format1" {
         interface: Interface [Own] "interface-type", "Interface.",
@@ -120,17 +120,17 @@ pub const COMPLETE: i64 = 1;
 pub const PARTIAL: i64 = 2;
 /// Parameter of reports and inserts: whether the header has the time.
 pub const ADD_TIMESTAMP: u16 = 1;
-/// Parameter of report style 2: ProtocolIE-ID of what is copied.
+/// Parameter of report style 2: ProtocolIE-ID of the element to copy.
 pub const TARGET_IE: u16 = 2;
 
 impl ActionDefinition {
-    /// A report of whole messages, with their times.
+    /// Returns an action that reports whole messages with their times.
     pub fn complete() -> Self {
         let parameters = vec![Parameter { id: ADD_TIMESTAMP, value: Value::Bool(true) }];
         Self { style: COMPLETE, format: ActionFormat::Parameters(Some(parameters)) }
     }
 
-    /// A report of an information element of messages, with their times.
+    /// Returns an action that reports one information element of messages, with their times.
     pub fn partial(ie: u16) -> Self {
         let parameters = vec![
             Parameter { id: ADD_TIMESTAMP, value: Value::Bool(true) },
@@ -141,7 +141,7 @@ impl ActionDefinition {
 }
 
 impl MessageEvent {
-    /// Any message of an interface of a node.
+    /// Returns a trigger for any message of an interface of a node.
     pub const fn any(interface: Interface, node: NodeId) -> Self {
         let (direction, message) = (Direction::Both, MessageType::any(interface));
         Self { interface, node, direction, message, tests: None }

@@ -1,11 +1,13 @@
-//! NI: copies of the messages at a node's interfaces to others; O-RAN's E2SM-NI v01.00.
+//! NI: copies of the messages on a node's interfaces to other nodes; O-RAN's E2SM-NI v01.00.
 //!
-//! A report is a message in the encoding of its interface ([`crate::ap`]), with a header that says at which interface and which way it
-//! went. Other than with KPM and RC the octet strings are CHOICEs without a SEQUENCE around them. All in aligned PER.
+//! A report contains a message in the encoding of its interface ([`crate::ap`]), with a header that has the interface
+//! and the direction. Unlike in KPM and RC, the octet strings are CHOICEs that are not wrapped in a SEQUENCE. All in
+//! aligned PER.
 //!
-//! An interface is named by a node at which it ends (§8.3.22); a trigger that names the node itself means all interfaces
-//! of the type that it has. The text's tables let a trigger leave out identity, direction and message, which means any;
-//! its syntax demands them: what stands for any message is [`Kind::Nothing`], for either direction [`Direction::Both`].
+//! An interface is identified by a node at one of its ends (§8.3.22). A trigger that names the E2 node itself means
+//! all its interfaces of this type. The tables of the specification allow a trigger to omit identity, direction and
+//! message, which means any; its syntax requires them. Here [`Kind::Nothing`] means any message, and
+//! [`Direction::Both`] either direction.
 
 mod function;
 mod interface;
@@ -31,14 +33,14 @@ pub use messages::*;
 pub use parameter::*;
 pub use rows::MessageRow;
 
-/// The OID by which nodes offer the model: as in the text's module.
+/// OID of the model, from the ASN.1 module.
 pub const OID: &str = "1.3.6.1.4.1.53148.1.1.2.1";
-/// The OID in the text's table of a function's name (§8.3.2).
+/// OID in the specification's table of RAN function names (§8.3.2).
 pub const OID_OF_TABLE: &str = "1.3.6.1.4.1.53148.1.2.1";
-/// The RAN function id: the model's own number in its OID, as KPM's, RC's and CCC's are.
+/// RAN function id: the number of the model in its OID, as for KPM, RC and CCC.
 pub const DEFAULT_FUNCTION_ID: u16 = 1;
 
-/// NI: the model.
+/// The NI service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ni;
 
@@ -47,7 +49,7 @@ impl ServiceModel for Ni {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &[OID_OF_TABLE];
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDescription::of_reports`] of a gNB: at NG and Xn.
+    /// [`FunctionDescription::of_reports`] of a gNB, with NG and Xn.
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 1;
     const CUSTOMARY: bool = false;
@@ -60,12 +62,12 @@ impl ServiceModel for Ni {
     type Control = ControlMessage;
     type Outcome = ControlOutcome;
 
-    /// Every message to and from the core of 5G, as it comes, whatever the period.
+    /// Requests every message to and from the 5G core as it occurs, independently of the period.
     fn periodic(_: Duration) -> Result<EventTrigger, SmError> {
         Ok(EventTrigger::Message(MessageEvent::any(Interface::Ng, NodeId::NOBODY)))
     }
 
-    /// Every message of each interface: a trigger is of one.
+    /// Requests every message of each interface; a trigger names one interface.
     fn triggers(_: Duration) -> Result<Vec<EventTrigger>, SmError> {
         let any = |interface| EventTrigger::Message(MessageEvent::any(interface, NodeId::NOBODY));
         Ok(Interface::ALL.map(any).to_vec())
@@ -93,7 +95,7 @@ impl ServiceModel for Ni {
         None
     }
 
-    /// Whole messages, with their times.
+    /// Requests whole messages with their times.
     fn action(_: &Bytes, _: Duration) -> Result<Option<ActionDefinition>, SmError> {
         Ok(Some(ActionDefinition::complete()))
     }
@@ -112,7 +114,7 @@ impl ServiceModel for Ni {
         time_us(&IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header)).ok()?)
     }
 
-    /// Mostly messages that this project's base stations send, else octets that are none.
+    /// Mostly messages that ranlab's base stations send, otherwise bytes that are not messages.
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
         let all = ap::messages::samples(seed).unwrap_or_default();
         let message = all.get(seed as usize % (all.len() + 2));
@@ -122,7 +124,7 @@ impl ServiceModel for Ni {
             direction: Direction::Incoming,
             time: None,
         };
-        // Their constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         let IndicationHeader::Message(header) = sample(seed).unwrap_or(IndicationHeader::Message(anywhere));
         let interface = message.map_or(header.interface, |it| it.interface);
         let octets = message.and_then(|it| it.to_octets().ok());

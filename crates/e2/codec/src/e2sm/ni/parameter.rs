@@ -5,16 +5,16 @@ use crate::e2sm::common::{Name, sole_optional};
 use crate::per::{BitString, Free, Int, List, Own};
 use crate::{choice, enumerated, sequence};
 
-/// Parameters of most lists, at most.
+/// Maximum number of parameters in most lists.
 pub const PARAMETERS_MAX: u64 = 65_535;
 
-/// Codec of the numbers of parameters, and of protocols' information elements.
+/// Codec of the ids of parameters and of information elements.
 pub(super) type Number = Int<0, 65_535>;
-/// Codec of parameters in a list that is at least there.
+/// Codec of a non-empty list of parameters.
 pub(super) type Parameters = List<1, PARAMETERS_MAX>;
 
 choice! {
-    /// What a parameter or an information element is.
+    /// Value of a parameter or an information element.
     #[derive(Eq)]
     Value "RANparameter-Value" {
         Int(i64) [Free] "valueInt", "A number.",
@@ -26,7 +26,7 @@ choice! {
     }
 }
 enumerated! {
-    /// What a parameter's values are.
+    /// Type of a parameter's values.
     ParameterType "RANparameter-Type" {
         Integer "integer", "Numbers.",
         Enumerated "enumerated", "An enumeration.",
@@ -35,7 +35,7 @@ enumerated! {
         Octets "octet-string", "Bytes.",
         Text "printable-string", "Text.",
     }
-    /// How a value is compared with that of a test.
+    /// Comparison of a value with that of a test.
     Test "NI-ProtocolIE-Test" {
         Equal "equal", "Equal.",
         Greater "greaterthan", "Greater.",
@@ -51,7 +51,7 @@ sequence! {
         id: u16 [Number] "ranParameter-ID", "Parameter id.",
         value: Value [Own] "ranParameter-Value", "Value.",
     }
-    /// What is known of a parameter.
+    /// Definition of a parameter.
     #[derive(Eq, Hash)]
     KnownParameter "RANparameterDef-Item" {
         id: u16 [Number] "ranParameter-ID", "Parameter id.",
@@ -72,7 +72,7 @@ sequence! {
         test: Test [Own] "interfaceProtocolIE-Test", "Comparison.",
         value: Value [Own] "interfaceProtocolIE-Value", "Value to compare with.",
     }
-    /// A group of UEs, and what applies to it.
+    /// A group of UEs and its policy.
     #[derive(Eq)]
     UeGroup "RANueGroup-Item" {
         id: u8 [Int<0, 255>] "ranUEgroupID", "Group id; group 0 contains the UEs of no other group.",

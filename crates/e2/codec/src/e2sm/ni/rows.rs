@@ -1,4 +1,4 @@
-//! Messages as rows: one for each.
+//! Messages as rows: one row per message.
 use super::interface::{Direction, NodeId};
 use super::messages::{IndicationHeader, IndicationMessage};
 use crate::ap::{Interface, Message};
@@ -9,19 +9,19 @@ use crate::e2sm::{RowKey, Table};
 /// A message of an interface, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRow {
-    /// At which interface.
+    /// Interface.
     pub interface: Interface,
-    /// A node at which it ends.
+    /// Node at one end of the interface.
     pub node: NodeId,
-    /// Which way it went.
+    /// Direction.
     pub direction: Direction,
-    /// Its procedure by name, else by number; empty where the octets are no message: a part of one.
+    /// Name of the procedure, or its number; empty if the bytes are only a part of a message.
     pub procedure: String,
-    /// What it is to its procedure.
+    /// Type of the message in its procedure.
     pub kind: Option<TriggeringMessage>,
-    /// What names a UE in it: short names and numbers.
+    /// Identifiers of the UE in the message: short names and numbers.
     pub ue: Vec<(&'static str, u64)>,
-    /// Octets of it.
+    /// Length, in bytes.
     pub length: usize,
 }
 
@@ -40,7 +40,7 @@ impl MessageRow {
     }
 }
 
-/// By what the RAN node, or the CU, calls the UE: its low 32 bits.
+/// Identifies the UE by the RAN node's (or CU's) identifier, low 32 bits.
 fn key(row: &MessageRow) -> RowKey {
     row.ue.first().map_or(RowKey::Node, |(_, number)| RowKey::Ue { rnti: *number as u32 })
 }
@@ -55,7 +55,7 @@ columns! { MessageRow, row => key(row), {
     "length" [Unsigned Gauge "B" headline] = row.length as u64,
 }}
 
-/// Appends what an indication says.
+/// Appends the rows of an indication.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
     let (IndicationHeader::Message(header), IndicationMessage::Message(octets)) = (header, message);
     let read = Message::read(header.interface, octets).ok();

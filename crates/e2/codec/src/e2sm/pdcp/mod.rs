@@ -1,6 +1,6 @@
 //! PDCP: statistics of each radio bearer's PDCP entity (FlexRIC's service model 144; TS 38.323).
 //!
-//! All counters run since the bearer was set up and wrap at their width.
+//! All counters start when the bearer is set up and wrap at their width.
 
 pub use super::rlc::RlcMode;
 
@@ -11,7 +11,7 @@ use super::statistics::statistics_model;
 use super::table::row;
 
 statistics_model! {
-    /// PDCP statistics: the model.
+    /// The PDCP service model.
     Pdcp "pdcp": "0.0.0.0.0.0.0.0.1.144.0", 144, b"PDCP_STATS_V0", revision 1, customary true, Infallible;
     /// PDCP statistics of all bearers of a cell.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]

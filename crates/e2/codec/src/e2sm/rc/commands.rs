@@ -1,8 +1,8 @@
-//! Orders whose parameter trees base stations in the field take, as values: shares of resources by slice (style 2 action
-//! 6), handover (3, 1), mapping of QoS flows to a bearer (1, 2).
+//! Controls that existing base stations support, as values: slice quotas (style 2 action 6), handover (3, 1), mapping
+//! of QoS flows to a bearer (1, 2).
 //!
-//! They are written as OCUDU (2/6, 3/1) and OpenAirInterface (1/2) read them. Read are, besides, quotas without the
-//! structures around a policy and a member, as early xApps sent them, and a cell of 8 octets as well as of 9.
+//! They are encoded as OCUDU (2/6, 3/1) and OpenAirInterface (1/2) expect. The decoder also accepts quotas without
+//! the structures around a policy and a member, as early xApps sent them, and a cell of 8 bytes instead of 9.
 use bytes::Bytes;
 
 use super::control::{ControlFormat, ControlHeader, ControlMessage, HeaderFormat};
@@ -12,106 +12,106 @@ use crate::e2ap::Plmn;
 use crate::e2sm::common::{NrCgi, Snssai};
 use crate::e2sm::per::{decode, encode};
 
-/// What a slice of a network gets of the carrier.
+/// Share of the carrier for a slice of a PLMN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SliceQuota {
-    /// The network.
+    /// PLMN.
     pub plmn: Plmn,
-    /// The slice.
+    /// Slice.
     pub slice: Snssai,
-    /// What it can have at least if it wants it, %.
+    /// Guaranteed share, in %.
     pub min: u8,
-    /// What it can have at most, %.
+    /// Maximum share, in %.
     pub max: u8,
-    /// What is kept for it, used or not, %.
+    /// Dedicated share, reserved even if unused, in %.
     pub dedicated: u8,
 }
 
-/// Greatest NR cell identity: 36 bits.
+/// Largest NR cell identity: 36 bits.
 const CELL_MAX: u64 = (1 << 36) - 1;
-/// Greatest bearer identity and QoS flow identifier.
+/// Largest bearer identity and QoS flow identifier.
 const DRB_MAX: u8 = 32;
 const QFI_MAX: u8 = 63;
 
-/// Reason why an order cannot be carried out by any base station.
+/// Reason why no base station can execute an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderFault {
-    /// A ratio above 100 %.
+    /// A ratio exceeds 100 %.
     #[error("slice {slice}: {value} % is not a ratio; 0 to 100 is allowed")]
     Percent {
-        /// The slice.
+        /// Slice.
         slice: Snssai,
-        /// The ratio.
+        /// Ratio, in %.
         value: u8,
     },
-    /// The minimum above the maximum.
+    /// The minimum exceeds the maximum.
     #[error("slice {slice}: at most {max} %, at least {min} %; the minimum must not exceed the maximum")]
     MinAboveMax {
-        /// The slice.
+        /// Slice.
         slice: Snssai,
-        /// Minimum, %.
+        /// Minimum, in %.
         min: u8,
-        /// Maximum, %.
+        /// Maximum, in %.
         max: u8,
     },
-    /// The dedicated part above the minimum, of which it is a part.
+    /// The dedicated share exceeds the minimum, of which it is a part.
     #[error(
         "slice {slice}: {dedicated} % dedicated, at least {min} %; the dedicated ratio must not exceed the minimum"
     )]
     DedicatedAboveMin {
-        /// The slice.
+        /// Slice.
         slice: Snssai,
-        /// Dedicated, %.
+        /// Dedicated share, in %.
         dedicated: u8,
-        /// Minimum, %.
+        /// Minimum, in %.
         min: u8,
     },
-    /// Guarantees beyond the carrier.
+    /// The guarantees exceed the carrier.
     #[error("the {what} ratios add up to {sum} %; 100 % is allowed")]
     Sum {
         /// `minimum` or `dedicated`.
         what: &'static str,
-        /// Their sum, %.
+        /// Their sum, in %.
         sum: u32,
     },
-    /// Two quotas of one slice.
+    /// A slice has two quotas.
     #[error("slice {slice} of {plmn} has two quotas; one is allowed")]
     Twice {
-        /// The slice.
+        /// Slice.
         slice: Snssai,
-        /// Its network.
+        /// PLMN of the slice.
         plmn: Plmn,
     },
-    /// A slice differentiator of more than 24 bits.
+    /// The slice differentiator has more than 24 bits.
     #[error("{0:#x} is not a slice differentiator; 0 to 0xffffff is allowed")]
     Differentiator(u32),
-    /// A cell identity of more than 36 bits.
+    /// The cell identity has more than 36 bits.
     #[error("{0:#x} is not an NR cell identity; 0 to 0xfffffffff is allowed")]
     Cell(u64),
-    /// A bearer identity out of bounds.
+    /// The bearer identity is out of range.
     #[error("{0} is not a bearer identity; 1 to {DRB_MAX} is allowed")]
     Bearer(u8),
-    /// A QoS flow or its direction out of bounds.
+    /// The QoS flow or its direction is out of range.
     #[error("QoS flow {} of direction {}: flows are 0 to {QFI_MAX}, directions 0 or 1", .0.qfi, .0.indication)]
     Flow(FlowMapping),
 }
 
 impl SliceQuota {
-    /// Whether it neither guarantees nor limits anything.
+    /// Returns whether the quota neither guarantees nor limits anything.
     pub const fn is_free(&self) -> bool {
         self.min == 0 && self.dedicated == 0 && self.max >= 100
     }
 
-    /// Whether it is about the same slice of the same network.
+    /// Returns whether both quotas are for the same slice of the same PLMN.
     pub fn is_of_same_slice(&self, other: &Self) -> bool {
         self.plmn == other.plmn && self.slice == other.slice
     }
 
-    /// Whether its ratios are in order: dedicated, minimum, maximum, 100 % (TS 28.541 §4.4.1).
+    /// Checks the order of the ratios: dedicated, minimum, maximum, 100 % (TS 28.541 §4.4.1).
     ///
     /// # Errors
-    /// The first contradiction.
+    /// Returns the first contradiction.
     pub fn check(&self) -> Result<(), OrderFault> {
         let Self { slice, min, max, dedicated, .. } = *self;
         if let Some(value) = [min, max, dedicated].into_iter().find(|percent| *percent > 100) {
@@ -129,10 +129,11 @@ impl SliceQuota {
         Ok(())
     }
 
-    /// Whether quotas fit together: each slice once, guarantees of 100 % at most. Maxima may sum up to more.
+    /// Checks quotas together: each slice occurs once, and guarantees add up to at most 100 %. The sum of maxima may
+    /// be larger.
     ///
     /// # Errors
-    /// The first contradiction.
+    /// Returns the first contradiction.
     pub fn check_sums(quotas: &[Self]) -> Result<(), OrderFault> {
         for (index, quota) in quotas.iter().enumerate() {
             if quotas[..index].iter().any(|other| other.is_of_same_slice(quota)) {
@@ -148,69 +149,69 @@ impl SliceQuota {
         Ok(())
     }
 
-    /// These quotas after an order: of a slice the order's, of the others those that were there; none that is
-    /// [free](Self::is_free).
+    /// Returns the quotas after an order: those of the order for its slices, and the previous ones for others;
+    /// without [free](Self::is_free) ones.
     pub fn merge(quotas: &[Self], order: &[Self]) -> Vec<Self> {
         let kept = quotas.iter().filter(|it| !order.iter().any(|other| other.is_of_same_slice(it)));
         kept.chain(order).filter(|it| !it.is_free()).copied().collect()
     }
 }
 
-/// A QoS flow and the bearer's direction that it is mapped to.
+/// A QoS flow and the direction of the bearer to which it is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowMapping {
     /// QoS flow identifier, 0 to 63.
     pub qfi: u8,
-    /// 0 or 1, as the text numbers directions.
+    /// Direction, 0 or 1, as numbered in the specification.
     pub indication: u8,
 }
 
-/// An order.
+/// A decoded control.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Style 2 action 6: what slices get.
+    /// Style 2 action 6: slice quotas.
     SliceQuotas(Vec<SliceQuota>),
-    /// Style 3 action 1: the UE is to go to this cell.
+    /// Style 3 action 1: handover of the UE to this cell.
     Handover(NrCgi),
-    /// Style 1 action 2: these flows are of this bearer.
+    /// Style 1 action 2: mapping of flows to a bearer.
     QosFlows {
-        /// The bearer's identity.
+        /// Bearer identity.
         drb: u8,
-        /// Its flows.
+        /// Flows.
         flows: Vec<FlowMapping>,
     },
 }
 
-/// Why a control is none of the orders here.
+/// Reason why a control is not one of these orders.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAnOrder {
-    /// Another style or action, or several at once.
+    /// The style or action is unknown, or there are several actions.
     #[error("style {style} action {action} is not known")]
     Unknown {
-        /// The style; 0 for several at once.
+        /// Style; 0 for several actions.
         style: i64,
-        /// The action; 0 for several at once.
+        /// Action; 0 for several actions.
         action: u16,
     },
-    /// A parameter that the order needs.
+    /// A required parameter is missing.
     #[error("parameter {0} is missing or of another type")]
     Missing(u32),
-    /// A number out of its range.
+    /// A number is out of range.
     #[error("parameter {id} is {value}, not {low} to {high}")]
     OutOfRange {
-        /// Which.
+        /// Parameter id.
         id: u32,
-        /// What it is.
+        /// Value.
         value: i64,
-        /// Least allowed.
+        /// Minimum.
         low: i64,
-        /// Greatest allowed.
+        /// Maximum.
         high: i64,
     },
 }
 
-/// The actions that this project's base stations take.
+/// Actions that ranlab's base stations support.
 pub const ORDERS: [Offered<'static>; 2] = [
     (2, "Radio Resource Allocation Control", 6, "Slice-level PRB quota", &[(1, "RRM Policy Ratio List")]),
     (3, "Connected Mode Mobility Control", 1, "Handover Control", &[(1, "Target Primary Cell ID")]),
@@ -219,7 +220,7 @@ pub const ORDERS: [Offered<'static>; 2] = [
 const PERCENT: std::ops::RangeInclusive<i64> = 0..=100;
 
 impl Order {
-    /// Control style and action.
+    /// Returns control style and action.
     pub const fn action(&self) -> (i64, u16) {
         match self {
             Self::SliceQuotas(_) => (2, 6),
@@ -228,10 +229,10 @@ impl Order {
         }
     }
 
-    /// Whether a base station can carry it out as far as its numbers say.
+    /// Checks whether a base station could execute the order according to its numbers.
     ///
     /// # Errors
-    /// A number is out of bounds, or ratios contradict each other.
+    /// Fails if a number is out of range or ratios contradict each other.
     pub fn check(&self) -> Result<(), OrderFault> {
         match self {
             Self::SliceQuotas(quotas) => {
@@ -248,7 +249,7 @@ impl Order {
         }
     }
 
-    /// Its parameters.
+    /// Returns the parameters of the order.
     pub fn message(&self) -> ControlMessage {
         let int = |id, value: u8| Parameter::element(id, Value::Int(value.into()));
         let octets = |id, octets: Vec<u8>| Parameter::element(id, Value::Octets(octets.into()));
@@ -269,7 +270,7 @@ impl Order {
             }
             Self::Handover(cell) => {
                 let mut cgi = Vec::new();
-                // A cell of 36 bits has an encoding, of 9 octets; of one beyond that nothing is said.
+                // A cell of 36 bits has an encoding of 9 bytes; for an invalid cell the value stays empty.
                 let _ = encode(cell, &mut cgi);
                 let nr = Parameter::structure(3, vec![octets(4, cgi)]);
                 vec![Parameter::structure(1, vec![Parameter::structure(2, vec![nr])])]
@@ -285,10 +286,10 @@ impl Order {
         parameters.into()
     }
 
-    /// What is ordered.
+    /// Decodes an order.
     ///
     /// # Errors
-    /// It is none of the orders here, or not written as one.
+    /// Fails if the control is not one of these orders or is not encoded as one.
     pub fn read(header: &ControlHeader, message: &ControlMessage) -> Result<Self, NotAnOrder> {
         let (HeaderFormat::Action(header), ControlFormat::Action(parameters)) =
             (&header.format, &message.format)
@@ -298,10 +299,10 @@ impl Order {
         Self::of(header.style, header.action, parameters)
     }
 
-    /// What the parameters of a style's action say.
+    /// Decodes the parameters of an action.
     ///
     /// # Errors
-    /// As of [`read`](Self::read).
+    /// Fails like [`read`](Self::read).
     pub fn of(style: i64, action: u16, parameters: &[Parameter]) -> Result<Self, NotAnOrder> {
         match (style, action) {
             (2, 6) => quotas(parameters).map(Self::SliceQuotas),
@@ -312,7 +313,7 @@ impl Order {
     }
 }
 
-/// Visits all parameters of a tree, those that contain others first.
+/// Visits all parameters of a tree, parents first.
 fn walk<'a>(parameters: &'a [Parameter], visit: &mut impl FnMut(&'a Parameter)) {
     for parameter in parameters {
         visit(parameter);
@@ -323,7 +324,7 @@ fn walk<'a>(parameters: &'a [Parameter], visit: &mut impl FnMut(&'a Parameter)) 
     }
 }
 
-/// The first parameter of a number, however deep.
+/// Returns the first parameter with this id at any depth.
 fn find(parameters: &[Parameter], id: u32) -> Option<&Parameter> {
     let mut found = None;
     walk(parameters, &mut |it| found = found.or_else(|| (it.id == id).then_some(it)));
@@ -350,7 +351,7 @@ fn array<const N: usize>(parameters: &[Parameter], id: u32) -> Result<[u8; N], N
     <[u8; N]>::try_from(&octets_of(parameters, id)?[..]).map_err(|_| NotAnOrder::Missing(id))
 }
 
-/// Each element of the list is a policy, in a structure 2 or without; each member of its list has its ratios.
+/// Each element of the list is a policy, with or without a structure 2; each member of its list has ratios.
 fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
     let Some(ParameterValue::List(policies)) = find(parameters, 1).map(|it| &it.value) else {
         return Err(NotAnOrder::Missing(1));
@@ -377,12 +378,12 @@ fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
     Ok(quotas)
 }
 
-/// The target of a handover.
+/// Returns the target of a handover.
 pub(super) fn target(parameters: &[Parameter]) -> Result<NrCgi, NotAnOrder> {
     cell(octets_of(parameters, 4)?)
 }
 
-/// As PER of 9 octets, or the network and 36 bits in 8.
+/// Decodes a cell: PER of 9 bytes, or PLMN and 36 bits in 8 bytes.
 fn cell(octets: &Bytes) -> Result<NrCgi, NotAnOrder> {
     match &octets[..] {
         [a, b, c, rest @ ..] if rest.len() == 5 => {

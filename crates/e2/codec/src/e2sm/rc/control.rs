@@ -1,4 +1,4 @@
-//! What a controller orders, and what comes of it (E2SM-RC clauses 8.2.1.5 to 8.2.1.8).
+//! Controls and their outcomes (E2SM-RC clauses 8.2.1.5 to 8.2.1.8).
 use super::parameter::*;
 use super::{LIST_MAX, STYLES_MAX};
 use crate::e2ap::sole_alternative;
@@ -15,14 +15,14 @@ octets! {
 }
 
 enumerated! {
-    /// What is decided of a call process that waits.
+    /// Decision on a call process that waits.
     Decision "ric-ControlDecision" {
         Accept "accept", "Accept.",
         Reject "reject", "Reject.",
     }
 }
 sequence! {
-    /// Of whom, and what is ordered.
+    /// Control header: UE and action.
     ControlHeader "E2SM-RC-ControlHeader" {
         format: HeaderFormat [Own] "ric-controlHeader-formats", "One of two formats.",
     }
@@ -33,16 +33,16 @@ sequence! {
         action: u16 [Number] "ric-ControlAction-ID", "The action of that style.",
         decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
     }
-    /// Several actions, which the message names.
+    /// Several actions, listed in the message.
     ActionsHeader "E2SM-RC-ControlHeader-Format2" {
         ue: Option<UeId> [Opt] "ueID", "UE.",
         decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
     }
-    /// The parameters of what is ordered.
+    /// Control message: parameters of the action.
     ControlMessage "E2SM-RC-ControlMessage" {
         format: ControlFormat [Own] "ric-controlMessage-formats", "One of two formats.",
     }
-    /// The actions of a style.
+    /// Actions of one style.
     StyleActions "E2SM-RC-ControlMessage-Format2-Style-Item" {
         style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
         actions: Vec<Action> [List<1, STYLES_MAX>] "ric-ControlAction-List", "Actions.",
@@ -52,43 +52,43 @@ sequence! {
         action: u16 [Number] "ric-ControlAction-ID", "Action id.",
         parameters: Vec<Parameter> [Parameters] "ranP-List", "Parameters.",
     }
-    /// What came of it.
+    /// Control outcome.
     ControlOutcome "E2SM-RC-ControlOutcome" {
         format: OutcomeFormat [Own] "ric-controlOutcome-formats", "One of three formats.",
     }
-    /// An element of an outcome.
+    /// A value of an outcome.
     OutcomeValue "E2SM-RC-ControlOutcome-Format1-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
         value: Value [Own] "ranParameter-value", "Value.",
     }
-    /// What came of a style's actions.
+    /// Outcomes of the actions of a style.
     StyleOutcomes "E2SM-RC-ControlOutcome-Format2-Style-Item" {
         style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
         outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Outcomes of its actions.",
     }
-    /// What came of an action.
+    /// Outcome of an action.
     ActionOutcome "E2SM-RC-ControlOutcome-Format2-ControlOutcome-Item" {
         action: u16 [Number] "ric-ControlAction-ID", "Action id.",
         values: Vec<OutcomeValue> [List<1, LIST_MAX>] "ranP-List", "Values of the outcome.",
     }
-    /// A process that waits for a decision.
+    /// A call process that waits for a decision.
     #[derive(Copy, Eq, Hash)]
     CallProcessId "E2SM-RC-CallProcessID" {
         id: u32 [CallProcessFormat] "ric-callProcessID-formats", "Id of the call process.",
     }
 }
 choice! {
-    /// Of whom, and what is ordered.
+    /// Format of the control header.
     HeaderFormat "ric-controlHeader-formats" {
         Action(ActionHeader) [Own] "controlHeader-Format1", "One action.";
         Actions(ActionsHeader) [Own] "controlHeader-Format2", "Several actions.",
     }
-    /// The parameters of what is ordered.
+    /// Format of the control message.
     ControlFormat "ric-controlMessage-formats" {
         Action(Vec<Parameter>) [Parameters] "controlMessage-Format1", "Parameters of the action in the header.";
         Actions(Vec<StyleActions>) [Styles] "controlMessage-Format2", "Several actions.",
     }
-    /// What came of it.
+    /// Format of the control outcome.
     OutcomeFormat "ric-controlOutcome-formats" {
         Values(Vec<OutcomeValue>) [OutcomeValues] "controlOutcome-Format1", "Outcome of the action.";
         Styles(Vec<StyleOutcomes>) [OutcomeStyles] "controlOutcome-Format2", "Several actions.",
@@ -106,7 +106,7 @@ sole_component! {
 }
 
 impl ControlHeader {
-    /// One action, which answers no insert.
+    /// Returns a header for one action that responds to no insert.
     pub const fn action(ue: UeId, style: i64, action: u16) -> Self {
         Self { format: HeaderFormat::Action(ActionHeader { ue, style, action, decision: None }) }
     }
@@ -119,7 +119,7 @@ impl From<Vec<Parameter>> for ControlMessage {
 }
 
 impl ControlOutcome {
-    /// The texts among its values: the reason of a base station that refuses; `None` without a text.
+    /// Returns the texts among the values, which are a base station's reason of a refusal, or `None` without a text.
     pub fn sentence(&self) -> Option<String> {
         let OutcomeFormat::Values(values) = &self.format else { return None };
         let text =

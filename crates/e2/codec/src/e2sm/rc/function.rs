@@ -1,4 +1,4 @@
-//! What a node can do: the RAN function definition (E2SM-RC clause 8.2.2.1).
+//! RAN function definition: capabilities of a node (E2SM-RC clause 8.2.2.1).
 use super::commands::ORDERS;
 use super::parameter::*;
 use super::policy::{self, CONDITIONS};
@@ -14,11 +14,11 @@ octets! {
     FunctionDefinition: Per => Oran;
 }
 
-/// Codec of a list of parameters that may be absent.
+/// Codec of an optional list of parameters.
 type Known = Opt<List<1, LIST_MAX>>;
 
 sequence! {
-    /// What a node can do.
+    /// RAN function definition.
     FunctionDefinition "E2SM-RC-RANFunctionDefinition" {
         name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
         triggers: Option<Triggers> [Opt] "ranFunctionDefinition-EventTrigger", "Event trigger styles.",
@@ -27,7 +27,7 @@ sequence! {
         controls: Option<Vec<ControlStyle>> [Opt<Controls>] "ranFunctionDefinition-Control", "Control styles.",
         policies: Option<Vec<PolicyStyle>> [Opt<PolicyStyles>] "ranFunctionDefinition-Policy", "Policy styles.",
     }
-    /// When a node can report.
+    /// Event triggers.
     Triggers "RANFunctionDefinition-EventTrigger" {
         styles: Vec<TriggerStyle> [List<1, STYLES_MAX>] "ric-EventTriggerStyle-List", "Event trigger styles.",
         l2: Option<Vec<KnownParameter>> [Known] "ran-L2Parameters-List", "Parameters of layer 2.",
@@ -35,26 +35,26 @@ sequence! {
         ues: Option<Vec<KnownParameter>> [Known] "ran-UEIdentificationParameters-List", "Parameters by which UEs are chosen.",
         cells: Option<Vec<KnownParameter>> [Known] "ran-CellIdentificationParameters-List", "Parameters by which cells are chosen.",
     }
-    /// A way to say when.
+    /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RANFunctionDefinition-EventTrigger-Style-Item" {
         style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
         format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
-    /// A process.
+    /// A call process type.
     Process "RANFunctionDefinition-EventTrigger-CallProcess-Item" {
         id: u16 [Number] "callProcessType-ID", "Id of the call process type.",
         name: String [Name] "callProcessType-Name", "Name for display.",
         breakpoints: Vec<Breakpoint> [List<1, LIST_MAX>] "callProcessBreakpoints-List", "Breakpoints.",
     }
-    /// A point of a process.
+    /// A breakpoint of a call process.
     Breakpoint "RANFunctionDefinition-EventTrigger-Breakpoint-Item" {
         id: u16 [Number] "callProcessBreakpoint-ID", "Id of the breakpoint.",
         name: String [Name] "callProcessBreakpoint-Name", "Name for display.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-CallProcessBreakpointParameters-List", "Parameters available at the breakpoint.",
     }
-    /// A way to report.
+    /// A report style.
     ReportStyle "RANFunctionDefinition-Report-Item" {
         style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
         name: String [Name] "ric-ReportStyle-Name", "Name for display.",
@@ -64,7 +64,7 @@ sequence! {
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-ReportParameters-List", "Reportable parameters.",
     }
-    /// A way to ask.
+    /// An insert style.
     InsertStyle "RANFunctionDefinition-Insert-Item" {
         style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
         name: String [Name] "ric-InsertStyle-Name", "Name for display.",
@@ -75,13 +75,13 @@ sequence! {
         message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
         call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
-    /// Something that can be asked.
+    /// An insert indication.
     KnownInsert "RANFunctionDefinition-Insert-Indication-Item" {
         id: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
         name: String [Name] "ric-InsertIndication-Name", "Name for display.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-InsertIndicationParameters-List", "Parameters of the indication.",
     }
-    /// A way to order.
+    /// A control style.
     ControlStyle "RANFunctionDefinition-Control-Item" {
         style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
         name: String [Name] "ric-ControlStyle-Name", "Name for display.",
@@ -92,20 +92,20 @@ sequence! {
         outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
         outcome: Option<Vec<KnownParameter>> [Opt<List<1, 255>>] "ran-ControlOutcomeParameters-List", "Parameters of the outcome.",
     }
-    /// Something that can be ordered.
+    /// A control action.
     KnownControl "RANFunctionDefinition-Control-Action-Item" {
         id: u16 [Number] "ric-ControlAction-ID", "Id of the control action.",
         name: String [Name] "ric-ControlAction-Name", "Name for display.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-ControlActionParameters-List", "Parameters.",
     }
-    /// A way to tell what to do.
+    /// A policy style.
     PolicyStyle "RANFunctionDefinition-Policy-Item" {
         style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
         name: String [Name] "ric-PolicyStyle-Name", "Name for display.",
         trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
         actions: Option<Vec<KnownPolicy>> [Opt<List<1, LIST_MAX>>] "ric-PolicyAction-List", "Policy actions.",
     }
-    /// Something that a policy can do.
+    /// A policy action.
     KnownPolicy "RANFunctionDefinition-Policy-Action-Item" {
         id: u16 [Number] "ric-PolicyAction-ID", "Id of the policy action.",
         name: String [Name] "ric-PolicyAction-Name", "Name for display.",
@@ -116,7 +116,7 @@ sequence! {
 }
 
 impl FunctionDefinition {
-    /// Report styles, inserts, control actions and policies.
+    /// Returns report styles, inserts, control actions and policies.
     pub(super) fn offers(self) -> Vec<Offer> {
         let names = |list: Option<Vec<KnownParameter>>| list.into_iter().flatten().map(|it| it.name);
         let mut offers = Vec::new();
@@ -152,7 +152,7 @@ sole_component! {
     PolicyStyles "ric-PolicyStyle-List" Vec<PolicyStyle> [List<1, STYLES_MAX>];
 }
 
-/// A control: number and name of its style, number and name of its action, numbers and names of its parameters.
+/// A control: number and name of its style, number and name of its action, ids and names of its parameters.
 pub type Offered<'a> = (i64, &'a str, u16, &'a str, &'a [(u32, &'a str)]);
 
 fn known(parameters: &[(u32, &str)]) -> Option<Vec<KnownParameter>> {
@@ -162,7 +162,7 @@ fn known(parameters: &[(u32, &str)]) -> Option<Vec<KnownParameter>> {
 }
 
 impl FunctionDefinition {
-    /// The customary name, and nothing but these controls.
+    /// Creates a definition with the usual name and these controls only.
     pub fn of_controls(styles: &[Offered<'_>]) -> Self {
         let style = |(style, name, id, action, parameters): &Offered<'_>| ControlStyle {
             style: *style,
@@ -193,8 +193,8 @@ impl FunctionDefinition {
         }
     }
 
-    /// What this project's base stations offer: [`ORDERS`], and those that know their UEs' state in RRC the reports and
-    /// the insert of [`reports`](super::reports) and the policies of [`policy`].
+    /// Creates the definition of ranlab's base stations: [`ORDERS`]; and the reports and the insert of
+    /// [`reports`](super::reports) and the policies of [`policy`] if the RRC states of UEs are known.
     pub fn of_station(knows_rrc: bool) -> Self {
         let controls = Self::of_controls(&ORDERS);
         if !knows_rrc {
@@ -207,7 +207,7 @@ impl FunctionDefinition {
             policies: Some(policy_styles()),
             ..controls
         };
-        // A handover may answer an insert.
+        // A handover may respond to an insert.
         let answers = definition.controls.iter_mut().flatten().filter(|it| it.style == MOBILITY_REQUEST);
         answers.for_each(|style| style.call_process_format = Some(1));
         definition
@@ -270,9 +270,9 @@ fn insert_styles() -> Vec<InsertStyle> {
     }]
 }
 
-/// The controls as policies: quotas as UEs come and go, a handover as one is prepared.
+/// Returns the controls as policies: quotas while UEs connect and leave, handovers when one is prepared.
 fn policy_styles() -> Vec<PolicyStyle> {
-    // Names are short because FlexRIC has room for 1,023 octets of a definition.
+    // The names are short, because FlexRIC accepts a definition of at most 1,023 bytes.
     let style = |(style, _, id, _, parameters): &Offered<'_>| PolicyStyle {
         style: *style,
         name: if *style == policy::RESOURCES { "Resource Allocation" } else { "Mobility" }.to_owned(),

@@ -1,4 +1,4 @@
-//! What a node reports and asks (E2SM-RC clauses 8.2.1.3 and 8.2.1.4).
+//! Indication headers and messages of reports and inserts (E2SM-RC clauses 8.2.1.3 and 8.2.1.4).
 use bytes::Bytes;
 
 use super::neighbours::NeighbourRelations;
@@ -15,27 +15,27 @@ octets! {
 }
 
 sequence! {
-    /// Why there is an indication.
+    /// Indication header.
     IndicationHeader "E2SM-RC-IndicationHeader" {
         format: IndicationHeaderFormat [Own] "ric-indicationHeader-formats", "One of three formats.",
     }
-    /// Of a report.
+    /// Header of a report.
     #[derive(Copy, Eq, Hash)]
     ReportHeader "E2SM-RC-IndicationHeader-Format1" {
         condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "Condition of the event trigger that was met.",
     }
-    /// Of an insert of one indication.
+    /// Header of an insert with one indication.
     InsertHeader "E2SM-RC-IndicationHeader-Format2" {
         ue: UeId [Own] "ueID", "UE.",
         style: i64 [Free] "ric-InsertStyle-Type", "The insert style.",
         indication: u16 [Number] "ric-InsertIndication-ID", "The indication of that style.",
     }
-    /// Of an insert of several.
+    /// Header of an insert with several indications.
     InsertsHeader "E2SM-RC-IndicationHeader-Format3" {
         condition: Option<u16> [Opt<Number>] "ric-eventTriggerCondition-ID", "The condition of the event trigger.",
         ue: Option<UeId> [Opt] "ueID", "UE.",
     }
-    /// What is reported or asked.
+    /// Indication message.
     IndicationMessage "E2SM-RC-IndicationMessage" {
         format: IndicationFormat [Own] "ric-indicationMessage-formats", "One of six formats.",
     }
@@ -51,19 +51,19 @@ sequence! {
         deleted: Option<bool> [Opt<Free>] "cellDeleted", "Whether it was deleted.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
-    /// A UE, on demand.
+    /// A UE in an on-demand report.
     UeContext "E2SM-RC-IndicationMessage-Format4-ItemUE" {
         ue: UeId [Own] "ueID", "UE.",
         context: Option<Bytes> [Opt<Free>] "ueContextInfo", "Context.",
         cell: Cgi [Own] "cellGlobal-ID", "Serving cell.",
     }
-    /// A cell, on demand.
+    /// A cell in an on-demand report.
     CellContext "E2SM-RC-IndicationMessage-Format4-ItemCell" {
         cell: Cgi [Own] "cellGlobal-ID", "Cell.",
         context: Option<Bytes> [Opt<Free>] "cellContextInfo", "Context.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
-    /// What is there, on demand.
+    /// An on-demand report.
     OnDemandReport "E2SM-RC-IndicationMessage-Format4" {
         ues: Vec<UeContext> [List<0, LIST_MAX>] "ueInfo-List", "UEs.",
         cells: Vec<CellContext> [List<0, LIST_MAX>] "cellInfo-List", "Cells.",
@@ -80,13 +80,13 @@ sequence! {
     }
 }
 choice! {
-    /// Why there is an indication.
+    /// Format of the indication header.
     IndicationHeaderFormat "ric-indicationHeader-formats" {
         Report(ReportHeader) [Own] "indicationHeader-Format1", "A condition of the event trigger is met.",
         Insert(InsertHeader) [Own] "indicationHeader-Format2", "The node waits for a decision.";
         Inserts(InsertsHeader) [Own] "indicationHeader-Format3", "The node waits for several decisions.",
     }
-    /// What is reported or asked.
+    /// Format of the indication message.
     IndicationFormat "ric-indicationMessage-formats" {
         Parameters(Vec<Parameter>) [Reported] "indicationMessage-Format1", "Parameters (report style 1).",
         Ues(Vec<UeParameters>) [ByUe] "indicationMessage-Format2", "Parameters by UE (report styles 2 and 4).",

@@ -1,4 +1,4 @@
-//! Messages between nodes and of RRC, as triggers name them.
+//! Messages between nodes and RRC messages, as identified in event triggers.
 use crate::e2ap::{MAX_PART_ID, Plmn, PlmnCodec, sole_alternative};
 use crate::e2sm::common::{
     GlobalEnb, GlobalGnb, GlobalNgEnb, GlobalNgRanNode, Guami, Gummei, sole_component,
@@ -6,7 +6,7 @@ use crate::e2sm::common::{
 use crate::per::{Bits, Free, Int, Opt, Own, ShortBits};
 use crate::{choice, enumerated, sequence};
 
-/// Codec of the number of a part of a base station.
+/// Codec of the id of a CU-UP or DU.
 type PartId = Int<0, MAX_PART_ID>;
 
 enumerated! {
@@ -20,7 +20,7 @@ enumerated! {
         X2 "x2", "X2: between eNBs.",
         W1 "w1", "W1: between the CU and the DU of an ng-eNB.",
     }
-    /// What a message is to its procedure.
+    /// Type of a message in its procedure.
     Part "messageType" {
         Initiating "initiatingMessage", "Initiating message.",
         Success "successfulOutcome", "Successful outcome.",
@@ -60,13 +60,13 @@ sequence! {
         id: Option<InterfaceId> [Opt] "nI-Identifier", "Interface.",
         message: Option<MessageId> [Opt] "nI-Message", "Type of the message.",
     }
-    /// A message by its procedure.
+    /// A message, identified by its procedure.
     #[derive(Copy, Eq, Hash)]
     MessageId "Interface-MessageID" {
         procedure: i64 [Free] "interfaceProcedureID", "Procedure code.",
         part: Part [Own] "messageType", "Type of the message.",
     }
-    /// A message of RRC.
+    /// An RRC message.
     #[derive(Copy, Eq, Hash)]
     RrcMessage "RRC-MessageID" {
         class: RrcClass [Own] "rrcType", "Logical channel.",
@@ -102,13 +102,13 @@ choice! {
         Lte(LteClass) [Own] "lTE", "LTE.",
         Nr(NrClass) [Own] "nR", "NR.",
     }
-    /// Who is at the other end of X2.
+    /// Peer on the X2 interface.
     #[derive(Copy, Eq, Hash)]
     X2Id "nodeType" {
         Enb(GlobalEnb) [Own] "global-eNB-ID", "An eNB.",
         EnGnb(GlobalEnGnb) [Own] "global-en-gNB-ID", "An en-gNB.",
     }
-    /// An interface, by who is at its other end.
+    /// An interface, identified by its peer.
     InterfaceId "InterfaceIdentifier" {
         Ng(Guami) [NgEnd] "nG", "The AMF.",
         Xn(GlobalNgRanNode) [XnEnd] "xN", "A node of the NG-RAN.",

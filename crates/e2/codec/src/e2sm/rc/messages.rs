@@ -1,25 +1,25 @@
-//! Messages of RRC that a base station of this project copies (report style 1), numbered as the field numbers them: from 1,
-//! in the order of the CHOICE `c1` of their channel (TS 38.331 and TS 36.331, clause 6.2.1).
+//! RRC messages that ranlab's base stations copy (report style 1). They are numbered as in existing implementations:
+//! from 1, in the order of the CHOICE `c1` of their channel (TS 38.331 and TS 36.331, clause 6.2.1).
 use super::interface::{LteClass, NrClass, RrcClass, RrcMessage};
 use super::subscription::Direction;
 
-/// A message of RRC. Its octets have the least that the text allows: no optional part, transaction 0, the first network,
-/// and of NAS nothing.
+/// An RRC message. Its encoding is minimal: no optional parts, transaction 0, the first PLMN, and no NAS message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Said {
-    /// A UE has connected: `RRCSetupComplete`, of LTE `RRCConnectionSetupComplete`.
+    /// A UE has connected: `RRCSetupComplete`, in LTE `RRCConnectionSetupComplete`.
     SetupComplete,
-    /// A UE has come from another cell: `RRCReconfigurationComplete`, of LTE `RRCConnectionReconfigurationComplete`.
+    /// A UE has arrived from another cell: `RRCReconfigurationComplete`, in LTE
+    /// `RRCConnectionReconfigurationComplete`.
     ReconfigurationComplete,
-    /// A UE is let go: `RRCRelease`, of LTE `RRCConnectionRelease`.
+    /// A UE is released: `RRCRelease`, in LTE `RRCConnectionRelease`.
     Release,
 }
 
 impl Said {
-    /// All of them.
+    /// All messages.
     pub const ALL: [Self; 3] = [Self::SetupComplete, Self::ReconfigurationComplete, Self::Release];
 
-    /// Which message it is, of NR or of LTE.
+    /// Returns the identity of the message in NR or in LTE.
     pub const fn id(self, nr: bool) -> RrcMessage {
         let (class, message) = match (self, nr) {
             (Self::SetupComplete, true) => (RrcClass::Nr(NrClass::UlDcch), 3),
@@ -32,12 +32,12 @@ impl Said {
         RrcMessage { class, message }
     }
 
-    /// The message of NR or of LTE that a trigger names; `None` for any other.
+    /// Returns the message that a trigger names, in NR or in LTE; `None` for any other.
     pub fn of(message: RrcMessage, nr: bool) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.id(nr) == message)
     }
 
-    /// Which way it goes.
+    /// Returns the direction of the message.
     pub const fn direction(self) -> Direction {
         match self {
             Self::SetupComplete | Self::ReconfigurationComplete => Direction::Incoming,
@@ -45,7 +45,7 @@ impl Said {
         }
     }
 
-    /// Its octets, in unaligned PER.
+    /// Returns the message in unaligned PER.
     pub const fn octets(self, nr: bool) -> &'static [u8] {
         match (self, nr) {
             (Self::SetupComplete, true) => &[0x10, 0, 0, 0],

@@ -1,9 +1,9 @@
-//! RC: what a node does with its UEs, reported, asked for and ordered; O-RAN's E2SM-RC 1.03.
+//! RC: control of UEs by reports, inserts, controls and policies; O-RAN's E2SM-RC 1.03.
 //!
-//! What is reported and ordered are RAN parameters: numbers of a tree whose meaning a table of the text gives for each
-//! style and action. [`commands`] has the trees of those orders that the field knows (slices' shares of resources,
-//! handover, mapping of QoS flows), [`reports`] those of the reports and inserts, [`policy`] those of policies. The octets of 5.00 are the same, but for reports on demand, which it moved. All in
-//! aligned PER.
+//! Reports and controls consist of RAN parameters: ids in a tree, which the tables of the specification define for
+//! each style and action. [`commands`] has the trees of the controls that existing implementations support (slice
+//! quotas, handover, mapping of QoS flows), [`reports`] those of reports and inserts, [`policy`] those of policies.
+//! The encoding of 5.00 is the same, except for on-demand reports, which it moved. All in aligned PER.
 
 pub mod commands;
 mod control;
@@ -27,11 +27,11 @@ pub use parameter::*;
 pub use rows::ParameterRow;
 pub use subscription::*;
 
-/// The OID by which nodes offer the model, the same from 1.03 to 5.00.
+/// OID of the model, the same from 1.03 to 5.00.
 pub const OID: &str = "1.3.6.1.4.1.53148.1.1.2.3";
-/// The RAN function id that nodes give it.
+/// Usual RAN function id.
 pub const DEFAULT_FUNCTION_ID: u16 = 3;
-/// Elements of most lists, at most.
+/// Maximum number of elements of most lists.
 pub const LIST_MAX: u64 = 65_535;
-/// Styles of a kind and actions in a control, at most.
+/// Maximum number of styles of one type, and of actions in a control.
 pub const STYLES_MAX: u64 = 63;

@@ -10,7 +10,7 @@ use crate::e2sm::per::sample;
 use crate::e2sm::table::Row;
 use crate::e2sm::{Column, Encoding, Octets, Offer, ServiceModel, SmError, Table};
 
-/// RC: the model.
+/// The RC service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Rc;
 
@@ -18,7 +18,7 @@ impl ServiceModel for Rc {
     const NAME: &'static str = "rc";
     const OID: &'static str = OID;
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDefinition::of_station`] of a base station that knows its UEs' state in RRC.
+    /// [`FunctionDefinition::of_station`] of a base station with known RRC states.
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 1;
     const CUSTOMARY: bool = false;
@@ -35,7 +35,7 @@ impl ServiceModel for Rc {
         Ok(FunctionDefinition::decode_as(Encoding::Per, definition)?.offers())
     }
 
-    /// RC reports as things happen, whatever the period: here whenever a UE comes to another state in RRC.
+    /// RC reports events, independently of the period: here each change of a UE's RRC state.
     fn periodic(_: Duration) -> Result<EventTrigger, SmError> {
         Ok(EventTrigger::states())
     }
@@ -44,12 +44,12 @@ impl ServiceModel for Rc {
         None
     }
 
-    /// The state in RRC that UEs come to.
+    /// Requests the new RRC state of UEs.
     fn action(definition: &Bytes, period: Duration) -> Result<Option<ActionDefinition>, SmError> {
         Self::action_at(&EventTrigger::states(), definition, period)
     }
 
-    /// All parameters that a node offers in the report style of the trigger.
+    /// Requests all parameters that a node offers in the report style of the trigger.
     fn action_at(
         trigger: &EventTrigger,
         definition: &Bytes,
@@ -61,11 +61,11 @@ impl ServiceModel for Rc {
         let offered = definition.reports.iter().flatten().find(offers);
         let offered = offered.ok_or(SmError::Absent("report style that a monitor could use"))?;
         let numbers: Vec<_> = match style {
-            // Others call more than the state by that style; a monitor shows this.
+            // Other implementations offer further parameters in this style, but a monitor shows the state.
             UE_INFORMATION => vec![STATE_CHANGED_TO],
             _ => offered.parameters.iter().flatten().map(|it| it.id).collect(),
         };
-        // There is no action without a parameter, even where the style has none.
+        // An action requires at least one parameter, even in a style that has none.
         let numbers = if numbers.is_empty() { vec![1] } else { numbers };
         Ok(Some(ActionDefinition::report(style, numbers)))
     }
@@ -91,7 +91,7 @@ impl ServiceModel for Rc {
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
-        // Their constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });
         let header = sample(seed).unwrap_or(IndicationHeader { format: report });
         let none = IndicationFormat::Insert(Vec::new());

@@ -4,18 +4,18 @@ use crate::e2sm::common::{EutraCgi, NrCgi, sole_component};
 use crate::per::{Fixed, Int, IntExt, List, Opt, Own};
 use crate::{choice, enumerated, sequence};
 
-/// Codec of the physical identity of a cell of LTE.
+/// Codec of a physical cell identity of LTE.
 type EutraPci = IntExt<0, 503>;
 /// Codec of a band of NR.
 type Band = IntExt<1, 1_024>;
 
 enumerated! {
-    /// Yes or no, in words.
+    /// A Boolean as an enumeration.
     Truth "x2-Xn-established" {
         True "true", "True.",
         False "false", "False.",
     }
-    /// How both directions share the air.
+    /// Duplex mode.
     Duplex "nR-mode-info" {
         Fdd "fdd", "Frequency-division duplex.",
         Tdd "tdd", "Time-division duplex.",
@@ -27,7 +27,7 @@ enumerated! {
     }
 }
 sequence! {
-    /// A cell's own place, and its neighbours.
+    /// Serving cell and its neighbours.
     NeighbourRelations "NeighborRelation-Info" {
         pci: ServingPci [Own] "servingCellPCI", "Physical cell identity.",
         arfcn: ServingArfcn [Own] "servingCellARFCN", "Frequency.",

@@ -1,4 +1,4 @@
-//! RAN parameters: values, what is known of them, and tests of them (E2SM-RC clause 8.3).
+//! RAN parameters: values, definitions, and tests (E2SM-RC clause 8.3).
 use bytes::Bytes;
 
 use super::LIST_MAX;
@@ -8,13 +8,13 @@ use crate::per::{
 };
 use crate::{choice, enumerated, sequence};
 
-/// Codec of a parameter's number.
+/// Codec of a parameter id.
 pub(super) type ParameterId = IntExt<1, 4_294_967_295>;
-/// Codec of conditions', actions', break points' and like numbers.
+/// Codec of the ids of conditions, actions, breakpoints and similar.
 pub(super) type Number = IntExt<1, 65_535>;
 
 choice! {
-    /// What an element is.
+    /// Value of an element.
     Value "RANParameter-Value" {
         Bool(bool) [Free] "valueBoolean", "A Boolean.",
         Int(i64) [Free] "valueInt", "A number.",
@@ -23,7 +23,7 @@ choice! {
         Octets(Bytes) [Free] "valueOctS", "Bytes.",
         Text(String) [Free] "valuePrintableString", "Text.",
     }
-    /// What a parameter is.
+    /// Value of a parameter.
     ParameterValue "RANParameter-ValueType" {
         Key(Value) [KeyElement] "ranP-Choice-ElementTrue", "An element that is a key of its structure.",
         Element(OptionalValue) [Own] "ranP-Choice-ElementFalse", "An element that is not a key.",
@@ -32,11 +32,11 @@ choice! {
     }
 }
 sequence! {
-    /// An element's value, which may be left out where a report is wanted.
+    /// Value of an element, which may be omitted when a report is requested.
     OptionalValue "RANParameter-ValueType-Choice-ElementFalse" {
         value: Option<Value> [Opt] "ranParameter-value", "Value.",
     }
-    /// Parameters that belong together.
+    /// A structure of parameters.
     #[derive(Default)]
     Structure "RANParameter-STRUCTURE" {
         parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "sequence-of-ranParameters", "Elements.",
@@ -54,7 +54,7 @@ sole_component! {
     Structures "list-of-ranParameter" Vec<Structure> [List<1, LIST_MAX>];
 }
 
-/// Codec of what may contain itself.
+/// Codec of a recursive type.
 #[derive(Debug)]
 pub(super) struct Nested;
 
@@ -80,28 +80,28 @@ nested! {
 }
 
 impl Parameter {
-    /// A key element.
+    /// Returns a key element.
     pub const fn key(id: u32, value: Value) -> Self {
         Self { id, value: ParameterValue::Key(value) }
     }
 
-    /// An element that is no key.
+    /// Returns an element that is not a key.
     pub const fn element(id: u32, value: Value) -> Self {
         Self { id, value: ParameterValue::Element(OptionalValue { value: Some(value) }) }
     }
 
-    /// A structure.
+    /// Returns a structure.
     pub const fn structure(id: u32, parameters: Vec<Self>) -> Self {
         Self { id, value: ParameterValue::Structure(Structure { parameters: Some(parameters) }) }
     }
 
-    /// A list of structures.
+    /// Returns a list of structures.
     pub fn list(id: u32, structures: impl IntoIterator<Item = Vec<Self>>) -> Self {
         let one = |parameters| Structure { parameters: Some(parameters) };
         Self { id, value: ParameterValue::List(structures.into_iter().map(one).collect()) }
     }
 
-    /// The value of an element.
+    /// Returns the value of an element.
     pub const fn scalar(&self) -> Option<&Value> {
         match &self.value {
             ParameterValue::Key(value) => Some(value),
@@ -110,44 +110,44 @@ impl Parameter {
         }
     }
 
-    /// The parameters of a structure; nothing for anything else.
+    /// Returns the parameters of a structure; empty for anything else.
     pub fn parts(&self) -> &[Self] {
         if let ParameterValue::Structure(structure) = &self.value { structure.parts() } else { &[] }
     }
 }
 
 impl Structure {
-    /// Its parameters.
+    /// Returns the parameters.
     pub fn parts(&self) -> &[Parameter] {
         self.parameters.as_deref().unwrap_or_default()
     }
 }
 
 sequence! {
-    /// What a parameter is made of.
+    /// Definition of a parameter's elements.
     Definition "RANParameter-Definition" {
         parts: Parts [Own] "ranParameter-Definition-Choice", "Elements.",
     }
-    /// A part of a parameter.
+    /// An element of a parameter.
     Part "RANParameter-Definition-Choice-LIST-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Id of the element.",
         name: String [Name] "ranParameter-name", "Name.",
         definition: Option<Definition> [Opt<Nested>] "ranParameter-Definition", "What it is made of itself.",
     }
-    /// A parameter that a function knows, or that is wanted.
+    /// A parameter that a function supports or that is requested.
     KnownParameter "ControlAction-RANParameter-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
         name: String [Name] "ranParameter-name", "Name.";
         definition: Definition [Nested] "ranParameter-Definition", "What it is made of.",
     }
-    /// A parameter that is to be reported.
+    /// A parameter to report.
     WantedParameter "E2SM-RC-ActionDefinition-Format1-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Parameter id.";
         definition: Definition [Nested] "ranParameter-Definition", "Requested elements.",
     }
 }
 choice! {
-    /// The parts of a parameter.
+    /// Elements of a parameter.
     Parts "RANParameter-Definition-Choice" {
         List(Vec<Part>) [ListParts] "choiceLIST", "Elements of a list.",
         Structure(Vec<Part>) [StructureParts] "choiceSTRUCTURE", "Elements of a structure.",
@@ -158,16 +158,16 @@ sole_component! {
     StructureParts "ranParameter-STRUCTURE" Vec<Part> [List<1, LIST_MAX>];
 }
 
-/// Codec of tests that are joined.
+/// Codec of combined tests.
 pub(super) type Tests = List<1, 255>;
 
 enumerated! {
-    /// How the next condition is joined to this one. Unlike KPM's it can say no.
+    /// Combination with the next condition. Unlike in KPM, it can explicitly be false.
     LogicalOr "LogicalOR" {
         True "true", "Combined with the next one by or.",
         False "false", "Combined with the next one by and.",
     }
-    /// How an element is compared.
+    /// Comparison of an element.
     Comparison "ranP-Choice-comparison" {
         Equal "equal", "Equal to the value.",
         Difference "difference", "Changed by the value.",
@@ -176,7 +176,7 @@ enumerated! {
         Contains "contains", "Contains the value.",
         StartsWith "starts-with", "Starts with the value.",
     }
-    /// What is looked for in an element.
+    /// Presence test of an element.
     Presence "ranP-Choice-presence" {
         Present "present", "Is present.",
         Configured "configured", "Is configured.",
@@ -185,13 +185,13 @@ enumerated! {
     }
 }
 choice! {
-    /// What an element is tested for.
+    /// Test of an element's value or presence.
     #[derive(Copy, Eq, Hash)]
     TestCondition "RANParameter-TestingCondition" {
         Comparison(Comparison) [Own] "ranP-Choice-comparison", "Comparison.",
         Presence(Presence) [Own] "ranP-Choice-presence", "Presence.",
     }
-    /// What a parameter is tested as.
+    /// Type of a parameter's test.
     TestedAs "ranParameter-Type" {
         List(Vec<ParameterTest>) [ListTests] "ranP-Choice-List", "A list.",
         Structure(Vec<ParameterTest>) [StructureTests] "ranP-Choice-Structure", "A structure.",

@@ -1,8 +1,8 @@
-//! Policies whose parameter trees are known, as values: shares of resources by slice (style 2 action 6) and whether a UE
-//! may be handed over (style 3 action 1), each under a condition on UEs.
+//! Policies with known parameter trees, as values: slice quotas (style 2 action 6) and decisions on handovers (style
+//! 3 action 1), each under a condition on UEs.
 //!
-//! Styles, actions and their parameters are those of the controls ([`ORDERS`](super::commands::ORDERS)). What conditions
-//! look at has numbers of this project's own, [`CONDITIONS`], which a node's RAN function definition names.
+//! Styles, actions and parameters are those of the controls ([`ORDERS`](super::commands::ORDERS)). The parameters of
+//! conditions have ranlab's own ids, [`CONDITIONS`], whose names are listed in a node's RAN function definition.
 use bytes::Bytes;
 
 use super::commands::{NotAnOrder, Order};
@@ -18,48 +18,49 @@ use crate::e2sm::per::{decode, encode};
 pub const RESOURCES: i64 = 2;
 /// Policy style 3: mobility of connected UEs.
 pub const MOBILITY: i64 = 3;
-/// Condition: what the UE is called, as PER of its identity.
+/// Condition parameter: the UE identity, in PER.
 pub const UE: u32 = 1;
-/// Condition: a slice that the UE chose, 1 octet of SST or 4 of SST and SD.
+/// Condition parameter: a slice selected by the UE; 1 byte of SST, or 4 bytes of SST and SD.
 pub const SLICE: u32 = 2;
-/// Condition: UEs that are connected, a number.
+/// Condition parameter: number of connected UEs.
 pub const CONNECTED_UES: u32 = 3;
 
-/// What conditions may look at, numbers and names.
+/// Parameters of conditions: ids and names.
 pub const CONDITIONS: [(u32, &str); 3] = [(UE, "UE ID"), (SLICE, "S-NSSAI"), (CONNECTED_UES, "UEs")];
 
-/// A test that a condition is made of.
+/// A test in a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Test {
-    /// It is this UE.
+    /// The UE is this one.
     Ue(UeId),
-    /// It chose this slice; without an SD any of its type.
+    /// The UE selected this slice; without an SD, any slice of this SST.
     Slice(Snssai),
-    /// So many UEs are connected: equal to the number, above or below it.
+    /// The number of connected UEs, compared with a value.
     ConnectedUes(Comparison, i64),
 }
 
-/// Tests in a row, from left to right: each with whether it and the next are joined by "or". No test always holds.
+/// Tests that are evaluated from left to right. Each has a flag that combines it with the next one by "or". An empty
+/// list always holds.
 pub type Condition = Vec<(Test, bool)>;
 
-/// What a policy tells a node to do by itself.
+/// Effect of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Does {
-    /// Style 2 action 6, or 3/1 with a cell: as if it were ordered, the handover whenever one is prepared.
+    /// Style 2 action 6, or 3/1 with a cell: acts like the control; a handover whenever one is prepared.
     Obey(Order),
-    /// Style 3 action 1 with a decision: whether a handover that is prepared goes on.
+    /// Style 3 action 1 with a decision: whether a prepared handover proceeds.
     Decide(Decision),
 }
 
 fn octets<T: crate::per::Per>(value: &T) -> Bytes {
     let mut octets = Vec::new();
-    // Identities that a node has are within their bounds; of another nothing is said.
+    // Valid identities can be encoded; for an invalid one the value stays empty.
     let _ = encode(value, &mut octets);
     octets.into()
 }
 
 impl Test {
-    /// As a test of a parameter.
+    /// Encodes the test as that of a parameter.
     pub fn parameter(&self, or: bool) -> ParameterTest {
         let (id, comparison, value) = match self {
             Self::Ue(ue) => (UE, Comparison::Equal, Value::Octets(octets(ue))),
@@ -79,10 +80,10 @@ impl Test {
         ParameterTest { id, tested: TestedAs::Element(tested) }
     }
 
-    /// What a test of a parameter asks, and whether it and the next are joined by "or".
+    /// Decodes the test of a parameter, and whether it is combined with the next one by "or".
     ///
     /// # Errors
-    /// A parameter that is none of [`CONDITIONS`], or tested as it cannot be.
+    /// Fails for a parameter that is not one of [`CONDITIONS`], or an invalid test of it.
     pub fn read(test: &ParameterTest) -> Result<(Self, bool), NotAnOrder> {
         let (comparison, value, or) = match &test.tested {
             TestedAs::Key(value) => (Comparison::Equal, value, false),
@@ -113,7 +114,7 @@ fn slice(octets: &Bytes) -> Option<Snssai> {
 }
 
 impl Does {
-    /// Policy style and action.
+    /// Returns policy style and action.
     pub const fn action(&self) -> (i64, u16) {
         match self {
             Self::Obey(order) => order.action(),
@@ -146,7 +147,7 @@ impl Does {
 }
 
 impl ActionDefinition {
-    /// Policies of a style, the first whose condition holds counts.
+    /// Returns policies of a style. The first one whose condition holds applies.
     pub fn policies(style: i64, policies: impl IntoIterator<Item = (Does, Condition)>) -> Self {
         let one = |(does, condition): (Does, Condition)| {
             let tests: Vec<_> = condition.iter().map(|(test, or)| test.parameter(*or)).collect();
@@ -155,17 +156,17 @@ impl ActionDefinition {
         Self { style, format: ActionFormat::Policy(policies.into_iter().map(one).collect()) }
     }
 
-    /// Whether a UE may be handed over, and if `to` names one, to which cell instead.
+    /// Returns a policy that accepts or rejects handovers, and sends the UE to cell `to` instead if given.
     pub fn handover_policy(decision: Decision, to: Option<NrCgi>, condition: Condition) -> Self {
         let does = to.map_or(Does::Decide(decision), |cell| Does::Obey(Order::Handover(cell)));
         Self::policies(MOBILITY, [(does, condition)])
     }
 }
 
-/// What policies of a style say.
+/// Decodes policies of a style.
 ///
 /// # Errors
-/// A style, action, parameter or condition that is none of those here.
+/// Fails for an unknown style, action, parameter or condition.
 pub fn read(style: i64, policies: &[Policy]) -> Result<Vec<(Does, Condition)>, NotAnOrder> {
     let one = |policy: &Policy| {
         let tests = policy.condition.iter().flatten();

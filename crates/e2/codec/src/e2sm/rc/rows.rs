@@ -1,4 +1,4 @@
-//! Indications as rows: one for each parameter that has a value, one for each UE and cell that is told of.
+//! Indications as rows: one row per parameter with a value, and one per reported UE and cell.
 use super::indication::{IndicationFormat, IndicationHeader, IndicationHeaderFormat, IndicationMessage};
 use super::neighbours::{Neighbour, NeighbourRelations, Truth};
 use super::parameter::{Parameter, ParameterValue, Structure, Value as Element};
@@ -9,20 +9,20 @@ use crate::e2sm::common::{Cgi, UeId};
 use crate::e2sm::table::Row;
 use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
 
-/// An element of a tree of parameters, or somebody who is told of without any.
+/// An element of a parameter tree, or a UE or cell without parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParameterRow {
-    /// Whose; `None` for the node's.
+    /// UE; `None` for the node.
     pub ue: Option<UeId>,
     /// `report`, `insert`, or `on-demand`.
     pub service: &'static str,
-    /// Numbers from the root of the tree, with dots between; empty without a parameter.
+    /// Ids from the root of the tree, separated by dots; empty without a parameter.
     pub path: String,
-    /// Its name where the root is a parameter that this project knows.
+    /// Name, if ranlab knows the parameter at the root.
     pub name: &'static str,
-    /// The value as text.
+    /// Value as text.
     pub text: String,
-    /// The value as a number, NaN if it is none.
+    /// Value as a number, NaN if it is not a number.
     pub number: f64,
 }
 
@@ -58,7 +58,7 @@ impl Row for ParameterRow {
     }
 }
 
-/// Whose parameters, and of which service.
+/// UE and service of a parameter tree.
 struct Of<'a> {
     ue: Option<&'a UeId>,
     service: &'static str,
@@ -82,7 +82,7 @@ impl Of<'_> {
         table.push(&ParameterRow { ue: self.ue.cloned(), service: self.service, path, name, text, number });
     }
 
-    /// A row for each neighbour: the cell, its physical identity, and whether handovers to it work.
+    /// Appends a row for each neighbour: cell, physical cell identity, and whether handovers to it are possible.
     fn neighbours(&self, relations: Option<&NeighbourRelations>, table: &mut Table) {
         for it in relations.iter().flat_map(|it| &it.neighbours) {
             let (of, pci, works) = match it {
@@ -125,7 +125,7 @@ fn cell(cell: &Cgi) -> String {
     }
 }
 
-/// Appends what an indication says.
+/// Appends the rows of an indication.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
     let rows = table.len();
     let asked =
@@ -139,7 +139,7 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
         }
         IndicationFormat::Ues(ues) => {
             for ue in ues {
-                // The styles that share this form share no number.
+                // The styles with this format have no parameter ids in common.
                 let of_ue = ue.parameters.iter().any(|it| it.id == super::reports::STATE_CHANGED_TO);
                 let names: &[_] = if of_ue { &UE_PARAMETERS } else { &PROCESS_PARAMETERS };
                 report(Some(&ue.ue), names).parameters(&ue.parameters, "", "", table);

@@ -1,4 +1,4 @@
-//! When a node reports or asks, and what (E2SM-RC clauses 8.2.1.1 and 8.2.1.2).
+//! Event triggers and action definitions (E2SM-RC clauses 8.2.1.1 and 8.2.1.2).
 use super::control::Decision;
 use super::interface::*;
 use super::parameter::*;
@@ -13,16 +13,16 @@ octets! {
     ActionDefinition: Per => Oran;
 }
 
-/// Codec of what changes are numbered by.
+/// Codec of the number of a change.
 type Change = IntExt<1, 512>;
 
 enumerated! {
-    /// Which way a message goes.
+    /// Direction of a message.
     Direction "messageDirection" {
         Incoming "incoming", "Incoming.",
         Outgoing "outgoing", "Outgoing.",
     }
-    /// What a UE is to the RRC of a node.
+    /// RRC state of a UE.
     RrcState "RRC-State" {
         Connected "rrc-connected", "Connected.",
         Inactive "rrc-inactive", "Inactive.",
@@ -31,11 +31,11 @@ enumerated! {
     }
 }
 sequence! {
-    /// When to report or to ask.
+    /// Event trigger definition.
     EventTrigger "E2SM-RC-EventTrigger" {
         format: TriggerFormat [Own] "ric-eventTrigger-formats", "One of five formats.",
     }
-    /// At messages.
+    /// Trigger: messages.
     MessageTrigger "E2SM-RC-EventTrigger-Format1" {
         messages: Vec<MessageEvent> [List<1, LIST_MAX>] "message-List", "Messages.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "globalAssociatedUEInfo", "Conditions on the UEs.",
@@ -49,40 +49,40 @@ sequence! {
         events: Option<Vec<UeEvent>> [Opt<UeEvents>] "associatedUEEvent", "Event.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
-    /// Something that happens to a UE.
+    /// An event of a UE.
     #[derive(Copy, Eq, Hash)]
     UeEvent "EventTrigger-UEevent-Info-Item" {
         event: u16 [Number] "ueEventID", "Id of the event.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
-    /// At a point of a process.
+    /// Trigger: a breakpoint of a call process.
     ProcessTrigger "E2SM-RC-EventTrigger-Format2" {
         process: u16 [Number] "ric-callProcessType-ID", "Call process type.",
         breakpoint: u16 [Number] "ric-callProcessBreakpoint-ID", "Breakpoint.",
         node: Option<Vec<ParameterTest>> [Opt<Tests>] "associatedE2NodeInfo", "Condition on the node.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
     }
-    /// At a change of the node.
+    /// A change of the node.
     NodeChange "E2SM-RC-EventTrigger-Format3-Item" {
         condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
         change: u16 [Change] "e2NodeInfoChange-ID", "Type of the change.",
         cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
-    /// At a change of a UE.
+    /// A change of a UE.
     UeChange "E2SM-RC-EventTrigger-Format4-Item" {
         condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
         trigger: ChangeOf [Own] "triggerType", "Of what.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
-    /// At once (not in 5.00).
+    /// Trigger: on demand (not in 5.00).
     OnDemandTrigger "E2SM-RC-EventTrigger-Format5" {
         on_demand: () [True] "onDemand", "Reported by default.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
     }
-    /// A state that a UE comes to.
+    /// A new RRC state of a UE.
     #[derive(Copy, Eq, Hash)]
     StateChange "TriggerType-Choice-RRCstate-Item" {
         to: RrcState [Own] "stateChangedTo", "New state.",
@@ -107,7 +107,7 @@ sequence! {
     }
 }
 choice! {
-    /// When to report or to ask.
+    /// Format of the event trigger.
     TriggerFormat "ric-eventTrigger-formats" {
         Messages(MessageTrigger) [Own] "eventTrigger-Format1", "Messages.",
         Process(ProcessTrigger) [Own] "eventTrigger-Format2", "A breakpoint of a call process.",
@@ -115,23 +115,23 @@ choice! {
         Ues(Vec<UeChange>) [UeChanges] "eventTrigger-Format4", "Changes of UEs.",
         OnDemand(OnDemandTrigger) [Own] "eventTrigger-Format5", "On demand.",
     }
-    /// A kind of message.
+    /// Type of a message.
     MessageType "MessageType-Choice" {
         Interface(InterfaceMessage) [Own] "messageType-Choice-NI", "Message on an interface between nodes.",
         Rrc(RrcMessage) [RrcChoice] "messageType-Choice-RRC", "RRC message.",
     }
-    /// What of a UE changes.
+    /// Type of a UE's change.
     ChangeOf "TriggerType-Choice" {
         RrcState(Vec<StateChange>) [States] "triggerType-Choice-RRCstate", "RRC state.",
         Identity(u16) [IdentityChange] "triggerType-Choice-UEID", "Identity.",
         L2(Vec<ParameterTest>) [L2State] "triggerType-Choice-L2state", "Layer 2 state.",
     }
-    /// Who is meant.
+    /// UEs that a condition selects.
     UeKind "ueType" {
         One(OneUe) [Own] "ueType-Choice-Individual", "One UE.",
         Group(Vec<ParameterTest>) [Group] "ueType-Choice-Group", "All UEs that fulfil a condition.",
     }
-    /// Which cells are meant.
+    /// Cells that a condition selects.
     CellKind "cellType" {
         One(Cgi) [OneCell] "cellType-Choice-Individual", "One cell.",
         Group(Vec<ParameterTest>) [Group] "cellType-Choice-Group", "All cells that fulfil a condition.",
@@ -152,17 +152,17 @@ sole_component! {
 }
 
 sequence! {
-    /// What to report, to do or to ask.
+    /// Action definition.
     ActionDefinition "E2SM-RC-ActionDefinition" {
         style: i64 [Free] "ric-Style-Type", "Style of the service.",
         format: ActionFormat [Own] "ric-actionDefinition-formats", "Contents, in the format of the style.",
     }
-    /// A thing to do when a condition holds.
+    /// An action that is performed when a condition holds.
     Policy "E2SM-RC-ActionDefinition-Format2-Item" {
         action: PolicyAction [Own] "ric-PolicyAction", "Action.",
         condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "When.",
     }
-    /// What a policy does.
+    /// Action of a policy.
     PolicyAction "RIC-PolicyAction" {
         action: u16 [Number] "ric-PolicyAction-ID", "Action id.",
         parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "ranParameters-List", "Parameters.";
@@ -184,14 +184,14 @@ sequence! {
         style: i64 [Free] "requested-Insert-Style-Type", "The insert style.",
         indications: Vec<WantedInsert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Indications.",
     }
-    /// An indication that is wanted.
+    /// A requested insert indication.
     WantedInsert "E2SM-RC-ActionDefinition-Format4-Indication-Item" {
         indication: u16 [Number] "ric-InsertIndication-ID", "Id of the insert indication.",
         parameters: Vec<WantedParameter> [List<1, LIST_MAX>] "ranP-InsertIndication-List", "Parameters.",
     }
 }
 choice! {
-    /// What to report, to do or to ask.
+    /// Format of the action definition.
     ActionFormat "ric-actionDefinition-formats" {
         Report(Vec<WantedParameter>) [Wanted] "actionDefinition-Format1", "Parameters to report.",
         Policy(Vec<Policy>) [Policies] "actionDefinition-Format2", "Policies.",

@@ -1,6 +1,6 @@
 //! RLC: statistics of each radio bearer's RLC entity (FlexRIC's service model 143; TS 38.322).
 //!
-//! All counters run since the bearer was set up and wrap at their width; `buf_occ` values are of the moment.
+//! All counters start when the bearer is set up and wrap at their width; `buf_occ` values are current ones.
 
 use std::convert::Infallible;
 
@@ -12,14 +12,14 @@ use super::{RowKey, Value};
 use crate::per::{DecodeError, EncodeError, Reader, Writer};
 
 statistics_model! {
-    /// RLC statistics: the model.
+    /// The RLC service model.
     Rlc "rlc": "0.0.0.0.0.0.0.0.1.143.0", 143, b"RLC_STATS_V0", revision 1, customary true, Infallible;
     /// RLC statistics of all bearers of a cell.
     #[derive(Debug, Clone, PartialEq, Default)]
     RlcIndication RlcView { bearers: RlcBearer, "One entry for each radio bearer of each UE." }
 }
 
-/// The mode of an RLC entity (TS 38.322 §4.2.1), or the value of a peer that follows another list.
+/// Mode of an RLC entity (TS 38.322 §4.2.1), or an unknown value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RlcMode {
     /// Acknowledged mode (0).
@@ -29,12 +29,12 @@ pub enum RlcMode {
     Unacknowledged,
     /// Transparent mode (2).
     Transparent,
-    /// Any other octet, 3 to 255. It is kept as received.
+    /// Any other value, 3 to 255, kept as received.
     Unknown(u8),
 }
 
 impl RlcMode {
-    /// The octet that stands for the mode.
+    /// Returns the encoding of the mode.
     pub const fn code(self) -> u8 {
         match self {
             Self::Acknowledged => 0,
@@ -44,7 +44,7 @@ impl RlcMode {
         }
     }
 
-    /// The mode that `code` stands for.
+    /// Returns the mode with this encoding.
     pub const fn from_code(code: u8) -> Self {
         match code {
             0 => Self::Acknowledged,

@@ -1,9 +1,9 @@
-//! RRC: who is connected, a model of this project: UEs that attach, are released or come by handover, with the network
-//! and the slices that they chose. A controller at a CU learns from it which UE belongs to whom, and hands UEs over from
-//! cell to cell of the CU.
+//! RRC: connected UEs, a model of ranlab. It reports UEs that attach, are released or arrive by handover, with the
+//! selected PLMN and slices. A controller at a CU learns from it to which controller a UE belongs, and hands UEs over
+//! between cells of the CU.
 //!
-//! Right after a subscription for events the UEs that are there are told, as [`RrcChange::Connected`]; then each event
-//! as it happens. FlexRIC has no such model. All in aligned PER, without an indication header.
+//! After a subscription to events, the connected UEs are reported as [`RrcChange::Connected`], then each event as it
+//! occurs. FlexRIC has no such model. All in aligned PER, without an indication header.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,14 +21,14 @@ use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
 use super::table::{Row, columns};
 use super::{Column, Encoding, Octets, RowKey, ServiceModel, SmError, Table};
 
-/// The OID by which a node offers the model.
+/// OID of the model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.136.0";
-/// The RAN function id that this project's agents give it.
+/// RAN function id used by ranlab's agents.
 pub const DEFAULT_FUNCTION_ID: u16 = 136;
-/// Slices that a UE may use at once (TS 23.501 §5.15.1).
+/// Maximum number of slices that a UE may use at the same time (TS 23.501 §5.15.1).
 pub const SNSSAIS_MAX: usize = 8;
 
-/// RRC: the model.
+/// The RRC service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Rrc;
 
@@ -48,7 +48,7 @@ impl ServiceModel for Rrc {
     type Control = RrcCommand;
     type Outcome = Refusal;
 
-    /// Events as they happen, and besides the list of all connected UEs each `period`.
+    /// Requests events as they occur, and the list of all connected UEs every `period`.
     fn periodic(period: Duration) -> Result<RrcTrigger, SmError> {
         let period_ms = Some(period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?);
         Ok(RrcTrigger { events: true, period_ms })
@@ -73,7 +73,7 @@ impl ServiceModel for Rrc {
     }
 
     fn sample(seed: u64) -> ((), RrcIndication) {
-        // Its constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -84,7 +84,7 @@ octets! {
 }
 
 sequence! {
-    /// When to tell.
+    /// Event trigger definition.
     #[derive(Copy, Eq, Hash)]
     RrcTrigger "RrcTrigger" {
         events: bool [Free] "events", "Each event immediately, after an initial list of the connected UEs.",
@@ -93,12 +93,12 @@ sequence! {
 }
 
 impl RrcTrigger {
-    /// Events alone.
+    /// Events only.
     pub const EVENTS: Self = Self { events: true, period_ms: None };
 }
 
 sequence! {
-    /// What happened.
+    /// Indication message.
     #[derive(Eq, Hash, Default)]
     RrcIndication "RrcIndication" {
         tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
@@ -107,7 +107,7 @@ sequence! {
 }
 
 enumerated! {
-    /// What happened to a UE.
+    /// Type of an event.
     RrcChange "RrcChange" {
         Connected "connected", "No event: the UE is connected.",
         Attach "attach", "The UE attached.",
@@ -117,7 +117,7 @@ enumerated! {
 }
 
 sequence! {
-    /// A UE and what happened to it.
+    /// An event of a UE.
     #[derive(Eq, Hash)]
     RrcEvent "RrcEvent" {
         change: RrcChange [Own] "change", "Type of the event.",
@@ -127,13 +127,13 @@ sequence! {
         snssais: Vec<Snssai> [List<0, { SNSSAIS_MAX as u64 }>] "snssais", "Requested slices.",
         other: Option<RrcCell> [Opt] "other", "Source cell after a handover; target cell with a release for a handover.",
     }
-    /// The other end of a handover.
+    /// The other cell of a handover.
     #[derive(Copy, Eq, Hash)]
     RrcCell "RrcCell" {
         cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
         rnti: u16 [Int<0, 65_535>] "rnti", "RNTI of the UE in that cell.",
     }
-    /// A slice as networks name it (TS 23.003 §28.4.2).
+    /// A slice in 3GPP's format (TS 23.003 §28.4.2).
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Snssai "SNSSAI" {
         sst: u8 [Int<0, 255>] "sST", "Slice/service type.",
@@ -142,8 +142,7 @@ sequence! {
 }
 
 choice! {
-    /// What a controller wants done. A command is carried out as a whole or not at all; one that is refused has a
-    /// [`Refusal`].
+    /// Control message. A command is executed completely or not at all; a refused one has a [`Refusal`].
     #[derive(Copy, Eq, Hash)]
     RrcCommand "RrcCommand" {
         Handover(RrcHandover) [Own] "handover", "A UE goes to another cell of the same node (TS 38.401 §8.2.1: from DU to DU of a CU).",
@@ -151,8 +150,8 @@ choice! {
 }
 
 sequence! {
-    /// A handover. Events tell of it: a release with where to, a handover with where from and the C-RNTI that the UE has
-    /// there.
+    /// A handover. It causes two events: a release with the target cell, and a handover with the source cell and the
+    /// new C-RNTI.
     #[derive(Copy, Eq, Hash)]
     RrcHandover "RrcHandover" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
@@ -161,25 +160,25 @@ sequence! {
     }
 }
 
-/// The slice differentiator that stands for no differentiator (TS 23.003 §28.4.2).
+/// Value that means "no slice differentiator" (TS 23.003 §28.4.2).
 const NO_DIFFERENTIATOR: u32 = 0xff_ffff;
 
 impl Snssai {
-    /// A slice; a differentiator of FFFFFF means that there is no differentiator.
+    /// Creates a slice. A differentiator of FFFFFF means that there is no differentiator.
     pub fn new(sst: u8, sd: Option<u32>) -> Self {
         Self { sst, sd: sd.filter(|sd| *sd != NO_DIFFERENTIATOR) }
     }
 }
 
 impl fmt::Display for Snssai {
-    /// `SST` or `SST-SD`, the latter of six hexadecimal digits: `1`, `1-0000ff`.
+    /// Writes `SST` or `SST-SD`, the latter with six hexadecimal digits: `1`, `1-0000ff`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.sst)?;
         self.sd.map_or(Ok(()), |sd| write!(f, "-{sd:06x}"))
     }
 }
 
-/// A text that is no S-NSSAI.
+/// The text is not a valid S-NSSAI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no S-NSSAI; write SST or SST-SD: 0 to 255, six hexadecimal digits, e.g. 1-0000ff")]
 pub struct NotAnSnssai(pub String);
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_octets_of_an_attach() {
+    fn attach_has_expected_encoding() {
         let event = RrcEvent {
             change: RrcChange::Attach,
             rnti: 0x4601,
@@ -245,17 +244,17 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_a_handover() {
+    fn handover_has_expected_encoding() {
         let handover = RrcHandover { rnti: 0x4601, cell_id: 0, target_cell_id: 2 };
         let command = RrcCommand::Handover(handover);
         let octets = command.to_octets(Encoding::Per).unwrap();
-        // The one alternative there is, extensible: 0; no additions.
+        // The only alternative, extensible: 0; no additions.
         assert_eq!(octets[..], [0x00, 0x46, 0x01, 0, 0, 0, 2]);
         assert_eq!(RrcCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }
 
     #[test]
-    fn an_snssai_is_read_as_it_is_written_and_nothing_else_is() {
+    fn snssai_text_round_trips_and_invalid_text_is_refused() {
         for text in ["1", "255", "1-0000ff", "0-fffffe"] {
             assert_eq!(text.parse::<Snssai>().unwrap().to_string(), text);
         }

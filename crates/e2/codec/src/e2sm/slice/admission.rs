@@ -1,5 +1,5 @@
-//! Which configurations of slices are possible. Whoever carries commands out asks here first, so that a refusal has
-//! changed nothing and is the same everywhere.
+//! Checks of slice configurations. Code that executes commands calls these first. A refusal therefore changes nothing
+//! and is the same everywhere.
 
 use crate::e2sm::control::{Reason, Refusal};
 
@@ -13,14 +13,14 @@ fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
 }
 
 impl SliceSet {
-    /// The slice of this number.
+    /// Returns the slice with this number.
     pub fn slice(&self, id: u16) -> Option<&Slice> {
         self.slices.iter().find(|slice| slice.id == id)
     }
 
-    /// The configuration after a command, on a carrier of `prbs` resource blocks; the error says why it cannot be. An
-    /// association and an allocation leave the configuration as it is; their slices are checked, their UEs and slots are
-    /// the base station's to know.
+    /// Returns the configuration after a command, on a carrier with `prbs` resource blocks, or the reason why it is
+    /// impossible. Associations and allocations do not change the configuration. Their slices are checked here; their
+    /// UEs and slots are checked by the base station.
     pub fn after(&self, command: &SliceCommand, prbs: u16) -> Result<Self, Refusal> {
         let mut next = self.clone();
         match command {
@@ -48,7 +48,7 @@ impl SliceSet {
         next.check(prbs).map(|()| next)
     }
 
-    /// Whether a carrier of `prbs` resource blocks can be shared so.
+    /// Checks whether a carrier with `prbs` resource blocks can be shared with this configuration.
     pub fn check(&self, prbs: u16) -> Result<(), Refusal> {
         if self.slices.len() > SLICES_MAX {
             return refuse(Reason::TooMany, format!("at most {SLICES_MAX} slices"));
@@ -73,7 +73,7 @@ impl SliceSet {
         Ok(())
     }
 
-    /// Whether a controller may say who has what in a slice, and whether a slot has so much.
+    /// Checks whether a controller may allocate in a slice, and whether a slot has enough resource blocks.
     fn check_allocation(&self, allocation: &SliceAllocation, prbs: u16) -> Result<(), Refusal> {
         let Some(slice) = self.slice(allocation.slice) else { return unknown(allocation.slice) };
         let invalid = |what: String| refuse(Reason::Invalid, format!("slice {}: {what}", slice.id));
@@ -97,8 +97,8 @@ impl SliceSet {
         }
     }
 
-    /// What all slices reserve of a carrier of `prbs` resource blocks, parts per million, each rounded down: a rounding
-    /// error forbids nothing.
+    /// Returns the sum of all reservations on a carrier with `prbs` resource blocks, in parts per million, each
+    /// rounded down so that a rounding error never causes a refusal.
     pub fn reserved_ppm(&self, prbs: u16) -> Result<u64, Refusal> {
         self.slices.iter().map(|slice| self.reserved_by(slice, prbs)).sum()
     }
@@ -124,7 +124,7 @@ impl SliceSet {
                         Reason::Overcommitted,
                         format!("slices {} and {} would have the same resource blocks", slice.id, other.id),
                     ),
-                    // They do not overlap, so that they fit.
+                    // The ranges do not overlap, so they fit.
                     None => Ok(0),
                 }
             }
@@ -147,7 +147,7 @@ impl SliceSet {
                 }
                 Ok(guaranteed * whole / (slots * u64::from(prbs.max(1))))
             }
-            // Kept for when there is an algorithm again; it asks for nothing.
+            // Kept until an algorithm is set again; it reserves nothing.
             (SliceAlgorithm::None, _) => Ok(0),
             (algorithm, _) => invalid(&format!("its parameters are none of {}", algorithm.name())),
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_may_be_given_away_and_no_more() {
+    fn whole_carrier_may_be_reserved_but_not_more() {
         let set = nvs(&[660_000, 340_000]);
         let configured = SliceSet::default().after(&SliceCommand::Configure(set.clone()), 106).unwrap();
         assert_eq!(configured, set);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_there_already_is_told_apart() {
+    fn missing_and_existing_slices_are_distinguished() {
         let set = nvs(&[500_000, 500_000]);
         assert_eq!(why(set.after(&SliceCommand::Delete(7), 106)), Reason::UnknownSlice);
         let seven = slice(7, SliceParameters::Capacity(1));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn allocations_are_for_remote_slices_and_of_one_carrier() {
+    fn allocations_require_remote_scheduler_and_fit_carrier() {
         let mut set = nvs(&[500_000, 500_000]);
         set.slices[1].scheduler = UeScheduler::Remote;
         let allocate = |slice, ues: &[(u16, u16)]| {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_of_their_algorithm_and_within_their_bounds() {
+    fn parameters_must_match_algorithm_and_range() {
         let set = |algorithm, parameters: &[SliceParameters]| {
             let slices = (0..).zip(parameters).map(|(id, p)| slice(id, p.clone())).collect();
             SliceSet { algorithm, sharing: false, slices }.check(100).map_err(|refusal| refusal.reason)

@@ -1,11 +1,12 @@
-//! SLICE: how a node's downlink resources are shared between slices, and what each got; a model of this project.
+//! SLICE: sharing of a node's downlink resources among slices, and statistics per slice; a model of ranlab.
 //!
-//! A slice scheduler ([`SliceAlgorithm`]) gives resources to slices, a UE scheduler in each of them to its UEs. A UE that
-//! was given to no slice is in the first one. FlexRIC's model 145 has the same vocabulary, but neither statistics nor
-//! whether idle resources go round, and its controls do not say whether they failed: hence an id of its own, so that
-//! nobody takes one for the other. All in aligned PER, without headers; a command that is refused has a [`Refusal`].
+//! A slice algorithm ([`SliceAlgorithm`]) assigns resources to slices; a UE scheduler in each slice assigns them to
+//! its UEs. An unassigned UE belongs to the first slice. FlexRIC's model 145 has the same vocabulary, but no
+//! statistics and no work-conserving flag, and its controls do not report failures. Therefore this model has a
+//! different id, so that neither is mistaken for the other. All in aligned PER, without headers; a refused command
+//! has a [`Refusal`].
 //!
-//! What configurations are possible is decided here, once: [`SliceSet::after`].
+//! [`SliceSet::after`] decides which configurations are possible.
 
 mod admission;
 
@@ -22,26 +23,27 @@ use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
 use super::table::{Row, columns};
 use super::{Column, Encoding, Octets, RowKey, ServiceModel, SmError, Table};
 
-/// The OID by which a node offers the model.
+/// OID of the model.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.137.0";
-/// The RAN function id that this project's agents give it.
+/// RAN function id used by ranlab's agents.
 pub const DEFAULT_FUNCTION_ID: u16 = 137;
-/// The whole of a carrier, in parts per million.
+/// The whole carrier, in parts per million.
 pub const WHOLE_PPM: u32 = 1_000_000;
-/// Slices of a node, at most.
+/// Maximum number of slices of a node.
 pub const SLICES_MAX: usize = 16;
-/// Characters of a slice's label, at most.
+/// Maximum length of a slice's label, in characters.
 pub const LABEL_MAX: usize = 32;
-/// The longest deadline, slots.
+/// Maximum deadline, in slots.
 pub const DEADLINE_MAX: u32 = 10_000;
-/// UEs of an allocation, at most.
+/// Maximum number of UEs of an allocation.
 pub const ALLOCATED_UES_MAX: usize = 64;
-/// Slots that one allocation is for, and that allocations may come ahead, at most.
+/// Maximum number of slots of one allocation, and maximum number of slots by which allocations may precede their
+/// slot.
 pub const ALLOCATE_AHEAD_MAX: u16 = 64;
-/// Resource blocks of the widest carrier, and of a guarantee within one deadline.
+/// Number of resource blocks of the widest carrier, and maximum guarantee per deadline.
 const PRB_MAX: u64 = 65_535;
 
-/// SLICE: the model.
+/// The SLICE service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SliceModel;
 
@@ -84,7 +86,7 @@ impl ServiceModel for SliceModel {
     }
 
     fn sample(seed: u64) -> ((), SliceIndication) {
-        // Its constraints have values, so there is always one.
+        // Valid values exist for its constraints.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -95,7 +97,7 @@ octets! {
 }
 
 sequence! {
-    /// A report at intervals.
+    /// Event trigger: periodic reports.
     #[derive(Copy, Eq, Hash)]
     ReportEvery "ReportEvery" {
         period_ms: u32 [Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>] "periodMs", "Interval, in milliseconds.",
@@ -103,24 +105,25 @@ sequence! {
 }
 
 impl ReportEvery {
-    /// A report each `period`, in whole milliseconds, from [`PERIOD_MS_MIN`] to [`PERIOD_MS_MAX`].
+    /// Returns the trigger for a report every `period`, in whole milliseconds, from [`PERIOD_MS_MIN`] to
+    /// [`PERIOD_MS_MAX`].
     pub fn new(period: Duration) -> Result<Self, SmError> {
         period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX).map(|period_ms| Self { period_ms })
     }
 }
 
 enumerated! {
-    /// How resources are shared between slices.
+    /// Algorithm that shares resources among slices.
     #[derive(Default)]
     SliceAlgorithm "SliceAlgorithm" {
-        /// Not at all: the UEs of all slices are scheduled together.
+        /// No slicing: the UEs of all slices are scheduled together.
         #[default]
         None "none",
         Static "static", "Each slice has dedicated resource blocks.",
         Nvs "nvs", "Network virtualization substrate (Kokku et al. 2012): assigns each slot to the slice with the highest ratio of reserved to received resources.",
         Edf "edf", "Earliest deadline first: each slice gets a number of resource blocks per deadline period.",
     }
-    /// How a slice's resources are shared between its UEs.
+    /// Scheduler that shares a slice's resources among its UEs.
     #[derive(Default)]
     UeScheduler "UeScheduler" {
         RoundRobin "rr", "Round robin.",
@@ -144,7 +147,7 @@ sequence! {
 }
 
 choice! {
-    /// What a slice has, in its algorithm's terms.
+    /// Reservation of a slice, in terms of the algorithm.
     #[derive(Eq, Hash)]
     SliceParameters "SliceParameters" {
         Static(PrbRange) [Own] "static", "Dedicated resource blocks ([`SliceAlgorithm::Static`]).",
@@ -155,32 +158,32 @@ choice! {
 }
 
 sequence! {
-    /// Resource blocks, both ends included.
+    /// A range of resource blocks, both ends included.
     #[derive(Copy, Eq, Hash)]
     PrbRange "PrbRange" {
         low: u16 [Int<0, PRB_MAX>] "low", "Lowest resource block.",
         high: u16 [Int<0, PRB_MAX>] "high", "Highest resource block.",
     }
-    /// A rate, and the rate of the whole carrier at which it was promised: on a worse channel the slice gets its share of
-    /// resources rather than its rate.
+    /// A rate, and the rate of the whole carrier to which it refers. On a worse channel, the slice gets its share of
+    /// resources instead of its rate.
     #[derive(Copy, Eq, Hash)]
     RateReservation "RateReservation" {
         reserved_kbps: u32 [Int<0, { u32::MAX as u64 }>] "reservedKbps", "Reserved rate, in kbit/s.",
         reference_kbps: u32 [Int<0, { u32::MAX as u64 }>] "referenceKbps", "Reference rate of the carrier, in kbit/s.",
     }
-    /// Resource blocks within each deadline.
+    /// Resource blocks per deadline period.
     #[derive(Copy, Eq, Hash)]
     DeadlineReservation "DeadlineReservation" {
         deadline_slots: u32 [Int<0, { u32::MAX as u64 }>] "deadlineSlots", "Deadline in slots, 1 to [`DEADLINE_MAX`].",
         guaranteed_prbs: u32 [Int<0, { u32::MAX as u64 }>] "guaranteedPrbs", "Resource blocks per deadline.",
         max_replenish: u32 [Int<0, { u32::MAX as u64 }>] "maxReplenish", "Maximum number of resource blocks regained if the slice becomes active again before its deadline.",
     }
-    /// How a node's downlink is shared.
+    /// Slice configuration of a node's downlink.
     #[derive(Eq, Hash, Default)]
     SliceSet "SliceSet" {
         algorithm: SliceAlgorithm [Own] "algorithm", "Algorithm among slices.",
         sharing: bool [Free] "sharing", "Whether other slices may use the unused resources of a slice; otherwise these are wasted.",
-        /// The slices, each with a number of its own. UEs without a slice are in the first one.
+        /// Slices with distinct numbers. Unassigned UEs belong to the first one.
         slices: Vec<Slice> [List<0, { SLICES_MAX as u64 }>] "slices",
     }
     /// A UE and its slice.
@@ -189,7 +192,8 @@ sequence! {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
     }
-    /// What a slice got since the node began; sojourn times are those since the last report of any subscription.
+    /// Statistics of a slice since the start of the node; queueing times are those since the last report of any
+    /// subscription.
     #[derive(Copy, Eq, Hash)]
     SliceShare "SliceShare" {
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
@@ -213,7 +217,7 @@ columns! { SliceShare, share => RowKey::Slice { slice: share.slice }, {
 } }
 
 sequence! {
-    /// How resources are shared and what each slice got.
+    /// Indication message: configuration and statistics.
     #[derive(Eq, Hash, Default)]
     SliceIndication "SliceIndication" {
         tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
@@ -225,8 +229,8 @@ sequence! {
         slot: u64 [Int<0, { u64::MAX }>] "slot", "Next slot of the cell, counted since the start of the node.",
         slot_us: u32 [Int<1, { u32::MAX as u64 }>] "slotUs", "Duration of a slot, in µs.",
     }
-    /// Who has what in some slots, where a slice's UE scheduler is [`UeScheduler::Remote`]. In a slot for which nobody said
-    /// anything such a slice sends nothing new.
+    /// Allocations to UEs in some slots, for a slice with the UE scheduler [`UeScheduler::Remote`]. In a slot without
+    /// an allocation, such a slice transmits nothing new.
     #[derive(Eq, Hash)]
     SliceAllocation "SliceAllocation" {
         slice: u16 [Int<0, 65_535>] "slice", "Number of the slice.",
@@ -234,7 +238,7 @@ sequence! {
         slots: u16 [Int<1, { ALLOCATE_AHEAD_MAX as u64 }>] "slots", "Number of consecutive slots with the same allocation.",
         ues: Vec<UeAllocation> [List<0, { ALLOCATED_UES_MAX as u64 }>] "ues", "UEs of the slice, each at most once. Unlisted UEs get no resource blocks.",
     }
-    /// Resource blocks for a UE.
+    /// Resource blocks of a UE.
     #[derive(Copy, Eq, Hash)]
     UeAllocation "UeAllocation" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
@@ -244,7 +248,7 @@ sequence! {
 }
 
 choice! {
-    /// What a controller wants changed. A command is carried out as a whole or not at all.
+    /// Control message. A command is executed completely or not at all.
     #[derive(Eq, Hash)]
     SliceCommand "SliceCommand" {
         Configure(SliceSet) [Own] "configure", "Replaces the configuration. UEs of deleted slices move to the first slice.",
@@ -262,7 +266,7 @@ mod tests {
     use crate::e2sm::control::Reason;
 
     #[test]
-    fn the_octets_of_a_command_and_of_a_refusal() {
+    fn command_and_refusal_have_expected_encoding() {
         let slice = Slice {
             id: 1,
             label: "w".to_owned(),
@@ -275,8 +279,8 @@ mod tests {
         let expected = [
             0x10,             // `add` is 1 of 0..4, extensible: 0 001; the slice has no additions
             0x00, 0x01,       // its number
-            0x02, b'w',       // the label: within its bounds, one character of 0..32
-            0x26,             // `pf` is 1 of 0..3: 0 01; `capacity` is 1 of 0..3: 0 01; a number of three octets: 10
+            0x02, b'w',       // the label: within its limits, one character of 0..32
+            0x26,             // `pf` is 1 of 0..3: 0 01; `capacity` is 1 of 0..3: 0 01; a number of three bytes: 10
             0x07, 0xa1, 0x20, // 500,000
         ];
         assert_eq!(octets[..], expected);
@@ -288,15 +292,15 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_an_allocation_are_an_addition() {
+    fn allocation_is_encoded_as_addition() {
         let ues = vec![UeAllocation { rnti: 7, prbs: 20, mcs: None }];
         let command = SliceCommand::Allocate(SliceAllocation { slice: 1, slot: Some(300), slots: 4, ues });
         let octets = command.to_octets(Encoding::Per).unwrap();
         #[rustfmt::skip]
         let expected = [
-            0x80, 12,         // an addition, number 0; twelve octets
-            0x40, 0x00, 0x01, // no additions, `slot` is there; the slice's number
-            0x20, 0x01, 0x2c, // a number of two octets of 1..8: 001; 300
+            0x80, 12,         // an addition, number 0; twelve bytes
+            0x40, 0x00, 0x01, // no additions, `slot` is present; the number of the slice
+            0x20, 0x01, 0x2c, // a number of two bytes of 1..8: 001; 300
             0x0c, 0x08,       // 4 of 1..64: 00 0011; one UE of 0..64: 000 0001; no additions, no `mcs`
             0x00, 0x07, 0x00, 0x13,
         ];
@@ -305,11 +309,11 @@ mod tests {
     }
 
     #[test]
-    fn a_report_with_its_slot_is_one_without_and_octets_behind() {
+    fn slot_is_encoded_as_trailing_addition() {
         let plain = SliceIndication { tstamp_us: 5, prbs: 106, ..SliceIndication::default() };
         let with = SliceIndication { slot: Some(9), slot_us: Some(500), ..plain.clone() };
         let (short, long) = (plain.to_octets(Encoding::Per).unwrap(), with.to_octets(Encoding::Per).unwrap());
-        // But for the first bit, which says that there are additions.
+        // The first bit signals additions.
         assert_eq!((short[0] | 0x80, &short[1..]), (long[0], &long[1..short.len()]));
         assert_eq!(SliceIndication::decode_as(Encoding::Per, &long), Ok(with));
     }
