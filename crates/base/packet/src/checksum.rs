@@ -1,6 +1,7 @@
-//! The Internet checksum (RFC 1071), computed and updated (RFC 1624).
+//! The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
 
-/// One's complement sum of 16-bit big-endian words, not yet complemented; an odd last octet is padded with zero.
+/// Returns the one's complement sum of 16-bit big-endian words, not yet complemented. An odd last byte is padded with
+/// zero.
 #[must_use]
 pub fn sum(bytes: &[u8], initial: u32) -> u32 {
     let words = bytes.chunks_exact(2);
@@ -10,13 +11,13 @@ pub fn sum(bytes: &[u8], initial: u32) -> u32 {
     fold64(total)
 }
 
-/// The checksum of `bytes`: what goes into the field when the field itself counts as zero.
+/// Returns the checksum of `bytes`, in which the checksum field itself must be zero.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u16 {
     !fold(sum(bytes, 0))
 }
 
-/// Whether `bytes`, checksum field included, add up (RFC 1071 §1).
+/// Checks whether the checksum of `bytes`, including the checksum field, is valid (RFC 1071 §1).
 #[must_use]
 pub fn verifies(bytes: &[u8]) -> bool {
     fold(sum(bytes, 0)) == 0xffff
@@ -29,27 +30,27 @@ pub const fn fold(sum: u32) -> u16 {
     ((once & 0xffff) + (once >> 16)) as u16
 }
 
-/// The checksum after one 16-bit word changed from `old` to `new` (RFC 1624 equation 3: right for every value, unlike
-/// the shorter form of RFC 1141, which writes 0xffff where 0 belongs).
+/// Returns the checksum after one 16-bit word changed from `old` to `new` (RFC 1624 equation 3: correct for every
+/// value, unlike the shorter form of RFC 1141, which writes 0xffff instead of 0).
 #[must_use]
 pub const fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(!checksum as u32 + !old as u32 + new as u32)
 }
 
-/// [`update`] for a 32-bit field that starts at an even offset.
+/// Like [`update`], for a 32-bit field at an even offset.
 #[must_use]
 pub const fn update32(checksum: u16, old: u32, new: u32) -> u16 {
     let high = update(checksum, (old >> 16) as u16, (new >> 16) as u16);
     update(high, old as u16, new as u16)
 }
 
-/// Sum of the pseudo header of UDP and TCP over IPv4 (RFC 768, RFC 9293 §3.1).
+/// Returns the sum of the pseudo header of UDP and TCP over IPv4 (RFC 768, RFC 9293 §3.1).
 #[must_use]
 pub fn pseudo_ipv4(src: [u8; 4], dst: [u8; 4], protocol: u8, length: u16) -> u32 {
     sum(&dst, sum(&src, u32::from(protocol) + u32::from(length)))
 }
 
-/// Sum of the pseudo header over IPv6 (RFC 8200 §8.1).
+/// Returns the sum of the pseudo header over IPv6 (RFC 8200 §8.1).
 #[must_use]
 pub fn pseudo_ipv6(src: [u8; 16], dst: [u8; 16], protocol: u8, length: u32) -> u32 {
     sum(&dst, sum(&src, u32::from(protocol) + (length >> 16) + (length & 0xffff)))

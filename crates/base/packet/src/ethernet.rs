@@ -1,9 +1,9 @@
 use super::{PacketError, split, take};
 use std::fmt;
 
-/// Octets of an Ethernet header without tags.
+/// Size of an Ethernet header without tags, bytes.
 pub const ETHERNET_BYTES: usize = 14;
-/// Octets that a VLAN tag adds.
+/// Size of a VLAN tag, bytes.
 pub const VLAN_TAG_BYTES: usize = 4;
 
 /// A MAC address (IEEE 802 EUI-48).
@@ -11,30 +11,30 @@ pub const VLAN_TAG_BYTES: usize = 4;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// To every station.
+    /// Broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// The `index`th address of ours: locally administered, unicast, distinct for distinct indices.
+    /// Returns our address number `index`: locally administered, unicast, distinct for distinct indices.
     pub fn local(index: u32) -> Self {
         let [a, b, c, d] = index.to_be_bytes();
         Self([0x02, 0x4d, a, b, c, d])
     }
 
-    /// The address as the low 48 bits of an integer, first octet highest.
+    /// Returns the address as the low 48 bits of an integer; the first byte is the most significant.
     #[must_use]
     pub const fn to_u64(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])
     }
 
-    /// The inverse of [`Mac::to_u64`]; higher bits are ignored.
+    /// Inverse of [`Mac::to_u64`]; higher bits are ignored.
     #[must_use]
     pub const fn from_u64(value: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = value.to_be_bytes();
         Self([a, b, c, d, e, f])
     }
 
-    /// Whether the address means a group (IEEE 802: the lowest bit of the first octet).
+    /// Whether the address is a group address (IEEE 802: the lowest bit of the first byte).
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0
@@ -54,7 +54,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// The text is no MAC address.
+/// The text is not a MAC address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no MAC address; write six octets like 02:4d:00:00:00:01")]
 pub struct NotAMac(String);
@@ -74,7 +74,7 @@ impl std::str::FromStr for Mac {
     }
 }
 
-/// What an Ethernet frame carries (IEEE 802 registry).
+/// EtherType: payload type of an Ethernet frame (IEEE 802 registry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -102,27 +102,27 @@ pub struct VlanTag {
 }
 
 impl VlanTag {
-    /// Reads what follows the EtherType of a tag: the tag, the EtherType behind it, and the rest.
+    /// Decodes the bytes after the EtherType of a tag. Returns the tag, the EtherType after it, and the rest.
     pub fn parse(bytes: &[u8]) -> Result<(Self, EtherType, &[u8]), PacketError> {
         let ([c0, c1, t0, t1], rest) = split::<VLAN_TAG_BYTES>("VLAN tag", bytes)?;
         let ether_type = EtherType(u16::from_be_bytes([*t0, *t1]));
         Ok((Self::from_u16(u16::from_be_bytes([*c0, *c1])), ether_type, rest))
     }
 
-    /// Reads the two octets of tag control information.
+    /// Decodes the two bytes of tag control information.
     #[must_use]
     pub const fn from_u16(tci: u16) -> Self {
         Self { priority: (tci >> 13) as u8, drop_eligible: tci & 0x1000 != 0, vlan_id: tci & 0x0fff }
     }
 
-    /// The two octets of tag control information; bits beyond a field's width are cut.
+    /// Encodes the two bytes of tag control information; bits beyond a field's width are truncated.
     #[must_use]
     pub const fn to_u16(self) -> u16 {
         (self.priority as u16 & 7) << 13 | (self.drop_eligible as u16) << 12 | self.vlan_id & 0x0fff
     }
 }
 
-/// An Ethernet header with at most one VLAN tag; a second tag is left in the payload with its own EtherType.
+/// Ethernet header with at most one VLAN tag. A second tag stays in the payload, with its own EtherType.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ethernet<'a> {
     /// Destination address.
@@ -131,14 +131,14 @@ pub struct Ethernet<'a> {
     pub src: Mac,
     /// The outermost VLAN tag.
     pub vlan: Option<VlanTag>,
-    /// What follows the tag.
+    /// EtherType after the tag.
     pub ether_type: EtherType,
-    /// Everything after the header, padding included.
+    /// All bytes after the header, including padding.
     pub payload: &'a [u8],
 }
 
 impl<'a> Ethernet<'a> {
-    /// Reads a frame without its frame check sequence.
+    /// Decodes a frame without its frame check sequence.
     pub fn parse(frame: &'a [u8]) -> Result<Self, PacketError> {
         let (header, mut payload) = split::<ETHERNET_BYTES>("Ethernet", frame)?;
         let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *header;
@@ -154,7 +154,7 @@ impl<'a> Ethernet<'a> {
     }
 }
 
-/// An untagged Ethernet header.
+/// Encodes an untagged Ethernet header.
 #[must_use]
 pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; ETHERNET_BYTES] {
     let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (dst.0, src.0);
@@ -162,22 +162,22 @@ pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; E
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
 }
 
-/// A frame as Linux's "any" device gives it to a capture: the link layer is replaced by a header of its own.
+/// Frame of a capture on Linux's "any" device: a header of its own replaces the link layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cooked<'a> {
-    /// What the frame carries; of links other than Ethernet's kin it may be another registry's number.
+    /// EtherType of the payload. For links that are not similar to Ethernet, it can be a number of another registry.
     pub ether_type: EtherType,
-    /// Everything after the header.
+    /// All bytes after the header.
     pub payload: &'a [u8],
 }
 
 impl<'a> Cooked<'a> {
-    /// Reads version 1 (`LINKTYPE_LINUX_SLL`): the protocol stands last.
+    /// Decodes version 1 (`LINKTYPE_LINUX_SLL`), which has the protocol in the last field.
     pub fn parse_v1(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<16>(bytes, 14)
     }
 
-    /// Reads version 2 (`LINKTYPE_LINUX_SLL2`): the protocol stands first.
+    /// Decodes version 2 (`LINKTYPE_LINUX_SLL2`), which has the protocol in the first field.
     pub fn parse_v2(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<20>(bytes, 0)
     }

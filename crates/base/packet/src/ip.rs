@@ -1,14 +1,14 @@
 use super::{PacketError, checksum, split, take};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Octets of an IPv4 header without options.
+/// Size of an IPv4 header without options, bytes.
 pub const IPV4_BYTES: usize = 20;
-/// Octets of the fixed IPv6 header.
+/// Size of the fixed IPv6 header, bytes.
 pub const IPV6_BYTES: usize = 40;
-/// Extension headers of IPv6 that are skipped at most.
+/// Maximum number of IPv6 extension headers that are skipped.
 const EXTENSIONS_MAX: usize = 16;
 
-/// What an IP packet carries (IANA protocol numbers).
+/// Payload type of an IP packet (IANA protocol numbers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Protocol(pub u8);
 
@@ -28,7 +28,7 @@ impl Protocol {
 pub struct Ipv4<'a> {
     /// Differentiated services and congestion notification.
     pub traffic_class: u8,
-    /// Octets of the packet by its own account, header included.
+    /// Total length field: size of the packet including the header, bytes.
     pub total_bytes: u16,
     /// Identification, for reassembly.
     pub id: u16,
@@ -36,34 +36,34 @@ pub struct Ipv4<'a> {
     pub dont_fragment: bool,
     /// More fragments follow.
     pub more_fragments: bool,
-    /// Offset of this fragment, in octets.
+    /// Offset of this fragment, bytes.
     pub fragment_offset_bytes: u16,
     /// Time to live, in hops.
     pub ttl: u8,
-    /// Of the payload.
+    /// Protocol of the payload.
     pub protocol: Protocol,
-    /// The header checksum as it stands.
+    /// Header checksum as received.
     pub checksum: u16,
-    /// Whether the header checksum is right.
+    /// Whether the header checksum is correct.
     pub checksum_ok: bool,
     /// Source.
     pub src: Ipv4Addr,
     /// Destination.
     pub dst: Ipv4Addr,
-    /// The whole header, options included.
+    /// Complete header, including options.
     pub header: &'a [u8],
-    /// What the packet carries, cut at its total length.
+    /// Payload, truncated at the total length.
     pub payload: &'a [u8],
 }
 
 impl<'a> Ipv4<'a> {
-    /// Reads a packet; octets after its total length (Ethernet padding) are left out.
+    /// Decodes a packet; bytes after its total length (Ethernet padding) are not part of it.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<false>(bytes)
     }
 
-    /// As [`Ipv4::parse`], of what a capture holds of a packet: cut short, or with a total length of 0, because the
-    /// network card was still to segment it.
+    /// Like [`Ipv4::parse`], for a packet from a capture. It can be truncated, or have a total length of 0 because
+    /// the network card segments it later.
     pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<true>(bytes)
     }
@@ -107,23 +107,23 @@ impl<'a> Ipv4<'a> {
         })
     }
 
-    /// Whether this is a part of a datagram, the first one included.
+    /// Whether this packet is a fragment of a datagram, including the first one.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.more_fragments || self.fragment_offset_bytes != 0
     }
 }
 
-/// What an IPv4 header without options says; identification is 0 and fragmentation forbidden (RFC 6864 §4.1).
+/// Fields of an IPv4 header without options. Identification is 0 and fragmentation forbidden (RFC 6864 §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4Header {
     /// Differentiated services and congestion notification.
     pub traffic_class: u8,
-    /// Octets after the header; together at most 65,535.
+    /// Bytes after the header; header and payload have at most 65,535 bytes together.
     pub payload_bytes: u16,
     /// Time to live, in hops.
     pub ttl: u8,
-    /// Of the payload.
+    /// Protocol of the payload.
     pub protocol: Protocol,
     /// Source.
     pub src: Ipv4Addr,
@@ -132,7 +132,7 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// The header with its checksum; a payload beyond 65,515 octets saturates the total length.
+    /// Encodes the header with its checksum; a payload of more than 65,515 bytes saturates the total length.
     #[must_use]
     pub fn write(&self) -> [u8; IPV4_BYTES] {
         let mut out = [0; IPV4_BYTES];
@@ -150,14 +150,14 @@ impl Ipv4Header {
     }
 }
 
-/// An IPv6 packet (RFC 8200); extension headers are part of the payload.
+/// IPv6 packet (RFC 8200); extension headers are part of the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv6<'a> {
     /// Traffic class.
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Of what follows the fixed header.
+    /// Protocol after the fixed header.
     pub next_header: Protocol,
     /// Hop limit.
     pub hop_limit: u8,
@@ -165,18 +165,18 @@ pub struct Ipv6<'a> {
     pub src: Ipv6Addr,
     /// Destination.
     pub dst: Ipv6Addr,
-    /// What follows the fixed header, cut at the payload length.
+    /// Bytes after the fixed header, truncated at the payload length.
     pub payload: &'a [u8],
 }
 
 impl<'a> Ipv6<'a> {
-    /// Reads a packet; octets after its payload length are left out.
+    /// Decodes a packet; bytes after its payload length are not part of it.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<false>(bytes)
     }
 
-    /// As [`Ipv6::parse`], of what a capture holds of a packet: cut short, or with a payload length of 0, because the
-    /// network card was still to segment it.
+    /// Like [`Ipv6::parse`], for a packet from a capture. It can be truncated, or have a payload length of 0 because
+    /// the network card segments it later.
     pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<true>(bytes)
     }
@@ -211,23 +211,24 @@ impl<'a> Ipv6<'a> {
     }
 }
 
-/// An IP packet of either version as a capture holds it: who carries what to whom.
+/// IP packet of either version from a capture: addresses, protocol and payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ip<'a> {
     /// Source.
     pub src: IpAddr,
     /// Destination.
     pub dst: IpAddr,
-    /// Of the payload.
+    /// Protocol of the payload.
     pub protocol: Protocol,
-    /// Whether this is a part of a datagram, the first one included.
+    /// Whether this packet is a fragment of a datagram, including the first one.
     pub is_fragment: bool,
-    /// What the packet carries, behind IPv6's extension headers; of a fragment what follows the header that says so.
+    /// Payload after the IPv6 extension headers. For a fragment, the bytes after the fragment header.
     pub payload: &'a [u8],
 }
 
 impl<'a> Ip<'a> {
-    /// Reads a packet that a capture may have cut, as [`Ipv4::parse_captured`] and [`Ipv6::parse_captured`] do.
+    /// Decodes a packet that a capture may have truncated, like [`Ipv4::parse_captured`] and
+    /// [`Ipv6::parse_captured`].
     pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
         if bytes.first().is_none_or(|first| first >> 4 != 6) {
             let ip = Ipv4::parse_captured(bytes)?;
@@ -248,12 +249,13 @@ impl<'a> Ip<'a> {
             let ([next, length, offset_0, offset_1], _) = split::<4>(LAYER, self.payload)?;
             let bytes = match self.protocol.0 {
                 44 => 8,
-                // In units of 4 octets, the first two not counted; the others in units of 8, the first not counted.
+                // Length in units of 4 bytes without the first two; the others have units of 8 bytes without the
+                // first.
                 51 => 8 + usize::from(*length) * 4,
                 _ => 8 + usize::from(*length) * 8,
             };
             take(LAYER, self.payload, bytes)?;
-            // Offset and "more fragments": a fragment that is the whole datagram is none (RFC 6946).
+            // Offset and "more fragments": a fragment with the whole datagram does not count as one (RFC 6946).
             self.is_fragment =
                 self.protocol.0 == 44 && u16::from_be_bytes([*offset_0, *offset_1]) & 0xfff9 != 0;
             (self.protocol, self.payload) = (Protocol(*next), &self.payload[bytes..]);
@@ -265,14 +267,14 @@ impl<'a> Ip<'a> {
     }
 }
 
-/// What a fixed IPv6 header says, with flow label 0.
+/// Fields of a fixed IPv6 header; the flow label is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv6Header {
     /// Traffic class.
     pub traffic_class: u8,
-    /// Octets after the fixed header.
+    /// Bytes after the fixed header.
     pub payload_bytes: u16,
-    /// Of what follows.
+    /// Protocol after the fixed header.
     pub next_header: Protocol,
     /// Hop limit.
     pub hop_limit: u8,
@@ -283,7 +285,7 @@ pub struct Ipv6Header {
 }
 
 impl Ipv6Header {
-    /// The header.
+    /// Encodes the header.
     #[must_use]
     pub fn write(&self) -> [u8; IPV6_BYTES] {
         let mut out = [0; IPV6_BYTES];

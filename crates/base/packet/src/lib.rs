@@ -1,4 +1,4 @@
-//! Packets as a switch or a capture sees them, without sockets: headers, tunnels, capture files, programs for XDP.
+//! Packets on a link or in a capture, without sockets: headers, tunnels, capture files, programs for XDP.
 //!
 //! | module | content |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | [`pcap`] | capture files, pcap and pcapng |
 //! | [`ebpf`] | an assembler for the kernel's packet programs |
 //!
-//! Each header has a view (`parse`: borrowed, bounded by its own length fields) and a writer (`write`: into an array of the
-//! caller, so that a header becomes a template). A view says what a header contains. Whether it is acceptable is decided by the
-//! code that forwards the packet: a wrong checksum is reported, not refused.
+//! Each header has a view (`parse`: borrowed, limited by its own length fields) and a writer (`write`: into a
+//! caller's array, for use as a template). A view returns the fields as received; the forwarding code decides whether
+//! they are acceptable. A wrong checksum is reported, but is not an error.
 #![deny(missing_docs)]
 
 pub mod checksum;
@@ -31,52 +31,53 @@ pub use sctp::{SCTP_BYTES, SCTP_DATA_BYTES, Sctp, SctpChunk, SctpData};
 pub use transport::{TCP_BYTES, Tcp, UDP_BYTES, Udp, UdpHeader, udp_headers_bytes, write_udp};
 pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, write_vxlan};
 
-/// Why bytes are no such header. Always the sender's fault (or that of whoever cut the capture).
+/// Reason for which bytes are not a valid header. Always a fault of the sender, or of the program that truncated the
+/// capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// The bytes end within a header or within the length that a header announces.
+    /// The bytes end within a header, or within the length that a header announces.
     #[error("{layer} needs {needs} octets, {has} are there")]
     Truncated {
-        /// The header that is cut.
+        /// Truncated header.
         layer: &'static str,
-        /// Octets that the header takes or announces.
+        /// Needed or announced size, bytes.
         needs: usize,
-        /// Octets that follow from its start.
+        /// Available bytes from its start.
         has: usize,
     },
-    /// A version or type field names another protocol.
+    /// The version or type field belongs to another protocol.
     #[error("{layer} has version {version}, {expected} is allowed")]
     Version {
-        /// The header in question.
+        /// Affected header.
         layer: &'static str,
-        /// What stands there.
+        /// Received version.
         version: u8,
-        /// The one value that is allowed.
+        /// The only allowed value.
         expected: u8,
     },
     /// A length field is smaller than the header itself.
     #[error("{layer} announces {announced} octets, its header alone takes {least}")]
     Length {
-        /// The header in question.
+        /// Affected header.
         layer: &'static str,
-        /// What the length field says, in octets.
+        /// Length field, bytes.
         announced: usize,
-        /// The least it may say.
+        /// Smallest valid value.
         least: usize,
     },
-    /// A bit that the standard reserves changes the layout in a way nobody has defined.
+    /// A reserved bit is set that changes the layout in an undefined way.
     #[error("{layer} sets the reserved bits {bits:#06x}")]
     Reserved {
-        /// The header in question.
+        /// Affected header.
         layer: &'static str,
-        /// The offending bits, in place.
+        /// The unexpected bits, in their positions.
         bits: u16,
     },
 }
 
 impl PacketError {
-    /// The header that is at fault.
+    /// Returns the name of the affected header.
     #[must_use]
     pub const fn layer(&self) -> &'static str {
         match self {
@@ -88,7 +89,7 @@ impl PacketError {
     }
 }
 
-/// The first `N` octets and what follows them.
+/// Returns the first `N` bytes and the rest.
 fn split<'a, const N: usize>(
     layer: &'static str,
     bytes: &'a [u8],
@@ -96,7 +97,7 @@ fn split<'a, const N: usize>(
     bytes.split_first_chunk().ok_or(PacketError::Truncated { layer, needs: N, has: bytes.len() })
 }
 
-/// The first `needs` octets of `bytes`.
+/// Returns the first `needs` bytes of `bytes`.
 fn take<'a>(layer: &'static str, bytes: &'a [u8], needs: usize) -> Result<&'a [u8], PacketError> {
     bytes.get(..needs).ok_or(PacketError::Truncated { layer, needs, has: bytes.len() })
 }

@@ -1,27 +1,27 @@
 use super::{PacketError, split};
 
-/// Octets of the common header.
+/// Size of the common header, bytes.
 pub const SCTP_BYTES: usize = 12;
-/// Octets of a DATA chunk before its user data.
+/// Size of a DATA chunk before its user data, bytes.
 pub const SCTP_DATA_BYTES: usize = 16;
 
-/// An SCTP packet (RFC 9260 §3).
+/// SCTP packet (RFC 9260 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sctp<'a> {
     /// Source port.
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Verification tag: chosen by the receiver, another one for each association.
+    /// Verification tag, chosen by the receiver for each association.
     pub verification_tag: u32,
-    /// The CRC-32C as it stands.
+    /// CRC-32C as received.
     pub checksum: u32,
-    /// The chunks' octets.
+    /// Bytes of the chunks.
     pub payload: &'a [u8],
 }
 
 impl<'a> Sctp<'a> {
-    /// Reads a packet that fills `bytes`.
+    /// Decodes a packet that fills `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let (header, payload) = split::<SCTP_BYTES>("SCTP", bytes)?;
         let [s0, s1, d0, d1, v0, v1, v2, v3, c0, c1, c2, c3] = *header;
@@ -34,7 +34,7 @@ impl<'a> Sctp<'a> {
         })
     }
 
-    /// The chunks in order, up to the first that is malformed or cut.
+    /// Returns the chunks in order, up to the first malformed or truncated one.
     pub fn chunks(&self) -> impl Iterator<Item = Result<SctpChunk<'a>, PacketError>> {
         let mut rest = self.payload;
         std::iter::from_fn(move || {
@@ -46,14 +46,14 @@ impl<'a> Sctp<'a> {
     }
 }
 
-/// A chunk (RFC 9260 §3.2).
+/// SCTP chunk (RFC 9260 §3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SctpChunk<'a> {
     /// Chunk type.
     pub kind: u8,
     /// Chunk flags.
     pub flags: u8,
-    /// What follows the length, without padding.
+    /// Bytes after the length field, without padding.
     pub value: &'a [u8],
 }
 
@@ -62,10 +62,10 @@ impl<'a> SctpChunk<'a> {
     pub const DATA: u8 = 0;
     /// Type of an I-DATA chunk (RFC 8260).
     pub const I_DATA: u8 = 64;
-    /// Type, flags and length.
+    /// Size of type, flags and length, bytes.
     const HEADER_BYTES: usize = 4;
 
-    /// The value of the chunk that begins `bytes`, and what follows its padding.
+    /// Returns the value of the chunk at the start of `bytes`, and the bytes after its padding.
     fn value(bytes: &'a [u8], announced: usize) -> Result<(&'a [u8], &'a [u8]), PacketError> {
         const LAYER: &str = "SCTP chunk";
         let least = Self::HEADER_BYTES;
@@ -81,9 +81,9 @@ impl<'a> SctpChunk<'a> {
 /// A DATA chunk (RFC 9260 §3.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SctpData<'a> {
-    /// First fragment of its user message.
+    /// Whether this is the first fragment of its user message.
     pub begins: bool,
-    /// Last fragment of its user message.
+    /// Whether this is the last fragment of its user message.
     pub ends: bool,
     /// Transmission sequence number; fragments of a message have consecutive ones.
     pub tsn: u32,
@@ -98,7 +98,7 @@ pub struct SctpData<'a> {
 }
 
 impl<'a> SctpData<'a> {
-    /// Reads a chunk, whose type is for the caller to look at.
+    /// Decodes a chunk. The caller checks its type.
     pub fn parse(chunk: &SctpChunk<'a>) -> Result<Self, PacketError> {
         let (header, payload) =
             split::<{ SCTP_DATA_BYTES - SctpChunk::HEADER_BYTES }>("SCTP DATA", chunk.value)?;

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// RFC 1071's example and a header printed in many textbooks, whose checksum is 0xb861.
+/// Compares with RFC 1071's example and with a header of many textbooks, whose checksum is 0xb861.
 #[test]
 fn checksums_match_known_values() {
     assert_eq!(checksum::sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7], 0), 0xddf2);
@@ -14,7 +14,7 @@ fn checksums_match_known_values() {
 }
 
 #[test]
-fn a_written_stack_reads_back() {
+fn header_stack_round_trips() {
     let src = "10.0.0.1".parse().unwrap();
     let dst = "10.0.0.2".parse().unwrap();
     let mut frame = write_ethernet(Mac([1; 6]), Mac([2; 6]), EtherType::IPV4).to_vec();
@@ -31,7 +31,7 @@ fn a_written_stack_reads_back() {
 }
 
 #[test]
-fn one_vlan_tag_is_taken_and_a_second_left() {
+fn first_vlan_tag_is_decoded_and_second_stays() {
     let mut frame = [0; 22];
     frame[12..22].copy_from_slice(&[0x88, 0xa8, 0xb0, 0x64, 0x81, 0, 0, 7, 8, 0]);
     let outer = Ethernet::parse(&frame).unwrap();
@@ -41,7 +41,7 @@ fn one_vlan_tag_is_taken_and_a_second_left() {
 }
 
 #[test]
-fn ipv6_reads_back() {
+fn ipv6_round_trips() {
     let (src, dst) = ("fd00::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
     let header =
         Ipv6Header { traffic_class: 3, payload_bytes: 2, next_header: Protocol::TCP, hop_limit: 7, src, dst };
@@ -54,7 +54,7 @@ fn ipv6_reads_back() {
 }
 
 #[test]
-fn tunnels_read_back() {
+fn tunnels_round_trip() {
     let gre = GreHeader { protocol: EtherType::IPV4, key: 77 }.write();
     assert_eq!(Gre::parse(&gre).unwrap().key, Some(77));
     assert!(matches!(Gre::parse(&[0x40, 0, 8, 0]), Err(PacketError::Reserved { bits: 0x4000, .. })));
@@ -68,7 +68,7 @@ fn tunnels_read_back() {
 }
 
 #[test]
-fn a_capture_may_have_cut_a_packet_or_hold_one_before_it_was_segmented() {
+fn captured_ipv4_may_be_truncated_or_unsegmented() {
     let (src, dst) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut v4 =
         Ipv4Header { traffic_class: 0, payload_bytes: 6, ttl: 9, protocol: Protocol::SCTP, src, dst }
@@ -80,7 +80,7 @@ fn a_capture_may_have_cut_a_packet_or_hold_one_before_it_was_segmented() {
     assert_eq!((ip.protocol, ip.is_fragment, ip.payload), (Protocol::SCTP, false, &[1, 2, 3, 4][..]));
     v4[3] = 0;
     assert_eq!(Ip::parse_captured(&v4).unwrap().payload, [1, 2, 3, 4]);
-    // Padding is left out, a header is not cut, a fragment is one.
+    // Padding is removed, a truncated header fails, a fragment is detected.
     v4[3] = 22;
     assert_eq!(Ip::parse_captured(&v4).unwrap().payload, [1, 2]);
     v4[3] = 19;
@@ -101,7 +101,7 @@ fn ipv6_extension_headers_are_skipped() {
         let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: 7, src, dst };
         [&header.write()[..], payload].concat()
     };
-    // A fragment that is the whole datagram, destination options, authentication of 12 octets; then TCP.
+    // A fragment that is the whole datagram, destination options, authentication of 12 bytes; then TCP.
     let atomic = [60, 0, 0, 0, 0, 0, 0, 9, 51, 0, 1, 4, 0, 0, 0, 0, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 9, 9];
     let bytes = packet(44, &atomic);
     let ip = Ip::parse_captured(&bytes).unwrap();
@@ -110,12 +110,12 @@ fn ipv6_extension_headers_are_skipped() {
     let later = packet(44, &[6, 0, 0, 9, 0, 0, 0, 1, 1, 2]);
     assert!(Ip::parse_captured(&later).unwrap().is_fragment);
     assert!(Ip::parse_captured(&packet(60, &[6, 2, 0, 0, 0, 0, 0, 0])).is_err());
-    // More of them than anybody sends: what is then there is not taken for TCP.
+    // More extension headers than the limit: the remaining bytes are not decoded as TCP.
     assert_eq!(Ip::parse_captured(&packet(60, &[60, 0].repeat(400))).unwrap().protocol, Protocol(60));
 }
 
 #[test]
-fn cooked_frames_and_stacked_tags_say_what_they_carry() {
+fn cooked_frames_and_stacked_tags_yield_the_ether_type() {
     let v1 = [&[0; 14][..], &[8, 0, 0x45]].concat();
     let v2 = [&[0x86, 0xdd][..], &[0; 18], &[0x60]].concat();
     let cooked = Cooked::parse_v1(&v1).unwrap();
@@ -129,7 +129,7 @@ fn cooked_frames_and_stacked_tags_say_what_they_carry() {
 
 /// The layout of RFC 9260 §3: a SACK, then two DATA chunks, the first of which is padded.
 #[test]
-fn sctp_reads_back() {
+fn sctp_round_trips() {
     let mut packet = vec![0x8e, 0x45, 0x8e, 0x46, 0, 0, 0, 7, 0xde, 0xad, 0xbe, 0xef];
     packet.extend([3, 0, 0, 4]);
     packet.extend([0, 2, 0, 17, 0, 0, 0, 9, 0, 5, 0, 6, 0, 0, 0, 70, 0xaa, 0, 0, 0]);
@@ -151,7 +151,7 @@ fn sctp_reads_back() {
 }
 
 #[test]
-fn headers_of_a_datagram_are_written_for_either_version() {
+fn udp_headers_are_written_for_ipv4_and_ipv6() {
     for (from, to, over_ip) in [("10.0.0.1:1", "10.0.0.2:8805", 20), ("[fd00::1]:1", "[fd00::2]:8805", 40)] {
         let (from, to) = (from.parse().unwrap(), to.parse::<std::net::SocketAddr>().unwrap());
         let mut packet = vec![0; udp_headers_bytes(to.ip())];
@@ -184,7 +184,7 @@ fn mac_addresses_have_a_text_form() {
 }
 
 proptest! {
-    /// Whatever the bytes, a view is an error or lies within them.
+    /// For any bytes, a view fails or lies within them.
     #[test]
     fn views_stay_within_their_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..128), first in 0u8..16) {
         let mut bytes = bytes;
@@ -204,14 +204,14 @@ proptest! {
             prop_assert!(within <= p.payload.len());
             prop_assert!(p.chunks().flatten().all(|chunk| SctpData::parse(&chunk).is_ok() || chunk.value.len() < 12));
         }
-        // A capture's view takes whatever the exact one takes, and says the same of it.
+        // A capture's view accepts all bytes that the exact view accepts, with the same result.
         if let Ok(p) = Ipv4::parse(&bytes) { prop_assert_eq!(Ipv4::parse_captured(&bytes), Ok(p)); }
         if let Ok(p) = Udp::parse(&bytes) { prop_assert_eq!(Udp::parse_captured(&bytes), Ok(p)); }
     }
 
-    /// An updated checksum is the recomputed one, word by word and for 32 bits at once.
+    /// An updated checksum equals the recomputed one, word by word and for 32 bits at once.
     #[test]
-    fn updating_equals_recomputing(mut header in any::<[u8; 20]>(), new in any::<u32>(), at in 0usize..3) {
+    fn updated_checksum_equals_recomputed(mut header in any::<[u8; 20]>(), new in any::<u32>(), at in 0usize..3) {
         header[0] = 0x45;
         header[10..12].fill(0);
         let sum = checksum::checksum(&header);

@@ -1,9 +1,9 @@
 use super::{IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, PacketError, Protocol, checksum, split, take};
 use std::net::{IpAddr, SocketAddr};
 
-/// Octets of a UDP header.
+/// Size of a UDP header, bytes.
 pub const UDP_BYTES: usize = 8;
-/// Octets of a TCP header without options.
+/// Size of a TCP header without options, bytes.
 pub const TCP_BYTES: usize = 20;
 
 /// A UDP datagram (RFC 768).
@@ -13,19 +13,19 @@ pub struct Udp<'a> {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// The checksum as it stands; 0 over IPv4 means none.
+    /// Checksum as received; 0 over IPv4 means none.
     pub checksum: u16,
-    /// What the datagram carries, cut at its length.
+    /// Payload, truncated at the datagram's length.
     pub payload: &'a [u8],
 }
 
 impl<'a> Udp<'a> {
-    /// Reads a datagram; octets after its length are left out.
+    /// Decodes a datagram; bytes after its length are not part of it.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<false>(bytes)
     }
 
-    /// As [`Udp::parse`], of what there is of a datagram: its first fragment, or what a capture kept.
+    /// Like [`Udp::parse`], for an incomplete datagram: its first fragment, or the part in a capture.
     pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
         Self::read::<true>(bytes)
     }
@@ -47,21 +47,21 @@ impl<'a> Udp<'a> {
     }
 }
 
-/// What a UDP header says.
+/// Fields of a UDP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Source port.
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Octets after the header; together at most 65,535.
+    /// Bytes after the header; header and payload have at most 65,535 bytes together.
     pub payload_bytes: u16,
-    /// The checksum as it shall stand; 0 for none.
+    /// Checksum to write; 0 for none.
     pub checksum: u16,
 }
 
 impl UdpHeader {
-    /// The header; a payload beyond 65,527 octets saturates the length.
+    /// Encodes the header; a payload of more than 65,527 bytes saturates the length.
     #[must_use]
     pub fn write(&self) -> [u8; UDP_BYTES] {
         let [s0, s1] = self.src_port.to_be_bytes();
@@ -72,14 +72,15 @@ impl UdpHeader {
     }
 }
 
-/// Octets of the IP and UDP headers of a datagram to `to`.
+/// Returns the size of the IP and UDP headers of a datagram to `to`, bytes.
 #[must_use]
 pub const fn udp_headers_bytes(to: IpAddr) -> usize {
     UDP_BYTES + if to.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES }
 }
 
-/// Writes the IP and UDP headers of a datagram to `head`, which has [`udp_headers_bytes`]. Over IPv4 the UDP checksum is
-/// 0 (none); IPv6 demands one (RFC 8200 §8.1). `None`: addresses of both versions, too long, or another room.
+/// Writes the IP and UDP headers of a datagram to `head`, whose size must be [`udp_headers_bytes`]. Over IPv4 the UDP
+/// checksum is 0 (none); IPv6 requires one (RFC 8200 §8.1). Returns `None` if the addresses have different versions,
+/// the payload is too long, or `head` has the wrong size.
 #[must_use]
 pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], head: &mut [u8]) -> Option<()> {
     let datagram = u16::try_from(UDP_BYTES + payload.len()).ok()?;
@@ -98,7 +99,7 @@ pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], hea
             *<&mut [u8; IPV6_BYTES]>::try_from(ip_head).ok()? = ip.write();
             let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());
             let sum = checksum::sum(payload, checksum::sum(&udp.write(), pseudo));
-            // 0 would say that there is none.
+            // A checksum of 0 would mean that there is none.
             udp.checksum = match !checksum::fold(sum) {
                 0 => 0xffff,
                 sum => sum,
@@ -110,7 +111,7 @@ pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], hea
     Some(())
 }
 
-/// A TCP segment (RFC 9293 §3.1), as far as a middlebox reads it.
+/// TCP segment (RFC 9293 §3.1), with the fields that a middlebox needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp<'a> {
     /// Source port.
@@ -121,25 +122,25 @@ pub struct Tcp<'a> {
     pub sequence: u32,
     /// Acknowledgment number.
     pub acknowledgment: u32,
-    /// Control bits, FIN lowest.
+    /// Control bits; FIN is the lowest.
     pub flags: u8,
     /// Receive window.
     pub window: u16,
-    /// The checksum as it stands.
+    /// Checksum as received.
     pub checksum: u16,
-    /// What the segment carries.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
 impl<'a> Tcp<'a> {
-    /// The control bit of a sender that has no more to send.
+    /// Control bit FIN: the sender has no more data.
     pub const FIN: u8 = 1;
-    /// The control bit of a sender that begins.
+    /// Control bit SYN: the sender opens the connection.
     pub const SYN: u8 = 2;
-    /// The control bit of a sender that breaks off.
+    /// Control bit RST: the sender aborts the connection.
     pub const RST: u8 = 4;
 
-    /// Reads a segment that fills `bytes`.
+    /// Decodes a segment that fills `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "TCP";
         let (header, _) = split::<TCP_BYTES>(LAYER, bytes)?;

@@ -1,8 +1,8 @@
 use super::{EtherType, PacketError, split};
 
-/// Octets of a GRE header without optional fields.
+/// Size of a GRE header without optional fields, bytes.
 pub const GRE_BYTES: usize = 4;
-/// Octets of a VXLAN header.
+/// Size of a VXLAN header, bytes.
 pub const VXLAN_BYTES: usize = 8;
 /// UDP destination port of VXLAN (RFC 7348 §5).
 pub const VXLAN_PORT: u16 = 4789;
@@ -10,7 +10,8 @@ pub const VXLAN_PORT: u16 = 4789;
 const GRE_CHECKSUM: u16 = 0x8000;
 const GRE_KEY: u16 = 0x2000;
 const GRE_SEQUENCE: u16 = 0x1000;
-/// Routing, strict source route and recursion of RFC 1701: a receiver discards them (RFC 2784 §2.3).
+/// Routing, strict source route and recursion of RFC 1701: a receiver discards packets with these bits (RFC 2784
+/// §2.3).
 const GRE_RESERVED: u16 = 0x4c00;
 
 /// A GRE packet (RFC 2784) with key and sequence number (RFC 2890).
@@ -20,16 +21,16 @@ pub struct Gre<'a> {
     pub key: Option<u32>,
     /// Sequence number, if present.
     pub sequence: Option<u32>,
-    /// Checksum as it stands, if present.
+    /// Checksum as received, if present.
     pub checksum: Option<u16>,
-    /// What the packet carries.
+    /// Protocol of the payload.
     pub protocol: EtherType,
-    /// The carried packet.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
 impl<'a> Gre<'a> {
-    /// Reads a packet that fills `bytes`.
+    /// Decodes a packet that fills `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         const LAYER: &str = "GRE";
         let ([f0, f1, p0, p1], mut rest) = split::<GRE_BYTES>(LAYER, bytes)?;
@@ -61,17 +62,17 @@ impl<'a> Gre<'a> {
     }
 }
 
-/// A GRE header with a key and nothing else optional.
+/// GRE header with a key and no other optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GreHeader {
-    /// What the packet carries.
+    /// Protocol of the payload.
     pub protocol: EtherType,
     /// Key (RFC 2890 §2.1).
     pub key: u32,
 }
 
 impl GreHeader {
-    /// The eight octets of the header.
+    /// Encodes the header's eight bytes.
     #[must_use]
     pub const fn write(&self) -> [u8; GRE_BYTES + 4] {
         let [f0, f1] = GRE_KEY.to_be_bytes();
@@ -84,14 +85,14 @@ impl GreHeader {
 /// A VXLAN packet (RFC 7348 §5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vxlan<'a> {
-    /// VXLAN network identifier, 24 bits; `None` if the flag that makes it valid is not set.
+    /// VXLAN network identifier, 24 bits; `None` if its valid flag is not set.
     pub vni: Option<u32>,
-    /// The carried Ethernet frame.
+    /// Encapsulated Ethernet frame.
     pub frame: &'a [u8],
 }
 
 impl<'a> Vxlan<'a> {
-    /// Reads a packet that fills `bytes`; reserved fields are ignored on receipt, as the RFC says.
+    /// Decodes a packet that fills `bytes`; reserved fields are ignored on receipt, as the RFC requires.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let ([flags, _, _, _, v0, v1, v2, _], frame) = split::<VXLAN_BYTES>("VXLAN", bytes)?;
         let vni = u32::from_be_bytes([0, *v0, *v1, *v2]);
@@ -99,7 +100,7 @@ impl<'a> Vxlan<'a> {
     }
 }
 
-/// A VXLAN header; of `vni` the low 24 bits count.
+/// Encodes a VXLAN header with the low 24 bits of `vni`.
 #[must_use]
 pub const fn write_vxlan(vni: u32) -> [u8; VXLAN_BYTES] {
     let [_, v0, v1, v2] = vni.to_be_bytes();

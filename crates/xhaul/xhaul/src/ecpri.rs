@@ -1,28 +1,28 @@
 //! eCPRI (interface specification V2.0): the messages that carry fronthaul over Ethernet or UDP.
 //!
-//! A message is a common header of [`HEADER_SIZE`] octets (3.1.3.1) and a payload of the size that it names. Several
-//! may share a frame: then all but the last have the concatenation bit, and the next begins at a multiple of four
-//! octets. All numbers are big endian. Octets behind the last message are padding.
+//! A message consists of a common header of [`HEADER_SIZE`] bytes (3.1.3.1) and a payload of the size in that header.
+//! A frame can contain several messages: all but the last then have the concatenation bit, and the next message
+//! starts at a multiple of four bytes. All numbers are big-endian. Bytes after the last message are padding.
 
 use bytes::BufMut;
 
-/// The Ethernet type.
+/// EtherType of eCPRI.
 pub const ETHERTYPE: u16 = 0xAEFE;
-/// Octets of the common header.
+/// Size of the common header, bytes.
 pub const HEADER_SIZE: usize = 4;
-/// The protocol revision that is spoken (3.1.3.1.1).
+/// Supported protocol revision (3.1.3.1.1).
 pub const REVISION: u8 = 1;
-/// Octets of a payload, at most: the size has 16 bits.
+/// Maximum payload size, bytes: the size field has 16 bits.
 pub const PAYLOAD_MAX: usize = 0xFFFF;
 
-/// A message that borrows its data (3.2.4).
+/// Message with borrowed data (3.2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Type 0: IQ samples, in the O-RAN fronthaul the user plane.
+    /// Type 0: IQ samples; in O-RAN fronthaul the user plane.
     IqData(Stream<'a>),
-    /// Type 1: a bit sequence.
+    /// Type 1: bit sequence.
     BitSequence(Stream<'a>),
-    /// Type 2: real-time control, in the O-RAN fronthaul the control plane.
+    /// Type 2: real-time control; in O-RAN fronthaul the control plane.
     RealTimeControl(Stream<'a>),
     /// Type 3: generic data.
     GenericData {
@@ -30,7 +30,7 @@ pub enum Message<'a> {
         pc_id: u32,
         /// Sequence number in the series.
         sequence: u32,
-        /// The data.
+        /// Data.
         data: &'a [u8],
     },
     /// Type 5: one-way delay measurement.
@@ -39,16 +39,17 @@ pub enum Message<'a> {
     RemoteReset {
         /// Identifier of the reset.
         id: u16,
-        /// 1: request, 2: response; others are reserved.
+        /// 1: request, 2: response; other values are reserved.
         operation: u8,
-        /// Vendor specific.
+        /// Vendor-specific data.
         data: &'a [u8],
     },
-    /// Any other type (remote memory access, event indication, interworking, vendor specific): its payload untouched.
+    /// Any other type (remote memory access, event indication, interworking, vendor-specific), with its undecoded
+    /// payload.
     Other {
-        /// The type: 4, or 7 and above.
+        /// Type: 4, or 7 and above.
         message_type: u8,
-        /// The payload.
+        /// Payload.
         payload: &'a [u8],
     },
 }
@@ -56,69 +57,71 @@ pub enum Message<'a> {
 /// Data of a series of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream<'a> {
-    /// PC_ID or RTC_ID: in the O-RAN fronthaul the antenna-carrier (eAxC).
+    /// PC_ID or RTC_ID; in O-RAN fronthaul the antenna-carrier (eAxC).
     pub id: u16,
-    /// SEQ_ID: in the O-RAN fronthaul 8 bits of sequence, the end bit and 7 bits of subsequence.
+    /// SEQ_ID; in O-RAN fronthaul an 8-bit sequence number, the end bit and a 7-bit subsequence number.
     pub sequence: u16,
-    /// The data.
+    /// Data.
     pub data: &'a [u8],
 }
 
-/// One step of measuring the one-way delay (3.2.4.6).
+/// One step of a one-way delay measurement (3.2.4.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayMeasurement<'a> {
     /// Identifier of the measurement.
     pub id: u8,
-    /// 0: request, 1: request with follow-up, 2: response, 3: remote request, 4: the same with follow-up, 5: follow-up.
+    /// 0: request, 1: request with follow-up, 2: response, 3: remote request, 4: remote request with follow-up, 5:
+    /// follow-up.
     pub action: u8,
-    /// The time stamp's seconds, 48 bits.
+    /// Seconds of the timestamp, 48 bits.
     pub seconds: u64,
-    /// The time stamp's nanoseconds.
+    /// Nanoseconds of the timestamp.
     pub nanoseconds: u32,
-    /// Compensation in 2^-16 ns, as in IEEE 1588.
+    /// Compensation in units of 2^-16 ns, as in IEEE 1588.
     pub compensation: u64,
-    /// Octets that only make the message as long as those whose delay is asked for.
+    /// Padding that makes the message as long as the messages whose delay is measured.
     pub filling: &'a [u8],
 }
 
-/// Why octets are not eCPRI, or cannot be. Unless said otherwise the sender of the octets is at fault.
+/// Reason for which bytes are not a valid eCPRI message, or for which a message cannot be encoded. Unless stated
+/// otherwise, the fault is the sender's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EcpriError {
-    /// No whole common header.
+    /// Incomplete common header.
     #[error("an eCPRI header has {HEADER_SIZE} octets, these are {0}")]
     NoHeader(usize),
-    /// A revision that is not known.
+    /// Unknown revision.
     #[error("the eCPRI revision is {REVISION}, not {0}")]
     Revision(u8),
-    /// Fewer octets than the header says.
+    /// Fewer bytes than stated in the header.
     #[error("the eCPRI header says {need} octets of payload, there are {have}")]
     Truncated {
-        /// Octets announced.
+        /// Announced bytes.
         need: usize,
-        /// Octets received.
+        /// Received bytes.
         have: usize,
     },
-    /// A payload without the fields of its type.
+    /// Payload too short for the fields of its type.
     #[error("eCPRI message type {message_type} has at least {need} octets of payload, not {have}")]
     TooShort {
-        /// The type.
+        /// Message type.
         message_type: u8,
-        /// Octets of the fields.
+        /// Size of the fields, bytes.
         need: usize,
-        /// Octets received.
+        /// Received bytes.
         have: usize,
     },
-    /// More data than a message holds (the caller's fault).
+    /// More data than a message can hold (fault of the caller).
     #[error("an eCPRI payload has up to {PAYLOAD_MAX} octets, not {0}")]
     TooLong(usize),
-    /// A field beyond its width, or `Other` with a type that has a variant of its own (the caller's fault).
+    /// Value too large for its field, or `Other` with a type that has its own variant (fault of the caller).
     #[error("seconds have 48 bits, and types 0 to 3, 5 and 6 are not `Other`")]
     NotInField,
 }
 
 impl<'a> Message<'a> {
-    /// Reads the first message of `bytes`, and what follows if it is concatenated with another.
+    /// Decodes the first message of `bytes`. Also returns the remaining bytes if another message is concatenated.
     pub fn decode(bytes: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), EcpriError> {
         let (header, rest) =
             bytes.split_first_chunk::<HEADER_SIZE>().ok_or(EcpriError::NoHeader(bytes.len()))?;
@@ -134,7 +137,7 @@ impl<'a> Message<'a> {
         Ok((message, next))
     }
 
-    /// Appends the message; with `concatenated` also the padding before the next one, which must follow.
+    /// Appends the message. With `concatenated`, also appends the padding before the next message, which must follow.
     pub fn encode(&self, concatenated: bool, out: &mut impl BufMut) -> Result<(), EcpriError> {
         let size = self.payload_size();
         let written = u16::try_from(size).map_err(|_| EcpriError::TooLong(size))?;
@@ -173,7 +176,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// The message type (3.2.4).
+    /// Returns the message type (3.2.4).
     pub const fn message_type(&self) -> u8 {
         match self {
             Self::IqData(_) => 0,
@@ -186,7 +189,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Octets of the payload.
+    /// Returns the payload size in bytes.
     pub const fn payload_size(&self) -> usize {
         match self {
             Self::IqData(stream) | Self::BitSequence(stream) | Self::RealTimeControl(stream) => {
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn iq_data_has_eight_octets_before_it() {
+    fn iq_data_header_has_eight_bytes() {
         let message = Message::IqData(Stream { id: 0x0102, sequence: 0x0380, data: &[0xAA, 0xBB] });
         let out = encoded(&message, false);
         assert_eq!(out, [0x10, 0, 0, 6, 1, 2, 3, 0x80, 0xAA, 0xBB]);
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_concatenated_message_begins_at_a_multiple_of_four_octets() {
+    fn concatenated_message_starts_at_a_multiple_of_four() {
         let first = Message::RemoteReset { id: 7, operation: 1, data: &[] };
         let second = Message::BitSequence(Stream { id: 1, sequence: 2, data: &[3] });
         let mut out = encoded(&first, true);
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_measurement_has_48_bits_of_seconds() {
+    fn delay_measurement_has_48_bit_seconds() {
         let measurement = DelayMeasurement {
             id: 1,
             action: 2,
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_whose_they_are() {
+    fn errors_name_the_fault() {
         assert_eq!(Message::decode(&[0x10, 0, 0]), Err(EcpriError::NoHeader(3)));
         assert_eq!(Message::decode(&[0x20, 0, 0, 0]), Err(EcpriError::Revision(2)));
         assert_eq!(Message::decode(&[0x10, 0, 0, 5, 0]), Err(EcpriError::Truncated { need: 5, have: 1 }));
@@ -317,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_message_reads_as_it_was_written_and_no_part_of_it_is_a_message(
+        fn messages_round_trip_and_prefixes_fail(
             message_type in prop_oneof![0_u8..8, any::<u8>()], a: u32, b: u32, c in 0_u64..1 << 48, data in proptest::collection::vec(any::<u8>(), 0..60),
         ) {
             let data = &data[..];
@@ -342,7 +345,7 @@ mod tests {
         }
 
         #[test]
-        fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn decode_never_panics(octets in proptest::collection::vec(any::<u8>(), 0..60)) {
             let _ = Message::decode(&octets);
             let mut likely = vec![0x11, octets.first().copied().unwrap_or(0) % 8, 0];
             likely.extend(octets);

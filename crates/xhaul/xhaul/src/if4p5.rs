@@ -1,46 +1,47 @@
-//! IF4p5: how OpenAirInterface carries split 7.1 (NGFI), one frame for each OFDM symbol and port.
+//! IF4p5: OpenAirInterface's transport of functional split 7.1 (NGFI), one frame per OFDM symbol and port.
 //!
-//! In raw Ethernet frames of type [`ETHERTYPE`], or in UDP datagrams. A header of [`HEADER_SIZE`] octets in the byte
-//! order of the sender's processor (little endian: OAI runs on x86-64 and arm64), then samples: for the FFT kinds two
-//! octets for each subcarrier, I and Q by A-law, the upper half of the carrier behind the lower one; for PRACH
-//! [`PRACH_SIZE`] octets of 16-bit samples, more than a frame of 1500 octets holds; for a tick none.
+//! Frames are raw Ethernet frames of type [`ETHERTYPE`], or UDP datagrams. A frame consists of a header of
+//! [`HEADER_SIZE`] bytes in the byte order of the sender's processor (little-endian: OAI runs on x86-64 and arm64)
+//! and samples. The FFT kinds have two bytes per subcarrier, I and Q in A-law, the upper half of the carrier after
+//! the lower one. PRACH has [`PRACH_SIZE`] bytes of 16-bit samples, more than an Ethernet frame with 1500 bytes of
+//! payload holds. A tick has no samples.
 //!
-//! Facts read in OAI's `if4_tools.h` and `if4_tools.c`. Reserved bits are written as zero and ignored on receipt.
+//! Source: OAI's `if4_tools.h` and `if4_tools.c`. Reserved bits are written as zero and ignored on receipt.
 
 use bytes::BufMut;
 
-/// The Ethernet type of raw frames, and the first field of the header.
+/// EtherType of raw frames, and first field of the header.
 pub const ETHERTYPE: u16 = 0x080A;
-/// Octets of the header.
+/// Size of the header, bytes.
 pub const HEADER_SIZE: usize = 12;
-/// Octets of a PRB in a symbol: 12 subcarriers of two octets.
+/// Size of a PRB in a symbol, bytes: 12 subcarriers of two bytes.
 pub const PRB_SIZE: usize = 24;
-/// Octets of a PRACH occasion: 839 samples of two 16-bit parts.
+/// Size of a PRACH occasion, bytes: 839 samples of two 16-bit parts.
 pub const PRACH_SIZE: usize = 839 * 4;
-/// The widest LTE carrier.
+/// PRBs of the widest LTE carrier.
 pub const PRBS_MAX: usize = 110;
-/// Symbols of a subframe: frames of one port in a millisecond, sent back to back.
+/// Symbols per subframe: the number of frames of one port in a millisecond, sent back to back.
 pub const SYMBOLS: u8 = 14;
 
-/// What a frame carries.
+/// Content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A symbol of the uplink in the frequency domain.
+    /// Uplink symbol in the frequency domain.
     UplinkFft,
-    /// A symbol of the downlink in the frequency domain.
+    /// Downlink symbol in the frequency domain.
     DownlinkFft,
-    /// A random access occasion.
+    /// Random access occasion.
     Prach,
-    /// A random access occasion of bandwidth-reduced UEs with this coverage enhancement level, 0 to 3.
+    /// Random access occasion of bandwidth-reduced UEs with this coverage enhancement level, 0 to 3.
     PrachBr(u8),
-    /// Nothing: it keeps the uplink's time where a subframe has no uplink symbols.
+    /// Tick without samples: maintains the uplink timing in subframes without uplink symbols.
     UplinkTick,
 }
 
-/// A frame that borrows its samples.
+/// Frame with borrowed samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it carries.
+    /// Content.
     pub kind: Kind,
     /// System frame number, or OAI's counter of frames: 16 bits.
     pub frame: u16,
@@ -48,32 +49,33 @@ pub struct Frame<'a> {
     pub subframe: u8,
     /// Symbol, 0 to 13.
     pub symbol: u8,
-    /// The samples, untouched.
+    /// Undecoded samples.
     pub samples: &'a [u8],
 }
 
-/// Why octets are not IF4p5, or cannot be. Unless said otherwise the sender of the octets is at fault.
+/// Reason for which bytes are not a valid IF4p5 frame, or for which a frame cannot be encoded. Unless stated
+/// otherwise, the fault is the sender's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum If4p5Error {
-    /// No whole header.
+    /// Incomplete header.
     #[error("an IF4p5 header has {HEADER_SIZE} octets, these are {0}")]
     TooShort(usize),
-    /// Another protocol, or the byte order of a big endian sender.
+    /// Different protocol, or the byte order of a big-endian sender.
     #[error("the type of IF4p5 is 0x080a in little endian, not {0:#06x}")]
     Type(u16),
-    /// A kind that OAI does not define.
+    /// Kind that OAI does not define.
     #[error("IF4p5 has the sub-types 0x19 to 0x26 without 0x1a to 0x1f, not {0:#06x}")]
     SubType(u16),
-    /// A time that does not exist (the caller's fault when encoding).
+    /// Time that does not exist (fault of the caller when encoding).
     #[error("a subframe is 0 to 9 and a symbol 0 to 13, not {subframe} and {symbol}")]
     Time {
-        /// The subframe.
+        /// Subframe.
         subframe: u8,
-        /// The symbol.
+        /// Symbol.
         symbol: u8,
     },
-    /// Samples that no carrier has (the caller's fault when encoding).
+    /// Number of samples that no carrier has (fault of the caller when encoding).
     #[error(
         "{0} octets are not the samples of this kind: 24 for each of 1 to {PRBS_MAX} PRBs, {PRACH_SIZE} of PRACH, none \
          of a tick"
@@ -82,8 +84,8 @@ pub enum If4p5Error {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the payload of an Ethernet frame or of a datagram. Octets behind the samples of a PRACH frame or behind
-    /// a tick are padding.
+    /// Decodes the payload of an Ethernet frame or of a datagram. Bytes after the samples of a PRACH frame or after a
+    /// tick are padding.
     pub fn decode(payload: &'a [u8]) -> Result<Self, If4p5Error> {
         let too_short = If4p5Error::TooShort(payload.len());
         let (header, samples) = payload.split_first_chunk::<HEADER_SIZE>().ok_or(too_short)?;
@@ -93,7 +95,7 @@ impl<'a> Frame<'a> {
         }
         let kind = Kind::from_code(half(2))?;
         let status = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
-        // Fields of 16, 4 and 4 bits: nothing is cut.
+        // Fields of 16, 4 and 4 bits: no truncation.
         let (frame, subframe, symbol) =
             ((status >> 6) as u16, (status >> 22 & 0xF) as u8, (status >> 26 & 0xF) as u8);
         let samples = match kind {
@@ -120,7 +122,7 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Octets of the encoding.
+    /// Returns the encoded size in bytes.
     pub fn encoded_size(&self) -> usize {
         HEADER_SIZE + self.samples.len()
     }
@@ -148,7 +150,7 @@ impl Kind {
             Self::UplinkFft => 0x19,
             Self::DownlinkFft => 0x20,
             Self::Prach => 0x21,
-            // `check` keeps the level below 4.
+            // `check` ensures a level below 4.
             Self::PrachBr(level) => 0x22 + level as u16,
             Self::UplinkTick => 0x26,
         }
@@ -183,13 +185,13 @@ mod tests {
     ];
 
     #[test]
-    fn a_symbol_of_25_prbs_is_a_frame_of_630_octets() {
+    fn symbol_of_25_prbs_is_a_frame_of_630_bytes() {
         let samples = [0x55; 25 * PRB_SIZE];
         let frame =
             Frame { kind: Kind::DownlinkFft, frame: 0x1234, subframe: 7, symbol: 13, samples: &samples };
         let mut out = Vec::new();
         frame.encode(&mut out).unwrap();
-        // Addresses and type before, check sequence behind.
+        // Addresses and type before, frame check sequence after.
         assert_eq!(12 + 2 + out.len() + 4, 630);
         assert_eq!(out[..8], [0x0A, 0x08, 0x20, 0x00, 0, 0, 0, 0]);
         let status = 13_u32 << 26 | 7 << 22 | 0x1234 << 6;
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_behind_a_tick_is_none_of_it() {
+    fn padding_after_a_tick_is_ignored() {
         let tick = Frame { kind: Kind::UplinkTick, frame: 1, subframe: 2, symbol: 0, samples: &[] };
         let mut out = Vec::new();
         tick.encode(&mut out).unwrap();
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_oai_does_not_send_is_refused() {
+    fn unsupported_frames_are_refused() {
         assert_eq!(Frame::decode(&[0; 11]), Err(If4p5Error::TooShort(11)));
         assert_eq!(Frame::decode(&[0x08, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(If4p5Error::Type(0x0A08)));
         let with = |kind, status: u32, samples: usize| {
@@ -229,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_frame_reads_as_it_was_written_and_no_part_of_it_panics(
+        fn frames_round_trip_and_prefixes_never_panic(
             kind in 0..KINDS.len(), frame: u16, subframe in 0_u8..10, symbol in 0_u8..14, prbs in 1..=PRBS_MAX,
             octet: u8,
         ) {
@@ -253,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn decode_never_panics(octets in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = Frame::decode(&octets);
             let mut likely = vec![0x0A, 0x08];
             likely.extend(octets);

@@ -1,4 +1,4 @@
-//! PDU session container (TS 38.415 §5.5): which QoS flow a packet belongs to, and delays measured on the way.
+//! PDU session container (TS 38.415 §5.5): the QoS flow of a packet, and delays measured on its path.
 use super::{GtpuError, split};
 
 /// User plane information of one packet.
@@ -15,13 +15,13 @@ pub enum PduSession {
 pub struct DlPduSession {
     /// QoS flow identifier, 0 to 63.
     pub qfi: u8,
-    /// Reflective QoS: the UE shall use this flow for the opposite direction.
+    /// Reflective QoS indication: the UE applies this flow to the opposite direction.
     pub rqi: bool,
-    /// Paging policy, 0 to 7.
+    /// Paging policy indicator, 0 to 7.
     pub ppi: Option<u8>,
-    /// When the packet was sent, NTP format; asks the base station to report delays.
+    /// Transmission time of the packet, NTP format; requests delay reports from the base station.
     pub sent_ntp: Option<u64>,
-    /// Running number within the flow, 24 bits.
+    /// Sequence number within the flow, 24 bits.
     pub sequence: Option<u32>,
 }
 
@@ -30,43 +30,43 @@ pub struct DlPduSession {
 pub struct UlPduSession {
     /// QoS flow identifier, 0 to 63.
     pub qfi: u8,
-    /// Time stamps of the QoS monitoring.
+    /// Timestamps for QoS monitoring.
     pub times: Option<UlTimes>,
-    /// Delay over the air in downlink, milliseconds.
+    /// Downlink delay on the air interface, milliseconds.
     pub dl_delay_ms: Option<u32>,
-    /// Delay over the air in uplink, milliseconds.
+    /// Uplink delay on the air interface, milliseconds.
     pub ul_delay_ms: Option<u32>,
-    /// Running number within the flow, 24 bits.
+    /// Sequence number within the flow, 24 bits.
     pub sequence: Option<u32>,
-    /// Delay over N3 or N9, milliseconds.
+    /// Delay on N3 or N9, milliseconds.
     pub n3_delay_ms: Option<u32>,
 }
 
-/// Time stamps of an uplink packet, NTP format.
+/// Timestamps of an uplink packet, NTP format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UlTimes {
-    /// When the downlink packet was sent, as it said itself.
+    /// Transmission time of the downlink packet, copied from it.
     pub dl_sent_ntp: u64,
-    /// When the downlink packet arrived.
+    /// Arrival time of the downlink packet.
     pub dl_received_ntp: u64,
-    /// When this packet was sent.
+    /// Transmission time of this packet.
     pub ul_sent_ntp: u64,
 }
 
 const QFI: u8 = 0x3f;
 
 impl PduSession {
-    /// A downlink packet of a QoS flow, nothing else said.
+    /// Returns a downlink container with the QoS flow only.
     pub fn dl(qfi: u8) -> Self {
         Self::Dl(DlPduSession { qfi, ..Default::default() })
     }
 
-    /// An uplink packet of a QoS flow, nothing else said.
+    /// Returns an uplink container with the QoS flow only.
     pub fn ul(qfi: u8) -> Self {
         Self::Ul(UlPduSession { qfi, ..Default::default() })
     }
 
-    /// The QoS flow identifier.
+    /// Returns the QoS flow identifier.
     pub fn qfi(&self) -> u8 {
         match self {
             Self::Dl(dl) => dl.qfi,
@@ -74,7 +74,7 @@ impl PduSession {
         }
     }
 
-    /// Reads the content of an extension header of type 0x85; trailing octets (padding, later releases) are ignored.
+    /// Decodes the content of an extension header of type 0x85. Trailing bytes (padding, later releases) are ignored.
     pub fn decode(content: &[u8]) -> Result<Self, GtpuError> {
         let (&[first, second], rest) = split::<2>(WHAT, content)?;
         match first >> 4 {
@@ -84,7 +84,7 @@ impl PduSession {
         }
     }
 
-    /// Appends the content of an extension header: 4n - 2 octets. Numbers are cut to their width.
+    /// Appends the content of an extension header: 4n - 2 bytes. Numbers are truncated to their width.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         match self {
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_container_comes_back(session in sessions()) {
+        fn any_container_round_trips(session in sessions()) {
             let mut out = Vec::new();
             session.encode(&mut out);
             prop_assert_eq!(out.len() % 4, 2);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_cut_short_are_refused() {
+    fn truncated_container_is_refused() {
         for content in [&[0x10][..], &[0x18, 9], &[0x00, 0x80], &[0x11, 9, 0, 0]] {
             assert!(matches!(PduSession::decode(content), Err(GtpuError::Truncated { .. })));
         }

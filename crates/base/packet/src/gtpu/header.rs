@@ -7,26 +7,26 @@ const E: u8 = 0x04;
 const S: u8 = 0x02;
 const PN: u8 = 0x01;
 
-/// A GTP-U datagram, borrowed from its octets.
+/// GTP-U datagram with borrowed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// See [`message_type`](super::message_type).
     pub message_type: u8,
-    /// The receiver's tunnel.
+    /// TEID of the receiver.
     pub teid: u32,
     /// Present if the S flag is set.
     pub sequence: Option<u16>,
     /// Present if the PN flag is set.
     pub n_pdu: Option<u8>,
-    /// The chain of extension headers, known to be sound.
+    /// Validated chain of extension headers.
     pub extensions: Extensions<'a>,
-    /// What follows the header: a user's packet in a G-PDU, information elements otherwise.
+    /// Bytes after the header: the user packet in a G-PDU, otherwise information elements.
     pub payload: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Reads a datagram. Octets beyond the announced length are refused as well as missing ones: a UDP datagram carries
-    /// one packet.
+    /// Decodes a datagram. Fails if it is shorter or longer than its length field: a UDP datagram contains one
+    /// packet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, GtpuError> {
         let (head, body) = split::<HEADER_LEN>("header", datagram)?;
         let [flags, message_type, l1, l2, t1, t2, t3, t4] = *head;
@@ -53,7 +53,7 @@ impl<'a> Packet<'a> {
             packet.sequence = (flags & S != 0).then_some(u16::from_be_bytes([s1, s2]));
             packet.n_pdu = (flags & PN != 0).then_some(n_pdu);
             packet.payload = rest;
-            // Without the E flag the octet has no meaning (§5.1).
+            // Without the E flag, the byte has no meaning (§5.1).
             if flags & E != 0 {
                 let len = chain_len(first, rest)?;
                 let (chain, payload) = rest.split_at(len);
@@ -64,30 +64,31 @@ impl<'a> Packet<'a> {
         Ok(packet)
     }
 
-    /// The PDU session container, if there is one.
+    /// Returns the PDU session container, if there is one.
     pub fn pdu_session(&self) -> Option<Result<PduSession, GtpuError>> {
         let mut found = self.extensions.filter(|e| e.kind == extension_type::PDU_SESSION_CONTAINER);
         found.next().map(|e| PduSession::decode(e.content))
     }
 
-    /// The first extension header that this endpoint does not know and must not ignore (§5.2.1: the type's first bit):
-    /// the packet is to be discarded and a notification of the supported types sent.
+    /// Returns the first extension header that this endpoint does not know and that requires comprehension (§5.2.1:
+    /// the first bit of the type). The endpoint must then discard the packet and send a notification of its supported
+    /// types.
     pub fn incomprehensible(&self, known: &[u8]) -> Option<u8> {
         let mut kinds = self.extensions.map(|e| e.kind);
         kinds.find(|kind| kind & 0x80 != 0 && !known.contains(kind))
     }
 }
 
-/// An extension header.
+/// Extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extension<'a> {
     /// See [`extension_type`].
     pub kind: u8,
-    /// Without length and next type: 4n - 2 octets.
+    /// Content without length and next type: 4n - 2 bytes.
     pub content: &'a [u8],
 }
 
-/// The extension headers of a packet, in their order.
+/// Extension headers of a packet, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extensions<'a> {
     first: u8,
@@ -109,7 +110,7 @@ impl<'a> Iterator for Extensions<'a> {
     }
 }
 
-/// Octets of the chain that begins with an extension header of type `first`.
+/// Returns the size in bytes of a chain that starts with an extension header of type `first`.
 fn chain_len(first: u8, octets: &[u8]) -> Result<usize, GtpuError> {
     let (mut kind, mut at) = (first, 0);
     for _ in 0..MAX_EXTENSIONS {
@@ -127,23 +128,23 @@ fn chain_len(first: u8, octets: &[u8]) -> Result<usize, GtpuError> {
     if kind == extension_type::NONE { Ok(at) } else { Err(GtpuError::TooManyExtensions) }
 }
 
-/// A header to be written.
+/// Header to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Header<'a> {
     /// See [`message_type`](super::message_type).
     pub message_type: u8,
-    /// The receiver's tunnel.
+    /// TEID of the receiver.
     pub teid: u32,
-    /// Written with the S flag.
+    /// Sequence number, written with the S flag.
     pub sequence: Option<u16>,
-    /// Written with the PN flag.
+    /// N-PDU number, written with the PN flag.
     pub n_pdu: Option<u8>,
-    /// Extension headers, in this order; each content has 4n - 2 octets.
+    /// Extension headers in this order; each content has 4n - 2 bytes.
     pub extensions: &'a [Extension<'a>],
 }
 
 impl Header<'_> {
-    /// Appends the header and `payload` to `out`, which stays as it was if they do not fit a datagram.
+    /// Appends the header and `payload` to `out`. Leaves `out` unchanged if they do not fit a datagram.
     pub fn encode(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), GtpuError> {
         if self.extensions.len() > MAX_EXTENSIONS {
             return Err(GtpuError::TooManyExtensions);
@@ -169,7 +170,7 @@ impl Header<'_> {
             out.extend(self.sequence.unwrap_or(0).to_be_bytes());
             out.push(self.n_pdu.unwrap_or(0));
             for extension in self.extensions {
-                // Checked above: at most 1020 octets.
+                // Checked above: at most 1020 bytes.
                 out.extend([extension.kind, ((extension.content.len() + 2) / 4) as u8]);
                 out.extend(extension.content);
             }
@@ -191,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_usual_uplink_packet() {
+    fn usual_uplink_packet_matches_the_vector() {
         let octets = [0x34, 0xff, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0, 0x45, 0, 0, 4];
         let mut packet = Packet::parse(&octets).unwrap();
         assert_eq!((packet.message_type, packet.teid, packet.sequence, packet.n_pdu), (G_PDU, 1, None, None));
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_name() {
+    fn errors_name_the_fault() {
         let plain = [0x30, 0xff, 0, 0, 0, 0, 0, 1];
         assert!(Packet::parse(&plain).is_ok());
         let with = |patches: &[(usize, u8)], tail: &[u8]| {
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_understood_is_named() {
+    fn unknown_required_extension_is_reported() {
         let known = [extension_type::PDU_SESSION_CONTAINER];
         for (kind, expected) in [(0x85, None), (0x40, None), (0xc0, Some(0xc0)), (0x82, Some(0x82))] {
             let mut out = Vec::new();
@@ -249,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_comes_back(
+        fn any_header_round_trips(
             message_type: u8, teid: u32, sequence: Option<u16>, n_pdu: Option<u8>,
             contents in prop::collection::vec((1u8.., 0usize..4), 0..=MAX_EXTENSIONS),
             payload: Vec<u8>,
@@ -268,7 +269,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(mut octets: Vec<u8>, repair: bool, flags in 0x30u8..0x38) {
+        fn decode_never_panics(mut octets: Vec<u8>, repair: bool, flags in 0x30u8..0x38) {
             if repair && octets.len() >= 8 {
                 let len = (octets.len() - 8) as u16;
                 octets[0] = flags;

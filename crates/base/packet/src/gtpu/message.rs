@@ -1,34 +1,34 @@
-//! The messages beside the G-PDU (TS 29.281 §7).
+//! Messages other than the G-PDU (TS 29.281 §7).
 use super::{Extension, GtpuError, Header, Packet, extension_type, message_type, split};
 use std::net::IpAddr;
 
-/// What a GTP-U packet says.
+/// Content of a GTP-U packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Are you there?
+    /// Echo request.
     EchoRequest,
-    /// I am.
+    /// Echo response.
     EchoResponse {
         /// Restart counter; senders set 0 and receivers ignore it (§7.2.2).
         recovery: u8,
     },
-    /// A G-PDU came for a tunnel that does not exist.
+    /// A G-PDU arrived for a tunnel that does not exist.
     ErrorIndication {
-        /// The tunnel.
+        /// TEID of the G-PDU.
         teid: u32,
-        /// The address that the G-PDU was sent to.
+        /// Destination address of the G-PDU.
         peer: IpAddr,
         /// UDP source port of the G-PDU, in an extension header.
         udp_port: Option<u16>,
     },
-    /// Extension headers that the sender understands.
+    /// Extension headers that the sender supports.
     SupportedExtensionHeaders {
-        /// Their types.
+        /// Types of the extension headers.
         kinds: &'a [u8],
     },
-    /// No more packets will come through this tunnel: its user has moved.
+    /// End marker: no further packets follow in this tunnel, because the UE has moved.
     EndMarker,
-    /// A user's packet.
+    /// User packet.
     GPdu(&'a [u8]),
 }
 
@@ -37,7 +37,7 @@ const TEID_DATA_I: u8 = 16;
 const PEER_ADDRESS: u8 = 133;
 const EXTENSION_HEADER_TYPE_LIST: u8 = 141;
 
-/// Reads what a packet says.
+/// Decodes the content of a packet.
 pub fn decode_message<'a>(packet: &Packet<'a>) -> Result<Message<'a>, GtpuError> {
     let missing = |element| GtpuError::Element { message_type: packet.message_type, element };
     match packet.message_type {
@@ -69,8 +69,8 @@ pub fn decode_message<'a>(packet: &Packet<'a>) -> Result<Message<'a>, GtpuError>
     }
 }
 
-/// Appends a message to `out`. `sequence` is the request's in an echo response; error indications and end markers for
-/// TEID `teid` carry none.
+/// Appends a message to `out`. `sequence` is the request's in an echo response. Error indications and end markers for
+/// `teid` have none.
 pub fn encode_message(
     message: &Message<'_>,
     teid: u32,
@@ -118,14 +118,15 @@ pub fn encode_message(
     }
 }
 
-/// The value of the first information element of a type. Types below 128 have fixed lengths (TV), the others say theirs.
+/// Returns the value of the first information element of a type. Types below 128 have fixed lengths (TV); the others
+/// have a length field (TLV).
 fn find(mut elements: &[u8], wanted: u8) -> Result<Option<&[u8]>, GtpuError> {
     let what = "information element";
     while let Some((&kind, rest)) = elements.split_first() {
         let (len, rest) = match kind {
             RECOVERY => (1, rest),
             TEID_DATA_I => (4, rest),
-            // The one element whose length has a single octet (§8.5).
+            // The only element with a length field of one byte (§8.5).
             EXTENSION_HEADER_TYPE_LIST => {
                 let (&[len], rest) = split::<1>(what, rest)?;
                 (usize::from(len), rest)
@@ -134,7 +135,7 @@ fn find(mut elements: &[u8], wanted: u8) -> Result<Option<&[u8]>, GtpuError> {
                 let (len, rest) = split::<2>(what, rest)?;
                 (usize::from(u16::from_be_bytes(*len)), rest)
             }
-            // An unknown TV element: nobody can say where the next one begins.
+            // Unknown TV element: the start of the next element is unknown.
             _ => return Ok(None),
         };
         let (value, rest) =
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_message_comes_back() {
+    fn messages_round_trip() {
         let (v4, v6) = ([10, 0, 0, 1].into(), [0xfe; 16].into());
         for message in [
             Message::EchoRequest,
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_of_an_error_indication() {
+    fn error_indication_matches_the_vector() {
         let mut out = Vec::new();
         let peer = [192, 0, 2, 1].into();
         encode_message(
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_its_element_is_refused() {
+    fn message_without_mandatory_element_is_refused() {
         for (message_type, payload, element) in [
             (message_type::ECHO_RESPONSE, &[][..], "Recovery"),
             (message_type::ERROR_INDICATION, &[], "TEID Data I"),

@@ -1,11 +1,11 @@
 //! GTP-U (TS 29.281), the tunnel between base station and user plane function.
 //!
-//! * [`Packet`]: a datagram read in place: header, extension headers, payload. [`Header`] writes one.
-//! * [`Message`]: what the signalling messages say (echo, error indication, end marker …).
-//! * [`PduSession`]: the PDU session container (TS 38.415) that carries the QoS flow.
-//! * [`GpduTemplate`]: the head of a G-PDU of which only TEID and length change.
+//! * [`Packet`]: a datagram decoded in place: header, extension headers, payload. [`Header`] writes one.
+//! * [`Message`]: content of the signalling messages (echo, error indication, end marker …).
+//! * [`PduSession`]: the PDU session container (TS 38.415), which contains the QoS flow.
+//! * [`GpduTemplate`]: the header of a G-PDU in which only TEID and length change.
 //!
-//! Reading allocates nothing and never panics; whatever is wrong is a [`GtpuError`].
+//! Decoding allocates nothing and never panics; every fault is a [`GtpuError`].
 mod container;
 mod header;
 mod message;
@@ -18,9 +18,9 @@ pub use template::GpduTemplate;
 
 /// UDP port of GTP-U (TS 29.281 §4.4.2).
 pub const PORT: u16 = 2152;
-/// Octets of a header without any optional field.
+/// Size of a header without optional fields, bytes.
 pub const HEADER_LEN: usize = 8;
-/// Extension headers that one packet may carry before it is refused: a chain costs its reader time.
+/// Maximum number of extension headers per packet. Limits the processing time of a packet.
 pub const MAX_EXTENSIONS: usize = 8;
 
 /// Message types (TS 29.281 §6.1).
@@ -45,65 +45,65 @@ pub mod extension_type {
     }
 }
 
-/// Octets that are no GTP-U, or a value that GTP-U cannot carry.
+/// Bytes that are not valid GTP-U, or a value that GTP-U cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GtpuError {
     /// The datagram ends before the element does.
     #[error("{what} needs {need} octets, the datagram has {have}")]
     Truncated {
-        /// What was being read.
+        /// Element being read.
         what: &'static str,
-        /// Octets needed.
+        /// Needed bytes.
         need: usize,
-        /// Octets there.
+        /// Available bytes.
         have: usize,
     },
-    /// Version 1 is the only one.
+    /// Version other than 1.
     #[error("version {0}; 1 is the only one allowed")]
     Version(u8),
-    /// Protocol type 0 is GTP' (charging), which is another protocol.
+    /// Protocol type 0: GTP' (charging), a different protocol.
     #[error("protocol type 0 is GTP', not GTP")]
     ProtocolType,
-    /// The announced length is not the datagram's.
+    /// The announced length differs from the datagram's length.
     #[error("the header announces {announced} octets, the datagram has {have}")]
     Length {
-        /// Octets after the first eight, as announced.
+        /// Announced bytes after the first eight.
         announced: usize,
-        /// Octets after the first eight, as received.
+        /// Received bytes after the first eight.
         have: usize,
     },
-    /// An extension header of length zero: its chain would have no end.
+    /// Extension header of length zero: the chain would never end.
     #[error("extension header {0:#04x} has length zero")]
     EmptyExtension(u8),
     /// More extension headers than [`MAX_EXTENSIONS`].
     #[error("more than {MAX_EXTENSIONS} extension headers")]
     TooManyExtensions,
-    /// An information element that the message must have is absent or has a wrong length.
+    /// A mandatory information element is absent or has an invalid length.
     #[error("message type {message_type}: {element} is missing or malformed")]
     Element {
-        /// Type of the message.
+        /// Message type.
         message_type: u8,
-        /// The element.
+        /// Information element.
         element: &'static str,
     },
-    /// A PDU session container of a type that TS 38.415 does not define.
+    /// PDU session container of a type that TS 38.415 does not define.
     #[error("PDU type {0} in a PDU session container; 0 (DL) and 1 (UL) are allowed")]
     PduType(u8),
-    /// A type of message that TS 29.281 does not define.
+    /// Message type that TS 29.281 does not define.
     #[error("unknown message type {0}")]
     UnknownMessage(u8),
-    /// More octets than the length field can say, or an extension header that is not 4n - 2 octets long.
+    /// Length that does not fit the length field, or an extension header whose length is not 4n - 2 bytes.
     #[error("{what} of {len} octets cannot be encoded")]
     Unencodable {
-        /// What was to be written.
+        /// Element being written.
         what: &'static str,
-        /// Its length.
+        /// Length of the element, bytes.
         len: usize,
     },
 }
 
-/// The first `N` octets and the rest.
+/// Returns the first `N` bytes and the rest.
 fn split<'a, const N: usize>(
     what: &'static str,
     octets: &'a [u8],

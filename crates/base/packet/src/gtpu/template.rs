@@ -1,7 +1,7 @@
-//! A G-PDU head written once and patched for each packet.
+//! G-PDU header that is encoded once and patched for each packet.
 use super::{Extension, GtpuError, HEADER_LEN, Header, PduSession, extension_type, message_type};
 
-/// The head of the G-PDUs of one direction and QoS flow: per packet only TEID and length change.
+/// Header of the G-PDUs of one direction and QoS flow. Only TEID and length change between packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpduTemplate {
     head: [u8; Self::MAX_LEN],
@@ -9,14 +9,14 @@ pub struct GpduTemplate {
 }
 
 impl GpduTemplate {
-    /// Longest head: header, optional fields, a container with every time stamp and delay.
+    /// Maximum header size, bytes: header, optional fields, a container with all timestamps and delays.
     pub const MAX_LEN: usize = 64;
-    /// Offset of the length field, two octets.
+    /// Offset of the length field (two bytes).
     pub const LENGTH_AT: usize = 2;
-    /// Offset of the TEID, four octets.
+    /// Offset of the TEID (four bytes).
     pub const TEID_AT: usize = 4;
 
-    /// A template for packets with this container, or without any.
+    /// Creates a template for packets with this container, or without one.
     pub fn new(session: Option<PduSession>) -> Result<Self, GtpuError> {
         let (mut content, mut out) = (Vec::new(), Vec::new());
         if let Some(session) = session {
@@ -32,18 +32,18 @@ impl GpduTemplate {
         Ok(Self { head, len: out.len() as u8 })
     }
 
-    /// Octets of the head.
+    /// Returns the size of the header in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// Whether the head has no octets; it always has some.
+    /// Returns `false`: the header is never empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Writes the head for a payload of `payload_len` octets to the start of `out`; `None` if `out` is too small or the
-    /// packet too long. The payload belongs behind the returned length.
+    /// Writes the header for a payload of `payload_len` bytes to the start of `out` and returns its size; the payload
+    /// belongs after it. Returns `None` if `out` is too small or the packet too long.
     pub fn write(&self, teid: u32, payload_len: usize, out: &mut [u8]) -> Option<usize> {
         let len = self.len();
         let announced = u16::try_from(len - HEADER_LEN + payload_len).ok()?;
@@ -61,7 +61,7 @@ mod tests {
     use crate::gtpu::Packet;
 
     #[test]
-    fn a_patched_head_is_what_the_encoder_writes() {
+    fn patched_header_equals_the_encoded_one() {
         for session in [None, Some(PduSession::ul(9)), Some(PduSession::dl(63))] {
             let template = GpduTemplate::new(session).unwrap();
             let mut out = [0xaa; 200];
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_written() {
+    fn oversized_packet_is_not_written() {
         let template = GpduTemplate::new(Some(PduSession::ul(1))).unwrap();
         assert_eq!(template.len(), 16);
         assert_eq!(template.write(1, 1, &mut [0; 15]), None);

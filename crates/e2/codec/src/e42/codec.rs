@@ -1,4 +1,4 @@
-//! The codec of E42: tables as E2AP's, with identifiers that depend on the numbering.
+//! Codec of E42: tables like those of E2AP, with identifiers that depend on the numbering.
 use super::*;
 use crate::e2ap::{
     self, ComponentAdditionItems, Criticality, Decoded, FunctionList, IeSpec, Presence, RanFunctionIdCodec,
@@ -9,7 +9,7 @@ use crate::per::{
     Codec, DecodeError, DecodeFault, EncodeError, Free, Int, List, Notation, Per, Reader, Source, Writer,
 };
 
-/// First E42 procedure code of a numbering.
+/// Returns the first E42 procedure code of a numbering.
 const fn first_code(version: Version) -> u8 {
     match version {
         Version::V1_01 => 12,
@@ -18,7 +18,7 @@ const fn first_code(version: Version) -> u8 {
     }
 }
 
-/// XAPP-ID in a numbering; E2nodesConnected is the next identifier.
+/// Returns the identifier of XAPP-ID in a numbering; E2nodesConnected has the next identifier.
 const fn xapp_id_ie(version: Version) -> u16 {
     match version {
         Version::V1_01 => 49,
@@ -27,7 +27,8 @@ const fn xapp_id_ie(version: Version) -> u16 {
     }
 }
 
-/// The numbering of a connection, from its first message: an E42 setup request starts with RANfunctionsAdded.
+/// Returns the numbering of a connection, derived from its first message: an E42 setup request starts with
+/// RANfunctionsAdded.
 pub fn numbering_of(first: &[u8]) -> Option<Version> {
     let [0x00, code, _, rest @ ..] = first else { return None };
     let ([0..0x80, body @ ..] | [0x80..=0xbf, _, body @ ..] | [0xc1..=0xc4, body @ ..]) = rest else {
@@ -38,7 +39,7 @@ pub fn numbering_of(first: &[u8]) -> Option<Version> {
 }
 
 impl Message {
-    /// The message's name.
+    /// Returns the message's name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::SetupRequest(_) => "E42setupRequest",
@@ -52,7 +53,7 @@ impl Message {
         }
     }
 
-    /// Kind, procedure code and criticality in a numbering.
+    /// Returns kind, procedure code and criticality in a numbering.
     fn envelope(&self, version: Version) -> (TriggeringMessage, u8, Criticality) {
         use TriggeringMessage::{Initiating, Successful, Unsuccessful};
         let first = first_code(version);
@@ -68,7 +69,7 @@ impl Message {
         }
     }
 
-    /// The PDU in ASN.1 value notation.
+    /// Returns the PDU in ASN.1 value notation.
     pub fn notation(&self, version: Version) -> String {
         if let Self::E2(message) = self {
             return message.notation();
@@ -89,7 +90,7 @@ impl Message {
         }
     }
 
-    /// How often the message has an element.
+    /// Returns the number of occurrences of an element in the message.
     fn count(&self, version: Version, id: u16) -> usize {
         let nodes = xapp_id_ie(version) + 1;
         match self {
@@ -279,7 +280,7 @@ impl ConnectedNode {
 
 impl Per for ConnectedNode {
     fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
-        // No extension marker, so no preamble bit.
+        // No extension marker, hence no preamble bit.
         encode_container(
             w,
             &Self::specs(w.version()),
@@ -319,7 +320,7 @@ impl Per for ConnectedNode {
     }
 }
 
-/// The bytes of a message in a numbering.
+/// Encodes a message in a numbering.
 pub fn encode(message: &Message, version: Version) -> Result<Vec<u8>, EncodeError> {
     if let Message::E2(message) = message {
         return e2ap::encode(message, version);
@@ -330,7 +331,7 @@ pub fn encode(message: &Message, version: Version) -> Result<Vec<u8>, EncodeErro
     Ok(w.into_vec())
 }
 
-/// The bytes of a message as it was received.
+/// Encodes a received message again, with its unknown elements.
 pub fn encode_as_received(decoded: &Decoded<Message>, version: Version) -> Result<Vec<u8>, EncodeError> {
     let message = &decoded.message;
     if let Message::E2(inner) = message {
@@ -345,7 +346,7 @@ pub fn encode_as_received(decoded: &Decoded<Message>, version: Version) -> Resul
     Ok(w.into_vec())
 }
 
-/// The message in `pdu`, read in a numbering; octet strings are slices of it.
+/// Decodes the message in `pdu` in a numbering; octet strings are slices of `pdu`.
 pub fn decode(pdu: &Bytes, version: Version) -> Result<Decoded<Message>, Rejection> {
     let mut r = Reader::new(pdu.clone(), version);
     let envelope = take_envelope(&mut r).map_err(|e| Rejection::of_envelope(e, pdu))?;

@@ -1,7 +1,8 @@
-//! E42: the protocol between an xApp and the RIC (`docs/reference/e42.md`): E2AP's envelope with procedures of its own, in the
-//! numbering that goes with each version of E2AP; answers carry standard E2AP codes.
+//! E42, the protocol between an xApp and the RIC (`docs/reference/e42.md`): E2AP's envelope with additional
+//! procedures, in the numbering of each E2AP version. Answers have standard E2AP codes.
 //!
-//! A connection is E42 because of the listener, never because of its bytes: the codes collide with standard ones.
+//! The listener determines that a connection uses E42. The bytes cannot, because the codes collide with standard
+//! ones.
 mod codec;
 
 use crate::e2ap::{
@@ -11,119 +12,119 @@ use crate::e2ap::{
 use bytes::Bytes;
 pub use codec::{decode, encode, encode_as_received, numbering_of};
 
-/// Identifies an xApp at its RIC.
+/// Identifier of an xApp at its RIC.
 pub type XappId = u16;
 
-/// Procedure of our extension: nodes came or went.
+/// Procedure code of our extension: nodes connected or disconnected.
 pub const NODE_EVENT: u8 = 200;
-/// Element of our extension, in a setup request: the xApp wants [`NODE_EVENT`]s.
+/// Element of our extension, in a setup request: the xApp requests [`NODE_EVENT`]s.
 pub const WANTS_NODE_EVENTS: u16 = 65_000;
 
-/// A message of E42.
+/// E42 message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)]
 pub enum Message {
-    /// An xApp introduces itself.
+    /// Registration of an xApp.
     SetupRequest(SetupRequest),
-    /// The RIC accepts it and tells which nodes are connected.
+    /// Acceptance by the RIC, with the connected nodes.
     SetupResponse(SetupResponse),
-    /// The RIC refuses it.
+    /// Rejection by the RIC.
     SetupFailure(E2SetupFailure),
-    /// A subscription at a node.
+    /// Subscription at a node.
     SubscriptionRequest(SubscriptionRequest),
-    /// The end of a subscription.
+    /// Deletion of a subscription.
     SubscriptionDeleteRequest(SubscriptionDeleteRequest),
-    /// A control at a node.
+    /// Control at a node.
     ControlRequest(ControlRequest),
-    /// Nodes came or went (our extension; only to who asked).
+    /// Nodes connected or disconnected (our extension; sent only on request).
     NodeEvent(NodeEvent),
-    /// A standard message: answers, indications, error indications.
+    /// Standard message: answers, indications, error indications.
     E2(e2ap::Message),
 }
 
 /// See [`Message::SetupRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupRequest {
-    /// Service models that the xApp brings: 1 to 256.
+    /// Service models of the xApp: 1 to 256.
     pub functions: Vec<RanFunctionItem>,
-    /// Whether it wants [`NodeEvent`]s; never to be asked of FlexRIC, whose decoder counts elements.
+    /// Whether the xApp requests [`NodeEvent`]s. Must not be set towards FlexRIC, whose decoder counts the elements.
     pub wants_node_events: bool,
 }
 
 /// See [`Message::SetupResponse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupResponse {
-    /// To be repeated in every message of the xApp.
+    /// Identifier that every message of the xApp must contain.
     pub xapp_id: XappId,
     /// Connected nodes.
     pub nodes: Vec<ConnectedNode>,
 }
 
-/// A node as the RIC knows it (`E2nodesConnected`).
+/// Node as known to the RIC (`E2nodesConnected`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedNode {
-    /// Who.
+    /// Identity of the node.
     pub node_id: GlobalE2NodeId,
-    /// Its components; not in v1.01.
+    /// Components of the node; not in v1.01.
     pub components: Vec<ComponentConfigItem>,
-    /// Its functions.
+    /// RAN functions of the node.
     pub functions: Vec<RanFunctionItem>,
 }
 
 /// See [`Message::SubscriptionRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionRequest {
-    /// Who asks.
+    /// Sending xApp.
     pub xapp_id: XappId,
-    /// At which node.
+    /// Target node.
     pub node_id: GlobalE2NodeId,
-    /// Chosen by the xApp.
+    /// Request id, chosen by the xApp.
     pub request_id: RicRequestId,
-    /// Of which function.
+    /// RAN function.
     pub function_id: RanFunctionId,
-    /// When and what.
+    /// Event trigger and actions.
     pub details: RicSubscriptionDetails,
 }
 
 /// See [`Message::SubscriptionDeleteRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubscriptionDeleteRequest {
-    /// Who asks.
+    /// Sending xApp.
     pub xapp_id: XappId,
-    /// Of the subscription; unique over all nodes.
+    /// Request id of the subscription; unique over all nodes.
     pub request_id: RicRequestId,
-    /// Of which function.
+    /// RAN function.
     pub function_id: RanFunctionId,
 }
 
 /// See [`Message::ControlRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlRequest {
-    /// Who asks.
+    /// Sending xApp.
     pub xapp_id: XappId,
-    /// At which node.
+    /// Target node.
     pub node_id: GlobalE2NodeId,
-    /// Chosen by the xApp.
+    /// Request id, chosen by the xApp.
     pub request_id: RicRequestId,
-    /// By which function.
+    /// RAN function.
     pub function_id: RanFunctionId,
-    /// The insert that this answers.
+    /// Call process id of the insert that this control answers.
     pub call_process_id: Option<Bytes>,
-    /// Defined by the service model.
+    /// Control header, defined by the service model.
     pub header: Bytes,
-    /// Defined by the service model.
+    /// Control message, defined by the service model.
     pub message: Bytes,
-    /// Which answer is wanted.
+    /// Requested acknowledgment.
     pub ack_request: Option<RicControlAckRequest>,
 }
 
 /// See [`Message::NodeEvent`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeEvent {
-    /// To whom.
+    /// Receiving xApp.
     pub xapp_id: XappId,
-    /// Nodes that came or changed.
+    /// Nodes that connected or changed.
     pub connected: Vec<ConnectedNode>,
-    /// Nodes that went.
+    /// Nodes that disconnected.
     pub removed: Vec<GlobalE2NodeId>,
 }

@@ -1,11 +1,11 @@
-//! FlatBuffers: E2AP, E42 and the service model HW for connections that prefer them to PER.
+//! FlatBuffers encoding of E2AP, E42 and the service model HW, as an alternative to PER.
 //!
-//! No standard has a schema for them; ours is `schemas/ranlab.fbs`, `generated/flat.rs` what planus makes of it. The messages
-//! of which a connection carries many have tables of their own. Every other one travels as its PER octets in a table
-//! `Standard`, and so do those with elements that their tables lack: whatever PER can say passes.
+//! No standard defines a schema; ours is `schemas/ranlab.fbs`, and planus generates `generated/flat.rs` from it.
+//! Frequent messages have their own tables. All other messages, and messages with elements that these tables lack,
+//! are carried as PER bytes in a table `Standard`. Everything that PER can express can therefore be carried.
 //!
-//! [`from_per`] and [`to_per`] translate whole PDUs: a machine is of one language inside, each connection of its own
-//! outside. [`to_per`] encodes what it reads by the standard's constraints, so that nothing passes that PER would refuse.
+//! [`from_per`] and [`to_per`] convert whole PDUs: a machine uses one encoding internally, and each connection has
+//! its own. [`to_per`] encodes under the constraints of the standard, so its output is always valid PER.
 
 #[path = "../../generated/flat.rs"]
 pub(crate) mod generated;
@@ -21,10 +21,10 @@ use crate::per::EncodeError;
 
 pub use pdu::{IDENTIFIER, control, from_per, indication, to_per, write_indication};
 
-/// How the PDUs of a connection are octets.
+/// Encoding of a connection's PDUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Coding {
-    /// Aligned PER, as the standard demands.
+    /// Aligned PER, as the standard requires.
     #[default]
     Per,
     /// FlatBuffers.
@@ -32,16 +32,16 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them.
+    /// All encodings.
     pub const ALL: [Self; 2] = [Self::Per, Self::Flat];
 
-    /// What the octets of a PDU look like.
+    /// Detects the encoding of a PDU.
     pub fn of(pdu: &[u8]) -> Self {
-        // In PER these octets lie in the length, or are the number of elements: no PDU has the identifier's.
+        // In PER, these bytes are part of the length or the number of elements; no PDU has the identifier there.
         if pdu.get(4..8) == Some(&IDENTIFIER) { Self::Flat } else { Self::Per }
     }
 
-    /// As in options and scenarios.
+    /// Returns the key for options and scenarios.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Per => "per",
@@ -49,7 +49,7 @@ impl Coding {
         }
     }
 
-    /// As people read it.
+    /// Returns the display name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Per => "aligned PER",
@@ -57,14 +57,14 @@ impl Coding {
         }
     }
 
-    /// A received PDU in PER.
+    /// Converts a received PDU to PER.
     ///
     /// # Errors
-    /// It is in the other encoding, or not in any.
+    /// Fails if the PDU uses the other encoding or neither.
     pub fn receive(self, pdu: Bytes, version: Version) -> Result<Bytes, FlatError> {
         let found = Self::of(&pdu);
         match self {
-            // What is no PER either, the decoder will say.
+            // Bytes that are not PER either fail in the decoder.
             Self::Per if found == Self::Per => Ok(pdu),
             Self::Flat if found == Self::Flat => to_per(&pdu, version),
             configured => Err(FlatError::Encoding { configured, found }),
@@ -78,7 +78,7 @@ impl fmt::Display for Coding {
     }
 }
 
-/// The text is not one of `per`, `flat`.
+/// The text is neither `per` nor `flat`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("encoding {0:?} is not one of per, flat")]
 pub struct UnknownCoding(String);
@@ -91,38 +91,38 @@ impl FromStr for Coding {
     }
 }
 
-/// Why octets are no PDU or ping in FlatBuffers: the sender's fault.
+/// Reason for which bytes are not a valid PDU or ping in FlatBuffers: fault of the sender.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlatError {
     /// The peer uses the other encoding.
     #[error("this connection is configured for {}, the peer sends {}", configured.name(), found.name())]
     Encoding {
-        /// What was agreed on.
+        /// Configured encoding.
         configured: Coding,
-        /// What came.
+        /// Encoding found.
         found: Coding,
     },
-    /// Offsets, lengths or values that make no sense.
+    /// Invalid offsets, lengths or values.
     #[error("not FlatBuffers of this schema: {0}")]
     Faulty(String),
-    /// A list too long.
+    /// List too long.
     #[error("a list of {have}; at most {limit} are allowed")]
     TooMany {
-        /// Its length.
+        /// Length of the list.
         have: usize,
-        /// The bound.
+        /// Maximum length.
         limit: usize,
     },
-    /// Octets too many.
+    /// String too long.
     #[error("a string of {have} octets; at most {limit} are allowed")]
     TooLong {
-        /// Its length.
+        /// Length, bytes.
         have: usize,
-        /// The bound.
+        /// Maximum length, bytes.
         limit: usize,
     },
-    /// A value that the standard does not allow.
+    /// Value that the standard does not allow.
     #[error("outside the standard's constraints: {0}")]
     Constraint(#[from] EncodeError),
 }

@@ -1,4 +1,4 @@
-//! PDUs: from PER and to PER.
+//! Conversion of PDUs from and to PER.
 use bytes::Bytes;
 use planus::{Builder, Offset, ReadAsRoot, UnionOffset};
 
@@ -10,16 +10,16 @@ use crate::e2ap::{
     RicSubscriptionDetails, RicSubscriptionRequest, RicSubscriptionResponse, Version, decode, encode, fast,
 };
 
-/// Octets 4 to 7 of every PDU: the file identifier.
+/// Bytes 4 to 7 of every PDU: the file identifier.
 pub const IDENTIFIER: [u8; 4] = *b"RLE2";
 
-/// Most actions of a subscription, as in PER.
+/// Maximum number of actions of a subscription, as in PER.
 const ACTIONS_MAX: usize = 16;
 
-/// Octets that a PDU needs beside those of its strings, at most: what a buffer is made for.
+/// Maximum size of a PDU without its strings, bytes: the initial buffer capacity.
 const ROOM: usize = 160;
 
-/// The PDU in FlatBuffers. Nothing is refused: what is no E2AP, or odd, travels as it is.
+/// Converts a PDU to FlatBuffers. Never fails: bytes that are not valid E2AP are carried unchanged.
 pub fn from_per(pdu: &Bytes, version: Version) -> Bytes {
     let mut builder = Builder::with_capacity(pdu.len() + ROOM);
     let union = hot(&mut builder, pdu, version)
@@ -28,7 +28,7 @@ pub fn from_per(pdu: &Bytes, version: Version) -> Bytes {
     finish(builder, union)
 }
 
-/// The indication as a PDU.
+/// Writes an indication as a PDU.
 pub fn write_indication(indication: &fast::Indication<'_>) -> Bytes {
     let of_strings = indication.header.len() + indication.message.len();
     let mut builder = Builder::with_capacity(of_strings + ROOM);
@@ -39,7 +39,8 @@ pub fn write_indication(indication: &fast::Indication<'_>) -> Bytes {
 fn finish(mut builder: Builder, union: UnionOffset<e2::Message>) -> Bytes {
     let root = e2::Pdu::create(&mut builder, union);
     let mut octets = builder.finish(root, Some(IDENTIFIER)).to_vec();
-    // planus 1.3.0 has the two first words in the wrong order: the offset, from its own place, must come first.
+    // planus 1.3.0 writes the first two words in the wrong order: the offset, relative to its own position, must be
+    // first.
     if let [a, b, c, d, e, f, g, h, ..] = &mut octets[..] {
         let offset = u32::from_le_bytes([*e, *f, *g, *h]) + 4;
         [*a, *b, *c, *d] = offset.to_le_bytes();
@@ -68,7 +69,7 @@ fn put_indication(b: &mut Builder, m: &fast::Indication<'_>) -> UnionOffset<e2::
     e2::Message::create_indication(b, table)
 }
 
-/// Indications and controls, without a value of ours in between.
+/// Converts indications and controls directly, without an intermediate value.
 fn hot(b: &mut Builder, pdu: &[u8], version: Version) -> Option<UnionOffset<e2::Message>> {
     if let Some(indication) = fast::Indication::decode(pdu) {
         return Some(put_indication(b, &indication));
@@ -84,7 +85,7 @@ fn hot(b: &mut Builder, pdu: &[u8], version: Version) -> Option<UnionOffset<e2::
     Some(e2::Message::create_control(b, table))
 }
 
-/// The others that have a table, if it has all of their elements.
+/// Converts the other messages that have a table, if it has all of their elements.
 fn cold(b: &mut Builder, pdu: &Bytes, version: Version) -> Option<UnionOffset<e2::Message>> {
     let decoded = decode(pdu, version).ok()?;
     if !decoded.deviations.is_empty() || !decoded.diagnostics.is_empty() {
@@ -135,10 +136,10 @@ fn action(b: &mut Builder, action: &ActionToBeSetup) -> Option<Offset<e2::Action
     Some(e2::Action::create(b, action.id, kind, action.definition.as_deref()))
 }
 
-/// The PDU in PER.
+/// Converts a PDU to PER.
 ///
 /// # Errors
-/// It is no FlatBuffers of our schema, or says what PER cannot.
+/// Fails if the bytes are not FlatBuffers of our schema, or contain a value that PER cannot express.
 pub fn to_per(pdu: &Bytes, version: Version) -> Result<Bytes, FlatError> {
     let mut out = Vec::new();
     let message = match root(pdu)? {
@@ -179,10 +180,10 @@ pub fn to_per(pdu: &Bytes, version: Version) -> Result<Bytes, FlatError> {
     Ok(encode(&message, version)?.into())
 }
 
-/// The indication in a PDU, read in place; `None` if it holds another message.
+/// Reads the indication in a PDU in place. Returns `None` for any other message.
 ///
 /// # Errors
-/// It is no FlatBuffers of our schema.
+/// Fails if the bytes are not FlatBuffers of our schema.
 pub fn indication(pdu: &[u8]) -> Result<Option<fast::Indication<'_>>, FlatError> {
     match root(pdu)? {
         e2::MessageRef::Indication(it) => indication_of(it).map(Some),
@@ -190,10 +191,10 @@ pub fn indication(pdu: &[u8]) -> Result<Option<fast::Indication<'_>>, FlatError>
     }
 }
 
-/// The control in a PDU, read in place; `None` if it holds another message.
+/// Reads the control in a PDU in place. Returns `None` for any other message.
 ///
 /// # Errors
-/// It is no FlatBuffers of our schema, or of a RAN function that cannot be.
+/// Fails if the bytes are not FlatBuffers of our schema, or if the RAN function id is out of range.
 pub fn control(pdu: &[u8]) -> Result<Option<fast::Control<'_>>, FlatError> {
     match root(pdu)? {
         e2::MessageRef::Control(it) => control_of(it).map(Some),
@@ -279,7 +280,7 @@ fn shared(pdu: &Bytes, octets: Option<&[u8]>) -> Option<Bytes> {
     octets.map(|octets| pdu.slice_ref(octets))
 }
 
-/// Checked before anything is read: entries of one list may all point to one long string.
+/// Checks the number of entries before anything is read: the entries of a list can all refer to one long string.
 fn few(have: usize) -> Result<(), FlatError> {
     let limit = ACTIONS_MAX;
     if have > limit { Err(FlatError::TooMany { have, limit }) } else { Ok(()) }

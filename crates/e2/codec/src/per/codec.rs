@@ -1,19 +1,20 @@
-//! Constraints as types: each codec is one row of X.691 with its bounds, monomorphised, without run-time descriptors.
+//! Constraints as types: each codec implements one construct of X.691 with its bounds, monomorphised, without
+//! run-time descriptors.
 use super::{DecodeError, DecodeFault, EncodeError, FRAGMENT, Notation, Per, Source, Writer, real};
 use bytes::Bytes;
 use std::marker::PhantomData;
 
-/// How a `T` is encoded under a constraint.
+/// Encoding of a `T` under a constraint.
 pub trait Codec<T> {
     /// Appends the encoding of `value`.
     fn encode(value: &T, w: &mut Writer) -> Result<(), EncodeError>;
-    /// Takes one value.
+    /// Decodes one value.
     fn decode<S: Source>(r: &mut S) -> Result<T, DecodeError>;
     /// Writes the value in ASN.1 value notation.
     fn show(value: &T, n: &mut Notation);
 }
 
-/// The encoding that the type defines for itself ([`Per`]).
+/// Encoding that the type itself defines ([`Per`]).
 #[derive(Debug)]
 pub struct Own;
 
@@ -56,7 +57,7 @@ macro_rules! integers {
                 let outside = v < LOW || v > HIGH;
                 w.bit(outside);
                 if outside {
-                    // Beyond i64 no protocol of ours has an extensible integer.
+                    // None of our protocols has an extensible integer beyond i64.
                     w.unconstrained(i64::try_from(v).unwrap_or(i64::MAX));
                     return Ok(());
                 }
@@ -77,7 +78,7 @@ macro_rules! integers {
 }
 integers!(u8 u16 u32 u64);
 
-/// The value in a narrower type, or the fault that it does not fit.
+/// Converts the value to a narrower type. Fails if it does not fit.
 fn narrow<T: TryFrom<u64>, S: Source>(value: u64, r: &S) -> Result<T, DecodeError> {
     let high = u64::MAX >> (64 - 8 * size_of::<T>() as u32);
     T::try_from(value).map_err(|_| r.fault(DecodeFault::OutOfRange { value, low: 0, high }))
@@ -192,17 +193,17 @@ impl<const N: usize> Codec<[u8; N]> for Fixed {
     }
 }
 
-/// A BIT STRING of at most 64 bits: `value` right-aligned.
+/// BIT STRING of at most 64 bits; `value` is right-aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ShortBits {
-    /// The bits as a number, the last bit least significant.
+    /// The bits as a number; the last bit is the least significant.
     pub value: u64,
-    /// How many bits there are.
+    /// Number of bits.
     pub len_bits: u8,
 }
 
 impl ShortBits {
-    /// The low `len_bits` bits of `value`.
+    /// Creates a bit string from the low `len_bits` bits of `value`.
     pub const fn new(value: u64, len_bits: u8) -> Self {
         Self { value: value & (u64::MAX >> (64 - len_bits as u32)), len_bits }
     }
@@ -233,7 +234,7 @@ impl<const LOW: u64, const HIGH: u64> Codec<ShortBits> for Bits<LOW, HIGH> {
     }
 }
 
-/// BIT STRING (SIZE(N)), N at most 64, as a number, the last bit least significant.
+/// BIT STRING (SIZE(N)), N at most 64, as a number; the last bit is the least significant.
 #[derive(Debug)]
 pub struct BitNumber<const N: u64>;
 
@@ -259,22 +260,22 @@ macro_rules! bit_numbers {
 }
 bit_numbers!(u8 u16 u32 u64);
 
-/// A BIT STRING of any length: whole octets, the unused low bits of the last one zero.
+/// BIT STRING of any length: whole bytes; the unused low bits of the last one are zero.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct BitString {
-    /// The bits, first bit most significant.
+    /// The bits; the first bit is the most significant.
     pub octets: Vec<u8>,
-    /// How many bits there are.
+    /// Number of bits.
     pub len_bits: usize,
 }
 
 impl BitString {
-    /// All bits of `octets`.
+    /// Creates a bit string from all bits of `octets`.
     pub fn from_octets(octets: &[u8]) -> Self {
         Self { octets: octets.to_vec(), len_bits: octets.len() * 8 }
     }
 
-    /// How many bits there are, if they are as many as the octets say and fewer than a fragment has.
+    /// Returns the number of bits. Fails if it disagrees with the number of bytes or reaches the size of a fragment.
     fn check(&self) -> Result<u64, EncodeError> {
         let len = self.len_bits as u64;
         if len.div_ceil(8) != self.octets.len() as u64 || len >= FRAGMENT as u64 {
@@ -365,7 +366,7 @@ impl<const LOW: u64, const HIGH: u64> Codec<String> for Str<LOW, HIGH> {
     }
 }
 
-/// SEQUENCE (SIZE(LOW..HIGH)) OF, each element under the codec `C`.
+/// SEQUENCE (SIZE(LOW..HIGH)) OF; each element is encoded by the codec `C`.
 #[derive(Debug)]
 pub struct List<const LOW: u64, const HIGH: u64, C = Own>(PhantomData<C>);
 
@@ -388,7 +389,7 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
         let mut list = Vec::new();
         loop {
             let (n, more) = r.list_len(LOW, HIGH)?;
-            // Never reserve on the word of the peer: the elements themselves must arrive.
+            // Do not reserve memory for the count that the peer states: the elements must arrive first.
             list.reserve(n.min(64));
             for _ in 0..n {
                 r.element();
@@ -404,24 +405,24 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
     }
 }
 
-/// One component of a SEQUENCE root: a plain codec is a mandatory one, [`Opt`] an OPTIONAL one, [`Since2`] one that
-/// only later versions have.
+/// Component of a SEQUENCE root. A plain codec is mandatory, [`Opt`] is OPTIONAL, [`Since2`] is OPTIONAL and exists
+/// only in later versions.
 pub trait Component<T> {
-    /// Whether the preamble has a presence bit for it.
+    /// Whether the preamble has a presence bit for the component.
     fn has_bit<S: VersionTag>(tag: &S) -> bool;
-    /// Whether the value is there.
+    /// Whether the value is present.
     fn is_present(value: &T) -> bool;
-    /// Appends it if present.
+    /// Appends the component if present.
     fn encode(value: &T, name: &'static str, w: &mut Writer) -> Result<(), EncodeError>;
-    /// Takes it, if `present`.
+    /// Decodes the component if `present`.
     fn decode<S: Source>(r: &mut S, present: bool) -> Result<T, DecodeError>;
-    /// Writes `name value`, if present.
+    /// Writes `name value` if present.
     fn show(value: &T, name: &str, n: &mut Notation);
 }
 
-/// What a [`Component`] may ask of a writer or a source: the version.
+/// Provides the protocol version of a writer or a source to a [`Component`].
 pub trait VersionTag {
-    /// The protocol version.
+    /// Returns the protocol version.
     fn tag(&self) -> crate::e2ap::Version;
 }
 
@@ -449,7 +450,7 @@ impl<T, C: Codec<T>> Component<T> for C {
     }
 }
 
-/// An OPTIONAL component.
+/// OPTIONAL component.
 #[derive(Debug)]
 pub struct Opt<C = Own>(PhantomData<C>);
 
@@ -473,7 +474,7 @@ impl<T, C: Codec<T>> Component<Option<T>> for Opt<C> {
     }
 }
 
-/// An OPTIONAL component that version 2.03 and later have; v1.01 has neither it nor its presence bit.
+/// OPTIONAL component of version 2.03 and later; v1.01 has neither the component nor its presence bit.
 #[derive(Debug)]
 pub struct Since2<C = Own>(PhantomData<C>);
 

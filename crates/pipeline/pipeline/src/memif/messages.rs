@@ -1,36 +1,37 @@
 //! memif 2.0: the messages by which two processes agree on shared memory with rings of packet descriptors.
 //!
-//! One message is one record of [`MESSAGE_BYTES`] octets on a Unix `SEQPACKET` socket, in the machine's own byte order, for both
-//! ends are on one machine. Descriptors of memory and of interrupts travel beside the octets. "M" is who listens and maps the
-//! memory, "S" who connects and owns it; "S2M" is the ring of packets from S to M.
+//! A message is one record of [`MESSAGE_BYTES`] bytes on a Unix `SEQPACKET` socket, in the machine's own byte order,
+//! because both ends are on one machine. File descriptors of memory and interrupts are passed with the record. The
+//! master ("M") listens and maps the memory; the slave ("S") connects and owns the memory. "S2M" is the ring of
+//! packets from S to M.
 
 use std::fmt;
 
-/// Octets of every message.
+/// Size of every message, bytes.
 pub const MESSAGE_BYTES: usize = 128;
-/// The version that this is: 2.0.
+/// Supported version: 2.0.
 pub const VERSION: u16 = 2 << 8;
-/// Octets of names, with the zero behind them.
+/// Size of a name including the terminating zero, bytes.
 pub const NAME_BYTES: usize = 32;
-/// Octets of a secret.
+/// Size of a secret, bytes.
 pub const SECRET_BYTES: usize = 24;
-/// Octets of the reason in a disconnect, with the zero behind it.
+/// Size of the reason in a disconnect including the terminating zero, bytes.
 pub const REASON_BYTES: usize = 96;
-/// What a ring in memory begins with.
+/// First word of a ring in memory.
 pub const RING_COOKIE: u32 = 0x03E3_1F20;
-/// Octets of a ring before its descriptors: two cache lines.
+/// Size of a ring header before the descriptors, bytes: two cache lines.
 pub const RING_HEAD_BYTES: u32 = 128;
-/// Octets of a descriptor.
+/// Size of a descriptor, bytes.
 pub const DESCRIPTOR_BYTES: u32 = 16;
-/// Packets are frames with Ethernet headers; the other modes carry bare IP or go into a host's stack.
+/// Mode in which packets are Ethernet frames. The other modes carry IP packets, or pass packets to a host's stack.
 pub const MODE_ETHERNET: u8 = 0;
 
-/// A text of at most 31 octets, ended by a zero on the wire.
+/// Text of at most 31 bytes, terminated by a zero on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Name([u8; NAME_BYTES]);
 
 impl Name {
-    /// The first 31 octets of `text`, up to a zero.
+    /// Creates a name from the first 31 bytes of `text`, up to a zero.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut name = [0; NAME_BYTES];
@@ -38,7 +39,7 @@ impl Name {
         Self(name)
     }
 
-    /// As text; octets that are none become question marks of Unicode.
+    /// Returns the name as text; invalid UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn text(&self) -> String {
         text(&self.0)
@@ -63,103 +64,103 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(&octets[..end]).into_owned()
 }
 
-/// A message.
+/// Message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// The last one that needs an answer was good.
+    /// Acknowledgment of the last message that requires an answer.
     Ack,
-    /// M to S, first: what M can take.
+    /// M to S, first message: limits of M.
     Hello(Hello),
-    /// S to M: which interface is meant.
+    /// S to M: the requested interface.
     Init(Init),
-    /// S to M, with a descriptor of the memory.
+    /// S to M, with a file descriptor of the memory.
     AddRegion {
-        /// Its number, from 0 on.
+        /// Index of the region, from 0.
         index: u16,
-        /// Its length in octets.
+        /// Size of the region, bytes.
         octets: u64,
     },
-    /// S to M, with a descriptor for interrupts.
+    /// S to M, with a file descriptor for interrupts.
     AddRing(Ring),
-    /// S to M: everything is said. The text is the name of S's interface.
+    /// S to M: end of the configuration. The text is the name of S's interface.
     Connect(Name),
-    /// M to S: packets may flow. The text is the name of M's interface.
+    /// M to S: packets can flow. The text is the name of M's interface.
     Connected(Name),
-    /// Either way: this is the end.
+    /// Either direction: end of the connection.
     Disconnect {
-        /// A number without published meaning; 0 is common.
+        /// Number without published meaning; usually 0.
         code: u32,
-        /// Why, in words; 95 octets travel.
+        /// Reason as text; 95 bytes are transmitted.
         reason: String,
     },
 }
 
-/// What M can take.
+/// Limits of M.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// The program at M.
+    /// Program name of M.
     pub name: Name,
     /// Lowest version.
     pub min_version: u16,
     /// Highest version.
     pub max_version: u16,
-    /// Greatest number of a region.
+    /// Highest region index.
     pub max_region: u16,
-    /// Greatest number of a ring towards S.
+    /// Highest index of a ring towards S.
     pub max_m2s_ring: u16,
-    /// Greatest number of a ring towards M.
+    /// Highest index of a ring towards M.
     pub max_s2m_ring: u16,
-    /// Binary logarithm of the greatest ring's descriptors.
+    /// Binary logarithm of the maximum number of descriptors per ring.
     pub max_log2_ring: u8,
 }
 
-/// Which interface S means, and who it is.
+/// Interface requested by S, and identity of S.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Init {
-    /// Version that S has chosen.
+    /// Version chosen by S.
     pub version: u16,
-    /// The interface's number at M's socket.
+    /// Number of the interface at M's socket.
     pub id: u32,
-    /// What packets are.
+    /// Packet mode.
     pub mode: u8,
-    /// A word that both ends know; zeros are none.
+    /// Secret known to both ends; zeros stand for none.
     pub secret: [u8; SECRET_BYTES],
-    /// The program at S.
+    /// Program name of S.
     pub name: Name,
 }
 
-/// Where a ring is.
+/// Location of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ring {
-    /// From S to M, or the other way.
+    /// Whether the direction is from S to M.
     pub to_master: bool,
-    /// Its number in its direction, from 0 on.
+    /// Index of the ring in its direction, from 0.
     pub index: u16,
-    /// The region that holds it.
+    /// Region that contains the ring.
     pub region: u16,
-    /// Where in the region.
+    /// Offset in the region, bytes.
     pub offset: u32,
-    /// Binary logarithm of its descriptors.
+    /// Binary logarithm of the number of descriptors.
     pub log2_size: u8,
-    /// Octets in front of each packet that are private to both ends.
+    /// Private bytes before each packet.
     pub private_bytes: u16,
 }
 
 impl Ring {
-    /// Octets of a ring of that many descriptors (as binary logarithm, 0 to 15).
+    /// Returns the size in bytes of a ring with `log2_size` (0 to 15) as the binary logarithm of its descriptors.
     #[must_use]
     pub const fn octets(log2_size: u8) -> u64 {
         RING_HEAD_BYTES as u64 + ((DESCRIPTOR_BYTES as u64) << (if log2_size > 15 { 15 } else { log2_size }))
     }
 }
 
-/// Octets that are no message.
+/// Bytes that are not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemifError {
-    /// Not the length of a message.
+    /// Invalid length of a message.
     #[error("a memif message has {MESSAGE_BYTES} octets, this has {0}")]
     Length(usize),
-    /// No message has this type.
+    /// Undefined message type.
     #[error("memif has no message of type {0}; allowed are 1 to 8")]
     Type(u16),
 }
@@ -181,7 +182,7 @@ impl Writer {
 struct Reader<'a>(&'a [u8; MESSAGE_BYTES], usize);
 
 impl Reader<'_> {
-    /// The next octets. Positions are constants of the formats below, all within a message.
+    /// Returns the next `N` bytes. Positions are constants of the formats below, all within a message.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut octets = [0; N];
         octets.copy_from_slice(&self.0[self.1..self.1 + N]);
@@ -203,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// The octets of a message; what is not said is zero.
+/// Encodes a message; unused bytes are zero.
 #[must_use]
 pub fn encode(message: &Message) -> [u8; MESSAGE_BYTES] {
     let mut out = Writer([0; MESSAGE_BYTES], 0);
@@ -245,10 +246,10 @@ pub fn encode(message: &Message) -> [u8; MESSAGE_BYTES] {
     out.0
 }
 
-/// Reads a message. Flags and octets without meaning are ignored; numbers are not judged here.
+/// Decodes a message. Ignores flags and bytes without meaning, and does not check the ranges of numbers.
 ///
 /// # Errors
-/// Another length, or no such type.
+/// Fails if the length or the type is invalid.
 pub fn decode(octets: &[u8]) -> Result<Message, MemifError> {
     let message: &[u8; MESSAGE_BYTES] = octets.try_into().map_err(|_| MemifError::Length(octets.len()))?;
     let mut reader = Reader(message, 0);
@@ -326,16 +327,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn messages_round_trip() {
         for message in one_of_each() {
             assert_eq!(decode(&encode(&message)), Ok(message));
         }
     }
 
-    /// Offsets of the published header's packed structures, where each field begins.
+    /// Field offsets in the packed structures of the published header.
     #[test]
     #[cfg(target_endian = "little")]
-    fn fields_are_where_the_published_structures_have_them() {
+    fn field_offsets_match_the_published_structures() {
         let octets: Vec<_> = one_of_each().iter().map(encode).collect();
         assert!(octets.iter().zip(1_u8..).all(|(octets, kind)| octets[..2] == [kind, 0]));
         let [_, hello, init, region, ring, connect, _, disconnect] = &octets[..] else { panic!() };
@@ -350,14 +351,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_named() {
+    fn errors_name_the_fault() {
         assert_eq!(decode(&[0; 127]), Err(MemifError::Length(127)));
         assert_eq!(decode(&[0; 128]), Err(MemifError::Type(0)));
         assert_eq!(decode(&[9; 128]), Err(MemifError::Type(0x0909)));
     }
 
     #[test]
-    fn texts_are_cut_and_end_with_a_zero() {
+    fn texts_are_truncated_and_zero_terminated() {
         let long = Name::new(&"x".repeat(40));
         assert_eq!(long.text().len(), NAME_BYTES - 1);
         let octets = encode(&Message::Disconnect { code: 0, reason: "y".repeat(200) });

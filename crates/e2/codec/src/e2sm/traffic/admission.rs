@@ -1,4 +1,5 @@
-//! Which configurations of a bearer are possible; see [`slice`](crate::e2sm::slice) for why it stands here.
+//! Checks whether a bearer configuration is possible. For the reason why this check is here, see
+//! [`slice`](crate::e2sm::slice).
 
 use crate::e2sm::control::{Reason, Refusal};
 
@@ -7,7 +8,7 @@ use super::{
     Stage, TrafficAction, TrafficConfig,
 };
 
-/// Octets of the queue of a bearer that nobody has configured: what a large RLC buffer holds.
+/// Capacity of a queue without configuration, bytes: the size of a large RLC buffer.
 pub const DEFAULT_CAPACITY_BYTES: u32 = 10 << 20;
 
 impl Default for TrafficConfig {
@@ -26,7 +27,7 @@ fn refuse<T>(reason: Reason, detail: impl AsRef<str>) -> Result<T, Refusal> {
     Err(Refusal::new(reason, detail))
 }
 
-/// Puts `new` in the place of the one that `is_same` finds, or behind the others if there is room.
+/// Replaces the element that `is_same` matches by `new`, or appends `new` if the list is not full.
 fn put<T>(list: &mut Vec<T>, new: T, most: usize, is_same: impl Fn(&T) -> bool) -> Result<(), Refusal> {
     let room = list.len() < most;
     match list.iter_mut().find(|known| is_same(known)) {
@@ -45,7 +46,7 @@ impl TrafficConfig {
         }
     }
 
-    /// The configuration after a change; the error says why it cannot be.
+    /// Returns the configuration after a change.¶# Errors¶Fails with the reason if the change is not possible.
     pub fn after(&self, action: &TrafficAction) -> Result<Self, Refusal> {
         let mut next = self.clone();
         match action {
@@ -94,7 +95,7 @@ impl TrafficConfig {
             {
                 return refuse(Reason::Invalid, format!("a module has 1 to {MODULE_BYTES_MAX} octets"));
             }
-            // It stands before what the configuration says, which stays.
+            // A stage precedes the configured parts, which stay unchanged.
             TrafficAction::SetStage(_) => {}
         }
         Ok(next)
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_a_filter_and_a_pacer_in_that_order_and_back() {
+    fn queue_filter_and_pacer_are_added_and_removed_in_order() {
         let before = TrafficConfig::default();
         let filter = TrafficAction::PutFilter(FILTER);
         assert_eq!(before.after(&filter).unwrap_err().reason, Reason::UnknownQueue);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_of_everything() {
+    fn every_list_has_a_maximum_length() {
         let mut config = TrafficConfig::default();
         for id in 1..QUEUES_MAX as u8 {
             config = config.after(&queue(id)).unwrap();
@@ -164,11 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn the_octets_of_a_command() {
+    fn command_matches_the_byte_vector() {
         let bearer = BearerId { rnti: 0x4601, rbid: 1 };
         let command = TrafficCommand { bearer, action: TrafficAction::SetPacer(Pacer::default()) };
         let octets = command.to_octets(Encoding::Per).unwrap();
-        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0 101), without additions and `bdp` (00).
+        // No additions, twice; the RNTI; the bearer; `setPacer` is 5 of 0..5 (0 101), without additions and `bdp`
+        // (00).
         assert_eq!(octets[..], [0x00, 0x46, 0x01, 0x01, 0x50], "{octets:02x?}");
         assert_eq!(TrafficCommand::decode_as(Encoding::Per, &octets), Ok(command));
     }

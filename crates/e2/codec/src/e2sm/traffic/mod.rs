@@ -1,13 +1,13 @@
-//! TRAFFIC: traffic control between SDAP and RLC, per radio bearer; a model of this project after FlexRIC's TC (paper
-//! §6.1.1).
+//! Service model TRAFFIC: traffic control between SDAP and RLC for each radio bearer. A model of this project, based
+//! on FlexRIC's TC (paper §6.1.1).
 //!
-//! Downlink packets of a bearer go through a classifier (5-tuple filters, first match; else queue 0), into queues, out
-//! of them by a scheduler, and through a pacer into the RLC buffer. A queue may have a shaper (delays) and a policer
-//! (drops). FlexRIC's model 146 has the same parts, but names neither UE nor bearer, so that a node has one at most, and
-//! its controls do not say whether they failed: hence an id of its own. All in aligned PER, without headers; a command
-//! that is refused has a [`Refusal`].
+//! A classifier (5-tuple filters, first match; otherwise queue 0) assigns the downlink packets of a bearer to queues.
+//! A scheduler takes them from the queues, and a pacer passes them to the RLC buffer. A queue can have a shaper
+//! (delays) and a policer (drops). FlexRIC's model 146 has the same parts, but identifies neither UE nor bearer, so a
+//! node has at most one instance, and its controls do not report failures. This model therefore has its own id. All
+//! messages use aligned PER and have no headers. A [`Refusal`] answers a command that is not possible.
 //!
-//! What configurations are possible is decided here, once: [`TrafficConfig::after`].
+//! [`TrafficConfig::after`] is the only place that decides which configurations are possible.
 
 mod admission;
 
@@ -28,30 +28,30 @@ use super::slice::ReportEvery;
 use super::table::{Row, columns};
 use super::{Column, Encoding, Octets, RowKey, ServiceModel, SmError, Table};
 
-/// The OID by which a node offers the model.
+/// OID of the model in a node's RAN function list.
 pub const OID: &str = "0.0.0.0.0.0.0.0.1.138.0";
-/// The RAN function id that this project's agents give it.
+/// RAN function id used by this project's agents.
 pub const DEFAULT_FUNCTION_ID: u16 = 138;
-/// Queues of a bearer, at most.
+/// Maximum number of queues of a bearer.
 pub const QUEUES_MAX: usize = 16;
-/// Filters of a bearer, at most.
+/// Maximum number of filters of a bearer.
 pub const FILTERS_MAX: usize = 64;
-/// The queue that is always there, and takes what no filter matches.
+/// Queue that always exists and receives the packets that match no filter.
 pub const DEFAULT_QUEUE: u8 = 0;
 
-/// Octets of a stage's module, at most: one message carries it as a whole.
+/// Maximum size of a stage's module, bytes: one message carries the complete module.
 pub const MODULE_BYTES_MAX: usize = 16_000;
-/// Characters of why a stage has failed, at most.
+/// Maximum length of a stage's failure reason, characters.
 pub const FAILURE_MAX: usize = 100;
 
-/// The least that a pacer lets RLC hold, octets: a packet.
+/// Smallest limit of a pacer for the RLC buffer, bytes: one packet.
 pub const PACED_BYTES_MIN: u32 = 1_500;
-/// The most, octets.
+/// Largest limit of a pacer for the RLC buffer, bytes.
 pub const PACED_BYTES_MAX: u32 = 10_000_000;
 
 const U32: u64 = u32::MAX as u64;
 
-/// TRAFFIC: the model.
+/// Service model TRAFFIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Traffic;
 
@@ -83,7 +83,7 @@ impl ServiceModel for Traffic {
         QueueRow::columns()
     }
 
-    /// A row for each queue.
+    /// Appends one row per queue.
     fn tabulate(_: &(), message: &TrafficIndication, table: &mut Table) {
         table.tstamp_us = i64::try_from(message.tstamp_us).ok();
         for bearer in &message.bearers {
@@ -97,7 +97,7 @@ impl ServiceModel for Traffic {
     }
 
     fn sample(seed: u64) -> ((), TrafficIndication) {
-        // Its constraints have values, so there is always one.
+        // The constraints are satisfiable, so a value always exists.
         ((), sample(seed).unwrap_or_default())
     }
 }
@@ -107,13 +107,13 @@ octets! {
 }
 
 sequence! {
-    /// A radio bearer.
+    /// Radio bearer.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     BearerId "BearerId" {
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
         rbid: u8 [Int<0, 255>] "rbid", "Radio bearer identity.",
     }
-    /// How a bearer's packets are treated. The default is transparent: one queue, no filter, no pacer.
+    /// Traffic control configuration of a bearer. The default is transparent: one queue, no filter, no pacer.
     #[derive(Eq, Hash)]
     TrafficConfig "TrafficConfig" {
         queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues; [`DEFAULT_QUEUE`] is always among them.",
@@ -121,7 +121,7 @@ sequence! {
         scheduler: QueueScheduler [Own] "scheduler", "Scheduler among queues.",
         pacer: Pacer [Own] "pacer", "Pacer: when the next packet is passed to RLC.",
     }
-    /// A queue, its shaper and its policer.
+    /// Queue with its shaper and its policer.
     #[derive(Copy, Eq, Hash)]
     Queue "Queue" {
         id: u8 [Int<0, 255>] "id", "Number of the queue.",
@@ -132,7 +132,7 @@ sequence! {
 }
 
 choice! {
-    /// How a queue drops.
+    /// Queue discipline.
     #[derive(Copy, Eq, Hash)]
     Discipline "Discipline" {
         Fifo(u32) [Int<1, U32>] "fifo", "Tail drop, with the capacity in bytes.",
@@ -148,13 +148,13 @@ sequence! {
         interval_us: u32 [Int<1, U32>] "intervalUs", "Time for which the target may be exceeded, in µs.",
         capacity_bytes: u32 [Int<1, U32>] "capacityBytes", "Capacity in bytes; packets beyond it are dropped.",
     }
-    /// A token bucket.
+    /// Token bucket.
     #[derive(Copy, Eq, Hash)]
     RateLimit "RateLimit" {
         rate_kbps: u32 [Int<1, U32>] "rateKbps", "Average rate, in kbit/s.",
         burst_bytes: u32 [Int<1, U32>] "burstBytes", "Burst size, in bytes.",
     }
-    /// A 5-tuple; what is absent matches anything.
+    /// 5-tuple filter; absent fields match any value.
     #[derive(Copy, Eq, Hash)]
     Filter "Filter" {
         id: u16 [Int<0, 65_535>] "id", "Number of the filter.",
@@ -168,52 +168,54 @@ sequence! {
 }
 
 choice! {
-    /// Which queue is next.
+    /// Queue scheduler.
     #[derive(Eq, Hash)]
     QueueScheduler "QueueScheduler" {
         RoundRobin(u8) [Int<0, 0>] "roundRobin", "Round robin, one packet per non-empty queue; its number is 0.",
-        /// The first of these that has packets; queues that are not named come last, by number.
+        /// Strict priority: the first non-empty queue of this list; queues that are not listed follow in numeric
+        /// order.
         Priority(Vec<u8>) [List<1, { QUEUES_MAX as u64 }, Int<0, 255>>] "priority",
     }
 }
 
 sequence! {
-    /// When RLC gets the next packet.
+    /// Pacer: decides when RLC receives the next packet.
     #[derive(Copy, Eq, Hash, Default)]
     Pacer "Pacer" {
         bdp: Option<BdpPacer> [Opt] "bdp", "Just before the RLC buffer runs empty. The default is immediately.",
     }
-    /// The bandwidth-delay product of 5G (Irazabal et al.): RLC holds what the radio serves in a moment.
+    /// Pacer with the bandwidth-delay product of 5G (Irazabal et al.): RLC holds the amount that the radio serves in
+    /// a short time.
     #[derive(Copy, Eq, Hash)]
     BdpPacer "BdpPacer" {
-        /// What RLC never holds more of, octets; [`PACED_BYTES_MIN`] to [`PACED_BYTES_MAX`].
+        /// Upper limit for the RLC buffer, bytes; [`PACED_BYTES_MIN`] to [`PACED_BYTES_MAX`].
         cap_bytes: u32 [Int<{ PACED_BYTES_MIN as u64 }, { PACED_BYTES_MAX as u64 }>] "capBytes",
-        /// What it may always hold, octets; at most the cap.
+        /// Amount that the RLC buffer can always hold, bytes; at most the upper limit.
         floor_bytes: u32 [Int<{ PACED_BYTES_MIN as u64 }, { PACED_BYTES_MAX as u64 }>] "floorBytes",
     }
 }
 
 impl Default for BdpPacer {
-    /// As its authors have it for 106 PRBs.
+    /// Values of the authors for 106 PRBs.
     fn default() -> Self {
         Self { cap_bytes: 46_000, floor_bytes: 22_000 }
     }
 }
 
 impl Pacer {
-    /// By the bandwidth-delay product, as its authors have it.
+    /// Returns a pacer with the bandwidth-delay product and the authors' values.
     pub fn bdp() -> Self {
         Self { bdp: Some(BdpPacer::default()) }
     }
 
-    /// For people: `dummy` or `5g-bdp`.
+    /// Returns the display name: `dummy` or `5g-bdp`.
     pub const fn name(&self) -> &'static str {
         if self.bdp.is_some() { "5g-bdp" } else { "dummy" }
     }
 }
 
 sequence! {
-    /// A queue's state. Times are those of packets that left it since the last report of any subscription.
+    /// State of a queue. Times refer to the packets that left the queue since the last report of any subscription.
     #[derive(Copy, Eq, Hash)]
     QueueState "QueueState" {
         id: u8 [Int<0, 255>] "id", "Number of the queue.",
@@ -226,7 +228,7 @@ sequence! {
         sojourn_us: u32 [Int<0, U32>] "sojournUs", "Mean queueing time, in µs.",
         sojourn_max_us: u32 [Int<0, U32>] "sojournMaxUs", "Maximum, in µs.",
     }
-    /// A bearer: how its packets are treated and what became of them.
+    /// Traffic control configuration and statistics of a bearer.
     #[derive(Eq, Hash)]
     BearerTraffic "BearerTraffic" {
         bearer: BearerId [Own] "bearer", "Bearer.",
@@ -238,7 +240,7 @@ sequence! {
         paced_kbps: u32 [Int<0, U32>] "pacedKbps", "Radio rate of the bearer as estimated by the pacer, in kbit/s; 0 without a pacer.";
         stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are no stages.",
     }
-    /// A user's own stage, and what it did.
+    /// State and statistics of a user-defined stage.
     #[derive(Eq, Hash)]
     StageState "StageState" {
         role: StageRole [Own] "role", "Replaced stage.",
@@ -246,7 +248,7 @@ sequence! {
         calls: u64 [Int<0, { u64::MAX }>] "calls", "Number of calls.",
         refusals: u64 [Int<0, { u64::MAX }>] "refusals", "Number of calls that released no packet.",
         fuel: u64 [Int<0, { u64::MAX }>] "fuel", "Executed instructions, as counted by the sandbox.",
-        /// Why it was taken out; what it replaced is at work again.
+        /// Reason for which the stage was removed; the part that it had replaced is active again.
         failed: Option<String> [Opt<Str<0, { FAILURE_MAX as u64 }>>] "failed",
     }
     /// All bearers of a node.
@@ -284,7 +286,7 @@ columns! { QueueRow<'_>, row => {
 } }
 
 sequence! {
-    /// What a controller wants changed at a bearer. A command is carried out as a whole or not at all.
+    /// Command of a controller that changes a bearer. It is executed completely or not at all.
     #[derive(Eq, Hash)]
     TrafficCommand "TrafficCommand" {
         bearer: BearerId [Own] "bearer", "Bearer.",
@@ -293,7 +295,7 @@ sequence! {
 }
 
 choice! {
-    /// A change of a bearer's [`TrafficConfig`].
+    /// Change of a bearer's [`TrafficConfig`].
     #[derive(Eq, Hash)]
     TrafficAction "TrafficAction" {
         PutQueue(Queue) [Own] "putQueue", "Adds a queue, or modifies the one with this number. Its packets are kept.",
@@ -307,7 +309,7 @@ choice! {
 }
 
 enumerated! {
-    /// What a stage replaces.
+    /// Part that a stage replaces.
     StageRole "StageRole" {
         Pacer "pacer", "The pacer.",
         Scheduler "scheduler", "The scheduler among queues.",
@@ -315,13 +317,13 @@ enumerated! {
 }
 
 sequence! {
-    /// A stage of the user's own, which comes as a module and is run in a sandbox.
+    /// User-defined stage: a module that runs in a sandbox.
     #[derive(Eq, Hash)]
     Stage "Stage" {
         role: StageRole [Own] "role", "Replaced stage.",
         module: Option<StageModule> [Opt] "module", "Stage; absent restores the replaced one.",
     }
-    /// A module of WebAssembly.
+    /// WebAssembly module.
     #[derive(Eq, Hash)]
     StageModule "StageModule" {
         wasm: Bytes [Free] "wasm", "Module, at most [`MODULE_BYTES_MAX`] bytes.",

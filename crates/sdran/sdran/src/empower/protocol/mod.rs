@@ -1,7 +1,7 @@
 //! OpenEmpower, the protocol between a 5G-EmPOWER controller and its base stations (VBSes).
 //!
-//! Two versions that share nothing but their byte order (big-endian) and their transport (TCP, the base station
-//! connects and **speaks first**):
+//! There are two versions. They share only the byte order (big-endian) and the transport (TCP; the base station
+//! connects and **sends first**):
 //!
 //! | | [`v1`] | [`v2`] |
 //! |---|---|---|
@@ -15,67 +15,67 @@ pub mod v2;
 
 pub use ranlab_packet::{Mac, NotAMac};
 
-/// Octets that are no OpenEmpower, or a message that OpenEmpower cannot carry.
+/// Bytes that are not valid OpenEmpower, or a message that OpenEmpower cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmpowerError {
     /// The message ends before the element does.
     #[error("{what} needs {need} octets, the message has {have}")]
     Truncated {
-        /// What was being read.
+        /// Element being read.
         what: &'static str,
-        /// Octets needed.
+        /// Needed bytes.
         need: usize,
-        /// Octets there.
+        /// Available bytes.
         have: usize,
     },
-    /// Another version of the protocol.
+    /// Different protocol version.
     #[error("version {given}; {allowed} is allowed here")]
     Version {
-        /// As received.
+        /// Received version.
         given: u8,
-        /// The version of this module.
+        /// Version of this module.
         allowed: u8,
     },
-    /// The header's length is not the message's, or out of bounds.
+    /// The length in the header differs from that of the message, or is out of range.
     #[error("the header announces {announced} octets; {least} to {most} are allowed")]
     Length {
-        /// As announced.
+        /// Announced length.
         announced: usize,
-        /// A header and an event.
+        /// Minimum: a header and an event.
         least: usize,
-        /// The protocol's or our bound.
+        /// Maximum of the protocol, or our limit.
         most: usize,
     },
-    /// The message is longer than its header says.
+    /// The message is longer than stated in its header.
     #[error("{0} octets after the end of the message")]
     Trailing(usize),
-    /// A type of event that is none of 1 (single), 2 (scheduled), 3 (triggered).
+    /// Event type other than 1 (single), 2 (scheduled), 3 (triggered).
     #[error("event type {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
     EventType(u8),
-    /// A TLV whose length is not that of its type.
+    /// TLV with a length that differs from that of its type.
     #[error("TLV {kind:#06x} has a value of {have} octets; its type has {need}")]
     TlvLength {
         /// Type of the TLV.
         kind: u16,
-        /// Octets of the type.
+        /// Size defined by the type, bytes.
         need: usize,
-        /// Octets there.
+        /// Available bytes.
         have: usize,
     },
-    /// More than the length field can say.
+    /// Length that does not fit the length field.
     #[error("{what} of {len} octets cannot be encoded; at most {most} are allowed")]
     Unencodable {
-        /// What was to be written.
+        /// Element being written.
         what: &'static str,
-        /// Its length.
+        /// Length of the element.
         len: usize,
-        /// The most.
+        /// Maximum length.
         most: usize,
     },
 }
 
-/// Reads big-endian numbers off the front of a slice.
+/// Reads big-endian numbers from the start of a slice.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -116,15 +116,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The value of a TLV.
+/// Value of a TLV.
 trait Layout: Sized {
     fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
     fn write(&self, out: &mut Vec<u8>);
 }
 
-/// An element of a version's messages.
+/// Element of a version's messages.
 trait Element: Sized {
-    /// Octets of type and length that the length counts.
+    /// Number of type and length bytes that the length field includes.
     const COUNTED: usize;
     fn read(kind: u16, value: &[u8]) -> Result<Self, EmpowerError>;
     fn kind(&self) -> u16;
@@ -158,8 +158,9 @@ fn write_all<T: Element>(tlvs: &[T], out: &mut Vec<u8>) -> Result<(), EmpowerErr
     Ok(())
 }
 
-/// The TLVs of a version, a line for each field: structs, their readers and writers, and the enum of all. In brackets one
-/// that is no struct. `length counts` the octets of type and length that the length field includes.
+/// Defines the TLVs of a version, one line per field: structs, their readers and writers, and the enum of all TLVs. A
+/// TLV in brackets has no struct. `length counts` is the number of type and length bytes that the length field
+/// includes.
 macro_rules! tlvs {
     (
         length counts $counted:literal;
@@ -174,7 +175,7 @@ macro_rules! tlvs {
             impl $name {
                 /// Type of the TLV.
                 pub const TYPE: u16 = $kind;
-                /// Octets of the value.
+                /// Size of the value, bytes.
                 pub const BYTES: usize = 0 $(+ std::mem::size_of::<$ty>())*;
             }
 
@@ -195,13 +196,13 @@ macro_rules! tlvs {
             }
         )*
 
-        /// An element of a message.
+        /// Element of a message.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Tlv {
             $( $(#[$meta])* $name($name), )*
             $( #[doc = $other_doc] $other($other_ty), )?
-            /// Anything else, kept as it is.
+            /// Any other TLV, kept unchanged.
             Unknown {
                 /// Type.
                 kind: u16,

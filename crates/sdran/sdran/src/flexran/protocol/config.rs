@@ -43,7 +43,7 @@ messages! {
         cqi_sched_interval = 2 optional uint32, "CQI scheduling interval.";
         ri_sched_interval = 3 optional uint32, "RI scheduling interval.";
     }
-    /// What a UE can.
+    /// Capabilities of a UE.
     UeCapabilities {
         half_duplex = 1 optional uint32, "Half duplex.";
         intra_sf_hopping = 2 optional uint32, "Intra subframe hopping.";
@@ -173,7 +173,7 @@ messages! {
         mnc = 2 optional uint32, "Mobile network code.";
         mnc_length = 3 optional uint32, "Number of digits of the network code, 2 or 3.";
     }
-    /// Which measurements a UE reports.
+    /// Measurements that a UE reports.
     MeasurementInfo {
         offset_freq_serving = 1 optional int64, "Offset freq serving.";
         offset_freq_neighbouring = 2 optional int64, "Offset freq neighbouring.";
@@ -182,7 +182,7 @@ messages! {
         filter_coefficient_rsrq = 5 optional int64, "Filter coefficient rsrq.";
         event = 6 optional message MeasurementEvent, "Event.";
     }
-    /// When it reports them (TS 36.331 §5.5.4).
+    /// Event that triggers a measurement report (TS 36.331 §5.5.4).
     MeasurementEvent {
         periodical = 1 optional message PerEvent, "Periodical.";
         a1 = 2 optional message A1Event, "A1.";
@@ -191,25 +191,25 @@ messages! {
         a4 = 5 optional message A4Event, "A4.";
         a5 = 6 optional message A5Event, "A5.";
     }
-    /// Periodical reports.
+    /// Periodic reports.
     PerEvent {
         max_report_cells = 1 optional int64, "Maximum number of cells per report.";
     }
-    /// Serving becomes better than a threshold.
+    /// The serving cell becomes better than a threshold.
     A1Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
         max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
-    /// Serving becomes worse than a threshold.
+    /// The serving cell becomes worse than a threshold.
     A2Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
         max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
-    /// Neighbour becomes better than serving by an offset.
+    /// A neighbour becomes better than the serving cell by an offset.
     A3Event {
         a3_offset = 1 optional int64, "Offset in units of 0.5 dB.";
         report_on_leave = 2 optional int32, "Whether to report when the condition ends.";
@@ -217,14 +217,14 @@ messages! {
         time_to_trigger = 4 optional int64, "Time to trigger in ms.";
         max_report_cells = 5 optional int64, "Maximum number of cells per report.";
     }
-    /// Neighbour becomes better than a threshold.
+    /// A neighbour becomes better than a threshold.
     A4Event {
         threshold_rsrp = 1 optional int64, "Threshold, as an RSRP range.";
         hysteresis = 2 optional int64, "Hysteresis in units of 0.5 dB.";
         time_to_trigger = 3 optional int64, "Time to trigger in ms.";
         max_report_cells = 4 optional int64, "Maximum number of cells per report.";
     }
-    /// Serving becomes worse than one threshold and a neighbour better than another.
+    /// The serving cell becomes worse than one threshold and a neighbour better than another.
     A5Event {
         threshold_rsrp_1 = 1 optional int64, "First threshold, as an RSRP range.";
         threshold_rsrp_2 = 2 optional int64, "Second threshold, as an RSRP range.";
@@ -232,13 +232,13 @@ messages! {
         time_to_trigger = 4 optional int64, "Time to trigger in ms.";
         max_report_cells = 5 optional int64, "Maximum number of cells per report.";
     }
-    /// A globally unique MME identity.
+    /// Globally unique MME identity.
     Gummei {
         plmn = 1 optional message Plmn, "PLMN.";
         mme_group_id = 2 optional uint32, "MME group id.";
         mme_code = 3 optional uint32, "MME code.";
     }
-    /// An MME that the base station knows.
+    /// MME known to the base station.
     S1apMme {
         s1_ip = 1 optional string, "S1 IP address.";
         name = 2 optional string, "Name.";
@@ -252,7 +252,7 @@ messages! {
         dl = 6 optional message SliceDlUlConfig, "Downlink.";
         ul = 7 optional message SliceDlUlConfig, "Uplink.";
     }
-    /// S1 of a base station.
+    /// S1 configuration of a base station.
     S1apConfig {
         pending = 1 optional uint32, "Pending.";
         connected = 2 optional uint32, "Connected.";
@@ -270,7 +270,7 @@ messages! {
 }
 
 oneofs! {
-    /// Parameters of a slice, by algorithm.
+    /// Algorithm-specific parameters of a slice.
     SliceParameters {
         Fixed = 10 message SliceStatic, "Dedicated resource block groups.";
     }

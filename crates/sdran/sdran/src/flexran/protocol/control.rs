@@ -8,7 +8,7 @@ messages! {
         harq_status = 3 unpacked uint32, "0 ACK, 1 NACK, 2 DTX, for each codeword.";
         serv_cell_index = 4 optional uint32, "Index of the serving cell.";
     }
-    /// Reception from a UE.
+    /// Uplink reception from a UE.
     UlInfo {
         rnti = 1 optional uint32, "C-RNTI.";
         ul_reception = 2 unpacked uint32, "Uplink reception.";
@@ -65,14 +65,14 @@ messages! {
         serv_cell_index = 5 optional uint32, "Index of the serving cell.";
         act_deact_ce = 6 optional uint32, "Act deact control element.";
     }
-    /// A random access response.
+    /// Random access response.
     DlRar {
         rnti = 1 optional uint32, "C-RNTI.";
         grant = 2 optional uint32, "Uplink grant.";
         rar_dci = 3 optional message DlDci, "Random access response DCI.";
         carrier_index = 4 optional uint32, "Component carrier.";
     }
-    /// A broadcast transmission.
+    /// Broadcast transmission.
     DlBroadcast {
         kind = 1 optional uint32, "Kind.";
         index = 2 optional uint32, "Index.";
@@ -108,25 +108,25 @@ messages! {
         rnti = 1 optional uint32, "C-RNTI.";
         ul_dci = 2 optional message UlDci, "Uplink DCI.";
     }
-    /// A part of the agent to change.
+    /// Part of the agent whose configuration changes.
     AgentReconfigurationSystem {
         system = 1 optional string, "Module of the agent, for example `mac`.";
         subsystems = 2 repeated message AgentReconfigurationSubsystem, "Submodules.";
     }
-    /// A part of the part.
+    /// Subsystem of that part.
     AgentReconfigurationSubsystem {
         name = 1 optional string, "Name.";
         behavior = 2 optional string, "Behaviour of the module.";
         params = 3 map AgentReconfigurationParam, "Parameters.";
     }
-    /// A parameter's value.
+    /// Value of a parameter.
     AgentReconfigurationParam {
         param = "1, 2, 3, 4" oneof "ParamValue" ParamValue, "The value.";
     }
 }
 
 oneofs! {
-    /// The types that a parameter can have.
+    /// Types of a parameter value.
     ParamValue {
         Integer = 1 int32 i32, "A whole number.";
         Floating = 2 float f32, "A number.";

@@ -1,9 +1,10 @@
-//! Resource block groups: what scheduling decisions and slices are counted in.
+//! Resource block groups (RBGs): the unit of scheduling decisions and slices.
 
 use std::ops::RangeInclusive;
 
-/// Resource blocks of a group in a cell with so many (TS 36.213 table 7.1.6.1-1; above LTE's 110, TS 38.214 table
-/// 5.1.2.2.1-1 with configuration 1), so that no cell has more groups than a bitmap of 32 bits.
+/// Returns the number of resource blocks per group for a cell bandwidth of `prbs` (TS 36.213 table 7.1.6.1-1; above
+/// LTE's 110, TS 38.214 table 5.1.2.2.1-1 with configuration 1). No cell has more groups than fit a bitmap of 32
+/// bits.
 pub const fn rbg_prbs(prbs: u16) -> u16 {
     match prbs {
         0..=10 => 1,
@@ -15,12 +16,12 @@ pub const fn rbg_prbs(prbs: u16) -> u16 {
     }
 }
 
-/// Groups of a cell with so many resource blocks; the last one may be smaller.
+/// Returns the number of groups for a cell bandwidth of `prbs`; the last group can be smaller.
 pub const fn rbgs(prbs: u16) -> u16 {
     prbs.div_ceil(rbg_prbs(prbs))
 }
 
-/// Resource blocks of the groups from `low` to `high`; `None` if the cell has no such groups.
+/// Returns the resource blocks of groups `low` to `high`, or `None` if the cell does not have all of these groups.
 pub fn prbs_of_groups(prbs: u16, low: u32, high: u32) -> Option<RangeInclusive<u16>> {
     let (low, high) = (u16::try_from(low).ok()?, u16::try_from(high).ok()?);
     if low > high || high >= rbgs(prbs) {
@@ -30,7 +31,8 @@ pub fn prbs_of_groups(prbs: u16, low: u32, high: u32) -> Option<RangeInclusive<u
     Some(low * size..=((high + 1) * size).min(prbs) - 1)
 }
 
-/// Resource blocks of the groups whose bits are set, bit 0 being the lowest group; `None` if the cell lacks one of them.
+/// Returns the number of resource blocks in the groups of a bitmap; bit 0 is the lowest group. Returns `None` if the
+/// cell does not have all of these groups.
 pub fn prbs_of_bitmap(prbs: u16, bitmap: u32) -> Option<u16> {
     let groups = u32::from(rbgs(prbs));
     if groups < 32 && bitmap >> groups != 0 {
@@ -45,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_those_of_the_tables() {
+    fn group_sizes_match_the_3gpp_tables() {
         // 25 and 50 PRBs: the last group is smaller.
         assert_eq!((rbg_prbs(25), rbgs(25), rbg_prbs(50), rbgs(50)), (2, 13, 3, 17));
         assert_eq!((rbgs(100), rbgs(106), rbgs(273)), (25, 27, 18));

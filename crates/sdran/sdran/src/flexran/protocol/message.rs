@@ -1,29 +1,30 @@
-//! The messages, and the envelope around them.
+//! The messages and their envelope.
 use super::config::*;
 use super::control::*;
 use super::stats::*;
 
 messages! {
-    /// Head of every message; it may be absent, and nobody dispatches on it.
+    /// Header of every message. It can be absent, and no implementation dispatches on it.
     Header {
         version = 1 optional uint32, "Always 0.";
         kind = 2 optional uint32, "A [`Kind`](super::Kind); controllers dispatch on the body instead.";
         xid = 4 optional uint32, "Transaction id; a reply repeats that of the request.";
     }
-    /// First message in each direction: the controller's comes first; the agent's counts only with [`Direction::Successful`](super::Direction::Successful).
+    /// First message in each direction. The controller sends it first; the agent's is valid only with
+    /// [`Direction::Successful`](super::Direction::Successful).
     Hello {
         header = 1 optional message Header, "Version, type and transaction.";
         bs_id = 2 optional uint64, "Identity of the base station (Mosaic5G 2.x).";
         capabilities = 3 unpacked int32, "Layers managed by the agent (Mosaic5G 2.x).";
         splits = 4 unpacked int32, "Functional splits (Mosaic5G 2.x).";
     }
-    /// Asks for an echo.
+    /// Echo request.
     EchoRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         latency = 100 optional uint32, "Timestamp that the reply repeats (an extension).";
         payload = 101 optional octets, "Payload that the reply repeats (an extension).";
     }
-    /// The echo.
+    /// Echo reply.
     EchoReply {
         header = 1 optional message Header, "Version, type and transaction.";
         latency = 100 optional uint32, "Timestamp that the reply repeats (an extension).";
@@ -35,24 +36,25 @@ messages! {
         ue_report = 2 repeated message UeStatsReport, "One report per UE.";
         cell_report = 3 repeated message CellStatsReport, "One report per component carrier.";
     }
-    /// A subframe has begun.
+    /// Start of a subframe.
     SfTrigger {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
         dl_info = 3 repeated message DlInfo, "Downlink info.";
         ul_info = 4 repeated message UlInfo, "Uplink info.";
     }
-    /// Scheduling requests came.
+    /// Received scheduling requests.
     UlSrInfo {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
         rnti = 3 unpacked uint32, "C-RNTI.";
     }
-    /// Asks for the base station.
+    /// Request of the base station's configuration.
     EnbConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// The base station. Controllers know an agent from here on; what came before is dropped in silence.
+    /// Configuration of the base station. Controllers register an agent when they receive it; they discard earlier
+    /// messages silently.
     EnbConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
         enb_id = 2 optional uint64, "Identity of the base station.";
@@ -62,25 +64,25 @@ messages! {
         loaded_apps = 6 repeated string, "Applications loaded in the agent (Mosaic5G 2.x).";
         loaded_mac_objects = 7 repeated string, "Schedulers loaded in the agent (Mosaic5G 2.x).";
     }
-    /// Asks for the UEs.
+    /// Request of the UE configurations.
     UeConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// The UEs.
+    /// UE configurations.
     UeConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
         ue_config = 2 repeated message UeConfig, "Complete list of UEs, which replaces the previous one.";
     }
-    /// Asks for the logical channels; sent again at each UE state change.
+    /// Request of the logical channel configurations; sent again after each UE state change.
     LcConfigRequest {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// The logical channels of all UEs.
+    /// Logical channel configurations of all UEs.
     LcConfigReply {
         header = 1 optional message Header, "Version, type and transaction.";
         lc_ue_config = 2 repeated message LcUeConfig, "Complete list of the logical channels of each UE.";
     }
-    /// A remote scheduler's decision for the downlink.
+    /// Downlink decision of a remote scheduler.
     DlMacConfig {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
@@ -89,60 +91,60 @@ messages! {
         dl_broadcast = 5 repeated message DlBroadcast, "Downlink broadcast.";
         ofdm_sym = 6 repeated message PdcchOfdmSymCount, "Ofdm sym.";
     }
-    /// A UE came, went or changed.
+    /// A UE connected, disconnected or changed.
     UeStateChange {
         header = 1 optional message Header, "Version, type and transaction.";
         kind = 2 optional uint32, "A [`UeChange`](super::UeChange).";
         config = 3 optional message UeConfig, "The UE.";
     }
-    /// Changes the agent.
+    /// Reconfiguration of the agent.
     AgentReconfiguration {
         header = 1 optional message Header, "Version, type and transaction.";
         policy = 2 optional string, "A policy in YAML.";
         systems = 3 repeated message AgentReconfigurationSystem, "Modules of the agent to change (Mosaic5G 2.x).";
     }
-    /// A remote scheduler's decision for the uplink (Mosaic5G 2.x).
+    /// Uplink decision of a remote scheduler (Mosaic5G 2.x).
     UlMacConfig {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
         ul_ue_data = 3 repeated message UlData, "Uplink UE data.";
     }
-    /// Changes the UEs' measurements (Mosaic5G 2.x).
+    /// Change of the UEs' measurements (Mosaic5G 2.x).
     RrcTriggering {
         header = 1 optional message Header, "Version, type and transaction.";
         rrc_trigger = 2 optional string, "RRC procedure to trigger.";
         meas_info = 3 optional message MeasurementInfo, "Measurement configuration.";
     }
-    /// Commands a handover (Mosaic5G 2.x).
+    /// Handover command (Mosaic5G 2.x).
     HoCommand {
         header = 1 optional message Header, "Version, type and transaction.";
         rnti = 2 optional uint32, "C-RNTI.";
         target_phy_cell_id = 3 optional uint32, "Physical cell identity of the target.";
     }
-    /// Asks for code (Mosaic5G 2.x).
+    /// Request of code (Mosaic5G 2.x).
     ControlDelegationRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         delegation_type = 2 optional int32, "A [`DelegationType`](super::DelegationType).";
         name = 4 optional string, "Name.";
     }
-    /// The agent leaves (Mosaic5G 2.x).
+    /// Disconnection of the agent (Mosaic5G 2.x).
     Disconnect {
         header = 1 optional message Header, "Version, type and transaction.";
     }
-    /// Asks for statistics.
+    /// Request of statistics.
     StatsRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         kind = 2 optional int32, "0 everything, 1 of cells, 2 of UEs; the body says the same.";
         body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "Requested statistics.";
     }
-    /// Pushes code into the agent.
+    /// Code for the agent, sent by the controller.
     ControlDelegation {
         header = 1 optional message Header, "Version, type and transaction.";
         delegation_type = 2 optional uint32, "A [`DelegationType`](super::DelegationType).";
         payload = 3 optional octets, "A shared object.";
         name = 4 optional string, "Name.";
     }
-    /// What a frame carries: one message and its direction.
+    /// Content of a frame: one message and its direction.
     Envelope {
         msg_dir = 100 optional int32, "A [`Direction`](super::Direction).";
         msg = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22" oneof "Message" Message, "The message.";
@@ -150,13 +152,13 @@ messages! {
 }
 
 oneofs! {
-    /// What statistics are asked for.
+    /// Requested statistics.
     StatsRequestBody {
         Complete = 3 message CompleteStatsRequest, "Everything about cells and UEs.";
         Cell = 4 message CellStatsRequest, "About some cells.";
         Ue = 5 message UeStatsRequest, "About some UEs.";
     }
-    /// All messages; from `RrcTriggering` on they are Mosaic5G 2.x.
+    /// All messages; `RrcTriggering` and the following ones are specific to Mosaic5G 2.x.
     #[allow(clippy::large_enum_variant)]
     Message {
         Hello = 1 message Hello, "See [`Hello`].";

@@ -1,9 +1,10 @@
-//! FlexRAN, the protocol between a FlexRAN controller and its agents: 0.x as OpenAirInterface and the MARC benchmark
-//! spoke it, and what Mosaic5G 2.x added (handover, slicing, measurements, delegation requests).
+//! FlexRAN, the protocol between a FlexRAN controller and its agents: version 0.x of OpenAirInterface and the MARC
+//! benchmark, and the additions of Mosaic5G 2.x (handover, slicing, measurements, delegation requests).
 //!
-//! The agent connects over TCP to port [`PORT`]; **the controller speaks first**. A frame is the body's length (32 bits,
-//! big-endian, itself not counted) and one protobuf (proto2) [`Envelope`]. Controllers close the connection at a body of
-//! more than [`MAX_BODY_BYTES`], which at about 90 octets a UE is a report of some 2,650 UEs.
+//! The agent connects over TCP to port [`PORT`]; **the controller sends first**. A frame consists of the body's
+//! length (32 bits, big-endian, excluding itself) and one protobuf (proto2) [`Envelope`]. Controllers close the
+//! connection on a body of more than [`MAX_BODY_BYTES`]; at about 90 bytes per UE, this corresponds to a report of
+//! some 2,650 UEs.
 //!
 //! | phase | controller | agent |
 //! |---|---|---|
@@ -13,8 +14,8 @@
 //! | 4 activation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of **all** UEs |
 //! | 5 deactivation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of all UEs |
 //!
-//! A decoder never allocates more than [`DECODED_BYTES_PER_BODY_BYTE`] octets for each octet of the body: the smallest
-//! element takes two octets on the wire.
+//! A decoder never allocates more than [`DECODED_BYTES_PER_BODY_BYTE`] bytes for each byte of the body: the smallest
+//! element has two bytes.
 #[macro_use]
 mod table;
 mod config;
@@ -38,44 +39,45 @@ use prost::Message as _;
 
 /// TCP port of the controller.
 pub const PORT: u16 = 2210;
-/// Octets in front of a body.
+/// Size of the length field before a body, bytes.
 pub const LENGTH_BYTES: usize = 4;
-/// Largest body; both published controllers close the connection at a larger one.
+/// Maximum body size, bytes; both published controllers close the connection on a larger body.
 pub const MAX_BODY_BYTES: usize = 240_000;
-/// Memory of a decoded message at most, for each octet of its body.
+/// Maximum memory of a decoded message for each byte of its body, bytes.
 pub const DECODED_BYTES_PER_BODY_BYTE: usize = 1_024;
 
-/// Octets that are no FlexRAN, or a message that FlexRAN cannot carry.
+/// Bytes that are not valid FlexRAN, or a message that FlexRAN cannot carry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlexranError {
-    /// The announced body is larger than controllers take.
+    /// The announced body is larger than controllers accept.
     #[error("a body of {0} octets; at most {MAX_BODY_BYTES} are allowed")]
     TooLong(usize),
-    /// The body is no protobuf of this protocol.
+    /// The body is not valid protobuf of this protocol.
     #[error("the body is no FlexRAN message: {0}")]
     Protobuf(#[from] prost::DecodeError),
-    /// The envelope is empty, or holds a message that this protocol does not define.
+    /// The envelope is empty, or contains a message that this protocol does not define.
     #[error("the envelope holds no message of FlexRAN 0.x or Mosaic5G 2.x")]
     NoMessage,
-    /// The length in front of the body is not the body's.
+    /// The length before the body differs from the body's length.
     #[error("the frame announces {announced} octets, {have} follow")]
     Length {
-        /// As announced.
+        /// Announced length, bytes.
         announced: usize,
-        /// As received.
+        /// Received length, bytes.
         have: usize,
     },
 }
 
-/// Octets of the frame that `octets` begin with, length included; `None` until its length is there.
+/// Returns the size in bytes of the frame at the start of `octets`, including the length field, or `None` until the
+/// length field is complete.
 pub fn frame_bytes(octets: &[u8]) -> Result<Option<usize>, FlexranError> {
     let Some(length) = octets.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let body = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
     if body > MAX_BODY_BYTES { Err(FlexranError::TooLong(body)) } else { Ok(Some(LENGTH_BYTES + body)) }
 }
 
-/// Reads one whole frame.
+/// Decodes one complete frame.
 pub fn decode_frame(frame: &[u8]) -> Result<Envelope, FlexranError> {
     let have = frame.len().saturating_sub(LENGTH_BYTES);
     match frame_bytes(frame)? {
@@ -85,7 +87,7 @@ pub fn decode_frame(frame: &[u8]) -> Result<Envelope, FlexranError> {
     }
 }
 
-/// Reads a body; a pushed shared object stays a slice of it.
+/// Decodes a body. A shared object in it stays a slice of `body`.
 pub fn decode(body: Bytes) -> Result<Envelope, FlexranError> {
     if body.len() > MAX_BODY_BYTES {
         return Err(FlexranError::TooLong(body.len()));
@@ -94,51 +96,52 @@ pub fn decode(body: Bytes) -> Result<Envelope, FlexranError> {
     if envelope.msg.is_none() { Err(FlexranError::NoMessage) } else { Ok(envelope) }
 }
 
-/// Appends a frame; nothing is appended if the body is too long.
+/// Appends a frame. Appends nothing if the body is too long.
 pub fn encode_frame(envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), FlexranError> {
     let body = envelope.encoded_len();
     if body > MAX_BODY_BYTES {
         return Err(FlexranError::TooLong(body));
     }
     out.reserve(LENGTH_BYTES + body);
-    // Not beyond 240,000, so within 32 bits.
+    // At most 240,000, hence within 32 bits.
     out.extend_from_slice(&(body as u32).to_be_bytes());
     envelope.encode_raw(out);
     Ok(())
 }
 
 impl Envelope {
-    /// A message in an envelope.
+    /// Wraps a message in an envelope.
     pub fn new(direction: Direction, message: impl Into<Message>) -> Self {
         Self { msg_dir: Some(direction.into()), msg: Some(message.into()) }
     }
 
-    /// As MARC's agents send replies and events: without a direction.
+    /// Wraps a message in an envelope without a direction, like the replies and events of MARC's agents.
     pub fn undirected(message: impl Into<Message>) -> Self {
         Self { msg_dir: None, msg: Some(message.into()) }
     }
 
-    /// The direction said, [`Direction::NotSet`] if none.
+    /// Returns the direction, or [`Direction::NotSet`] if absent.
     pub fn direction(&self) -> Option<Direction> {
         Direction::from_number(self.msg_dir.unwrap_or(0))
     }
 }
 
 impl Header {
-    /// The head that published controllers and agents write.
+    /// Returns the header that published controllers and agents write.
     pub fn of(kind: Kind, xid: u32) -> Self {
         Self { version: Some(0), kind: Some(kind.into()), xid: Some(xid) }
     }
 }
 
-/// System frame and subframe as FlexRAN writes them: 10 bits of frame, 4 of subframe; repeats after 10.24 s.
+/// Returns system frame number and subframe in FlexRAN's encoding: 10 bits of frame, 4 bits of subframe. The value
+/// repeats after 10.24 s.
 pub fn sfn_sf(ms_since_start: u64) -> u32 {
     let (frame, subframe) = ((ms_since_start / 10) % 1024, ms_since_start % 10);
-    // 14 bits.
+    // At most 14 bits.
     ((frame << 4) | subframe) as u32
 }
 
-/// Milliseconds within those 10.24 s; `None` if there is no such subframe.
+/// Returns the milliseconds within the period of 10.24 s, or `None` if the subframe does not exist.
 pub fn ms_of_sfn_sf(sfn_sf: u32) -> Option<u32> {
     let (frame, subframe) = (sfn_sf >> 4, sfn_sf & 15);
     (frame < 1024 && subframe < 10).then_some(frame * 10 + subframe)

@@ -1,5 +1,6 @@
-//! Policies: what [`AgentReconfiguration`](super::AgentReconfiguration) carries as text. FlexRAN writes them in YAML, of
-//! which this is as much as its policies use: maps by indentation, a list item as wrapper, `[a, b]`, tags as `!!int`.
+//! Policies: the text in an [`AgentReconfiguration`](super::AgentReconfiguration). FlexRAN writes them in YAML. This
+//! module supports the subset in its policies: maps by indentation, a list item as wrapper, `[a, b]`, and tags such
+//! as `!!int`.
 //!
 //! ```yaml
 //! mac:
@@ -13,38 +14,38 @@
 
 use std::fmt;
 
-/// Slices that a policy of FlexRAN 0.x can name.
+/// Maximum number of slices in a policy of FlexRAN 0.x.
 pub const POLICY_SLICES_MAX: usize = 4;
-/// The whole of a cell.
+/// The complete cell, parts per million.
 const WHOLE_PPM: u32 = 1_000_000;
 
-/// What a policy wants of the downlink scheduler; what it leaves out stays.
+/// Configuration of the downlink scheduler. Absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    /// The function that schedules, by the name under which its code was pushed.
+    /// Scheduling function, by the name of its code.
     pub behavior: Option<String>,
-    /// How many of the slices count.
+    /// Number of active slices.
     pub active_slices: Option<u32>,
-    /// Share of the resource blocks of each slice, parts per million.
+    /// Share of the resource blocks for each slice, parts per million.
     pub shares_ppm: Option<Vec<u32>>,
-    /// Highest MCS of each slice.
+    /// Highest MCS for each slice.
     pub max_mcs: Option<Vec<u32>>,
 }
 
-/// The behaviours that FlexRAN comes with.
+/// Predefined behaviours of FlexRAN.
 impl Policy {
-    /// The base station decides.
+    /// The base station schedules.
     pub const LOCAL: &'static str = "flexran_schedule_ue_spec_default";
-    /// The controller decides on each subframe.
+    /// The controller schedules each subframe.
     pub const REMOTE: &'static str = "flexran_schedule_ue_spec_remote";
 
-    /// A policy that names who schedules.
+    /// Returns a policy that selects the scheduling function.
     pub fn of_behavior(name: &str) -> Self {
         Self { behavior: Some(name.to_owned()), ..Self::default() }
     }
 }
 
-/// A text that is no policy.
+/// The text is not a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the policy: {what}")]
 pub struct PolicyError {
@@ -90,7 +91,7 @@ impl std::str::FromStr for Policy {
     }
 }
 
-/// Without its tag, `!!int` for instance.
+/// Removes a tag such as `!!int`.
 fn untagged(text: &str) -> &str {
     match text.trim().strip_prefix('!') {
         Some(tag) => tag.split_once(char::is_whitespace).map_or("", |(_, value)| value.trim()),
@@ -121,7 +122,7 @@ fn list<T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T
     Ok(items)
 }
 
-/// As FlexRAN's agents read it.
+/// Writes the format that FlexRAN's agents read.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("mac:\n - dl_scheduler:\n")?;
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_of_the_published_form_are_read_and_written() {
+    fn published_policies_round_trip() {
         let remote: Policy =
             "mac:\n - dl_scheduler:\n    behavior : flexran_schedule_ue_spec_remote\n".parse().unwrap();
         assert_eq!(remote, Policy::of_behavior(Policy::REMOTE));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_refused_with_its_line() {
+    fn invalid_policy_is_refused_with_its_line() {
         for (text, what) in [
             ("rrc:\n", "line 1"),
             ("mac:\n - ul_scheduler:\n", "line 2"),

@@ -1,8 +1,8 @@
-//! Statistics: what is asked for and what is reported.
+//! Statistics: requests and reports.
 use super::config::Plmn;
 
 messages! {
-    /// The queues of a logical channel.
+    /// Buffer status of a logical channel.
     RlcBsr {
         lc_id = 1 optional uint32, "Logical channel.";
         tx_queue_size = 2 optional uint32, "Bytes waiting for their first transmission.";
@@ -74,14 +74,14 @@ messages! {
         sfn_sn = 1 optional uint32, "System frame and subframe: frame << 4 | subframe.";
         csi_report = 2 repeated message DlCsi, "Channel state, one for each serving cell.";
     }
-    /// A paging message that waits.
+    /// Pending paging message.
     PagingInfo {
         paging_index = 1 optional uint32, "Paging index.";
         paging_message_size = 2 optional uint32, "Paging message size.";
         paging_subframe = 3 optional uint32, "Paging subframe.";
         carrier_index = 4 optional uint32, "Component carrier.";
     }
-    /// Paging messages that wait.
+    /// Pending paging messages.
     PagingBufferReport {
         paging_info = 1 repeated message PagingInfo, "Paging info.";
     }
@@ -110,7 +110,7 @@ messages! {
         tnp = 3 optional uint32, "Thermal noise power in dBm.";
         p0_nominal_pucch = 4 optional int32, "Nominal PUCCH power in dBm.";
     }
-    /// Everything about cells and UEs.
+    /// Request of all cell and UE statistics.
     CompleteStatsRequest {
         report_frequency = 1 optional int32, "A [`ReportFrequency`](super::ReportFrequency).";
         sf = 2 optional uint32, "Period in subframes (ms).";
@@ -119,12 +119,12 @@ messages! {
         cell_reports = 5 unpacked int32, "Requested cell statistics (Mosaic5G 2.x).";
         ue_reports = 6 unpacked int32, "Requested UE statistics (Mosaic5G 2.x).";
     }
-    /// About some cells.
+    /// Request of statistics for some cells.
     CellStatsRequest {
         cell = 1 unpacked uint32, "Requested cells.";
         flags = 2 optional uint32, "Fields that follow, as bits.";
     }
-    /// About some UEs.
+    /// Request of statistics for some UEs.
     UeStatsRequest {
         rnti = 1 unpacked uint32, "C-RNTI.";
         flags = 2 optional uint32, "Fields that follow, as bits.";
@@ -152,35 +152,35 @@ messages! {
         gtp_stats = 13 repeated message GtpStats, "Tunnels (Mosaic5G 2.x).";
         s1ap_stats = 14 optional message S1apUe, "The UE's S1 association (Mosaic5G 2.x).";
     }
-    /// What a UE measured.
+    /// Measurement results of a UE.
     RrcMeasurements {
         meas_id = 1 optional int32, "Measurement.";
         pcell_rsrp = 2 optional int32, "RSRP of the serving cell in dBm.";
         pcell_rsrq = 3 optional int32, "RSRQ of the serving cell in dB.";
         neigh_meas = 4 optional message NeighCellsMeasurements, "Neighbours.";
     }
-    /// What a UE measured of its neighbours.
+    /// Measurement results of a UE for its neighbours.
     NeighCellsMeasurements {
         eutra_meas = 1 repeated message EutraMeasurements, "Eutra measurement.";
     }
-    /// What a UE measured of one neighbour.
+    /// Measurement results of a UE for one neighbour.
     EutraMeasurements {
         phys_cell_id = 1 optional int32, "Physical cell identity.";
         cgi_meas = 2 optional message EutraCgiMeasurements, "CGI measurement.";
         meas_result = 3 optional message EutraRefSignalMeas, "Measurement result.";
     }
-    /// What a UE read of a neighbour.
+    /// System information of a neighbour, as read by a UE.
     EutraCgiMeasurements {
         cgi = 1 optional message CellGlobalEutraId, "CGI.";
         tracking_area_code = 2 optional uint32, "Tracking area code.";
         plmn = 3 repeated message Plmn, "PLMN.";
     }
-    /// A cell in the world.
+    /// Global cell identity.
     CellGlobalEutraId {
         plmn = 1 optional message Plmn, "PLMN.";
         cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
     }
-    /// Reference signals of a cell.
+    /// Reference signal measurements of a cell.
     EutraRefSignalMeas {
         rsrp = 1 optional int32, "RSRP in dBm.";
         rsrq = 2 optional int32, "RSRQ in dB.";
@@ -234,7 +234,7 @@ messages! {
         sdu_length = 1 optional uint32, "SDU length.";
         lcid = 2 optional uint32, "Logical channel.";
     }
-    /// A tunnel.
+    /// GTP tunnel.
     GtpStats {
         e_rab_id = 1 optional uint32, "E rab id.";
         teid_enb = 2 optional uint32, "TEID eNB.";

@@ -1,6 +1,6 @@
-//! One declaration for each message: name, tag, label and type of a field in a line.
+//! Declaration of messages: one line per field with name, tag, label and type.
 
-/// The Rust type of a protobuf scalar.
+/// Maps a protobuf scalar to its Rust type.
 macro_rules! scalar {
     (uint32) => {
         u32
@@ -22,9 +22,9 @@ macro_rules! scalar {
     };
 }
 
-/// Structs from lines `name = tag label type, "meaning";`. Labels: `optional`, `repeated` (messages, strings),
-/// `unpacked` (repeated scalars as proto2 writes them, one tag each), `map` (string keys). `octets` are `bytes`. A oneof
-/// is `name = "tags" oneof "Type" Type, "meaning";`.
+/// Defines structs from lines `name = tag label type, "meaning";`. Labels: `optional`, `repeated` (messages,
+/// strings), `unpacked` (repeated scalars in the form of proto2, one tag each), `map` (string keys). `octets` stands
+/// for `bytes`. A oneof has the form `name = "tags" oneof "Type" Type, "meaning";`.
 macro_rules! messages {
     ($($(#[$meta:meta])* $name:ident { $($body:tt)* })*) => {
         $( messages!(@fields [$(#[$meta])* $name] [] $($body)*); )*
@@ -68,7 +68,7 @@ macro_rules! messages {
     };
 }
 
-/// Oneofs from lines `Variant = tag kind Type, "meaning";`.
+/// Defines oneofs from lines `Variant = tag kind Type, "meaning";`.
 macro_rules! oneofs {
     ($($(#[$meta:meta])* $name:ident { $($variant:ident = $tag:tt $kind:tt $ty:ident, $doc:literal;)* })*) => { $(
         $(#[$meta])*

@@ -1,5 +1,5 @@
-//! Vectors: written by the published agents' own code (protobuf 3.20) and by the published controllers; sizes measured
-//! on the wire.
+//! Test vectors: output of the published agents' code (protobuf 3.20) and of the published controllers; sizes
+//! measured on the wire.
 use super::*;
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn octets(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// Decodes, compares, and encodes to the same octets.
+/// Decodes, compares, and encodes to the same bytes.
 fn same(hex: &str) -> Envelope {
     let body = octets(hex);
     let envelope = decode(Bytes::from(body.clone())).unwrap();
@@ -19,7 +19,7 @@ fn same(hex: &str) -> Envelope {
     envelope
 }
 
-/// A UE as MARC's agents report it, `rnti` apart.
+/// Returns a UE like those in reports of MARC's agents, with this `rnti`.
 pub(super) fn ue(rnti: u32, sfn: u32) -> UeStatsReport {
     let queue = |lc_id| RlcBsr {
         lc_id: Some(lc_id),
@@ -69,7 +69,7 @@ fn report(ues: Vec<UeStatsReport>) -> Envelope {
 }
 
 #[test]
-fn the_controllers_messages_read_and_write_the_same() {
+fn controller_messages_round_trip() {
     let hello = same("0a080a06080010002000a00601");
     assert_eq!(hello.direction(), Some(Direction::Initiating));
     let header = Some(Header::of(Kind::Hello, 0));
@@ -90,7 +90,7 @@ fn the_controllers_messages_read_and_write_the_same() {
 }
 
 #[test]
-fn the_agents_messages_read_and_write_the_same() {
+fn agent_messages_round_trip() {
     assert_eq!(same("0a080a06080010002001a00602").direction(), Some(Direction::Successful));
     let cell = same(
         "4a6d0a060800100820001a631000180020002800300038005032583268007000780180\
@@ -111,7 +111,7 @@ fn the_agents_messages_read_and_write_the_same() {
 }
 
 #[test]
-fn a_report_has_the_published_octets_and_grows_by_90_a_ue() {
+fn report_matches_the_vector_and_adds_90_bytes_per_ue() {
     let vector = same(
         "2a7d0a06080010042000125908a09c01105f180020002a0808011000180030002a0808021000180030002a08080310001800\
          300030013a0f08a01f120a0800100018002202080f4a1c08a01f12060800100018001a0f0898ffffffffffffffff0110001800\
@@ -123,14 +123,14 @@ fn a_report_has_the_published_octets_and_grows_by_90_a_ue() {
         encode_frame(&report((0..ues).map(|i| ue(4000 + i, 4000)).collect()), &mut out).unwrap();
         out.len() - LENGTH_BYTES
     };
-    // Measured on the wire: 220 octets with 2 UEs, 9,040 with 100.
+    // Measured on the wire: 220 bytes with 2 UEs, 9,040 with 100.
     assert!(bytes(2).abs_diff(220) <= 5, "{}", bytes(2));
     assert!(bytes(100).abs_diff(9040) * 50 <= 9040, "{}", bytes(100));
     assert_eq!(bytes(100) - bytes(99), 90);
 }
 
 #[test]
-fn what_mosaic5g_added_travels_too() {
+fn mosaic5g_additions_round_trip() {
     let slices = SliceDlUlConfig {
         algorithm: Some(SliceAlgorithm::Static.into()),
         slices: vec![Slice {
@@ -172,14 +172,14 @@ fn what_mosaic5g_added_travels_too() {
 }
 
 #[test]
-fn a_frame_beyond_the_bound_is_refused_both_ways() {
+fn oversized_frame_is_refused_both_ways() {
     assert_eq!(frame_bytes(&[0, 0, 0]), Ok(None));
     assert_eq!(frame_bytes(&[0, 0, 0, 9, 1]), Ok(Some(13)));
     assert_eq!(frame_bytes(&240_001_u32.to_be_bytes()), Err(FlexranError::TooLong(240_001)));
     assert_eq!(decode_frame(&[0, 0, 0, 2, 1]), Err(FlexranError::Length { announced: 2, have: 1 }));
     assert_eq!(decode(Bytes::new()), Err(FlexranError::NoMessage));
     assert!(matches!(decode(Bytes::from_static(&[0x0a, 9])), Err(FlexranError::Protobuf(_))));
-    // The overflow that ends real agents at some 2,650 UEs.
+    // The overflow that terminates real agents at some 2,650 UEs.
     let mut out = Vec::new();
     let many = report((0..2_700).map(|i| ue(4000 + i, 4000)).collect());
     assert!(matches!(encode_frame(&many, &mut out), Err(FlexranError::TooLong(_))));
@@ -188,8 +188,8 @@ fn a_frame_beyond_the_bound_is_refused_both_ways() {
 }
 
 #[test]
-fn the_memory_bound_covers_the_largest_elements() {
-    // Two octets on the wire make one empty element at least; a vector doubles.
+fn memory_bound_covers_the_largest_elements() {
+    // An empty element has at least two bytes on the wire; a vector doubles its capacity.
     let largest = [
         size_of::<UeStatsReport>(),
         size_of::<UeConfig>(),
@@ -203,7 +203,7 @@ fn the_memory_bound_covers_the_largest_elements() {
 }
 
 #[test]
-fn frame_numbers_have_fourteen_bits_and_repeat_after_10_24_s() {
+fn frame_numbers_repeat_after_10_24_s() {
     assert_eq!((sfn_sf(0), sfn_sf(9), sfn_sf(10)), (0, 9, 16));
     assert_eq!(sfn_sf(10_240 + 37), sfn_sf(37));
     assert!((0..10_240).all(|ms| sfn_sf(ms) < 1 << 14));
@@ -213,7 +213,7 @@ fn frame_numbers_have_fourteen_bits_and_repeat_after_10_24_s() {
 
 proptest! {
     #[test]
-    fn what_is_read_can_be_written_and_reads_the_same(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn decoded_frame_reencodes_identically(body in proptest::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(envelope) = decode(Bytes::from(body)) {
             let mut frame = Vec::new();
             encode_frame(&envelope, &mut frame).unwrap();
@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_report_is_read_or_refused(at in 0_usize..2_000, value: u8) {
+    fn damaged_report_never_panics(at in 0_usize..2_000, value: u8) {
         let mut frame = Vec::new();
         encode_frame(&report((0..20).map(|i| ue(4000 + i, 4000)).collect()), &mut frame).unwrap();
         let at = LENGTH_BYTES + at % (frame.len() - LENGTH_BYTES);
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn any_ue_report_comes_back(rnti: u32, flags: u32, bsr in proptest::collection::vec(any::<u32>(), 0..5), p0: i32) {
+    fn any_ue_report_round_trips(rnti: u32, flags: u32, bsr in proptest::collection::vec(any::<u32>(), 0..5), p0: i32) {
         let mut ue = ue(rnti, 1);
         ue.flags = Some(flags);
         ue.bsr = bsr;

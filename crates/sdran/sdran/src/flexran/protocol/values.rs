@@ -1,6 +1,6 @@
-//! The protocol's enumerations and bits.
+//! Enumerations and bits of the protocol.
 
-/// Values from 0 on, with a name each.
+/// Defines an enumeration with explicit values and names.
 macro_rules! values {
     ($($(#[$meta:meta])* $name:ident { $($variant:ident = $value:literal $doc:literal),* $(,)? })*) => { $(
         $(#[$meta])*
@@ -9,7 +9,7 @@ macro_rules! values {
         pub enum $name { $(#[doc = $doc] $variant = $value),* }
 
         impl $name {
-            /// The value with this number, if there is one.
+            /// Returns the value with this number, if there is one.
             pub fn from_number(number: impl TryInto<u8>) -> Option<Self> {
                 match number.try_into().ok()? { $($value => Some(Self::$variant),)* _ => None }
             }
@@ -26,14 +26,14 @@ macro_rules! values {
 }
 
 values! {
-    /// Which way a message goes, and how it went.
+    /// Direction of a message, and its result.
     Direction {
         NotSet = 0 "Unspecified.",
         Initiating = 1 "A request or an event.",
         Successful = 2 "A successful outcome.",
         Unsuccessful = 3 "An unsuccessful outcome.",
     }
-    /// Types in the header; controllers do not look at them.
+    /// Message types in the header; controllers ignore them.
     Kind {
         Hello = 0 "Hello.", EchoRequest = 1 "Echo request.", EchoReply = 2 "Echo reply.",
         StatsRequest = 3 "Statistics request.", StatsReply = 4 "Statistics reply.", SfTrigger = 5 "Subframe trigger.",
@@ -45,29 +45,29 @@ values! {
         ReconfigureAgent = 16 "Agent reconfiguration.", RrcTriggering = 17 "RRC triggering.",
         UlMacConfig = 18 "Uplink scheduling decision.", Disconnect = 20 "Disconnect.", HoCommand = 21 "Handover command.",
     }
-    /// How often statistics are reported.
+    /// Report frequency.
     ReportFrequency {
         Once = 0 "Once.", Periodical = 1 "Every so many subframes.", Continuous = 2 "On every change.", Off = 3 "No more.",
     }
-    /// What happened to a UE.
+    /// Change of a UE.
     UeChange {
         Updated = 0 "Its configuration changed.", Activated = 1 "It came.", Deactivated = 2 "It went.",
         Moved = 3 "It was handed over.",
     }
-    /// Directions of a logical channel.
+    /// Direction of a logical channel.
     LcDirection { Uplink = 0 "Uplink.", Downlink = 1 "Downlink.", Both = 2 "Both." }
-    /// How the uplink was measured.
+    /// Signal of an uplink measurement.
     UlCqiType {
         Srs = 0 "On SRS.", Pusch = 1 "On PUSCH.", Pucch1 = 2 "On PUCCH format 1.", Pucch2 = 3 "On PUCCH format 2.",
         Prach = 4 "On PRACH.",
     }
-    /// What code is pushed.
+    /// Type of the code for an agent.
     DelegationType { DlScheduler = 1 "A downlink scheduler.", AgentControlApp = 2 "An application (Mosaic5G 2.x)." }
-    /// How slices share a cell (Mosaic5G 2.x).
+    /// Algorithm by which slices share a cell (Mosaic5G 2.x).
     SliceAlgorithm { Unsliced = 0 "No slices.", Static = 1 "Fixed resource blocks.", Nvs = 2 "NVS." }
     /// State of an MME (Mosaic5G 2.x).
     MmeState { Disconnected = 0 "Not connected.", Waiting = 1 "Waiting.", Connected = 2 "Connected.", Overload = 3 "Overloaded." }
-    /// Layers that an agent holds (Mosaic5G 2.x).
+    /// Layers that an agent runs (Mosaic5G 2.x).
     BsCapability {
         LoPhy = 0 "Lower PHY.", HiPhy = 1 "Upper PHY.", LoMac = 2 "Lower MAC.", HiMac = 3 "Upper MAC.", Rlc = 4 "RLC.",
         Pdcp = 5 "PDCP.", Sdap = 6 "SDAP.", Rrc = 7 "RRC.", S1ap = 8 "S1AP.",
@@ -94,9 +94,9 @@ impl UeFlags {
         S1AP_STATS = 4096 "S1 association (Mosaic5G 2.x).";
         RRC_MEASUREMENTS = 65_536 "UE measurements (Mosaic5G 2.x).";
     }
-    /// What FlexRAN's own statistics application asks for: all of 0.x but paging.
+    /// Flags that FlexRAN's own statistics application requests: all of 0.x except paging.
     pub const PUBLISHED: u32 = Self::BSR | Self::PHR | Self::RLC | Self::MAC_CE | Self::DL_CQI | Self::UL_CQI;
-    /// All that FlexRAN 0.x has; what is beside them only Mosaic5G 2.x asks for.
+    /// All flags of FlexRAN 0.x; only Mosaic5G 2.x requests others.
     pub const OF_0_X: u32 = Self::PUBLISHED | Self::PAGING;
 }
 

@@ -1,4 +1,4 @@
-//! OpenEmpower v1: events that are single, scheduled or triggered.
+//! OpenEmpower v1: single, scheduled and triggered events.
 //!
 //! | phase | controller | base station |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | 4 activation | | UE report, state 0 |
 //! | 5 deactivation | | UE report, state 1 |
 //!
-//! A message is a header of [`HEADER_BYTES`] octets, an event (3 octets, 7 if scheduled) and a body. The 16-bit length in
-//! the header counts the whole message.
+//! A message consists of a header of [`HEADER_BYTES`] bytes, an event (3 bytes, 7 if scheduled) and a body. The
+//! 16-bit length in the header includes the whole message.
 mod tlv;
 
 pub use tlv::{
@@ -23,14 +23,14 @@ use super::{EmpowerError, Mac, Reader, read_all, write_all};
 pub const PORT: u16 = 2210;
 /// Version in the header.
 pub const VERSION: u8 = 1;
-/// Octets of a header.
+/// Size of a header, bytes.
 pub const HEADER_BYTES: usize = 24;
-/// Largest message.
+/// Maximum message size, bytes.
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
-/// A header and the smallest event.
+/// Size of a header and the smallest event, bytes.
 const MIN_MESSAGE_BYTES: usize = HEADER_BYTES + 3;
 
-/// What a message is about.
+/// Actions: the subject of a message.
 pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 1 "Keep-alive.";
@@ -44,16 +44,16 @@ pub mod action {
     }
 }
 
-/// What to do, or how it went.
+/// Requested operation, or result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Opcode {
-    /// Nothing said.
+    /// Unspecified.
     Unspecified,
-    /// It went well.
+    /// Success.
     Success,
-    /// It failed.
+    /// Failure.
     Fail,
-    /// It cannot be done.
+    /// Not supported.
     NotSupported,
     /// Add.
     Add,
@@ -61,7 +61,7 @@ pub enum Opcode {
     Remove,
     /// Set.
     Set,
-    /// A number without a meaning.
+    /// Undefined number.
     Other(u8),
 }
 
@@ -95,21 +95,21 @@ impl From<Opcode> for u8 {
     }
 }
 
-/// When a message is sent.
+/// Event type: transmission schedule of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timing {
     /// Once.
     Single,
-    /// Every so many milliseconds.
+    /// Periodic.
     Scheduled {
-        /// Milliseconds between two of them.
+        /// Period, milliseconds.
         interval_ms: u32,
     },
-    /// When something happens.
+    /// On an event.
     Triggered,
 }
 
-/// Who sends: bit 0 of the flags.
+/// Sender: bit 0 of the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// The base station.
@@ -118,12 +118,12 @@ pub enum Sender {
     Controller,
 }
 
-/// Identity of a base station: two octets (zero, as published) and an Ethernet address.
+/// Identity of a base station: two bytes (zero in the published implementation) and a MAC address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EnbId {
-    /// The octets before the address.
+    /// Bytes before the address.
     pub prefix: [u8; 2],
-    /// The address.
+    /// MAC address.
     pub mac: Mac,
 }
 
@@ -144,113 +144,113 @@ impl From<Mac> for EnbId {
     }
 }
 
-/// Who sends about what.
+/// Message header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
-    /// The base station.
+    /// Base station.
     pub enb: EnbId,
     /// Physical cell identity, or 0.
     pub cell: u16,
-    /// Transaction.
+    /// Transaction id.
     pub xid: u32,
-    /// Flags but the sender's bit, shifted right by one; 0 as published.
+    /// Flags without the sender bit, shifted right by one; 0 in the published implementation.
     pub reserved: u16,
-    /// Who sends.
+    /// Sender.
     pub sender: Sender,
-    /// Counts the sender's messages.
+    /// Sequence number of the sender.
     pub seq: u32,
 }
 
-/// A message.
+/// Message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdu {
-    /// Who sends about what.
+    /// Header.
     pub header: Header,
-    /// When.
+    /// Event type.
     pub timing: Timing,
-    /// What to do, or how it went.
+    /// Requested operation, or result.
     pub opcode: Opcode,
-    /// The content.
+    /// Body.
     pub body: Body,
 }
 
-/// The slice a message is about.
+/// Identity of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SliceId {
-    /// Network.
+    /// PLMN identity.
     pub plmn: PlmnId,
-    /// Code point of the slice's packets.
+    /// DSCP of the slice's packets.
     pub dscp: u8,
-    /// Zero, as published.
+    /// Zero in the published implementation.
     pub padding: [u8; 3],
 }
 
-/// Commands a handover.
+/// Handover command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HandoverRequest {
-    /// Who.
+    /// C-RNTI of the UE.
     pub rnti: u16,
-    /// To which base station.
+    /// Target base station.
     pub target: EnbId,
-    /// To which cell.
+    /// Physical cell identity of the target.
     pub target_pci: u16,
-    /// Why.
+    /// Cause.
     pub cause: u8,
 }
 
-/// Says how a handover went; sent by the target.
+/// Handover result, sent by the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HandoverResponse {
-    /// From which base station.
+    /// Source base station.
     pub origin: EnbId,
-    /// From which cell.
+    /// Physical cell identity of the source.
     pub origin_pci: u16,
-    /// C-RNTI there.
+    /// C-RNTI at the source.
     pub origin_rnti: u16,
-    /// C-RNTI here.
+    /// C-RNTI at the target.
     pub target_rnti: u16,
 }
 
-/// Contents by action and sender.
+/// Body by action and sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Body {
-    /// Keep-alive; four octets without a meaning.
+    /// Keep-alive; four bytes without meaning.
     Hello(u32),
-    /// Asks for capabilities; four octets without a meaning.
+    /// Capability request; four bytes without meaning.
     CapsRequest(u32),
     /// Capabilities.
     CapsResponse(Vec<Tlv>),
-    /// Asks for UE reports; four octets without a meaning.
+    /// Request of UE reports; four bytes without meaning.
     UeReportRequest(u32),
-    /// A UE came or went; empty as the first answer.
+    /// Report that a UE connected or disconnected; empty in the first answer.
     UeReport(Vec<Tlv>),
-    /// Asks UEs to measure, or to stop.
+    /// Request that UEs start or stop measurements.
     UeMeasureRequest(Vec<Tlv>),
-    /// What a UE measured.
+    /// Measurement results of a UE.
     UeMeasureReport(Vec<Tlv>),
-    /// Asks for the use of a cell.
+    /// Request of cell utilization.
     CellMeasureRequest(Vec<Tlv>),
-    /// Use of a cell.
+    /// Cell utilization.
     CellMeasureReport(Vec<Tlv>),
-    /// Commands a handover.
+    /// Handover command.
     HandoverRequest(HandoverRequest),
-    /// How it went.
+    /// Handover result.
     HandoverResponse(HandoverResponse),
-    /// Asks for, sets (with TLVs) or removes a slice, by opcode.
+    /// Query, configuration (with TLVs) or removal of a slice, by opcode.
     SliceRequest(SliceId, Vec<Tlv>),
-    /// A slice.
+    /// Slice.
     SliceResponse(SliceId, Vec<Tlv>),
     /// Any other action.
     Opaque {
-        /// The action.
+        /// Action.
         action: u16,
-        /// Its content.
+        /// Content.
         content: Vec<u8>,
     },
 }
 
 impl Body {
-    /// The action.
+    /// Returns the action.
     pub fn action(&self) -> u16 {
         match self {
             Self::Hello(_) => action::HELLO,
@@ -353,7 +353,7 @@ fn only_u32(mut reader: Reader<'_>) -> Result<u32, EmpowerError> {
     Ok(number)
 }
 
-/// Octets of the message that `octets` begin with; `None` until its length is there.
+/// Returns the size in bytes of the message at the start of `octets`, or `None` until its length field is complete.
 pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
     if let Some(&given) = octets.get(1).filter(|version| **version != VERSION) {
         return Err(EmpowerError::Version { given, allowed: VERSION });
@@ -366,7 +366,7 @@ pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
     Ok(Some(announced))
 }
 
-/// Reads one whole message.
+/// Decodes one complete message.
 pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
     let announced = message_bytes(message)?.ok_or(EmpowerError::Truncated {
         what: "a header",
@@ -399,7 +399,7 @@ pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
 }
 
 impl Pdu {
-    /// Appends the message; nothing is appended if it is too long.
+    /// Appends the message. Appends nothing if it is too long.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
         let start = out.len();
         let result = self.write(start, out);

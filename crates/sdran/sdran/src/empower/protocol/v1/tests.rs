@@ -1,4 +1,4 @@
-//! Vectors: written by the published agents' own code, and messages that the published controller accepted.
+//! Test vectors: output of the published agents' code, and messages that the published controller accepted.
 use super::*;
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn same(hex: &str) -> Pdu {
 }
 
 #[test]
-fn the_hello_is_the_published_one() {
+fn hello_matches_the_published_one() {
     let pdu = same("0201 0000000000000000 0000 00000000 0000 00000001 0023 0001 00 000007d0 00000000");
     assert_eq!(pdu.timing, Timing::Scheduled { interval_ms: 2000 });
     assert_eq!((pdu.opcode, pdu.body), (Opcode::Unspecified, Body::Hello(0)));
@@ -28,7 +28,7 @@ fn the_hello_is_the_published_one() {
 }
 
 #[test]
-fn the_agents_messages_read_and_write_the_same() {
+fn agent_messages_round_trip() {
     let caps = same(
         "01010000024d0000000100000000000700000000000200450002000100000e0003000000070dac3253fc32000205030014000300\
          0000000000000100000000000000010008",
@@ -67,7 +67,7 @@ fn the_agents_messages_read_and_write_the_same() {
 }
 
 #[test]
-fn the_controllers_messages_read_and_write_the_same() {
+fn controller_messages_round_trip() {
     let caps = same("01010000024d0000000100030000000b000100000001001f00020000000000");
     assert_eq!((caps.body, caps.header.sender), (Body::CapsRequest(0), Sender::Controller));
     let set = same(
@@ -94,7 +94,7 @@ fn header(sender: Sender) -> Header {
 }
 
 #[test]
-fn a_handover_goes_there_and_back() {
+fn handover_messages_round_trip() {
     let request = HandoverRequest { rnti: 70, target: Mac::local(2).into(), target_pci: 5, cause: 1 };
     let response =
         HandoverResponse { origin: Mac::local(1).into(), origin_pci: 3, origin_rnti: 70, target_rnti: 71 };
@@ -110,7 +110,7 @@ fn a_handover_goes_there_and_back() {
 }
 
 #[test]
-fn faults_are_named() {
+fn errors_name_the_fault() {
     let hello = octets("02010000024d000000010000000000000000000000010023000100000007d000000000");
     assert_eq!(message_bytes(&hello[..10]), Ok(None));
     assert!(matches!(decode(&hello[..34]), Err(EmpowerError::Truncated { what: "a message", .. })));
@@ -128,7 +128,7 @@ fn faults_are_named() {
 }
 
 #[test]
-fn a_message_that_its_length_cannot_say_is_not_written() {
+fn oversized_message_is_not_written() {
     let tlv = Tlv::Unknown { kind: 0x0999, value: vec![0; 40_000] };
     let pdu = |tlvs| Pdu {
         header: header(Sender::Agent),
@@ -176,7 +176,7 @@ fn tlv() -> impl Strategy<Value = Tlv> {
 
 proptest! {
     #[test]
-    fn any_report_comes_back(tlvs in proptest::collection::vec(tlv(), 0..6), xid: u32, opcode: u8, interval_ms: u32) {
+    fn any_report_round_trips(tlvs in proptest::collection::vec(tlv(), 0..6), xid: u32, opcode: u8, interval_ms: u32) {
         let header = Header { xid, ..header(Sender::Agent) };
         let timing = Timing::Scheduled { interval_ms };
         let pdu = Pdu { header, timing, opcode: opcode.into(), body: Body::UeReport(tlvs) };
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_the_same(mut message in proptest::collection::vec(any::<u8>(), 27..120), kind in 1_u8..4, action in 0_u16..12) {
+    fn decoded_message_reencodes_identically(mut message in proptest::collection::vec(any::<u8>(), 27..120), kind in 1_u8..4, action in 0_u16..12) {
         message[0] = kind;
         message[1] = VERSION;
         let length = message.len() as u16;

@@ -1,12 +1,12 @@
-//! What the bodies of messages are made of.
+//! TLVs in message bodies.
 use super::super::{Element, EmpowerError, Layout, Reader, tlvs};
 
-/// A network as OpenEmpower v1 writes it: a zero octet and three of BCD.
+/// PLMN identity in OpenEmpower v1: a zero byte and three bytes of BCD.
 pub type PlmnId = [u8; 4];
 
 tlvs! {
     length counts 0;
-    /// What a cell can.
+    /// Capabilities of a cell.
     CellCaps 0x0100 {
         pci: u16, "Physical cell identity.";
         features: u32, "[`Features`], as bits.";
@@ -16,7 +16,7 @@ tlvs! {
         ul_bandwidth: u8, "Uplink resource blocks.";
         max_ues: u16, "Maximum number of UEs.";
     }
-    /// What a cell can slice.
+    /// Slicing capabilities of a cell.
     RanCaps 0x0503 {
         pci: u16, "Physical cell identity.";
         layer1: u32, "Layer 1 features, as bits; no bits are defined.";
@@ -25,7 +25,7 @@ tlvs! {
         mac_sched: u32, "Schedulers of slices, as bits.";
         max_slices: u16, "Maximum number of slices.";
     }
-    /// A UE.
+    /// UE.
     UeIdentity 0x0700 {
         rnti: u16, "C-RNTI.";
         plmn_id: [u8; 4], "PLMN.";
@@ -41,16 +41,16 @@ tlvs! {
     SliceScheduler 0x0502 {
         sched_id: u32, "Its number.";
     }
-    /// Asks for the use of resource blocks.
+    /// Request of resource block utilization.
     MacPrbsRequest 0x0101 {}
-    /// Use of resource blocks.
+    /// Resource block utilization.
     MacPrbsReport 0x0102 {
         dl_prbs_total: u8, "Resource blocks offered, downlink.";
         dl_prbs_used: u32, "Resource blocks used so far, downlink.";
         ul_prbs_total: u8, "Resource blocks offered, uplink.";
         ul_prbs_used: u32, "Resource blocks used so far, uplink.";
     }
-    /// Asks a UE to measure.
+    /// Measurement request for a UE.
     RrcMeasureRequest 0x0600 {
         measure_id: u16, "Number of the measurement.";
         rnti: u16, "RNTI of the measuring UE.";
@@ -59,7 +59,7 @@ tlvs! {
         max_cells: u16, "Maximum number of cells.";
         max_measure: u16, "Maximum number of reports.";
     }
-    /// What a UE measured.
+    /// Measurement results of a UE.
     RrcMeasureReport 0x0601 {
         measure_id: u16, "Number of the measurement.";
         pci: u16, "Physical cell identity.";

@@ -1,9 +1,9 @@
 //! OpenEmpower v2: requests that create, update or delete, and their responses.
 //!
-//! The base station's hello (a request with its period) comes first; the controller answers it and asks for
-//! capabilities, then for UE reports. A message is a header of [`HEADER_BYTES`] octets and TLVs; the 32-bit length in the
-//! header counts the whole message, a TLV's length counts its own four octets. The published controller keeps **one
-//! connection for each source address**; a second one from the same address ends the first.
+//! The base station first sends a hello (a request with its period). The controller answers it and requests
+//! capabilities, then UE reports. A message consists of a header of [`HEADER_BYTES`] bytes and TLVs. The 32-bit
+//! length in the header includes the whole message; a TLV's length includes its own four header bytes. The published
+//! controller keeps **one connection per source address**: a second one from the same address closes the first.
 mod tlv;
 
 pub use tlv::{
@@ -17,14 +17,14 @@ use super::{EmpowerError, Mac, Reader, read_all, write_all};
 pub const PORT: u16 = 5533;
 /// Version in the header.
 pub const VERSION: u8 = 2;
-/// Octets of a header.
+/// Size of a header, bytes.
 pub const HEADER_BYTES: usize = 24;
-/// Largest message that we take; the field could say 4 GiB.
+/// Largest accepted message, bytes; the field allows 4 GiB.
 pub const MAX_MESSAGE_BYTES: usize = 64 << 10;
-/// Highest number of an action: it has 14 bits.
+/// Highest action number: the field has 14 bits.
 pub const MAX_ACTION: u16 = 0x3fff;
 
-/// What a message is about.
+/// Actions: the subject of a message.
 pub mod action {
     ranlab_machine::codes! { u16:
         HELLO = 0 "Keep-alive.";
@@ -35,67 +35,67 @@ pub mod action {
     }
 }
 
-/// What a request wants.
+/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Nothing said: get.
+    /// Undefined: get.
     Undefined,
-    /// Change.
+    /// Update.
     Update,
-    /// Begin.
+    /// Create.
     Create,
-    /// End.
+    /// Delete.
     Delete,
 }
 
-/// How it went.
+/// Result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Well.
+    /// Success.
     Success,
-    /// It failed.
+    /// Failure.
     Fail,
-    /// A number without a meaning, 2 or 3.
+    /// Undefined number, 2 or 3.
     Other(u8),
 }
 
-/// Request or response, with the two bits that belong to it.
+/// Request or response, with its two additional bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A request.
+    /// Request.
     Request(Operation),
-    /// A response.
+    /// Response.
     Response(Outcome),
 }
 
-/// A message.
+/// Message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pdu {
     /// Request or response.
     pub kind: Kind,
-    /// The seven lower bits of the flags; 0 as published.
+    /// Lower seven bits of the flags; 0 in the published implementation.
     pub reserved: u8,
-    /// What it is about: see [`action`]; at most [`MAX_ACTION`].
+    /// Action, see [`action`]; at most [`MAX_ACTION`].
     pub action: u16,
-    /// The two octets before the device's address; 0 as published.
+    /// Two bytes before the device address; 0 in the published implementation.
     pub padding: [u8; 2],
-    /// The base station.
+    /// Base station.
     pub device: Mac,
-    /// Counts the sender's messages.
+    /// Sequence number of the sender.
     pub seq: u32,
-    /// Transaction.
+    /// Transaction id.
     pub xid: u32,
-    /// The content.
+    /// TLVs of the body.
     pub tlvs: Vec<Tlv>,
 }
 
 impl Pdu {
-    /// A message with the reserved bits as published.
+    /// Creates a message with the reserved bits of the published implementation.
     pub fn new(kind: Kind, action: u16, device: Mac, seq: u32, xid: u32, tlvs: Vec<Tlv>) -> Self {
         Self { kind, reserved: 0, action, padding: [0; 2], device, seq, xid, tlvs }
     }
 
-    /// Appends the message; nothing is appended if it is too long.
+    /// Appends the message. Appends nothing if it is too long.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EmpowerError> {
         let start = out.len();
         let result = self.write(start, out);
@@ -131,13 +131,13 @@ impl Pdu {
         if len > most {
             return Err(EmpowerError::Unencodable { what: "a message", len, most });
         }
-        // Within 64 KiB.
+        // At most 64 KiB.
         out[start + 4..start + 8].copy_from_slice(&(len as u32).to_be_bytes());
         Ok(())
     }
 }
 
-/// Octets of the message that `octets` begin with; `None` until its length is there.
+/// Returns the size in bytes of the message at the start of `octets`, or `None` until its length field is complete.
 pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
     if let Some(&given) = octets.first().filter(|version| **version != VERSION) {
         return Err(EmpowerError::Version { given, allowed: VERSION });
@@ -150,7 +150,7 @@ pub fn message_bytes(octets: &[u8]) -> Result<Option<usize>, EmpowerError> {
     Ok(Some(announced))
 }
 
-/// Reads one whole message.
+/// Decodes one complete message.
 pub fn decode(message: &[u8]) -> Result<Pdu, EmpowerError> {
     let announced = message_bytes(message)?.ok_or(EmpowerError::Truncated {
         what: "a header",

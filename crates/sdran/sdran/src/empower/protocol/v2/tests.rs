@@ -1,4 +1,4 @@
-//! Vectors: sizes and order as measured with the published controller.
+//! Test vectors: sizes and order as measured with the published controller.
 use super::*;
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn same(hex: &str) -> Pdu {
 }
 
 #[test]
-fn the_handshake_reads_and_writes_the_same() {
+fn handshake_round_trips() {
     let hello = same("02 00 0000 00000020 0000 024d00000001 00000001 00000000 0005 0008 000007d0");
     assert_eq!(hello.kind, Kind::Request(Operation::Undefined));
     assert_eq!(hello.tlvs, [Tlv::HelloPeriod(HelloPeriod { period: 2000 })]);
@@ -38,7 +38,7 @@ fn the_handshake_reads_and_writes_the_same() {
 }
 
 #[test]
-fn measurements_read_and_write_the_same() {
+fn measurements_round_trip() {
     let ask = same("02 00 8003 00000021 0000 024d00000001 00000003 00000007 0008 0009 0046 01 02 07");
     let config = UeMeasurementConfig { rnti: 70, meas_id: 1, interval: 2, amount: 7 };
     assert_eq!(ask.tlvs, [Tlv::UeMeasurementConfig(config)]);
@@ -55,7 +55,7 @@ fn measurements_read_and_write_the_same() {
 }
 
 #[test]
-fn faults_are_named() {
+fn errors_name_the_fault() {
     let hello = octets("02 00 0000 00000020 0000 024d00000001 00000001 00000000 0005 0008 000007d0");
     assert_eq!(message_bytes(&hello[..7]), Ok(None));
     let with = |at: usize, value: u8| {
@@ -76,7 +76,7 @@ fn faults_are_named() {
 
 proptest! {
     #[test]
-    fn what_is_read_is_written_the_same(mut message in proptest::collection::vec(any::<u8>(), 24..120)) {
+    fn decoded_message_reencodes_identically(mut message in proptest::collection::vec(any::<u8>(), 24..120)) {
         message[0] = VERSION;
         let length = message.len() as u32;
         message[4..8].copy_from_slice(&length.to_be_bytes());
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn any_message_comes_back(device: [u8; 6], seq: u32, xid: u32, action in 0..=MAX_ACTION, imsi: u64, rnti: u16, rsrp: i8, value: Vec<u8>) {
+    fn any_message_round_trips(device: [u8; 6], seq: u32, xid: u32, action in 0..=MAX_ACTION, imsi: u64, rnti: u16, rsrp: i8, value: Vec<u8>) {
         let identity = UeIdentity { imsi, tmsi: seq, rnti, status: 1, pci: 9 };
         let measured = UeMeasurementReport { rnti, meas_id: 3, rsrp, rsrq: -1 };
         let tlvs = vec![

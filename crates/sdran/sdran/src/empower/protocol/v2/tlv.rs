@@ -1,21 +1,21 @@
-//! What messages are made of.
+//! TLVs in messages.
 use super::super::{Element, EmpowerError, Layout, Reader, tlvs};
 use std::time::Duration;
 
 tlvs! {
     length counts 4;
-    /// How often the base station says hello.
+    /// Period of the base station's hello.
     HelloPeriod 0x05 {
         period: u32, "Milliseconds.";
     }
-    /// What a cell is.
+    /// Capabilities of a cell.
     CapabilitiesCell 0x06 {
         pci: u16, "Physical cell identity.";
         dl_earfcn: u32, "Downlink channel.";
         ul_earfcn: u32, "Uplink channel.";
         n_prbs: u8, "Resource blocks.";
     }
-    /// A UE.
+    /// UE.
     UeIdentity 0x07 {
         imsi: u64, "IMSI as a number.";
         tmsi: u32, "TMSI.";
@@ -23,28 +23,28 @@ tlvs! {
         status: u8, "A [`UeStatus`].";
         pci: u16, "Physical cell identity.";
     }
-    /// Asks a UE to measure.
+    /// Measurement request for a UE.
     UeMeasurementConfig 0x08 {
         rnti: u16, "RNTI of the measuring UE.";
         meas_id: u8, "Number of the measurement.";
         interval: u8, "A [`ReportInterval`].";
         amount: u8, "A [`ReportAmount`].";
     }
-    /// What a UE measured.
+    /// Measurement results of a UE.
     UeMeasurementReport 0x09 {
         rnti: u16, "RNTI of the measuring UE.";
         meas_id: u8, "Number of the measurement.";
         rsrp: i8, "RSRP range.";
         rsrq: i8, "RSRQ range.";
     }
-    /// Use of a cell.
+    /// Resource block utilization.
     MacPrbReport 0x0a {
         prb: u16, "Resource blocks offered.";
         dl: u32, "Resource blocks used so far, downlink.";
         ul: u32, "Resource blocks used so far, uplink.";
         pci: u16, "Physical cell identity.";
     }
-    /// A measurement.
+    /// Identifier of a measurement.
     MeasurementId 0x0b {
         meas_id: u8, "Its number.";
     }
@@ -54,9 +54,9 @@ tlvs! {
 pub struct UeStatus;
 
 impl UeStatus {
-    /// There.
+    /// Connected.
     pub const CONNECTED: u8 = 1;
-    /// Gone.
+    /// Disconnected.
     pub const DISCONNECTED: u8 = 2;
 }
 
@@ -68,15 +68,16 @@ impl ReportInterval {
     const MILLISECONDS: [u64; 13] =
         [120, 240, 480, 640, 1024, 2048, 5120, 10_240, 60_000, 360_000, 720_000, 1_800_000, 3_600_000];
 
-    /// The time between two reports; `None` for a spare number.
+    /// Returns the time between two reports, or `None` for a spare number.
     pub fn duration(number: u8) -> Option<Duration> {
         Self::MILLISECONDS.get(usize::from(number)).map(|ms| Duration::from_millis(*ms))
     }
 
-    /// The shortest interval that is at least `wanted`; the longest there is for more.
+    /// Returns the number of the shortest interval that is at least `wanted`, or of the longest interval if `wanted`
+    /// exceeds it.
     pub fn at_least(wanted: Duration) -> u8 {
         let at = Self::MILLISECONDS.iter().position(|ms| Duration::from_millis(*ms) >= wanted);
-        // 13 of them.
+        // There are 13 intervals.
         at.unwrap_or(Self::MILLISECONDS.len() - 1) as u8
     }
 }
@@ -86,10 +87,10 @@ impl ReportInterval {
 pub struct ReportAmount;
 
 impl ReportAmount {
-    /// Without end.
+    /// Unlimited.
     pub const INFINITE: u8 = 7;
 
-    /// Reports in all: 1, 2, 4 … 64; `None`: without end.
+    /// Returns the total number of reports (1, 2, 4 … 64), or `None` if unlimited.
     pub fn reports(number: u8) -> Option<u32> {
         (number < Self::INFINITE).then(|| 1 << number)
     }
