@@ -1,28 +1,28 @@
-//! Time as the machines see it: a number, never a clock.
+//! Time as used by the state machines: a number, not a clock.
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A point in time: nanoseconds since an epoch that the driver chooses (process start, simulation start).
+/// Point in time: nanoseconds since an epoch that the driver chooses (process start, simulation start).
 ///
-/// `std::time::Instant` cannot be made up, so virtual time needs a type of its own.
+/// `std::time::Instant` has no constructor for arbitrary values, so virtual time needs its own type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Time(u64);
 
 impl Time {
-    /// The driver's epoch.
+    /// Epoch of the driver.
     pub const ZERO: Self = Self(0);
 
-    /// `ns` nanoseconds after the epoch.
+    /// Creates a time `ns` nanoseconds after the epoch.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Time since `earlier`; zero if that is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -30,7 +30,7 @@ impl Time {
 
 impl Add<Duration> for Time {
     type Output = Self;
-    /// Saturates at the end of time, 584 years after the epoch.
+    /// Saturates at 584 years after the epoch.
     fn add(self, d: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -44,7 +44,7 @@ impl AddAssign<Duration> for Time {
 
 impl Sub for Time {
     type Output = Duration;
-    /// As [`Time::since`].
+    /// Like [`Time::since`].
     fn sub(self, earlier: Self) -> Duration {
         self.since(earlier)
     }

@@ -1,13 +1,13 @@
-//! RMR over TCP ("SI95"): how O-RAN SC's platform and its xApps exchange messages. A transport header, a message header, two
-//! small fields and the payload follow one another without a mark between messages, so that a length that lies ends the
-//! connection.
+//! RMR over TCP ("SI95"): message transport between O-RAN SC's platform and its xApps. A message consists of a
+//! transport header, a message header, two small fields and the payload. There is no delimiter between messages, so
+//! an invalid length ends the connection.
 use bytes::Bytes;
 
-/// Octets of the longest message taken or made. RMR itself has no bound.
+/// Maximum message size, bytes. RMR itself has no limit.
 pub const MESSAGE_MAX: usize = 1 << 20;
-/// Characters of a source, its end not counted.
+/// Maximum length of a source, characters without the terminator.
 pub const SOURCE_MAX: usize = 63;
-/// Characters of a managed element's name, its end not counted.
+/// Maximum length of a managed element's name, characters without the terminator.
 pub const MEID_MAX: usize = 31;
 
 /// RIC_CONTROL_REQ.
@@ -21,15 +21,15 @@ pub const INDICATION: i32 = 12_050;
 
 const TRANSPORT: usize = 50;
 const HEADER: usize = 280;
-/// What librmr writes beside its header: a call's number and room.
+/// Fields that librmr writes after its header: a call number and reserved bytes.
 const DATA1: usize = 4;
 const VERSION: u32 = 3;
-/// `$`: the length in network order is there.
+/// `$`: the length in network byte order is present.
 const NETWORK_ORDER: u8 = b'$';
-/// The subscription's number is meant.
+/// The subscription id is valid.
 const FLAG_SUBSCRIPTION: u32 = 2;
 
-// Octets from the beginning of the transport header.
+// Byte offsets from the start of the transport header.
 const KIND: usize = 50;
 const PAYLOAD_LEN: usize = 54;
 const MESSAGE_VERSION: usize = 58;
@@ -42,41 +42,42 @@ const SUBSCRIPTION: usize = 262;
 const SOURCE_ADDRESS: usize = 266;
 const BODY: usize = TRANSPORT + HEADER;
 
-/// A message.
+/// Message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
-    /// What it is, e.g. [`INDICATION`].
+    /// Message type, e.g. [`INDICATION`].
     pub kind: i32,
-    /// Of which subscription; `None`: of none (-1).
+    /// Subscription id; `None` stands for -1 (no subscription).
     pub subscription: Option<i32>,
-    /// The sender's mark, repeated in an answer.
+    /// Transaction id of the sender, repeated in an answer.
     pub transaction: [u8; 32],
-    /// `name:port` where its sender listens: answers go there.
+    /// `name:port` on which the sender listens for answers.
     pub source: String,
-    /// The managed element that is meant: a node's inventory name.
+    /// Managed element: the inventory name of a node.
     pub meid: String,
-    /// A blocking call's number, repeated in its answer; 0: none waits.
+    /// Number of a blocking call, repeated in its answer; 0 if no call waits.
     pub call: u8,
-    /// With E2's types, a whole E2AP PDU.
+    /// Payload; a complete E2AP PDU for the E2 message types.
     pub payload: Bytes,
 }
 
-/// Why octets are no message. The connection cannot be read on.
+/// Reason for which bytes are not a valid message. The connection cannot continue after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RmrError {
-    /// Beyond [`MESSAGE_MAX`], or too short for its headers.
+    /// Longer than [`MESSAGE_MAX`], or too short for the headers.
     #[error("a message of {0} octets; from {BODY} to {MESSAGE_MAX} are allowed")]
     Length(u32),
-    /// Its parts do not fit into it.
+    /// The parts exceed the message.
     #[error("the lengths within a message go beyond its end")]
     Parts,
-    /// Of another version of the header.
+    /// Different version of the header.
     #[error("message header version {0}; this is version {VERSION}")]
     Version(u32),
 }
 
 impl Message {
-    /// The first message in `octets`, and how many of them are its; `None`: it is not complete yet.
+    /// Decodes the first message in `octets` and returns it with its size in bytes. Returns `None` if it is
+    /// incomplete.
     ///
     /// # Errors
     /// See [`RmrError`].
@@ -84,7 +85,7 @@ impl Message {
         let Some(head) = octets.first_chunk::<9>() else { return Ok(None) };
         let [h0, h1, h2, h3, n0, n1, n2, n3, mark] = *head;
         let network = u32::from_be_bytes([n0, n1, n2, n3]);
-        // Without the mark the length is in the order of a sender's machine: little endian wherever RMR runs.
+        // Without the mark, the length has the sender's byte order, which is little-endian wherever RMR runs.
         let total = if mark == NETWORK_ORDER { network } else { u32::from_le_bytes([h0, h1, h2, h3]) };
         let len = usize::try_from(total).unwrap_or(usize::MAX);
         if !(BODY..=MESSAGE_MAX).contains(&len) {
@@ -119,10 +120,10 @@ impl Message {
         Ok(Some((decoded, len)))
     }
 
-    /// The octets; names beyond [`SOURCE_MAX`] and [`MEID_MAX`] are cut.
+    /// Encodes the message. Names longer than [`SOURCE_MAX`] and [`MEID_MAX`] are truncated.
     ///
     /// # Errors
-    /// [`RmrError::Length`].
+    /// Fails with [`RmrError::Length`] if the message is too long.
     pub fn encode(&self) -> Result<Vec<u8>, RmrError> {
         let total = BODY + DATA1 + self.payload.len();
         let too_long = || RmrError::Length(u32::try_from(total).unwrap_or(u32::MAX));
@@ -154,19 +155,19 @@ impl Message {
         Ok(out)
     }
 
-    /// An answer of this type to this message, from `source`.
+    /// Returns an answer of this type to this message, from `source`.
     #[must_use]
     pub fn answer(&self, kind: i32, source: String, payload: Bytes) -> Self {
         Self { kind, source, payload, ..self.clone() }
     }
 }
 
-/// Four octets in network order; the caller has made sure that they are there.
+/// Reads four bytes in network byte order; the caller ensures that they exist.
 fn word(octets: &[u8], at: usize) -> u32 {
     octets.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// Up to the first NUL.
+/// Returns the text up to the first NUL.
 fn text(octets: &[u8]) -> String {
     let end = octets.iter().position(|octet| *octet == 0).unwrap_or(octets.len());
     String::from_utf8_lossy(&octets[..end]).into_owned()
@@ -185,9 +186,9 @@ mod tests {
         Message { kind: INDICATION, subscription: Some(7), transaction, source, meid, call: 0, payload }
     }
 
-    /// As librmr 4.9.4 writes a message with eight octets of payload: 342 in all.
+    /// A message of librmr 4.9.4 with eight bytes of payload: 342 bytes in total.
     #[test]
-    fn fields_stand_where_librmr_has_them() {
+    fn field_offsets_match_librmr() {
         let octets = message().encode().unwrap();
         assert_eq!(octets.len(), 342);
         assert_eq!(octets[..9], [0x56, 1, 0, 0, 0, 0, 1, 0x56, b'$']);
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_ends_the_connection_and_says_why() {
+    fn invalid_message_fails_with_a_reason() {
         let octets = message().encode().unwrap();
         let with = |at: usize, bytes: &[u8]| {
             let mut octets = octets.clone();
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(with(246, &[0xff; 4]), Err(RmrError::Parts));
         assert_eq!(with(246, &[0; 4]), Err(RmrError::Parts));
         assert_eq!(with(58, &[0, 0, 0, 2]), Err(RmrError::Version(2)));
-        // Without the mark, the sender's own order counts; an unset subscription is -1.
+        // Without the mark, the sender's own byte order applies; an unset subscription is -1.
         assert_eq!(with(8, &[0]), Ok(Some((message(), 342))));
         assert_eq!(with(262, &[0xff; 4]).unwrap().unwrap().0.subscription, None);
         let long = Message { payload: vec![0; MESSAGE_MAX].into(), ..message() };
@@ -228,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_come_back(kind in 0..i32::MAX, sub in proptest::option::of(0..i32::MAX), call: u8,
+        fn messages_round_trip(kind in 0..i32::MAX, sub in proptest::option::of(0..i32::MAX), call: u8,
             source in "[a-z0-9.:]{0,63}", meid in "[a-z0-9_]{0,31}", payload: Vec<u8>, transaction: [u8; 32],
             cut in 0usize..2_000) {
             let payload = Bytes::from(payload);
@@ -240,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_it_panic(mut octets in proptest::collection::vec(any::<u8>(), 330..700), short in 330u32..700) {
+        fn decode_never_panics(mut octets in proptest::collection::vec(any::<u8>(), 330..700), short in 330u32..700) {
             let _ = Message::decode(&octets);
             octets[4..8].copy_from_slice(&short.to_be_bytes());
             octets[8] = NETWORK_ORDER;

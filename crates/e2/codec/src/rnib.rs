@@ -1,29 +1,29 @@
-//! The radio network information base of O-RAN SC, as far as xApps read it: protobuf messages that its E2 manager keeps in the
-//! shared data layer.
+//! The parts of O-RAN SC's radio network information base (R-NIB) that xApps read: protobuf messages that the E2
+//! manager stores in the shared data layer.
 use prost::Message;
 
-/// The namespace in the shared data layer.
+/// Namespace in the shared data layer.
 pub const NAMESPACE: &str = "e2Manager";
 
 /// `ConnectionStatus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum ConnectionStatus {
-    /// Not known.
+    /// Unknown.
     Unknown = 0,
     /// Connected.
     Connected = 1,
-    /// Not connected.
+    /// Disconnected.
     Disconnected = 2,
 }
 
 /// `GlobalNbId`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct GlobalNbId {
-    /// The network's three octets as hexadecimal digits.
+    /// PLMN identity: three bytes as hexadecimal digits.
     #[prost(string, tag = "1")]
     pub plmn_id: String,
-    /// The base station's bits as digits.
+    /// Base station identity: bits as digits.
     #[prost(string, tag = "2")]
     pub nb_id: String,
 }
@@ -31,13 +31,13 @@ pub struct GlobalNbId {
 /// `NbIdentity`: a member of the sets `GNB` and `ENB`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NbIdentity {
-    /// How the node is called.
+    /// Inventory name of the node.
     #[prost(string, tag = "1")]
     pub inventory_name: String,
-    /// Its identity.
+    /// Identity of the node.
     #[prost(message, optional, tag = "2")]
     pub global_nb_id: Option<GlobalNbId>,
-    /// Whether it is connected.
+    /// Connection status.
     #[prost(enumeration = "ConnectionStatus", tag = "3")]
     pub connection_status: i32,
 }
@@ -45,16 +45,16 @@ pub struct NbIdentity {
 /// `RanFunction`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct RanFunction {
-    /// Its number at the node.
+    /// RAN function id.
     #[prost(uint32, tag = "1")]
     pub id: u32,
-    /// Its definition as hexadecimal digits.
+    /// RAN function definition as hexadecimal digits.
     #[prost(string, tag = "2")]
     pub definition: String,
-    /// Its revision.
+    /// RAN function revision.
     #[prost(uint32, tag = "3")]
     pub revision: u32,
-    /// Its object identifier.
+    /// Object identifier.
     #[prost(string, tag = "4")]
     pub oid: String,
 }
@@ -62,7 +62,7 @@ pub struct RanFunction {
 /// `Gnb`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Gnb {
-    /// What it offers.
+    /// Offered RAN functions.
     #[prost(message, repeated, tag = "2")]
     pub ran_functions: Vec<RanFunction>,
 }
@@ -70,22 +70,22 @@ pub struct Gnb {
 /// `NodebInfo`: the value of `RAN:NAME`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct NodebInfo {
-    /// How the node is called.
+    /// Inventory name of the node.
     #[prost(string, tag = "1")]
     pub ran_name: String,
-    /// Whether it is connected.
+    /// Connection status.
     #[prost(enumeration = "ConnectionStatus", tag = "5")]
     pub connection_status: i32,
-    /// Its identity.
+    /// Identity of the node.
     #[prost(message, optional, tag = "6")]
     pub global_nb_id: Option<GlobalNbId>,
-    /// [`ENB`] or [`GNB`].
+    /// Node type: [`ENB`] or [`GNB`].
     #[prost(int32, tag = "7")]
     pub node_type: i32,
-    /// What is known of a gNB.
+    /// Properties of a gNB.
     #[prost(message, optional, tag = "9")]
     pub gnb: Option<Gnb>,
-    /// It connected by itself.
+    /// Whether the node initiated the connection.
     #[prost(bool, tag = "13")]
     pub setup_from_network: bool,
 }
@@ -99,9 +99,9 @@ pub const GNB: i32 = 2;
 mod tests {
     use super::*;
 
-    /// As protobuf's Python library of `ricxappframe` 3.2.2 writes them.
+    /// Output of protobuf's Python library in `ricxappframe` 3.2.2.
     #[test]
-    fn messages_are_those_that_xapps_read() {
+    fn messages_match_the_xapp_framework() {
         let id = GlobalNbId { plmn_id: "05f510".to_owned(), nb_id: "01".to_owned() };
         let identity = NbIdentity {
             inventory_name: "gnb_1".to_owned(),

@@ -1,53 +1,53 @@
-//! What can be wrong with bytes from a peer, and with values from a caller.
+//! Faults of a peer's bytes, and of a caller's values.
 
-/// A value that cannot be encoded: the caller's fault.
+/// Value that cannot be encoded: fault of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The protocol version in use has no such element.
+    /// The protocol version in use does not have the element.
     #[error("{element} does not exist in {version}")]
     NotInVersion {
         /// ASN.1 name of the element.
         element: &'static str,
-        /// The version, as text.
+        /// Protocol version as text.
         version: &'static str,
     },
-    /// The protocol version in use demands an element that the value lacks.
+    /// The protocol version in use requires an element that the value lacks.
     #[error("{element} is mandatory in {version}")]
     MissingInVersion {
         /// ASN.1 name of the element.
         element: &'static str,
-        /// The version, as text.
+        /// Protocol version as text.
         version: &'static str,
     },
-    /// A number or a length outside its constraint.
+    /// A number or a length is outside its constraint.
     #[error("{what} {value} is outside {low}..{high}")]
     OutOfRange {
-        /// What the number is.
+        /// Name of the number.
         what: &'static str,
-        /// The value given.
+        /// Given value.
         value: u64,
-        /// Least allowed.
+        /// Minimum.
         low: u64,
-        /// Greatest allowed.
+        /// Maximum.
         high: u64,
     },
 }
 
-/// Bytes that are not a value of the expected type: the peer's fault.
+/// Bytes that are not a valid value of the expected type: fault of the peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fault} at octet {octet}{}{field}", if field.is_empty() { "" } else { " in " })]
 pub struct DecodeError {
-    /// What is wrong.
+    /// Fault.
     pub fault: DecodeFault,
-    /// Offset of the octet where decoding stopped.
+    /// Offset of the byte at which decoding stopped.
     pub octet: usize,
-    /// Innermost ASN.1 component that was being read; empty outside any.
+    /// Innermost ASN.1 component being read; empty outside a component.
     pub field: &'static str,
 }
 
 impl DecodeError {
-    /// Names the innermost component, if none was named yet.
+    /// Sets the component, if none is set yet.
     #[must_use]
     pub fn within(mut self, field: &'static str) -> Self {
         if self.field.is_empty() {
@@ -57,30 +57,30 @@ impl DecodeError {
     }
 }
 
-/// The kind of a [`DecodeError`].
+/// Fault of a [`DecodeError`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeFault {
     /// The bytes end before the value does.
     #[error("truncated")]
     Truncated,
-    /// A number outside its constraint.
+    /// A number is outside its constraint.
     #[error("{value} is outside {low}..{high}")]
     OutOfRange {
-        /// The value received.
+        /// Received value.
         value: u64,
-        /// Least allowed.
+        /// Minimum.
         low: u64,
-        /// Greatest allowed.
+        /// Maximum.
         high: u64,
     },
-    /// A CHOICE or ENUMERATED alternative that this version of the specification does not know.
+    /// A CHOICE or ENUMERATED alternative that this version of the specification does not define.
     #[error("unknown alternative {0}")]
     UnknownAlternative(u64),
     /// A length determinant that no encoder may produce.
     #[error("invalid length")]
     InvalidLength,
-    /// A character string with octets outside its alphabet.
+    /// A character string with bytes outside its alphabet.
     #[error("invalid character string")]
     InvalidString,
     /// A REAL in a form that X.690 §8.5 does not define.
@@ -95,16 +95,16 @@ pub enum DecodeFault {
     /// A mandatory information element is absent.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// An information element that this version does not know and that may not be ignored.
+    /// An information element that this version does not define and that must not be ignored.
     #[error("information element {0} is unknown and marked reject")]
     UnknownIe(u16),
-    /// A value by names that is something else.
+    /// A named value of the wrong kind.
     #[error("it must be {0}")]
     NotA(&'static str),
     /// A name that the type does not have.
     #[error("{0:?} is no name of it")]
     UnknownName(String),
-    /// An information element that came twice.
+    /// A duplicate information element.
     #[error("information element {0} came twice")]
     DuplicateIe(u16),
 }

@@ -1,5 +1,4 @@
-//! Values by the names of their components: what JSON and its like can say. From one declaration come octets, notation and
-//! this.
+//! Values with named components, as in JSON. They come from the same declarations as the encoding and the notation.
 use super::{DecodeError, DecodeFault, Source};
 use crate::e2ap::Version;
 use bytes::Bytes;
@@ -7,30 +6,30 @@ use std::collections::VecDeque;
 
 type Result<T = ()> = std::result::Result<T, DecodeError>;
 
-/// Lists and components within each other, at most.
+/// Maximum nesting depth of lists and components.
 const DEPTH_MAX: usize = 64;
 
-/// A value: sequences by the names of their components, choices as the one alternative's name and value, enumerated values
-/// as their names, octets as hexadecimal digits, bits as digits 0 and 1.
+/// A value. Sequences have named components; a choice has the name and value of one alternative; enumerated values
+/// are their names. Octet strings are hexadecimal digits, and bit strings are digits 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A BOOLEAN.
+    /// BOOLEAN.
     Bool(bool),
-    /// A whole number.
+    /// Integer.
     Integer(i128),
-    /// A REAL.
+    /// REAL.
     Real(f64),
-    /// A character string, a name, octets or bits.
+    /// Character string, name, octet string or bit string.
     Text(String),
-    /// A SEQUENCE OF.
+    /// SEQUENCE OF.
     List(Vec<Self>),
-    /// A SEQUENCE, or a CHOICE with one of them.
+    /// SEQUENCE, or CHOICE with one component.
     Fields(Vec<(String, Self)>),
 }
 
-/// Numbers that are no integers of 64 bits are real numbers.
+/// Numbers that are not 64-bit integers become real numbers.
 impl From<serde_json::Value> for Form {
     fn from(json: serde_json::Value) -> Self {
         use serde_json::Value as Json;
@@ -50,7 +49,7 @@ impl From<serde_json::Value> for Form {
     }
 }
 
-/// A real number that is none (NaN, an infinity) is null.
+/// A real number that is not finite (NaN, infinity) becomes null.
 impl From<Form> for serde_json::Value {
     fn from(form: Form) -> Self {
         match form {
@@ -67,26 +66,26 @@ impl From<Form> for serde_json::Value {
     }
 }
 
-/// What is open around the next value.
+/// Enclosing structure of the next value.
 #[derive(Debug)]
 enum Open {
     Fields(Vec<(String, Form)>),
     List(VecDeque<Form>),
 }
 
-/// Reads values from a [`Form`]. The components that a sequence lacks are those that may be absent; one that it does not
-/// have is a fault.
+/// Decodes values from a [`Form`]. Components may be absent only if they are optional; an unknown component is an
+/// error.
 #[derive(Debug)]
 pub struct FormSource {
-    /// What the next primitive reads.
+    /// Value for the next primitive.
     next: Option<Form>,
     open: Vec<Open>,
-    /// Of types that contain themselves.
+    /// Nesting depth of recursive types.
     depth: usize,
 }
 
 impl FormSource {
-    /// A source of this one value.
+    /// Creates a source of this one value.
     pub fn new(form: Form) -> Self {
         Self { next: Some(form), open: Vec::new(), depth: 0 }
     }
@@ -136,7 +135,7 @@ impl FormSource {
         Some(fields.remove(at).1)
     }
 
-    /// How many digits the next primitive has.
+    /// Returns the number of digits of the next primitive.
     fn digits(&self, what: &'static str, low: u64, high: u64) -> Result<u64> {
         let count = match &self.next {
             Some(Form::Text(digits)) => digits.len() as u64,
@@ -386,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn values_survive_the_way_by_names() {
+    fn values_round_trip_by_names() {
         round::<SliceCommand>();
         round::<SliceIndication>();
         round::<TrafficCommand>();
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_fault() {
         let share = |ppm| fields([("capacity", Form::Integer(ppm))]);
         let slice = |parameters| {
             fields([

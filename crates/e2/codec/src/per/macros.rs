@@ -1,8 +1,8 @@
-//! Declarations from which encoder, decoder, generator and notation come: one type or several, a line for each component,
-//! its meaning at the end of the line or as `///` above it.
+//! Declarations that generate encoder, decoder, random values and notation: one or several types, one line per
+//! component, with the description at the end of the line or as `///` above it.
 
-/// An extensible SEQUENCE: components in the order of the wire, each `name: Type [Codec] "asn1Name", "Meaning."`; after a
-/// `;` the extension additions, all OPTIONAL.
+/// Defines an extensible SEQUENCE: components in wire order, each `name: Type [Codec] "asn1Name", "Description."`;
+/// after a `;` the extension additions, all OPTIONAL.
 #[macro_export]
 macro_rules! sequence {
     ($( $(#[$m:meta])* $name:ident $asn:literal {
@@ -52,7 +52,7 @@ macro_rules! sequence {
                 let extended = r.begin().map_err(|e| e.within($asn))?;
                 let version = r.version();
                 $( let $f = !<$c as Component<$t>>::has_bit(&version) || r.presence($fname)?; )*
-                // In the modified text some additions are OPTIONAL components like others.
+                // In the modified text, some additions are OPTIONAL components of the root.
                 $($( let $e = r.merges($asn, $ename) && r.presence($ename)?; )+)?
                 $(
                     r.component($fname);
@@ -92,7 +92,7 @@ macro_rules! sequence {
     )+ };
 }
 
-/// An extensible CHOICE: root alternatives, after a `;` the extension additions (each an open type).
+/// Defines an extensible CHOICE: root alternatives, and after a `;` the extension additions (each an open type).
 #[macro_export]
 macro_rules! choice {
     ($( $(#[$m:meta])* $name:ident $asn:literal {
@@ -169,7 +169,7 @@ macro_rules! choice {
     )+ };
 }
 
-/// An extensible ENUMERATED whose values are the same in all versions; after a `;` the extension additions.
+/// Defines an extensible ENUMERATED with the same values in all versions; after a `;` the extension additions.
 #[macro_export]
 macro_rules! enumerated {
     ($( $(#[$m:meta])* $name:ident $asn:literal {
@@ -186,7 +186,7 @@ macro_rules! enumerated {
             const ROOT: &'static [Self] = &[$( Self::$v ),+];
             const ADDITIONS: &'static [Self] = &[$($( Self::$x ),+)?];
 
-            /// The ASN.1 identifier.
+            /// Returns the ASN.1 identifier.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$v => $vname, )+ $($( Self::$x => $xname, )+)? }
             }

@@ -1,8 +1,8 @@
-//! Aligned PER (ITU-T X.691, canonical ALIGNED variant), as small as E2 needs it.
+//! Aligned PER (ITU-T X.691, canonical ALIGNED variant), limited to the parts that E2 needs.
 //!
-//! A type declares its constraints once, as type-level [`Codec`]s, through the macros [`sequence!`](crate::sequence),
-//! [`choice!`](crate::choice) and [`enumerated!`](crate::enumerated); from the one declaration come the encoder, the
-//! decoder, a generator of random valid values and the ASN.1 value notation.
+//! A type declares its constraints once, as type-level [`Codec`]s, with the macros [`sequence!`](crate::sequence),
+//! [`choice!`](crate::choice) and [`enumerated!`](crate::enumerated). The declaration generates the encoder, the
+//! decoder, a generator of random valid values, and the ASN.1 value notation.
 //!
 //! ```text
 //! value --Codec::encode--> Writer   (bytes)
@@ -29,20 +29,20 @@ pub use reader::{EXTENDED_CHOICES, Limits, MERGED_COMPONENTS, Reader, Source};
 pub use single::{Null, True};
 pub use writer::Writer;
 
-/// Length of one fragment unit (X.691 §11.9.3.8): longer contents travel in pieces of 1 to 4 units.
+/// Length of one fragment unit (X.691 §11.9.3.8): longer contents are sent in pieces of 1 to 4 units.
 pub(crate) const FRAGMENT: usize = 16_384;
 
-/// A type that has one PER encoding of its own.
+/// Type with its own PER encoding.
 pub trait Per: Sized {
     /// Appends the encoding of `self`.
     fn encode(&self, w: &mut Writer) -> Result<(), EncodeError>;
-    /// Takes one value from the source.
+    /// Decodes one value.
     fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError>;
     /// Writes the value in ASN.1 value notation.
     fn show(&self, n: &mut Notation);
 }
 
-/// Number of bits that hold every value from 0 to `max`.
+/// Returns the number of bits for the values from 0 to `max`.
 pub(crate) const fn width(max: u64) -> u32 {
     64 - max.leading_zeros()
 }

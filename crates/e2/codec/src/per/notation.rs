@@ -1,77 +1,77 @@
-//! ASN.1 value notation (X.680): how a decoded message is shown to people and compared with other codecs.
+//! ASN.1 value notation (X.680), for display and for comparison with other codecs.
 use super::{Form, real};
 
-/// An indenting writer of ASN.1 value notation.
+/// Indenting writer of ASN.1 value notation.
 #[derive(Debug, Default)]
 pub struct Notation {
     out: String,
     depth: usize,
-    /// Whether the innermost braces hold nothing yet.
+    /// Whether the innermost braces are still empty.
     empty: bool,
-    /// Instead of text.
+    /// Named values, collected instead of text.
     tree: Option<Tree>,
 }
 
-/// A value that grows by names.
+/// Named value under construction.
 #[derive(Debug, Default)]
 struct Tree {
-    /// The value that was shown last.
+    /// Value that was shown last.
     shown: Option<Form>,
-    /// What is open around it.
+    /// Enclosing values.
     open: Vec<Vec<(String, Form)>>,
 }
 
 impl Notation {
-    /// The notation of whatever `show` writes.
+    /// Returns the notation that `show` writes.
     pub fn of(show: impl FnOnce(&mut Self)) -> String {
         let mut n = Self::default();
         show(&mut n);
         n.out
     }
 
-    /// The same by names: whatever `show` writes, as a [`Form`].
+    /// Returns the value that `show` writes, as a [`Form`] with names.
     pub fn form(show: impl FnOnce(&mut Self)) -> Form {
         let mut n = Self { tree: Some(Tree::default()), ..Self::default() };
         show(&mut n);
         n.tree.and_then(|tree| tree.shown).unwrap_or(Form::Null)
     }
 
-    /// Puts a value into the tree; whether there is one.
+    /// Puts a value into the tree. Returns whether there is a tree.
     fn put(&mut self, form: impl FnOnce() -> Form) -> bool {
         let Some(tree) = &mut self.tree else { return false };
         tree.shown = Some(form());
         true
     }
 
-    /// Verbatim text.
+    /// Writes verbatim text.
     pub fn text(&mut self, text: &str) {
         if !self.put(|| Form::Text(text.to_owned())) {
             self.out.push_str(text);
         }
     }
 
-    /// A BOOLEAN.
+    /// Writes a BOOLEAN.
     pub fn flag(&mut self, value: bool) {
         if !self.put(|| Form::Bool(value)) {
             self.out.push_str(if value { "TRUE" } else { "FALSE" });
         }
     }
 
-    /// A REAL.
+    /// Writes a REAL.
     pub fn real(&mut self, value: f64) {
         if !self.put(|| if value.is_finite() { Form::Real(value) } else { Form::Text(value.to_string()) }) {
             self.out.push_str(&real::notation(value));
         }
     }
 
-    /// A character string.
+    /// Writes a character string.
     pub fn string(&mut self, text: &str) {
         if !self.put(|| Form::Text(text.to_owned())) {
             self.value(format_args!("{text:?}"));
         }
     }
 
-    /// The alternative of a CHOICE.
+    /// Writes the alternative of a CHOICE.
     pub fn alternative(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
         if self.tree.is_none() {
             self.out.push_str(name);
@@ -82,7 +82,7 @@ impl Notation {
         self.put(|| Form::Fields(fields));
     }
 
-    /// What `contents` adds to the tree.
+    /// Returns the components that `contents` adds to the tree.
     fn grown(&mut self, contents: impl FnOnce(&mut Self)) -> Vec<(String, Form)> {
         if let Some(tree) = &mut self.tree {
             tree.open.push(Vec::new());
@@ -91,7 +91,7 @@ impl Notation {
         self.tree.as_mut().and_then(|tree| tree.open.pop()).unwrap_or_default()
     }
 
-    /// A number or another value whose display is its notation.
+    /// Writes a number or another value whose display is its notation.
     pub fn value(&mut self, value: impl std::fmt::Display) {
         use std::fmt::Write;
         if self.tree.is_some() {
@@ -105,7 +105,8 @@ impl Notation {
         let _ = write!(self.out, "{value}");
     }
 
-    /// `{ ... }` around what `contents` writes with [`field`](Self::field) or [`element`](Self::element).
+    /// Writes `{ ... }` around the output of `contents`, which uses [`field`](Self::field) or
+    /// [`element`](Self::element).
     pub fn braces(&mut self, contents: impl FnOnce(&mut Self)) {
         if self.tree.is_some() {
             let fields = self.grown(contents);
@@ -126,7 +127,7 @@ impl Notation {
         self.out.push('}');
     }
 
-    /// `{ ... }` around the elements that `contents` writes with [`element`](Self::element) alone.
+    /// Writes `{ ... }` around the elements of a list, which `contents` writes with [`element`](Self::element) only.
     pub fn list(&mut self, contents: impl FnOnce(&mut Self)) {
         if self.tree.is_some() {
             let elements = self.grown(contents).into_iter().map(|(_, element)| element).collect();
@@ -136,12 +137,12 @@ impl Notation {
         self.braces(contents);
     }
 
-    /// One element of a list, or one component that writes its own name.
+    /// Writes one element of a list, or one component that writes its own name.
     pub fn element(&mut self, contents: impl FnOnce(&mut Self)) {
         if self.tree.is_some() { self.branch("", contents) } else { self.line(contents) }
     }
 
-    /// One named component.
+    /// Writes one named component.
     pub fn field(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
         if self.tree.is_some() {
             return self.branch(name, contents);
@@ -171,7 +172,7 @@ impl Notation {
         }
     }
 
-    /// An OCTET STRING.
+    /// Writes an OCTET STRING.
     pub fn octets(&mut self, octets: &[u8]) {
         if self.put(|| Form::Text(octets.iter().map(|o| format!("{o:02x}")).collect())) {
             return;
@@ -183,7 +184,7 @@ impl Notation {
         self.text("'H");
     }
 
-    /// A BIT STRING given as whole octets (the last one padded): in hexadecimal when its length allows it.
+    /// Writes a BIT STRING from whole bytes (the last one padded): in hexadecimal if its length allows it.
     pub fn bits(&mut self, octets: &[u8], len_bits: usize) {
         let digit = |at: usize| if octets[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' };
         if self.put(|| Form::Text((0..len_bits).map(digit).collect())) {

@@ -1,17 +1,17 @@
-//! A source of random valid values: the constraints that drive the decoder drive the generator.
+//! Source of random valid values. The constraints of the decoder also control the generator.
 use super::{DecodeError, DecodeFault, Source};
 use crate::e2ap::{IeSpec, Version};
 use bytes::Bytes;
 
-/// Levels of a type that contains itself.
+/// Maximum nesting depth of recursive types.
 const DEEP: usize = 4;
 
 type Result<T = ()> = std::result::Result<T, DecodeError>;
 
-/// Makes up any value that the constraints allow, from a seed.
+/// Generates values within the constraints from a seed.
 ///
-/// `T::decode(&mut Random::new(seed, version))` is a random `T`: that is how the round-trip properties, the fuzz corpus
-/// and the comparison with other codecs cover every message without a generator of its own for each.
+/// `T::decode(&mut Random::new(seed, version))` is a random `T`. The round-trip properties, the fuzz corpus and the
+/// comparison with other codecs use it for every message, without a generator for each.
 #[derive(Debug)]
 pub struct Random {
     state: u64,
@@ -20,7 +20,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The same seed and version give the same values on any machine.
+    /// Creates a source. The same seed and version yield the same values on any machine.
     pub fn new(seed: u64, version: Version) -> Self {
         Self { state: seed, version, depth: 0 }
     }
@@ -38,7 +38,7 @@ impl Random {
         self.next() % n
     }
 
-    /// A length that is mostly short, at times empty, seldom beyond the one-octet determinant.
+    /// Returns a length: usually short, sometimes 0, rarely beyond the one-byte determinant.
     fn length(&mut self) -> usize {
         let most = match self.below(32) {
             0 => 1,
@@ -63,7 +63,7 @@ impl Source for Random {
     }
 
     fn constrained(&mut self, low: u64, high: u64) -> Result<u64> {
-        // The ends are where encoders err.
+        // Encoders are most likely to fail at the limits.
         Ok(match self.below(8) {
             0 => low,
             1 => high,
@@ -129,7 +129,7 @@ impl Source for Random {
     }
 
     fn ie_header(&mut self) -> Result<(u16, u8)> {
-        // Containers ask choose_ies instead.
+        // Containers call `choose_ies` instead.
         Err(self.fault(DecodeFault::InvalidLength))
     }
 

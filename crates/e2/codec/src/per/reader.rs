@@ -1,4 +1,4 @@
-//! Bits in: the decoding half of X.691, within stated limits.
+//! Bit reader: the decoding half of X.691, within limits.
 use super::{DecodeError, DecodeFault, FRAGMENT, width};
 use crate::e2ap::{Deviation, IeDiagnostic, Version};
 use bytes::Bytes;
@@ -6,12 +6,12 @@ use std::ops::Range;
 
 type Result<T = ()> = std::result::Result<T, DecodeError>;
 
-/// Bounds on what one message may make the decoder do.
+/// Limits on the decoder's work for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// List elements in the whole message, nested ones included.
+    /// Maximum number of list elements in the whole message, including nested ones.
     pub elements: usize,
-    /// Depth of nested open types, and of types that contain themselves.
+    /// Maximum depth of nested open types and of recursive types.
     pub depth: usize,
 }
 
@@ -22,43 +22,45 @@ impl Default for Limits {
     }
 }
 
-/// Where values come from: bytes of a peer ([`Reader`]), or chance within the constraints ([`Random`](super::Random)).
+/// Source of values: a peer's bytes ([`Reader`]), or random values within the constraints
+/// ([`Random`](super::Random)).
 ///
-/// The methods are the fields of X.691, not bits, so that a generator can honour every constraint.
+/// The methods correspond to the fields of X.691, not to bits, so a generator can obey every constraint.
 pub trait Source: Sized {
-    /// The protocol version being decoded.
+    /// Returns the protocol version being decoded.
     fn version(&self) -> Version;
-    /// A flag: presence of an OPTIONAL, or a BOOLEAN.
+    /// Reads a flag: presence of an OPTIONAL, or a BOOLEAN.
     fn flag(&mut self) -> Result<bool>;
-    /// The extension bit of a type.
+    /// Reads the extension bit of a type.
     fn extended(&mut self) -> Result<bool>;
-    /// A constrained whole number (§11.5).
+    /// Reads a constrained whole number (§11.5).
     fn constrained(&mut self, low: u64, high: u64) -> Result<u64>;
-    /// An unconstrained whole number (§11.8).
+    /// Reads an unconstrained whole number (§11.8).
     fn unconstrained(&mut self) -> Result<i64>;
-    /// An ENUMERATED or CHOICE index: (is an extension, index), with `root` and `additions` known alternatives.
+    /// Reads an ENUMERATED or CHOICE index: (is an extension, index), with `root` and `additions` known alternatives.
     /// `extensible` tells whether there is an extension bit.
     fn index(&mut self, root: u64, additions: u64, extensible: bool) -> Result<(bool, u64)>;
-    /// Octets with an unconstrained length.
+    /// Reads an octet string with an unconstrained length.
     fn octets(&mut self) -> Result<Bytes>;
-    /// `n` octets without a length; aligned if more than two (§17.6).
+    /// Reads `n` bytes without a length; aligned if more than two (§17.6).
     fn octets_fixed(&mut self, n: usize) -> Result<Bytes>;
-    /// Bits: at most 64 of them, `n` already known.
+    /// Reads at most 64 bits; `n` is already known.
     fn bits(&mut self, n: u32, aligned: bool) -> Result<u64>;
-    /// A character string of `low..high` characters, extensible or not; with `u64::MAX` one of any length.
+    /// Reads a character string of `low..high` characters, extensible or not. With `u64::MAX`, the length is
+    /// unconstrained.
     fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String>;
-    /// The contents octets of a REAL.
+    /// Reads the contents of a REAL.
     fn real(&mut self) -> Result<f64>;
-    /// The number of list elements that follow, and whether another such length follows those (a list in fragments);
-    /// charged against the limits.
+    /// Reads the number of list elements that follow, and whether another such length follows those (a fragmented
+    /// list). The elements count towards the limits.
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
-    /// An open type: `contents` reads from its octets alone.
+    /// Reads an open type: `contents` reads from its bytes only.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
-    /// Whether an extension addition of a SEQUENCE stands in the root ([`Reader::with_merged_additions`]).
+    /// Whether an extension addition of a SEQUENCE is part of the root ([`Reader::with_merged_additions`]).
     fn merges(&self, _sequence: &'static str, _component: &'static str) -> bool {
         false
     }
-    /// Reads a CHOICE of this type, whose additions may stand in the root or not ([`Reader::with_merged_additions`]).
+    /// Reads a CHOICE of this type, whose additions may be part of the root ([`Reader::with_merged_additions`]).
     fn alternatives<T>(
         &mut self,
         _choice: &'static str,
@@ -66,35 +68,36 @@ pub trait Source: Sized {
     ) -> Result<T> {
         read(self)
     }
-    /// An alternative of a CHOICE behind its extension mark: an open type.
+    /// Reads an extension alternative of a CHOICE: an open type.
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open(contents)
     }
-    /// A value of a type that contains itself; charged against the limits like an open type.
+    /// Reads a value of a recursive type. Counts towards the limits like an open type.
     fn nested<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
-    /// Whether a type that contains itself should do so no more: a source that makes values up comes to an end.
+    /// Whether a recursive type should end here: limits the depth of random values.
     fn is_deep(&self) -> bool {
         false
     }
-    /// The extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, skips the rest.
+    /// Reads the extension additions of a SEQUENCE: calls `each` for every one present among the first `known`, and
+    /// skips the rest.
     fn additions(&mut self, known: usize, each: impl FnMut(usize, &mut Self) -> Result) -> Result;
-    /// A SEQUENCE begins: its extension bit. The components that may be absent are asked for by [`presence`](Self::presence), in
-    /// their order, then each is announced by [`component`](Self::component) and read, then come the additions, and
-    /// [`finish`](Self::finish).
+    /// Starts a SEQUENCE: reads its extension bit. [`presence`](Self::presence) must follow for each optional
+    /// component, in their order; then [`component`](Self::component) and the value for each component; then the
+    /// additions, and [`finish`](Self::finish).
     fn begin(&mut self) -> Result<bool> {
         self.extended()
     }
-    /// As [`begin`](Self::begin), of a SEQUENCE without an extension mark.
+    /// Like [`begin`](Self::begin), for a SEQUENCE without an extension marker.
     fn begin_closed(&mut self) -> Result {
         Ok(())
     }
-    /// Whether the OPTIONAL component of this name is there.
+    /// Whether the OPTIONAL component with this name is present.
     fn presence(&mut self, _name: &'static str) -> Result<bool> {
         self.flag()
     }
-    /// The component of this name comes next.
+    /// Announces the component with this name.
     fn component(&mut self, _name: &'static str) {}
-    /// As [`additions`](Self::additions), by their names.
+    /// Like [`additions`](Self::additions), by their names.
     fn named_additions(
         &mut self,
         names: &[&'static str],
@@ -102,82 +105,83 @@ pub trait Source: Sized {
     ) -> Result {
         self.additions(names.len(), each)
     }
-    /// A SEQUENCE has been read.
+    /// Ends a SEQUENCE.
     fn finish(&mut self) -> Result {
         Ok(())
     }
-    /// The next element of a list comes.
+    /// Announces the next element of a list.
     fn element(&mut self) {}
-    /// As [`index`](Self::index) of an extensible CHOICE, by the alternatives' names.
+    /// Like [`index`](Self::index) for an extensible CHOICE, by the alternatives' names.
     fn choose(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         self.index(root.len() as u64, additions.len() as u64, true)
     }
-    /// As [`index`](Self::index) of an extensible ENUMERATED, by the values' names.
+    /// Like [`index`](Self::index) for an extensible ENUMERATED, by the values' names.
     fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         self.index(root.len() as u64, additions.len() as u64, true)
     }
-    /// As [`enumerated`](Self::enumerated), of one without an extension mark: the value's place.
+    /// Like [`enumerated`](Self::enumerated), without an extension marker: returns the value's position.
     fn enumerated_closed(&mut self, root: &[&'static str]) -> Result<u64> {
         self.index(root.len() as u64, 0, false).map(|(_, at)| at)
     }
-    /// The length of a BIT STRING of any length, as [`list_len`](Self::list_len).
+    /// Reads the length of an unconstrained BIT STRING, like [`list_len`](Self::list_len).
     fn bits_len(&mut self) -> Result<(usize, bool)> {
         self.list_len(0, u64::MAX)
     }
-    /// How many octets follow, where their number has bounds.
+    /// Reads the number of bytes that follow, within bounds.
     fn octet_count(&mut self, low: u64, high: u64) -> Result<u64> {
         self.constrained(low, high)
     }
-    /// The length of a BIT STRING.
+    /// Reads the length of a BIT STRING.
     fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
         self.constrained(low, high)
     }
-    /// The next IE header in a container of which `left` IEs remain unread.
+    /// Reads the next IE header in a container with `left` unread IEs.
     fn ie_header(&mut self) -> Result<(u16, u8)>;
-    /// The fault, located.
+    /// Returns the fault with its location.
     fn fault(&self, fault: DecodeFault) -> DecodeError;
-    /// Notes something about a container that the standard encoding would not reproduce.
+    /// Records a property of a container that the standard encoding would not reproduce.
     fn deviation(&mut self, _deviation: Deviation) {}
-    /// Notes an information element that is missing, unknown, duplicate or misplaced.
+    /// Records a missing, unknown, duplicate or misplaced information element.
     fn diagnose(&mut self, _diagnostic: IeDiagnostic) {}
-    /// Number of the container about to be read, in the order of the encoding.
+    /// Returns the number of the next container, in encoding order.
     fn next_container(&mut self) -> usize {
         0
     }
-    /// `Some` when this source makes values up: which of the IEs that a message may have shall be there?
+    /// Chooses the IEs of a random message from those that it may have. Returns `None` if this source does not
+    /// generate values.
     fn choose_ies(&mut self, _specs: &[crate::e2ap::IeSpec]) -> Option<Vec<u16>> {
         None
     }
-    /// The undecoded rest of the current open type (of an unknown IE).
+    /// Returns the undecoded rest of the current open type (of an unknown IE).
     fn rest(&mut self) -> Bytes {
         Bytes::new()
     }
 }
 
-/// Additions of SEQUENCEs, with the type's name, that the modified text of FlexRIC 2.0 has in the root (E2SM-KPM 2.03). Others
-/// stay additions there, the bins of `MeasurementInfo-Action-Item` among them.
+/// Additions of SEQUENCEs, with the type's name, that are in the root in the modified text of FlexRIC 2.0 (E2SM-KPM
+/// 2.03). Others are still additions there, among them the bins of `MeasurementInfo-Action-Item`.
 pub const MERGED_COMPONENTS: [(&str, &str); 3] = [
     ("MeasurementCondUEidItem", "matchingUEidPerGP"),
     ("MeasurementCondItem", "binRangeDef"),
     ("E2SM-KPM-ActionDefinition-Format1", "distMeasBinRangeInfo"),
 ];
 
-/// CHOICEs of simple types whose additions stay additions in the modified text of FlexRIC 2.0.
+/// CHOICEs of simple types whose additions are still additions in the modified text of FlexRIC 2.0.
 pub const EXTENDED_CHOICES: [&str; 1] = ["ENB-ID"];
 
-/// A cursor over the octets of one message.
+/// Cursor over the bytes of one message.
 #[derive(Debug)]
 pub struct Reader {
-    /// Octet strings are slices of this buffer, without a copy (but for those that came in fragments).
+    /// Octet strings are slices of this buffer without a copy (except fragmented ones).
     buf: Bytes,
     /// Position in bits.
     pos: usize,
-    /// End of the current open type, in octets.
+    /// End of the current open type, in bytes.
     end: usize,
     /// Offset of `buf` in the message, for errors.
     base: usize,
     version: Version,
-    /// Whether extension additions stand in the root.
+    /// Whether extension additions are part of the root.
     merged: bool,
     limits: Limits,
     depth_left: usize,
@@ -188,12 +192,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader over a shared buffer.
+    /// Creates a reader of a shared buffer.
     pub fn new(buf: Bytes, version: Version) -> Self {
         Self::with_limits(buf, version, Limits::default())
     }
 
-    /// As [`new`](Self::new), with bounds of one's own.
+    /// Like [`new`](Self::new), with other limits.
     pub fn with_limits(buf: Bytes, version: Version, limits: Limits) -> Self {
         Self {
             end: buf.len(),
@@ -211,9 +215,9 @@ impl Reader {
         }
     }
 
-    /// Reads as if extension marks stood behind additions: those of a CHOICE are numbered with the root and are no open types,
-    /// those of a SEQUENCE that are among [`MERGED_COMPONENTS`] are OPTIONAL components of the root. So write encoders that
-    /// are made from such a text.
+    /// Decodes as if extension markers came after the additions. The alternatives of a CHOICE are then numbered with
+    /// the root and are not open types; the additions of a SEQUENCE in [`MERGED_COMPONENTS`] are OPTIONAL components
+    /// of the root. Encoders generated from such a text write this form.
     #[must_use]
     pub fn with_merged_additions(self) -> Self {
         Self { merged: true, ..self }
@@ -223,17 +227,18 @@ impl Reader {
         (self.deviations, self.diagnostics)
     }
 
-    /// Octets not read yet; a partly read one does not count.
+    /// Returns the number of unread bytes, without a partly read one.
     pub fn remaining(&self) -> usize {
         self.end.saturating_sub(self.pos.div_ceil(8))
     }
 
-    /// Where the reader is, bits from the beginning of the buffer.
+    /// Returns the reader's position, in bits from the start of the buffer.
     pub(crate) fn position(&self) -> usize {
         self.pos
     }
 
-    /// Steps over the bits at `known`, which begin at an octet, if the same come next, at an octet too.
+    /// Skips the bits if they equal those at `known`. Both must start at a byte boundary. Returns whether it skipped
+    /// them.
     pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
         let (from, at, bits) = (known.start / 8, self.pos.div_ceil(8), known.len());
         let (whole, rest) = (bits / 8, bits % 8);
@@ -250,7 +255,7 @@ impl Reader {
         repeats
     }
 
-    /// A character string of ASCII as octets that share the memory of the buffer; see [`Source::string`].
+    /// Reads an ASCII character string as bytes that share the buffer's memory; see [`Source::string`].
     pub(crate) fn text(&mut self, low: u64, high: u64, extensible: bool) -> Result<Bytes> {
         let octets = if high == u64::MAX || extensible && self.flag()? {
             self.octets()?
@@ -273,7 +278,7 @@ impl Reader {
         self.pos = self.pos.next_multiple_of(8);
     }
 
-    /// The range of the next `n` octets, at an octet boundary.
+    /// Returns the range of the next `n` bytes, at a byte boundary.
     fn take(&mut self, n: usize) -> Result<Range<usize>> {
         let from = self.pos / 8;
         match from.checked_add(n) {
@@ -285,7 +290,7 @@ impl Reader {
         }
     }
 
-    /// The next `n` octets (at most 8) as a number.
+    /// Reads the next `n` bytes (at most 8) as a number.
     fn number(&mut self, n: usize) -> Result<u64> {
         let range = self.take(n)?;
         Ok(self.buf[range].iter().fold(0, |a, &o| a << 8 | u64::from(o)))
@@ -307,7 +312,7 @@ impl Reader {
         Ok(value)
     }
 
-    /// One length determinant: (units, whether more follow).
+    /// Reads one length determinant: (units, whether more follow).
     fn length(&mut self) -> Result<(usize, bool)> {
         self.align();
         match self.number(1)? {
@@ -381,7 +386,7 @@ impl Source for Reader {
         if extensible && self.flag()? {
             let i = self.small()?;
             let additions = if self.merged { 0 } else { additions };
-            // The caller knows the names; here only what nobody can know is refused.
+            // The caller knows the names; only an undefined index is refused here.
             return if i < additions {
                 Ok((true, i))
             } else {
@@ -431,7 +436,7 @@ impl Source for Reader {
     }
 
     fn string(&mut self, low: u64, high: u64, extensible: bool) -> Result<String> {
-        // ASCII, so it is UTF-8.
+        // ASCII is valid UTF-8.
         Ok(self.text(low, high, extensible)?.iter().copied().map(char::from).collect())
     }
 
@@ -456,7 +461,7 @@ impl Source for Reader {
         }
         let octets = self.octets()?;
         let after = (self.pos, self.end, self.base);
-        // A slice of our own buffer is read in place; joined fragments stand in for the buffer meanwhile.
+        // A slice of our own buffer is read in place; joined fragments temporarily replace the buffer.
         let in_place = octets.is_empty() || self.buf.as_ptr_range().contains(&octets.as_ptr());
         let outer = if in_place {
             self.end = self.pos / 8;

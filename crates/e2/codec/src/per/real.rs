@@ -1,9 +1,9 @@
-//! REAL contents octets (X.690 §8.5): every form is read, the canonical binary form (§11.3) is written.
+//! Contents of a REAL (X.690 §8.5): reads every form, writes the canonical binary form (§11.3).
 
-/// Octets of a `f64`, at most: what follows, an exponent of two, a mantissa of eight.
+/// Maximum size of an encoded `f64`, bytes: a first byte, an exponent of two, a mantissa of eight.
 const OCTETS_MAX: usize = 11;
 
-/// The contents octets of a REAL.
+/// Encoded contents of a REAL.
 pub(super) struct Contents {
     octets: [u8; OCTETS_MAX],
     len: usize,
@@ -28,7 +28,7 @@ impl std::ops::Deref for Contents {
     }
 }
 
-/// The canonical contents octets of `value`.
+/// Returns the canonical contents of `value`.
 pub(super) fn encode(value: f64) -> Contents {
     if value == 0.0 {
         return Contents::of([if value.is_sign_negative() { &[0x43] } else { &[] }, &[]]);
@@ -51,7 +51,7 @@ pub(super) fn encode(value: f64) -> Contents {
     }
 }
 
-/// The value notation of a REAL (X.680 §21).
+/// Returns the value notation of a REAL (X.680 §21).
 pub(super) fn notation(value: f64) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0" } else { "0" }.to_owned();
@@ -67,7 +67,7 @@ pub(super) fn notation(value: f64) -> String {
     format!("{{mantissa {sign}{mantissa}, base 2, exponent {exponent}}}")
 }
 
-/// `|value| = mantissa * 2^exponent` with an odd mantissa.
+/// Returns mantissa and exponent so that `|value| = mantissa * 2^exponent` with an odd mantissa.
 fn odd_mantissa(value: f64) -> (u64, i16) {
     let bits = value.to_bits();
     let biased = ((bits >> 52) & 0x7ff) as i16;
@@ -78,7 +78,7 @@ fn odd_mantissa(value: f64) -> (u64, i16) {
     (mantissa >> zeros, exponent + zeros as i16)
 }
 
-/// The value of contents octets in any form, `None` if they have none.
+/// Decodes contents of any form, or returns `None` if they are invalid.
 pub(super) fn decode(octets: &[u8]) -> Option<f64> {
     match *octets {
         [] => Some(0.0),
@@ -87,7 +87,7 @@ pub(super) fn decode(octets: &[u8]) -> Option<f64> {
         [0x42] => Some(f64::NAN),
         [0x43] => Some(-0.0),
         [first, ref rest @ ..] if first & 0x80 != 0 => binary(first, rest),
-        // ISO 6093 NR1, NR2, NR3: decimal text, perhaps with leading spaces and a comma.
+        // ISO 6093 NR1, NR2, NR3: decimal text, possibly with leading spaces and a comma.
         [1..=3, ref text @ ..] => {
             let text = std::str::from_utf8(text).ok()?;
             text.trim_start().replace(',', ".").parse().ok().filter(|v: &f64| v.is_finite())
@@ -121,7 +121,7 @@ fn binary(first: u8, rest: &[u8]) -> Option<f64> {
     Some(if first & 0x40 != 0 { -value } else { value })
 }
 
-/// `m * 2^power` without an intermediate overflow.
+/// Returns `m * 2^power` without an intermediate overflow.
 fn scale(mut m: f64, power: i64) -> f64 {
     let mut left = power.clamp(-4_000, 4_000) as i32;
     while left != 0 && m != 0.0 && m.is_finite() {
@@ -137,7 +137,7 @@ mod tests {
     use super::{decode, encode};
 
     #[test]
-    fn canonical_octets() {
+    fn canonical_encoding_matches_the_vectors() {
         assert!(encode(0.0).is_empty());
         assert_eq!(encode(1.0)[..], [0x80, 0, 1]);
         assert_eq!(encode(-1.5)[..], [0xc0, 0xff, 3]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_finite_value_comes_back() {
+    fn finite_values_round_trip() {
         for v in [0.1, -7.25, 1e300, 5e-324, f64::MAX, f64::MIN_POSITIVE, 123_456_789.0] {
             assert_eq!(decode(&encode(v)), Some(v));
         }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_read_and_nonsense_is_refused() {
+    fn other_forms_decode_and_invalid_ones_fail() {
         assert_eq!(decode(b"\x02 3,25"), Some(3.25));
         assert_eq!(decode(b"\x0315.E-1"), Some(1.5));
         assert_eq!(decode(&[0x90, 1, 3]), Some(24.0)); // base 8

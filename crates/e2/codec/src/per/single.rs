@@ -1,4 +1,4 @@
-//! Types of one value: NULL, and the ENUMERATED that says yes by being there.
+//! Types with one value: NULL, and the ENUMERATED whose presence means true.
 use super::{Codec, Component, DecodeError, DecodeFault, EncodeError, Notation, Source, VersionTag, Writer};
 
 /// NULL.
@@ -17,7 +17,7 @@ impl Codec<()> for Null {
     }
 }
 
-/// ENUMERATED {true, ...}: as the alternative of a CHOICE a value of itself, as an OPTIONAL component a `bool`.
+/// ENUMERATED {true, ...}: a value as the alternative of a CHOICE, and a `bool` as an OPTIONAL component.
 #[derive(Debug)]
 pub struct True;
 

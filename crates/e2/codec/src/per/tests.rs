@@ -1,12 +1,12 @@
-//! X.691 row by row: known bytes where a row has a form of its own, round trips for the rest.
-#![allow(unreachable_pub, irrefutable_let_patterns)] // the macros declare for users of a crate, and larger types
+//! Tests of each row of X.691: known bytes for rows with a form of their own, round trips for the rest.
+#![allow(unreachable_pub, irrefutable_let_patterns)] // the macros declare items for users of a crate, and larger types
 use super::*;
 use crate::e2ap::{self, Message, Version};
 use crate::{choice, enumerated, sequence};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-/// Lengths around every change of form, the fourth fragment unit and beyond included.
+/// Lengths around every change of form, including the fourth fragment unit and beyond.
 const LENGTHS: [usize; 17] = [
     0, 1, 127, 128, 129, 16_383, 16_384, 16_385, 32_767, 32_768, 49_151, 49_152, 65_535, 65_536, 65_537,
     81_920, 131_073,
@@ -21,7 +21,7 @@ fn reader(octets: impl Into<Bytes>) -> Reader {
     Reader::with_limits(octets.into(), Version::V3_01, ROOMY)
 }
 
-/// The encoding behind one set bit, so that alignment shows.
+/// Returns the encoding after one set bit, which makes alignment visible.
 fn behind_a_bit<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, EncodeError> {
     let mut w = writer();
     w.bit(true);
@@ -29,7 +29,7 @@ fn behind_a_bit<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, EncodeError> {
     Ok(w.into_vec())
 }
 
-/// Reads what [`behind_a_bit`] wrote, all of it.
+/// Decodes all bytes that [`behind_a_bit`] wrote.
 fn read_behind_a_bit<T, C: Codec<T>>(octets: Vec<u8>) -> Result<T, DecodeError> {
     let mut r = reader(octets);
     assert!(r.flag()?);
@@ -54,10 +54,10 @@ fn integers_of_every_range_class() {
     integer::<0, 1>(1, &[0xc0]);
     integer::<5, 9>(9, &[0b1100_0000]);
     integer::<0, 254>(254, &[0xff, 0x00]); // the last range in a bit field
-    integer::<0, 255>(254, &[0x80, 0xfe]); // one aligned octet
-    integer::<1, 257>(258 - 1, &[0x80, 0x01, 0x00]); // two
+    integer::<0, 255>(254, &[0x80, 0xfe]); // one aligned byte
+    integer::<1, 257>(258 - 1, &[0x80, 0x01, 0x00]); // two bytes
     integer::<0, 65_535>(258, &[0x80, 0x01, 0x02]);
-    integer::<0, 65_536>(258, &[0b1010_0000, 0x01, 0x02]); // a length, then as few octets as will do
+    integer::<0, 65_536>(258, &[0b1010_0000, 0x01, 0x02]); // a length, then the minimum number of bytes
     integer::<0, 65_536>(0, &[0b1000_0000, 0x00]);
     integer::<0, 0xffff_ffff>(0xffff_ffff, &[0b1110_0000, 0xff, 0xff, 0xff, 0xff]);
     integer::<0, { u64::MAX }>(258, &[0b1001_0000, 0x01, 0x02]);
@@ -65,7 +65,7 @@ fn integers_of_every_range_class() {
 }
 
 #[test]
-fn integers_outside_their_range_are_refused_in_both_directions() {
+fn out_of_range_integers_are_refused() {
     assert_eq!(
         behind_a_bit::<u8, Int<1, 4>>(&5),
         Err(EncodeError::OutOfRange { what: "integer", value: 5, low: 1, high: 4 })
@@ -73,13 +73,13 @@ fn integers_outside_their_range_are_refused_in_both_directions() {
     assert!(behind_a_bit::<u8, Int<1, 4>>(&0).is_err());
     let outside = |octets: &[u8]| read_behind_a_bit::<u64, Int<0, 4>>(octets.to_vec()).unwrap_err().fault;
     assert_eq!(outside(&[0b1101_0000]), DecodeFault::OutOfRange { value: 5, low: 0, high: 4 });
-    // More octets than the range needs: two bits of length can say four, the range needs three.
+    // More bytes than the range needs: two bits of length can express four, the range needs three.
     let fault = read_behind_a_bit::<u64, Int<0, 65_536>>(vec![0b1110_0000, 0, 0, 0, 1]).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::InvalidLength);
 }
 
 #[test]
-fn an_extensible_integer_outside_its_root_is_unconstrained() {
+fn extensible_integer_outside_its_root_is_unconstrained() {
     assert_eq!(behind_a_bit::<u16, IntExt<0, 255>>(&7).unwrap(), [0x80, 7]);
     assert_eq!(behind_a_bit::<u16, IntExt<0, 255>>(&256).unwrap(), [0xc0, 2, 1, 0]);
     assert_eq!(read_behind_a_bit::<u16, IntExt<0, 255>>(vec![0xc0, 2, 1, 0]), Ok(256));
@@ -88,7 +88,7 @@ fn an_extensible_integer_outside_its_root_is_unconstrained() {
     }
 }
 
-/// X.691 §11.9.3 written a second time: pieces with their lengths.
+/// Independent implementation of X.691 §11.9.3: pieces with their lengths.
 fn in_fragments(contents: &[u8]) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), contents);
     while rest.len() >= 16 * 1024 {
@@ -139,7 +139,7 @@ fn octet_strings_open_types_and_lists_of_every_length() {
 }
 
 #[test]
-fn truncated_and_impossible_lengths_are_refused() {
+fn truncated_and_invalid_lengths_are_refused() {
     for n in [1, 127, 128, 16_384, 16_385, 65_537] {
         let octets = in_fragments(&contents(n));
         for cut in [1, n.min(2), octets.len() / 2 + 1] {
@@ -153,32 +153,32 @@ fn truncated_and_impossible_lengths_are_refused() {
 }
 
 sequence! {
-    /// As a peer of tomorrow has it.
+    /// Definition of a newer peer.
     Newer "Sequence" { a: u8 [Int<0, 255>] "a"; b: u16 [Int<0, 65_535>] "b", c: bool [Free] "c" }
 }
 sequence! {
-    /// As we have it.
+    /// Our definition.
     Older "Sequence" { a: u8 [Int<0, 255>] "a" }
 }
 choice! {
-    /// As a peer of tomorrow has it.
+    /// Definition of a newer peer.
     NewerChoice "Choice" { A(u8) [Int<0, 255>] "a"; B(u16) [Int<0, 65_535>] "b" }
 }
 choice! {
-    /// As we have it.
+    /// Our definition.
     OlderChoice "Choice" { A(u8) [Int<0, 255>] "a" }
 }
 enumerated! {
-    /// As a peer of tomorrow has it.
+    /// Definition of a newer peer.
     NewerEnum "Enum" { A "a", B "b"; C "c" }
 }
 enumerated! {
-    /// As we have it.
+    /// Our definition.
     OlderEnum "Enum" { A "a", B "b" }
 }
 
 #[test]
-fn additions_of_a_sequence_come_back_and_unknown_ones_are_skipped() {
+fn known_additions_round_trip_and_unknown_ones_are_skipped() {
     for (b, c) in [(None, None), (Some(513), None), (None, Some(true)), (Some(0), Some(false))] {
         let newer = Newer { a: 7, b, c };
         round_trips::<Newer, Own>(&newer);
@@ -187,13 +187,13 @@ fn additions_of_a_sequence_come_back_and_unknown_ones_are_skipped() {
     }
     let older = behind_a_bit::<Older, Own>(&Older { a: 9 }).unwrap();
     assert_eq!(read_behind_a_bit::<Newer, Own>(older), Ok(Newer { a: 9, b: None, c: None }));
-    // Extension bit, one octet aligned; bitmap of 2 (6 bits: 1) with both; then two open types.
+    // Extension bit, one aligned byte; bitmap of 2 (6 bits: 1) with both; then two open types.
     let octets = behind_a_bit::<Newer, Own>(&Newer { a: 7, b: Some(513), c: Some(true) }).unwrap();
     assert_eq!(octets, [0xc0, 7, 0b0000_0011, 0b1000_0000, 2, 2, 1, 1, 0x80]);
 }
 
 #[test]
-fn more_than_sixty_four_additions_have_a_length_of_their_own() {
+fn more_than_64_additions_have_their_own_length() {
     for n in [64, 65, 200] {
         let present: Vec<_> = (0..n).map(|i| i % 3 == 0).collect();
         let mut w = writer();
@@ -212,7 +212,7 @@ fn more_than_sixty_four_additions_have_a_length_of_their_own() {
 }
 
 #[test]
-fn alternatives_of_tomorrow_are_refused_by_their_number() {
+fn unknown_alternatives_are_refused_by_number() {
     round_trips::<NewerChoice, Own>(&NewerChoice::A(3));
     round_trips::<NewerChoice, Own>(&NewerChoice::B(3));
     let octets = behind_a_bit::<NewerChoice, Own>(&NewerChoice::B(3)).unwrap();
@@ -225,14 +225,14 @@ fn alternatives_of_tomorrow_are_refused_by_their_number() {
     let octets = behind_a_bit::<NewerEnum, Own>(&NewerEnum::C).unwrap();
     let fault = read_behind_a_bit::<OlderEnum, Own>(octets).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(2));
-    // An index that fills 64 bits must not overflow anything.
+    // An index of 64 bits must not overflow anything.
     let absurd = vec![0b1110_0000, 8, 255, 255, 255, 255, 255, 255, 255, 255];
     let fault = read_behind_a_bit::<OlderEnum, Own>(absurd).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(u64::MAX));
 }
 
 #[test]
-fn bit_strings_align_from_seventeen_bits_on() {
+fn bit_strings_align_from_17_bits_on() {
     let bits = |n| ShortBits::new(u64::MAX, n);
     assert_eq!(behind_a_bit::<_, Bits<16, 16>>(&bits(16)).unwrap(), [0xff, 0xff, 0x80]);
     assert_eq!(behind_a_bit::<_, Bits<17, 17>>(&bits(17)).unwrap(), [0x80, 0xff, 0xff, 0x80]);
@@ -254,7 +254,7 @@ fn bit_strings_align_from_seventeen_bits_on() {
 }
 
 #[test]
-fn depth_and_elements_are_bounded() {
+fn depth_and_elements_are_limited() {
     let nested = (0..20).fold(vec![0], |inner: Vec<u8>, _| in_fragments(&inner));
     fn descend(r: &mut Reader, levels: usize) -> Result<(), DecodeError> {
         if levels == 0 { Ok(()) } else { r.open(|r| descend(r, levels - 1)) }
@@ -270,14 +270,14 @@ fn depth_and_elements_are_bounded() {
     assert_eq!(<Short as Codec<Vec<u8>>>::decode(&mut r).map(|l| l.len()), Ok(100));
     let fault = <Short as Codec<Vec<u8>>>::decode(&mut r).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::TooManyElements(300));
-    // Elements without bits, in fragments without end: the bound holds across them.
+    // Elements without bits, in endless fragments: the limit applies across them.
     type Long = List<0, 100_000, Int<0, 0>>;
     let fault = <Long as Codec<Vec<u8>>>::decode(&mut Reader::new(vec![0xc4; 99].into(), Version::V2_03));
     assert_eq!(fault.unwrap_err().fault, DecodeFault::TooManyElements(65_536));
 }
 
 #[test]
-fn what_a_version_lacks_is_never_lost_silently() {
+fn element_outside_a_version_is_never_lost_silently() {
     let (mut kept, mut refused) = (0, 0);
     for (newer, older) in
         [(Version::V2_03, Version::V1_01), (Version::V3_01, Version::V1_01), (Version::V3_01, Version::V2_03)]
@@ -292,7 +292,7 @@ fn what_a_version_lacks_is_never_lost_silently() {
                         kept += 1;
                     }
                     Err(EncodeError::NotInVersion { .. }) => refused += 1,
-                    // v1.01 demands what later versions made optional or dropped.
+                    // v1.01 requires elements that later versions made optional or removed.
                     Err(EncodeError::MissingInVersion { .. }) if older == Version::V1_01 => refused += 1,
                     Err(other) => panic!("{name} {newer} in {older}: {other}"),
                 }

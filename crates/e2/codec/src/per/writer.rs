@@ -1,16 +1,16 @@
-//! Bits out: the encoding half of X.691.
+//! Bit writer: the encoding half of X.691.
 use super::{EncodeError, FRAGMENT, width};
 use crate::e2ap::Version;
 
 type Result<T = ()> = std::result::Result<T, EncodeError>;
 
-/// Appends aligned-PER fields to an octet buffer.
+/// Appends aligned-PER fields to a byte buffer.
 ///
-/// The writer carries the protocol [`Version`], because a handful of E2AP types differ between versions.
+/// The writer has the protocol [`Version`], because a few E2AP types differ between versions.
 #[derive(Debug)]
 pub struct Writer {
     buf: Vec<u8>,
-    /// Unused low-order bits in the last octet.
+    /// Number of unused low-order bits in the last byte.
     free: u32,
     version: Version,
     merged: bool,
@@ -18,23 +18,23 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer that appends to `buf`, which must end on an octet boundary.
+    /// Creates a writer that appends to `buf`, which must end on a byte boundary.
     pub fn new(buf: Vec<u8>, version: Version) -> Self {
         Self { buf, free: 0, version, merged: false, replay: None }
     }
 
-    /// Writes what [`Reader::with_merged_additions`](super::Reader::with_merged_additions) reads.
+    /// Writes the form that [`Reader::with_merged_additions`](super::Reader::with_merged_additions) reads.
     #[must_use]
     pub fn with_merged_additions(self) -> Self {
         Self { merged: true, ..self }
     }
 
-    /// Whether an extension addition of a SEQUENCE stands in the root.
+    /// Whether an extension addition of a SEQUENCE is part of the root.
     pub fn merges(&self, sequence: &str, component: &str) -> bool {
         self.merged && super::reader::MERGED_COMPONENTS.contains(&(sequence, component))
     }
 
-    /// Whether extension additions of a CHOICE of this type stand in the root.
+    /// Whether extension additions of a CHOICE of this type are part of the root.
     pub fn merges_alternatives(&self, choice: &str) -> bool {
         self.merged && !super::reader::EXTENDED_CHOICES.contains(&choice)
     }
@@ -48,17 +48,17 @@ impl Writer {
         self.replay.as_mut()
     }
 
-    /// The protocol version being encoded.
+    /// Returns the protocol version being encoded.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The octets so far; the last one padded with zero bits.
+    /// Returns the bytes written so far; the last one is padded with zero bits.
     pub fn into_vec(self) -> Vec<u8> {
         self.buf
     }
 
-    /// The low `n` bits of `value`, most significant first.
+    /// Writes the low `n` bits of `value`, most significant first.
     #[inline]
     pub fn bits(&mut self, value: u64, mut n: u32) {
         while n > 0 {
@@ -76,19 +76,19 @@ impl Writer {
         }
     }
 
-    /// One bit.
+    /// Writes one bit.
     #[inline]
     pub fn bit(&mut self, value: bool) {
         self.bits(u64::from(value), 1);
     }
 
-    /// Pads to the next octet boundary.
+    /// Pads to the next byte boundary.
     #[inline]
     pub fn align(&mut self) {
         self.free = 0;
     }
 
-    /// Octets at the current bit position.
+    /// Writes bytes at the current bit position.
     #[inline]
     pub fn octets_raw(&mut self, octets: &[u8]) {
         if self.free == 0 {
@@ -100,7 +100,7 @@ impl Writer {
         }
     }
 
-    /// A constrained whole number (§11.5).
+    /// Writes a constrained whole number (§11.5).
     pub fn constrained(&mut self, what: &'static str, value: u64, low: u64, high: u64) -> Result {
         if value < low || value > high {
             return Err(EncodeError::OutOfRange { what, value, low, high });
@@ -125,7 +125,7 @@ impl Writer {
         Ok(())
     }
 
-    /// An unconstrained whole number (§11.8): length, then the shortest two's complement.
+    /// Writes an unconstrained whole number (§11.8): length, then the shortest two's complement.
     pub fn unconstrained(&mut self, value: i64) {
         let octets = value.to_be_bytes();
         let redundant = octets
@@ -135,7 +135,7 @@ impl Writer {
         self.octets(&octets[redundant..]);
     }
 
-    /// A normally small non-negative whole number (§11.6).
+    /// Writes a normally small non-negative whole number (§11.6).
     pub fn small(&mut self, value: u64) {
         if value < 64 {
             self.bits(value, 7);
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// A length determinant below one fragment unit (§11.9.3.5 to 7).
+    /// Writes a length determinant below one fragment unit (§11.9.3.5 to 7).
     fn short_length(&mut self, n: usize) {
         debug_assert!(n < FRAGMENT);
         if n < 128 {
@@ -157,12 +157,12 @@ impl Writer {
         }
     }
 
-    /// Octets with an unconstrained length, fragmented where they are long (§11.9).
+    /// Writes an octet string with an unconstrained length, in fragments if it is long (§11.9).
     pub fn octets(&mut self, octets: &[u8]) {
         self.fragments(octets.len(), |w, from, to| w.buf.extend_from_slice(&octets[from..to]));
     }
 
-    /// `n` units behind an unconstrained length; `each` writes units `from..to`.
+    /// Writes `n` units after an unconstrained length; `each` writes the units `from..to`.
     pub(crate) fn fragments(&mut self, n: usize, mut each: impl FnMut(&mut Self, usize, usize)) {
         let mut from = 0;
         self.align();
@@ -177,7 +177,7 @@ impl Writer {
         each(self, from, n);
     }
 
-    /// An open type (§11.2): the contents written in place, the length patched in front of them.
+    /// Writes an open type (§11.2): writes the contents in place, then inserts their length before them.
     pub fn open(&mut self, contents: impl FnOnce(&mut Self) -> Result) -> Result {
         self.align();
         let at = self.buf.len();
@@ -185,7 +185,7 @@ impl Writer {
         contents(self)?;
         self.align();
         if self.buf.len() == at + 1 {
-            self.buf.push(0); // an open type is never empty: a lone zero octet stands for no bits
+            self.buf.push(0); // an open type is never empty: a single zero byte stands for no bits
         }
         let n = self.buf.len() - at - 1;
         if n < 128 {
@@ -195,7 +195,8 @@ impl Writer {
             self.buf[at] = hi;
             self.buf.insert(at + 1, lo);
         } else {
-            // Written anew behind itself with its lengths in between: so it takes no memory but the buffer's.
+            // Append the contents again with the lengths between the pieces, then remove the first copy: no memory
+            // beyond the buffer.
             let end = self.buf.len();
             self.fragments(n, |w, from, to| w.buf.extend_from_within(at + 1 + from..at + 1 + to));
             self.buf.drain(at..end);
@@ -203,7 +204,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The extension additions of a SEQUENCE (§19.7 to 9): a presence bitmap, then each present one as an open type.
+    /// Writes the extension additions of a SEQUENCE (§19.7 to 9): a presence bitmap, then each present addition as an
+    /// open type.
     pub fn additions(
         &mut self,
         present: &[bool],

@@ -1,24 +1,24 @@
-//! What can be wrong with a PFCP message.
+//! Faults of PFCP messages.
 use super::{Cause, Header};
 
-/// Octets that are no PFCP message, or one that must be refused.
+/// Bytes that are not a valid PFCP message, or a message that must be refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// Too short for a header; nothing can be answered.
+    /// Too short for a header; no answer is possible.
     #[error("a header needs {need} octets, the datagram has {have}")]
     Truncated {
-        /// Octets needed.
+        /// Needed bytes.
         need: usize,
-        /// Octets there.
+        /// Available bytes.
         have: usize,
     },
-    /// To be answered with Version Not Supported (§7.6.2).
+    /// Unsupported version; the answer is Version Not Supported (§7.6.2).
     #[error("version {version}; 1 is the only one allowed")]
     Version {
-        /// The version announced.
+        /// Announced version.
         version: u8,
-        /// The sequence number to answer with.
+        /// Sequence number of the answer.
         sequence: u32,
     },
     /// The announced length exceeds the datagram (§7.6.3).
@@ -26,36 +26,36 @@ pub enum DecodeError {
     Length {
         /// The rest of the header, to answer a request with cause 68.
         header: Header,
-        /// Octets after the first four, as announced.
+        /// Announced bytes after the first four.
         announced: usize,
-        /// Octets after the first four, as received.
+        /// Received bytes after the first four.
         have: usize,
     },
-    /// A message type that this implementation does not know (§7.6.4): dropped.
+    /// Unknown message type (§7.6.4); the message is discarded.
     #[error("unknown message type {}", header.message_type)]
     UnknownMessage {
-        /// Its header.
+        /// Header of the message.
         header: Header,
     },
-    /// A session's message without SEID, or a node's message with one.
+    /// A session message without SEID, or a node message with SEID.
     #[error("message type {}: the S flag must be {}", header.message_type, u8::from(header.seid.is_none()))]
     SeidFlag {
-        /// Its header.
+        /// Header of the message.
         header: Header,
     },
-    /// An information element that makes the message unusable (§7.6.6 and following).
+    /// An information element that invalidates the message (§7.6.6 and following).
     #[error("message type {}: {fault}", header.message_type)]
     Element {
-        /// Header of the message, to answer it.
+        /// Header of the message, for the answer.
         header: Header,
-        /// The element and what is wrong with it.
+        /// The element and its fault.
         fault: Fault,
     },
 }
 
 impl DecodeError {
-    /// Cause and Offending IE that an answer to this message has to carry; `None` where no response is due but a drop
-    /// or a Version Not Supported.
+    /// Returns header, Cause and Offending IE of the answer. Returns `None` if the message must be discarded or
+    /// answered with Version Not Supported.
     pub fn refusal(&self) -> Option<(Header, Cause, Option<u16>)> {
         match self {
             Self::Length { header, .. } | Self::SeidFlag { header } => {
@@ -67,36 +67,36 @@ impl DecodeError {
     }
 }
 
-/// An information element and what is wrong with it.
+/// An information element and its fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("information element {ie_type} {kind}")]
 pub struct Fault {
-    /// The innermost element concerned: what Offending IE names.
+    /// The innermost affected element, for Offending IE.
     pub ie_type: u16,
-    /// What is wrong.
+    /// Fault.
     pub kind: FaultKind,
 }
 
-/// What can be wrong with an information element.
+/// Fault of an information element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// Always to be present, and is not.
+    /// A mandatory element is absent.
     #[error("is mandatory and missing")]
     MissingMandatory,
-    /// To be present because of another element's value, and is not.
+    /// An element that the value of another element requires is absent.
     #[error("is missing although another element asks for it")]
     MissingConditional,
-    /// Shorter than its content, or beyond the end of what contains it.
+    /// Shorter than its content, or beyond the end of the enclosing element.
     #[error("has an invalid length")]
     Length,
-    /// A value that the element must not have.
+    /// Invalid value.
     #[error("has an invalid value")]
     Value,
 }
 
 impl FaultKind {
-    /// The cause that names it (§8.2.1).
+    /// Returns the corresponding cause (§8.2.1).
     pub fn cause(self) -> Cause {
         match self {
             Self::MissingMandatory => Cause::MANDATORY_IE_MISSING,
@@ -106,28 +106,28 @@ impl FaultKind {
         }
     }
 
-    /// The fault of a certain element.
+    /// Returns this fault for an element.
     pub fn of(self, ie_type: u16) -> Fault {
         Fault { ie_type, kind: self }
     }
 }
 
-/// A message that cannot be written: the caller's fault.
+/// A message that cannot be encoded: fault of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A session's message needs a SEID (0 where the peer's is unknown); a node's message must have none.
+    /// A session message requires a SEID (0 if the peer's is unknown); a node message must not have one.
     #[error("message type {message_type}: a SEID must be {}", if *needed { "given" } else { "absent" })]
     Seid {
-        /// The message.
+        /// Message type.
         message_type: u8,
-        /// Whether one is needed.
+        /// Whether a SEID is required.
         needed: bool,
     },
-    /// A message or an element longer than its 16-bit length field can say.
+    /// A message or an element exceeds its 16-bit length field.
     #[error("{len} octets do not fit a 16-bit length field")]
     TooLong {
-        /// Its length.
+        /// Its length, bytes.
         len: usize,
     },
 }

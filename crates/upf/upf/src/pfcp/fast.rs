@@ -1,28 +1,29 @@
-//! A response read in place: what is needed to find its request and to go on.
+//! Responses decoded in place: the fields to find the request and to continue.
 //!
-//! Only the usual elements are read here. Anything else (usage reports, failed rules, vendors' elements, faults) is
-//! left to [`decode`](super::decode): [`Response::read`] answers `None`. Tests hold both equal.
+//! This module reads only the usual elements. It leaves all others (usage reports, failed rules, vendor-specific
+//! elements, faults) to [`decode`](super::decode): [`Response::read`] then returns `None`. Tests ensure that both
+//! agree.
 use super::{Cause, FTeid, Header, Ies, PdrId, Reader, Value, message_type};
 
-/// A response to a session request or a heartbeat, borrowed from its octets.
+/// Response to a session request or a heartbeat, with borrowed bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Response<'a> {
     /// See [`message_type`].
     pub message_type: u8,
-    /// The requester's session.
+    /// SEID of the requester's session.
     pub seid: Option<u64>,
-    /// The request's number.
+    /// Sequence number of the request.
     pub sequence: u32,
-    /// Absent in a heartbeat.
+    /// Cause; absent in a heartbeat.
     pub cause: Option<Cause>,
-    /// What the user plane calls the session it has established.
+    /// SEID that the user plane assigned to the established session.
     pub up_seid: Option<u64>,
-    /// What the user plane chose for the rules.
+    /// Tunnels that the user plane chose for the rules.
     pub created_pdrs: CreatedPdrs<'a>,
 }
 
 impl<'a> Response<'a> {
-    /// Reads a response; `None` where only the general decoder can tell.
+    /// Decodes a response. Returns `None` if it requires the general decoder.
     pub fn read(datagram: &'a [u8]) -> Option<Self> {
         let (header, elements, _) = Header::read(datagram).ok()?;
         if Header::needs_seid(header.message_type) != header.seid.is_some() {
@@ -55,7 +56,7 @@ impl<'a> Response<'a> {
         response.cause.is_some().then_some(response)
     }
 
-    /// Reads the elements; each at most once but Created PDR, and none but `usual`.
+    /// Reads the elements. Each may occur once, except Created PDR, and must be in `usual`.
     fn walk(&mut self, elements: &[u8], usual: &[u16], node_id: bool) -> Option<()> {
         let mut seen_node_id = !node_id;
         let mut seen_offending = false;
@@ -88,8 +89,8 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Header and cause of a refusal, whatever else it lacks: some user planes leave out the Node ID and the rest when they
-/// refuse. `None` for anything else.
+/// Returns header and cause of a refusal, even if other elements are absent: some user planes omit the Node ID and
+/// the rest. Returns `None` for any other message.
 pub fn refusal(datagram: &[u8]) -> Option<(Header, Cause)> {
     let (header, elements, _) = Header::read(datagram).ok()?;
     let cause = Ies::new(elements).flatten().find(|(number, _)| *number == 19)?.1;
@@ -97,7 +98,7 @@ pub fn refusal(datagram: &[u8]) -> Option<(Header, Cause)> {
     (!cause.is_accepted()).then_some((header, cause))
 }
 
-/// What the user plane chose, in the order of the message.
+/// Tunnels that the user plane chose, in message order.
 #[derive(Debug, Clone, Copy)]
 pub struct CreatedPdrs<'a> {
     ies: Ies<'a>,
@@ -106,9 +107,9 @@ pub struct CreatedPdrs<'a> {
 /// A rule and the tunnel that the user plane chose for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedTunnel {
-    /// The rule.
+    /// Id of the rule.
     pub pdr_id: PdrId,
-    /// Its tunnel.
+    /// Tunnel of the rule.
     pub f_teid: Option<FTeid>,
 }
 
@@ -139,7 +140,7 @@ fn created_tunnel(value: &[u8]) -> Option<CreatedTunnel> {
     Some(CreatedTunnel { pdr_id: pdr_id?, f_teid })
 }
 
-/// The SEID of an F-SEID whose addresses are there.
+/// Returns the SEID of a complete F-SEID.
 fn seid(value: &[u8]) -> Option<u64> {
     let (flags, rest) = value.split_first()?;
     let addresses = match flags & 3 {

@@ -1,60 +1,60 @@
-//! The header of a PFCP message (§7.2.2).
+//! Header of a PFCP message (§7.2.2).
 use super::{DecodeError, message_type};
 
 pub(super) const VERSION: u8 = 1 << 5;
 pub(super) const FO: u8 = 0x04;
 pub(super) const MP: u8 = 0x02;
 pub(super) const S: u8 = 0x01;
-/// Octets of a header without SEID.
+/// Size of a header without SEID, bytes.
 pub const NODE_HEADER_LEN: usize = 8;
-/// Octets of a header with SEID.
+/// Size of a header with SEID, bytes.
 pub const SESSION_HEADER_LEN: usize = 16;
 /// Offset of the SEID, if there is one.
 pub const SEID_AT: usize = 4;
 
-/// What a message's first octets say.
+/// Header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// See [`message_type`].
     pub message_type: u8,
-    /// The receiver's session; present in every session message, absent in every node message.
+    /// SEID of the receiver's session; present in every session message, absent in every node message.
     pub seid: Option<u64>,
-    /// 24 bits; a response carries its request's.
+    /// Sequence number, 24 bits; a response repeats that of its request.
     pub sequence: u32,
     /// Message priority, 0 (highest) to 15.
     pub priority: Option<u8>,
-    /// Another message follows in the same datagram (feature BUNDL).
+    /// Whether another message follows in the same datagram (feature BUNDL).
     pub follow_on: bool,
 }
 
 impl Header {
-    /// The header of a message of this type.
+    /// Creates the header of a message of this type.
     pub fn new(message_type: u8, seid: Option<u64>, sequence: u32) -> Self {
         Self { message_type, seid, sequence, priority: None, follow_on: false }
     }
 
-    /// Octets of the header.
+    /// Returns the size of the header in bytes.
     pub fn len(&self) -> usize {
         if self.seid.is_some() { SESSION_HEADER_LEN } else { NODE_HEADER_LEN }
     }
 
-    /// Whether the header has no octets; it always has some.
+    /// Returns `false`: the header is never empty.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Offset of the sequence number, three octets.
+    /// Returns the offset of the sequence number (three bytes).
     pub fn sequence_at(&self) -> usize {
         self.len() - 4
     }
 
-    /// Whether this type of message belongs to a session, and so has a SEID.
+    /// Whether this message type belongs to a session and therefore has a SEID.
     pub fn needs_seid(message_type: u8) -> bool {
         (message_type::SESSION_ESTABLISHMENT_REQUEST..100).contains(&message_type)
     }
 
-    /// Reads the header and finds the information elements; the octets after the message are returned as well (a
-    /// bundled message, or nothing).
+    /// Decodes the header. Returns it with the bytes of the information elements and the bytes after the message (a
+    /// bundled message, or none).
     pub fn read(datagram: &[u8]) -> Result<(Self, &[u8], &[u8]), DecodeError> {
         let truncated = |need| DecodeError::Truncated { need, have: datagram.len() };
         let (&[flags, message_type, l1, l2], rest) =
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_come_back() {
+    fn both_header_forms_round_trip() {
         for (seid, message_type) in [(None, 1), (Some(0x0102_0304_0506_0708), 50)] {
             for priority in [None, Some(11)] {
                 let header = Header {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_or_foreign_header_is_refused() {
+    fn short_or_foreign_header_is_refused() {
         let octets = [0x21, 50, 0, 12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 5, 0];
         assert!(Header::read(&octets).is_ok());
         for len in 0..octets.len() {

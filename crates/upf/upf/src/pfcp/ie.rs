@@ -1,24 +1,24 @@
-//! Information elements (§8.1): type, length, value; and the tables that groups and messages are declared with.
+//! Information elements (§8.1): type, length, value; and the macros that declare groups and messages.
 use super::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// An element as it came: of a type unknown here, unexpected, repeated, or optional and unreadable.
+/// Unprocessed element: of an unknown type, unexpected, repeated, or optional and unreadable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawIe {
-    /// Bit 15 marks a vendor's, whose value begins with an enterprise number.
+    /// Type. Bit 15 marks a vendor-specific element, whose value starts with an enterprise number.
     pub ie_type: u16,
-    /// Its octets.
+    /// Bytes of the value.
     pub value: Bytes,
 }
 
-/// The elements of a message or a group, one after the other.
+/// Iterator over the elements of a message or a group.
 #[derive(Debug, Clone, Copy)]
 pub struct Ies<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Ies<'a> {
-    /// The elements in these octets.
+    /// Creates an iterator over the elements in these bytes.
     pub fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
     }
@@ -46,7 +46,7 @@ impl<'a> Iterator for Ies<'a> {
     }
 }
 
-/// Where elements are written to; remembers whether one was too long.
+/// Buffer for elements; records whether one was too long.
 #[derive(Debug, Default)]
 pub struct Writer {
     pub(super) out: Vec<u8>,
@@ -54,7 +54,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Appends octets.
+    /// Appends bytes.
     pub fn put(&mut self, octets: &[u8]) {
         self.out.extend_from_slice(octets);
     }
@@ -68,7 +68,7 @@ impl Writer {
         self.length(at, at + 2);
     }
 
-    /// Fills the length field at `at` for what was written from `from` on.
+    /// Sets the length field at `at` to the number of bytes written since `from`.
     pub(super) fn length(&mut self, at: usize, from: usize) {
         let len = self.out.len() - from;
         match u16::try_from(len) {
@@ -78,10 +78,10 @@ impl Writer {
     }
 }
 
-/// A value that ends too early; who knows its element names it.
+/// Fault of a truncated value; the caller sets the element type.
 const CUT_SHORT: Fault = Fault { ie_type: 0, kind: FaultKind::Length };
 
-/// Octets of a value on their way in.
+/// Unread bytes of a value.
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Self { rest: octets }
     }
 
-    /// The next `N` octets; a value that ends before is of invalid length.
+    /// Returns the next `N` bytes. Fails with a length fault if the value is shorter.
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let (head, rest) = self.rest.split_first_chunk().ok_or(CUT_SHORT)?;
         self.rest = rest;
@@ -113,23 +113,23 @@ impl<'a> Reader<'a> {
         std::mem::take(&mut self.rest)
     }
 
-    /// `N` octets if the flag is set.
+    /// Returns `N` bytes if the flag is set.
     pub(super) fn when<const N: usize>(&mut self, flag: bool) -> Result<Option<[u8; N]>, Fault> {
         if flag { self.take().map(Some) } else { Ok(None) }
     }
 }
 
-/// The value of an information element: written, read, made up.
+/// Value of an information element: encoder, decoder and random generator.
 pub trait Value: Sized {
-    /// Appends the value's octets.
+    /// Appends the value's bytes.
     fn put(&self, writer: &mut Writer);
-    /// Reads the value; octets beyond what is known belong to later releases and are ignored (§8.1.1).
+    /// Decodes the value. Additional bytes belong to later releases and are ignored (§8.1.1).
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault>;
-    /// Any valid value.
+    /// Returns a random valid value.
     fn random(random: &mut Random) -> Self;
 }
 
-/// Reads one element; a fault without a name gets this element's.
+/// Decodes one element. Sets the element type in a fault that has none.
 pub(super) fn take_value<T: Value>(ie_type: u16, octets: &[u8]) -> Result<T, Fault> {
     T::take(&mut Reader::new(octets)).map_err(|fault| match fault.ie_type {
         0 => Fault { ie_type, ..fault },
@@ -137,7 +137,7 @@ pub(super) fn take_value<T: Value>(ie_type: u16, octets: &[u8]) -> Result<T, Fau
     })
 }
 
-/// Puts a value where it belongs, unless one is there: of repeated elements the first counts (§7.6.10).
+/// Stores a value unless one is present already: the first of repeated elements counts (§7.6.10).
 pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl FnOnce() -> RawIe) -> Taken {
     match value {
         Ok(_) if slot.is_some() => Ok(Some(raw())),
@@ -149,15 +149,15 @@ pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl Fn
     }
 }
 
-/// An element's fate: stored, kept raw, or a reason to refuse the message.
+/// Result for an element: stored, kept raw, or a reason to refuse the message.
 pub(super) type Taken = Result<Option<RawIe>, Fault>;
 
-/// Declares groups of elements, or messages, one line for each element:
-/// `number => field: presence Type, "meaning";`. Presences, after the tables of TS 29.244:
+/// Declares groups of elements, or messages, with one line per element: `number => field: presence Type,
+/// "description";`. Presence values, following the tables of TS 29.244:
 ///
-/// * `M` mandatory: missing or unreadable, the message is refused;
-/// * `C` conditional: an `Option`; unreadable, the message is refused; when it has to be there is for `check` to say;
-/// * `O` optional: an `Option`; unreadable, it is kept among `others`;
+/// * `M` mandatory: if missing or unreadable, the message is refused;
+/// * `C` conditional: an `Option`; if unreadable, the message is refused; `check` decides when it must be present;
+/// * `O` optional: an `Option`; if unreadable, it is kept in `others`;
 /// * `List` any number, `List1` at least one.
 macro_rules! table {
     ($(
@@ -171,12 +171,12 @@ macro_rules! table {
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct $name {
             $( #[doc = $doc] pub $field: $crate::pfcp::ie::table!(@type $presence $type), )*
-            /// Elements not known here, repeated, or optional and unreadable: kept, not acted on.
+            /// Elements that are unknown, repeated, or optional and unreadable: kept without effect.
             pub others: Vec<$crate::pfcp::RawIe>,
         }
 
         impl $name {
-            /// Types of the information elements that the codec reads into fields.
+            /// Types of the information elements that the codec decodes into fields.
             pub const ELEMENTS: &'static [u16] = &[$( $number, )*];
         }
 
@@ -279,7 +279,7 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// Runs a table's check: the type of an element that is missing although another one asks for it.
+/// Runs a group's check: returns a fault for an element that another element requires and that is missing.
 pub(super) fn check<T>(missing: impl FnOnce(&T) -> Option<u16>, group: &T) -> Result<(), Fault> {
     match missing(group) {
         Some(ie_type) => Err(FaultKind::MissingConditional.of(ie_type)),

@@ -1,10 +1,11 @@
-//! PFCP (TS 29.244), what a session management function tells a user plane function.
+//! PFCP (TS 29.244), the protocol between session management function and user plane function.
 //!
 //! * [`Message`]: the typed messages; [`encode`], [`decode`], [`Pdu`].
-//! * `groups`, `values`: their information elements. What is not known here is kept as [`RawIe`] and written again.
-//! * [`DecodeError`]: why a message was refused, with the cause and offending element that an answer needs.
-//! * [`Template`]: a message encoded once and patched; [`Response`]: a response read in place. The hot path.
-//! * [`Random`]: any valid message from a seed.
+//! * `groups`, `values`: the information elements. Unknown ones are kept as [`RawIe`] and encoded again.
+//! * [`DecodeError`]: the reason for a refusal, with the cause and offending element of the answer.
+//! * [`Template`]: a message encoded once and patched; [`Response`]: a response decoded in place. Both serve the hot
+//!   path.
+//! * [`Random`]: random valid messages from a seed.
 mod error;
 mod fast;
 mod groups;
@@ -29,7 +30,7 @@ pub use values::*;
 
 /// UDP port of PFCP (TS 29.244 §6.1).
 pub const PORT: u16 = 8805;
-/// Greatest sequence number: 24 bits.
+/// Highest sequence number: 24 bits.
 pub const MAX_SEQUENCE: u32 = 0x00ff_ffff;
-/// Longest list that [`Random`] makes.
+/// Maximum length of a list made by [`Random`].
 const MAX_RANDOM_LIST: usize = 3;

@@ -1,8 +1,8 @@
-//! A source of random valid messages for properties, fuzzing and the comparison with other codecs.
+//! Source of random valid messages for properties, fuzzing and the comparison with other codecs.
 use super::ie::Value;
 use super::{MAX_RANDOM_LIST, RawIe};
 
-/// Makes up valid values from a seed: the same on any machine.
+/// Generates valid values from a seed; the same values on any machine.
 #[derive(Debug)]
 pub struct Random {
     state: u64,
@@ -11,12 +11,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// Values from a seed.
+    /// Creates a source from a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed, every_option: false, strangers: false }
     }
 
-    /// Also puts elements in that nobody knows, a vendor's among them.
+    /// Also adds unknown elements, some of them vendor-specific.
     #[must_use]
     pub fn with_strangers(mut self) -> Self {
         self.strangers = true;
@@ -32,17 +32,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, which is not 0.
+    /// Returns a number below `n`, which must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.draw() % n
     }
 
-    /// Yes or no.
+    /// Returns a random Boolean.
     pub fn flag(&mut self) -> bool {
         self.below(2) == 1
     }
 
-    /// Some octets, at least `least`.
+    /// Returns `least` to `most` random bytes.
     pub(super) fn octets(&mut self, least: usize, most: usize) -> Vec<u8> {
         let len = least + self.below((most - least + 1) as u64) as usize;
         (0..len).map(|_| self.draw() as u8).collect()
@@ -52,7 +52,7 @@ impl Random {
         std::array::from_fn(|_| self.draw() as u8)
     }
 
-    /// A value, perhaps.
+    /// Returns a random value or `None`.
     pub(super) fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.every_option || self.flag() { Some(make(self)) } else { None }
     }
@@ -67,7 +67,7 @@ impl Random {
         (0..len).map(|_| T::random(self)).collect()
     }
 
-    /// Makes a value with every optional part, for one that failed its conditions without.
+    /// Generates a value with all optional parts, for a type whose condition failed without them.
     pub(super) fn with_every_option<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.every_option, true);
         let value = make(self);
@@ -79,7 +79,7 @@ impl Random {
         if !self.strangers || self.below(4) != 0 {
             return Vec::new();
         }
-        // An enterprise number of nobody's and a type from the spare range.
+        // An unassigned enterprise number and a type from the spare range.
         let ie_type = if self.flag() { 0x8001 } else { 30_000 };
         vec![RawIe { ie_type, value: [&[0xff, 0xfe][..], &self.octets(0, 9)].concat().into() }]
     }

@@ -1,17 +1,17 @@
-//! A message encoded once and patched for each sending.
+//! Messages encoded once and patched for each transmission.
 use super::{EncodeError, Header, Ies, Message, Pdu, SEID_AT};
 
-/// An encoded message of which a few fields change: sequence number, SEID, and whatever [`Template::slot`] finds.
+/// Encoded message in which a few fields change: sequence number, SEID, and the fields of [`Template::slot`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     octets: Vec<u8>,
     header: Header,
 }
 
-/// A field within an information element.
+/// Field within an information element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The whole value.
+    /// The complete value.
     Whole,
     /// TEID of an F-TEID (IE 21) or an Outer Header Creation (IE 84).
     Teid,
@@ -19,11 +19,11 @@ pub enum Part {
     Seid,
     /// IPv4 address of an F-TEID, F-SEID, UE IP Address (IE 93) or Outer Header Creation.
     V4,
-    /// IPv6 address of the same.
+    /// IPv6 address of the same elements.
     V6,
 }
 
-/// Where a field lies in a template.
+/// Position of a field in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     at: usize,
@@ -31,8 +31,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Writes the field of a copy of the template; octets of another length, or a copy too short, change nothing and
-    /// answer `false`.
+    /// Writes the field in a copy of the template. Returns `false` without a change if the value has a different
+    /// length or the copy is too short.
     #[must_use]
     pub fn put(&self, copy: &mut [u8], value: &[u8]) -> bool {
         match copy.get_mut(self.at..self.at + self.len) {
@@ -44,22 +44,22 @@ impl Slot {
         }
     }
 
-    /// The field in a copy of the template.
+    /// Returns the field in a copy of the template.
     pub fn of<'a>(&self, copy: &'a [u8]) -> Option<&'a [u8]> {
         copy.get(self.range())
     }
 
-    /// Where the field lies.
+    /// Returns the byte range of the field.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.at..self.at + self.len
     }
 
-    /// Octets of the field.
+    /// Returns the size of the field in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the field has no octets.
+    /// Whether the field is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -76,19 +76,20 @@ impl Template {
         Ok(Self { octets, header: pdu.header })
     }
 
-    /// A message as somebody else encoded it; `None` if it is no message alone in its datagram.
+    /// Creates a template from an encoded message, or returns `None` unless the datagram contains exactly one
+    /// message.
     pub fn of(datagram: &[u8]) -> Option<Self> {
         let (header, _, rest) = Header::read(datagram).ok()?;
         let good = rest.is_empty() && Header::needs_seid(header.message_type) == header.seid.is_some();
         good.then(|| Self { octets: datagram.to_vec(), header })
     }
 
-    /// The message as encoded.
+    /// Returns the encoded message.
     pub fn octets(&self) -> &[u8] {
         &self.octets
     }
 
-    /// Replaces `out` by a copy with this SEID (ignored by a node's message) and sequence number.
+    /// Replaces `out` by a copy with this SEID (ignored for a node message) and sequence number.
     pub fn write(&self, seid: u64, sequence: u32, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.octets);
@@ -99,8 +100,8 @@ impl Template {
         out[at..at + 3].copy_from_slice(&sequence.to_be_bytes()[1..]);
     }
 
-    /// Finds a field: `path` names the elements from the outermost to the innermost, each by type and number of
-    /// occurrence (from 0). `None` if there is no such element or it has no such part.
+    /// Finds a field. `path` lists the elements from the outermost to the innermost, each by type and number of
+    /// occurrence (from 0). Returns `None` if there is no such element or it has no such part.
     pub fn slot(&self, path: &[(u16, usize)], part: Part) -> Option<Slot> {
         let (mut from, mut to) = (self.header.len(), self.octets.len());
         let mut innermost = None;
@@ -131,10 +132,10 @@ impl Template {
     }
 }
 
-/// Offset and length of a part in an element's value.
+/// Returns offset and length of a part in an element's value.
 fn part_of(ie_type: u16, value: &[u8], part: Part) -> Option<(usize, usize)> {
     let first = *value.first()?;
-    // Flags of IPv4 and IPv6, and where the addresses begin.
+    // Flags of IPv4 and IPv6, and offset of the addresses.
     let (v4, v6, at) = match ie_type {
         21 if first & 4 == 0 => (first & 1 != 0, first & 2 != 0, 5),
         57 => (first & 2 != 0, first & 1 != 0, 9),

@@ -27,14 +27,14 @@ fn every_random(mut each: impl FnMut(Pdu, Vec<u8>)) {
 }
 
 #[test]
-fn any_message_comes_back() {
+fn any_message_round_trips() {
     every_random(|pdu, octets| {
         assert_eq!(decode(&octets), Ok((pdu, &[][..])));
     });
 }
 
 #[test]
-fn any_message_cut_short_is_refused_with_the_right_kind_of_error() {
+fn truncated_message_is_refused_with_the_right_error() {
     for &(message_type, name) in Message::TYPES {
         let (_, octets) = random_pdu(message_type, 3);
         for len in 0..octets.len() {
@@ -46,7 +46,7 @@ fn any_message_cut_short_is_refused_with_the_right_kind_of_error() {
     }
 }
 
-/// Elements at the top of a message, as octets.
+/// Returns the top-level elements of a message, as bytes.
 fn top_elements(octets: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let (_, elements, _) = Header::read(octets).unwrap();
     Ies::new(elements).map(|ie| ie.map(|(number, value)| (number, value.to_vec())).unwrap()).collect()
@@ -65,7 +65,7 @@ fn rebuild(octets: &[u8], elements: &[(u16, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Elements that each message cannot do without (§7.4, §7.5), written down independently of the tables.
+/// Mandatory elements of each message (§7.4, §7.5), listed independently of the tables.
 const MANDATORY: &[(u8, &[u16])] = &[
     (1, &[96]),
     (2, &[96]),
@@ -91,7 +91,7 @@ const MANDATORY: &[(u8, &[u16])] = &[
 ];
 
 #[test]
-fn a_missing_mandatory_element_is_named() {
+fn missing_mandatory_element_is_named() {
     assert_eq!(MANDATORY.len(), Message::TYPES.len());
     for &(message_type, mandatory) in MANDATORY {
         let (pdu, octets) = random_pdu(message_type, 11);
@@ -109,13 +109,13 @@ fn a_missing_mandatory_element_is_named() {
 }
 
 #[test]
-fn a_mandatory_element_of_wrong_length_is_named() {
+fn mandatory_element_of_wrong_length_is_named() {
     for &(message_type, mandatory) in MANDATORY {
         let (pdu, octets) = random_pdu(message_type, 12);
         for &short in mandatory {
             let mut elements = top_elements(&octets);
             elements.iter_mut().filter(|(number, _)| *number == short).for_each(|(_, value)| {
-                // A group cut by one octet ends within an element.
+                // A group without its last byte ends within an element.
                 value.pop();
                 value.truncate(if [1, 3].contains(&short) { usize::MAX } else { 0 });
             });
@@ -130,7 +130,7 @@ fn a_mandatory_element_of_wrong_length_is_named() {
 }
 
 #[test]
-fn a_missing_conditional_element_is_named() {
+fn missing_conditional_element_is_named() {
     let far = CreateFar { apply_action: ApplyAction::new(ApplyAction::FORW), ..Default::default() };
     let modification = SessionModificationRequest { create_fars: vec![far], ..Default::default() };
     let accepted = SessionEstablishmentResponse { cause: Cause::ACCEPTED, ..Default::default() };
@@ -147,7 +147,7 @@ fn a_missing_conditional_element_is_named() {
 }
 
 #[test]
-fn an_unreadable_optional_element_is_kept_and_skipped() {
+fn unreadable_optional_element_is_kept() {
     let (_, octets) = random_pdu(54, 0);
     let garbage = (60, vec![0x00, 1]);
     let (pdu, _) = decode(&rebuild(&octets, &[garbage])).unwrap();
@@ -157,7 +157,7 @@ fn an_unreadable_optional_element_is_kept_and_skipped() {
 }
 
 #[test]
-fn of_repeated_elements_the_first_counts() {
+fn first_of_repeated_elements_counts() {
     let (_, octets) = random_pdu(55, 0);
     let (pdu, _) = decode(&rebuild(&octets, &[(19, vec![1]), (19, vec![64])])).unwrap();
     let Message::SessionDeletionResponse(response) = pdu.message else { panic!() };
@@ -165,7 +165,7 @@ fn of_repeated_elements_the_first_counts() {
 }
 
 #[test]
-fn seid_and_message_must_go_together() {
+fn seid_must_match_the_message_type() {
     let (_, mut octets) = random_pdu(54, 0);
     octets[1] = 1;
     assert!(matches!(decode(&octets), Err(DecodeError::SeidFlag { .. })));
@@ -176,7 +176,7 @@ fn seid_and_message_must_go_together() {
 }
 
 #[test]
-fn a_message_too_long_leaves_nothing_behind() {
+fn oversized_message_leaves_the_buffer_unchanged() {
     let others = vec![RawIe { ie_type: 30_000, value: vec![0; 65_530].into() }];
     let pdu = Pdu::new(HeartbeatRequest { others, ..Default::default() }, None, 1);
     let mut out = vec![1, 2];
@@ -185,7 +185,7 @@ fn a_message_too_long_leaves_nothing_behind() {
 }
 
 #[test]
-fn bundled_messages_are_read_one_after_the_other() {
+fn bundled_messages_are_read_one_by_one() {
     let mut first = Pdu::new(HeartbeatRequest::default(), None, 1);
     first.header.follow_on = true;
     let second = Pdu::new(HeartbeatRequest::default(), None, 2);
@@ -197,7 +197,7 @@ fn bundled_messages_are_read_one_after_the_other() {
     assert_eq!(decode(rest), Ok((second, &[][..])));
 }
 
-/// What the fast reader says, next to what the general decoder says of the same octets.
+/// Compares the fast decoder with the general decoder. Returns whether the fast decoder accepted the bytes.
 fn agree(octets: &[u8]) -> bool {
     let Some(fast) = Response::read(octets) else { return false };
     let (pdu, _) = decode(octets).unwrap();
@@ -220,14 +220,14 @@ fn agree(octets: &[u8]) -> bool {
 }
 
 #[test]
-fn the_fast_reader_agrees_with_the_decoder() {
+fn fast_decoder_agrees_with_the_general_one() {
     let mut read = 0;
     every_random(|_, octets| read += usize::from(agree(&octets)));
     assert!(read > 100, "{read} read fast");
 }
 
 #[test]
-fn the_usual_responses_are_read_fast() {
+fn usual_responses_use_the_fast_decoder() {
     let peer: IpAddr = Ipv4Addr::new(10, 0, 0, 2).into();
     let f_teid = Some(FTeid::Assigned { teid: 77, addresses: peer.into() });
     let created = CreatedPdr { pdr_id: PdrId(1), f_teid, ..Default::default() };
@@ -253,7 +253,7 @@ fn the_usual_responses_are_read_fast() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
-    fn a_changed_message_is_read_or_refused_and_both_readers_agree(
+    fn corrupted_message_never_panics_and_decoders_agree(
         which in 0..Message::TYPES.len(), seed in 0u64..50, at: prop::sample::Index, octet: u8, cut: Option<prop::sample::Index>,
     ) {
         let (_, mut octets) = random_pdu(Message::TYPES[which].0, seed);
@@ -266,7 +266,7 @@ proptest! {
         }
         agree(&octets);
         if let Ok((pdu, _)) = decode(&octets) {
-            // What was read can be written, and reads the same.
+            // A decoded message can be encoded, and decodes to the same value.
             let mut again = Vec::new();
             pdu.encode(&mut again).unwrap();
             prop_assert_eq!(decode(&again), Ok((pdu, &[][..])));
@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+    fn decode_never_panics(octets: Vec<u8>) {
         let _ = decode(&octets);
         agree(&octets);
     }
@@ -298,7 +298,7 @@ fn establishment() -> SessionEstablishmentRequest {
 }
 
 #[test]
-fn a_patched_template_is_what_the_encoder_writes() {
+fn patched_template_equals_the_encoded_message() {
     let template = Template::new(establishment()).unwrap();
     let slots = [
         (template.slot(&[(57, 0)], Part::Seid), &99u64.to_be_bytes()[..]),
@@ -325,7 +325,7 @@ fn a_patched_template_is_what_the_encoder_writes() {
 }
 
 #[test]
-fn a_template_has_no_slot_for_what_is_not_there() {
+fn template_has_no_slot_for_absent_elements() {
     let template = Template::new(establishment()).unwrap();
     assert_eq!(template.slot(&[], Part::Whole), None);
     assert_eq!(template.slot(&[(57, 1)], Part::Seid), None);

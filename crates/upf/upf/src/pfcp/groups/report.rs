@@ -1,4 +1,4 @@
-//! What the user plane reports (§7.5.8).
+//! Reports of the user plane (§7.5.8).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
@@ -15,7 +15,7 @@ table! {
         69 => time_of_first_packet: C NtpSeconds, "Time of the first packet.";
         70 => time_of_last_packet: C NtpSeconds, "Time of the last packet.";
     }
-    /// Downlink Data Report (IE 83): packets wait for a UE without a tunnel.
+    /// Downlink Data Report (IE 83): downlink packets are buffered for a UE without a tunnel.
     DownlinkDataReport {
         56 => pdr_ids: List1 PdrId, "Rules that the packets matched.";
         45 => service_information: List DownlinkDataServiceInformation, "QoS flow or service information of the packets.";

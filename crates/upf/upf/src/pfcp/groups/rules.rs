@@ -1,9 +1,9 @@
-//! Rules as they are created (§7.5.2).
+//! Creation of rules (§7.5.2).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
 table! {
-    /// Create PDR (IE 1): which packets a rule is about, and what happens to them.
+    /// Create PDR (IE 1): packet detection rule.
     CreatePdr {
         56 => pdr_id: M PdrId, "Rule id within the session.";
         29 => precedence: M Precedence, "The lowest value is tried first.";
@@ -14,7 +14,7 @@ table! {
         109 => qer_ids: List QerId, "QoS enforcement rules.";
         106 => activate_predefined_rules: List Opaque, "Predefined rules of the user plane, by name.";
         check |pdr: &CreatePdr| {
-            // A multi-access rule (IE 170) takes the place of a FAR.
+            // A multi-access rule (IE 170) replaces a FAR.
             let other_action = pdr.others.iter().any(|ie| ie.ie_type == 170);
             (pdr.far_id.is_none() && pdr.activate_predefined_rules.is_empty() && !other_action).then_some(108)
         };
@@ -48,7 +48,7 @@ table! {
         30 => transport_level_marking: C TransportLevelMarking, "Transport level marking (DSCP).";
         160 => destination_interface_type: O InterfaceType, "3GPP interface type.";
     }
-    /// Create URR (IE 6): what to measure and when to report.
+    /// Create URR (IE 6): usage measurement and reporting.
     CreateUrr {
         81 => urr_id: M UrrId, "Rule id within the session.";
         62 => measurement_method: M MeasurementMethod, "Measurement method.";
@@ -78,14 +78,14 @@ table! {
         158 => paging_policy_indicator: C PagingPolicyIndicator, "Paging policy.";
         157 => averaging_window: O AveragingWindow, "Time over which rates are averaged.";
     }
-    /// Create BAR (IE 85): how downlink packets are buffered.
+    /// Create BAR (IE 85): buffering of downlink packets.
     CreateBar {
         88 => bar_id: M BarId, "Rule id within the session.";
         46 => notification_delay: C NotificationDelay, "Delay before the control plane is notified.";
         48 => suggested_packet_count: C SuggestedPacketCount, "Number of packets to buffer.";
         140 => suggested_buffering: O SuggestedPacketCount, "Number of packets to buffer, per direction.";
     }
-    /// Created PDR (IE 8): what the user plane chose for a rule.
+    /// Created PDR (IE 8): values that the user plane chose for a rule.
     CreatedPdr {
         56 => pdr_id: M PdrId, "The rule.";
         21 => f_teid: C FTeid, "Local tunnel endpoint.";

@@ -1,4 +1,4 @@
-//! Rules as they change and go (§7.5.4).
+//! Modification and removal of rules (§7.5.4).
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 
@@ -15,7 +15,7 @@ table! {
         106 => activate_predefined_rules: List Opaque, "See the creation of the rule.";
         107 => deactivate_predefined_rules: List Opaque, "No longer active.";
     }
-    /// Update FAR (IE 10): also the handover, with another tunnel.
+    /// Update FAR (IE 10): also used for a handover, with another tunnel.
     UpdateFar {
         108 => far_id: M FarId, "Rule id.";
         44 => apply_action: C ApplyAction, "See the creation of the rule.";
@@ -84,7 +84,7 @@ table! {
     RemoveBar {
         88 => bar_id: M BarId, "Rule id.";
     }
-    /// Query URR (IE 77): report now.
+    /// Query URR (IE 77): requests an immediate report.
     QueryUrr {
         81 => urr_id: M UrrId, "Rule id.";
     }

@@ -8,7 +8,7 @@ pub use session::*;
 use super::ie::{Reader, Value, Writer};
 use super::{DecodeError, EncodeError, Fault, Header, Random};
 
-/// Declares the message types: `number CONSTANT Name "meaning";`.
+/// Declares the message types: `number CONSTANT Name "description";`.
 macro_rules! messages {
     ($( $number:literal $constant:ident $name:ident $doc:literal; )*) => {
         /// Message types (§7.3).
@@ -16,16 +16,16 @@ macro_rules! messages {
             $( #[doc = $doc] pub const $constant: u8 = $number; )*
         }
 
-        /// Any message.
+        /// PFCP message.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        // Messages live for a moment on the stack; a box around each would cost more than the copy.
+        // Messages exist briefly on the stack; a box around each would cost more than the copy.
         #[allow(clippy::large_enum_variant)]
         pub enum Message {
             $( #[doc = $doc] $name($name), )*
         }
 
         impl Message {
-            /// Every type of message, with its name.
+            /// All message types with their names.
             pub const TYPES: &[(u8, &str)] = &[$( ($number, stringify!($name)), )*];
 
             /// See [`message_type`].
@@ -35,7 +35,7 @@ macro_rules! messages {
                 }
             }
 
-            /// A random valid message of a type, `None` if the type is unknown.
+            /// Returns a random valid message of a type, or `None` if the type is unknown.
             pub fn random(message_type: u8, random: &mut Random) -> Option<Self> {
                 match message_type {
                     $( $number => Some(Self::$name(Value::random(random))), )*
@@ -92,23 +92,23 @@ messages! {
     57 SESSION_REPORT_RESPONSE SessionReportResponse "Response.";
 }
 
-/// A message with its header.
+/// Message with its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// The header as received.
+    /// Header as received.
     pub header: Header,
-    /// What it says.
+    /// Message.
     pub message: Message,
 }
 
 impl Pdu {
-    /// A message to a session (`Some`; 0 where the peer's SEID is unknown) or to a node (`None`).
+    /// Creates a message to a session (`Some`; 0 if the peer's SEID is unknown) or to a node (`None`).
     pub fn new(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Self {
         let message = message.into();
         Self { header: Header::new(message.message_type(), seid, sequence), message }
     }
 
-    /// Appends the message to `out`, which stays as it was if it cannot be written.
+    /// Appends the message to `out`. Leaves `out` unchanged on an error.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let header = Header { message_type: self.message.message_type(), ..self.header };
         let needed = Header::needs_seid(header.message_type);
@@ -131,17 +131,17 @@ impl Pdu {
     }
 }
 
-/// A message as octets; see [`Pdu::encode`].
+/// Encodes a message; see [`Pdu::encode`].
 pub fn encode(message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::new();
     Pdu::new(message, seid, sequence).encode(&mut out)?;
     Ok(out)
 }
 
-/// Reads the first message of a datagram and returns the octets behind it: another message if
-/// [`Header::follow_on`] says so, otherwise padding that nobody reads.
+/// Decodes the first message of a datagram. Also returns the bytes after it: another message if [`Header::follow_on`]
+/// is set, otherwise padding.
 ///
-/// Allocates for what the octets hold, in proportion to their number; announced lengths allocate nothing.
+/// Allocates in proportion to the received bytes; announced lengths cause no allocation.
 pub fn decode(datagram: &[u8]) -> Result<(Pdu, &[u8]), DecodeError> {
     let (header, elements, rest) = Header::read(datagram)?;
     let unknown = DecodeError::UnknownMessage { header };

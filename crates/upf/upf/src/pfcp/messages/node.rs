@@ -1,4 +1,4 @@
-//! Messages between nodes (§7.4): no SEID.
+//! Node messages (§7.4), without SEID.
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 

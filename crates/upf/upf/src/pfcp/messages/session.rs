@@ -1,4 +1,4 @@
-//! Messages about a session (§7.5): with SEID.
+//! Session messages (§7.5), with SEID.
 use crate::pfcp::ie::table;
 use crate::pfcp::*;
 

@@ -1,4 +1,4 @@
-//! Values with addresses and tunnel or session identifiers.
+//! Values with addresses and with tunnel or session identifiers.
 use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, FaultKind, NetworkName, Random};
 use bytes::Bytes;
@@ -9,9 +9,9 @@ const INCORRECT: Fault = Fault { ie_type: 0, kind: FaultKind::Value };
 /// An IPv4 address, an IPv6 address, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Addresses {
-    /// IPv4.
+    /// IPv4 address.
     pub v4: Option<Ipv4Addr>,
-    /// IPv6.
+    /// IPv6 address.
     pub v6: Option<Ipv6Addr>,
 }
 
@@ -52,21 +52,21 @@ impl From<IpAddr> for Addresses {
     }
 }
 
-/// F-TEID (IE 21): a tunnel's end, or the wish that the user plane chooses one.
+/// F-TEID (IE 21): a tunnel endpoint, or a request that the user plane chooses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FTeid {
-    /// This one.
+    /// Assigned endpoint.
     Assigned {
         /// Tunnel endpoint identifier.
         teid: u32,
-        /// Where it is.
+        /// Addresses of the endpoint.
         addresses: Addresses,
     },
-    /// One for the user plane to choose (CH).
+    /// Endpoint for the user plane to choose (CH).
     Choose {
-        /// With an IPv4 address.
+        /// Whether to choose an IPv4 address.
         v4: bool,
-        /// With an IPv6 address.
+        /// Whether to choose an IPv6 address.
         v6: bool,
         /// Rules with the same identifier get the same tunnel (CHID).
         id: Option<u8>,
@@ -118,12 +118,12 @@ impl Value for FTeid {
     }
 }
 
-/// F-SEID (IE 57): one end's identifier of a session, and where that end is.
+/// F-SEID (IE 57): identifier of a session at one endpoint, and that endpoint's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FSeid {
     /// Session endpoint identifier.
     pub seid: u64,
-    /// Where it is.
+    /// Addresses of the endpoint.
     pub addresses: Addresses,
 }
 
@@ -207,17 +207,17 @@ impl Value for NodeId {
 /// UE IP Address (IE 93).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct UeIpAddress {
-    /// The address.
+    /// Addresses of the UE.
     pub addresses: Addresses,
     /// S/D: matched as destination (downlink) instead of source (uplink).
     pub destination: bool,
     /// IPv6D: bits of the prefix that the UE may delegate.
     pub prefix_delegation_bits: Option<u8>,
-    /// CHV4: the user plane shall choose an IPv4 address.
+    /// CHV4: the user plane chooses an IPv4 address.
     pub choose_v4: bool,
-    /// CHV6: the user plane shall choose an IPv6 prefix.
+    /// CHV6: the user plane chooses an IPv6 prefix.
     pub choose_v6: bool,
-    /// IP6PL: length of the IPv6 prefix, where it is not 64.
+    /// IP6PL: length of the IPv6 prefix, if it is not 64.
     pub prefix_len: Option<u8>,
 }
 
@@ -257,18 +257,18 @@ impl Value for UeIpAddress {
     }
 }
 
-/// Outer Header Creation (IE 84): where a packet goes from here, and in which tunnel.
+/// Outer Header Creation (IE 84): destination and tunnel of forwarded packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct OuterHeaderCreation {
-    /// Which headers: see the constants; it decides which of the fields are present.
+    /// Kind of the headers, see the constants; determines which fields are present.
     pub description: u16,
-    /// Tunnel at the receiver, for GTP-U.
+    /// TEID at the receiver, for GTP-U.
     pub teid: Option<u32>,
-    /// Receiver.
+    /// Addresses of the receiver.
     pub addresses: Addresses,
     /// UDP port of the receiver, for UDP without GTP-U.
     pub port: Option<u16>,
-    /// Outer VLAN tags: customer's and service's.
+    /// Outer VLAN tags: customer tag and service tag.
     pub tags: [Option<[u8; 3]>; 2],
 }
 
@@ -284,7 +284,7 @@ impl OuterHeaderCreation {
     const C_TAG: u16 = 0x4000;
     const S_TAG: u16 = 0x8000;
 
-    /// A GTP-U tunnel.
+    /// Creates a GTP-U header.
     pub fn gtpu(teid: u32, peer: IpAddr) -> Self {
         let description = if peer.is_ipv4() { Self::GTPU_UDP_IPV4 } else { Self::GTPU_UDP_IPV6 };
         Self { description, teid: Some(teid), addresses: peer.into(), ..Self::default() }
@@ -331,11 +331,11 @@ impl Value for OuterHeaderCreation {
 /// Remote GTP-U Peer (IE 103).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RemoteGtpuPeer {
-    /// Where it is.
+    /// Addresses of the peer.
     pub addresses: Addresses,
-    /// Through which interface.
+    /// Destination interface.
     pub destination_interface: Option<u8>,
-    /// Through which network.
+    /// Network instance.
     pub network_instance: Option<NetworkName>,
 }
 
@@ -347,7 +347,7 @@ impl Value for RemoteGtpuPeer {
         self.addresses.put(writer);
         di.iter().for_each(|di| writer.put(&[0, 1, *di]));
         if let Some(NetworkName(name)) = ni {
-            // A name longer than its length field makes the element too long as well, which is found there.
+            // A name that exceeds its length field also makes the element too long, which is detected there.
             writer.put(&(name.len() as u16).to_be_bytes());
             writer.put(name);
         }
@@ -378,12 +378,12 @@ impl Value for RemoteGtpuPeer {
     }
 }
 
-/// FQ-CSID (IE 65): sessions that a node would lose together.
+/// FQ-CSID (IE 65): sets of sessions that a node can lose together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FqCsid {
-    /// The node: kind (0 IPv4, 1 IPv6, 2 four octets of MCC, MNC and a number) and its octets.
+    /// Node: kind (0 IPv4, 1 IPv6, 2 four bytes of MCC, MNC and a number) and its bytes.
     pub node: (u8, Bytes),
-    /// The sets, at most 15.
+    /// Connection set identifiers, at most 15.
     pub csids: Vec<u16>,
 }
 

@@ -1,9 +1,9 @@
-//! Values that are sets of flags. The first octet holds the lowest eight bits of the number.
+//! Values that are sets of flags. The first byte contains the lowest eight bits of the number.
 use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, Random};
 
-/// Declares a set of flags: `Name(octets written at least, octets made up at most)`. Releases add octets at the end,
-/// so the number received is kept.
+/// Declares a set of flags: `Name(minimum of written bytes, maximum of random bytes)`. Later releases append bytes,
+/// so the received number of bytes is kept.
 macro_rules! flags {
     ($( $(#[$meta:meta])* $name:ident($least:literal, $most:literal) {
         $( $flag:ident = $bit:literal $doc:literal; )*
@@ -18,24 +18,24 @@ macro_rules! flags {
         impl $name {
             $( #[doc = $doc] pub const $flag: u128 = 1 << $bit; )*
 
-            /// These flags, in as many octets as they need and this release writes.
+            /// Creates a value with these flags, with as many bytes as they need and this release writes.
             pub const fn new(bits: u128) -> Self {
                 let needed = 16 - bits.leading_zeros() as u8 / 8;
                 Self { bits, octets: if needed > $least { needed } else { $least } }
             }
 
-            /// These flags in exactly `octets` octets, 1 to 16; what does not fit is cut off.
+            /// Creates a value with these flags in exactly `octets` bytes, 1 to 16. Excess bits are truncated.
             pub const fn in_octets(bits: u128, octets: u8) -> Self {
                 let octets = if octets == 0 { 1 } else if octets > 16 { 16 } else { octets };
                 Self { bits: bits & (u128::MAX >> (8 * (16 - octets as u32))), octets }
             }
 
-            /// The flags as a number.
+            /// Returns the flags as a number.
             pub const fn bits(self) -> u128 {
                 self.bits
             }
 
-            /// Octets of the value.
+            /// Returns the size of the value in bytes.
             pub const fn octets(self) -> u8 {
                 self.octets
             }
@@ -75,7 +75,7 @@ macro_rules! flags {
 }
 
 flags! {
-    /// Apply Action (IE 44): two octets since Release 16; a peer may insist on one or on two.
+    /// Apply Action (IE 44): two bytes since Release 16; a peer may require one or two.
     ApplyAction(2, 2) {
         DROP = 0 "Drop.";
         FORW = 1 "Forward.";
@@ -83,7 +83,7 @@ flags! {
         NOCP = 3 "Notify the control plane of the first buffered packet.";
         DUPL = 4 "Duplicate.";
     }
-    /// Reporting Triggers (IE 37): when a URR reports. Three octets since Release 16 (§8.2.19); a peer may insist on them.
+    /// Reporting Triggers (IE 37) of a URR. Three bytes since Release 16 (§8.2.19); a peer may require three.
     ReportingTriggers(3, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
@@ -97,7 +97,7 @@ flags! {
         TIMQU = 9 "When the time quota is used up.";
         ENVCL = 10 "When the envelope closes.";
     }
-    /// Usage Report Trigger (IE 63): why a URR reported.
+    /// Usage Report Trigger (IE 63): reason for a report of a URR.
     UsageReportTrigger(2, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
@@ -112,7 +112,7 @@ flags! {
         LIUSA = 10 "A linked rule reported.";
         TERMR = 11 "The session or the rule ended.";
     }
-    /// Report Type (IE 39): what a session report reports.
+    /// Report Type (IE 39): contents of a session report.
     ReportType(1, 1) {
         DLDR = 0 "Downlink data.";
         USAR = 1 "Usage.";
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_width_is_what_the_flags_need_and_the_release_writes() {
+    fn width_depends_on_flags_and_release() {
         assert_eq!(ApplyAction::new(ApplyAction::FORW).octets(), 2);
         assert_eq!(UpFunctionFeatures::new(UpFunctionFeatures::UEIP).octets(), 3);
         assert_eq!(ReportType::default().octets(), 1);

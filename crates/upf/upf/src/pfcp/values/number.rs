@@ -1,9 +1,9 @@
-//! Values that are one number, and opaque octets.
+//! Values that are one number, and opaque bytes.
 use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, FaultKind, Random};
 use bytes::Bytes;
 
-/// A value that is one big-endian number; a line each: `Name(type) & bits that are not spare, "meaning";`.
+/// Defines values of one big-endian number, one line each: `Name(type) & bits that are not spare, "description";`.
 macro_rules! number {
     ($( $name:ident($type:ty) & $mask:expr, $doc:literal; )*) => { $(
         #[doc = $doc]
@@ -95,7 +95,7 @@ impl Cause {
         UNKNOWN_APPLICATION_ID = 81 "The application is not configured.";
     }
 
-    /// Whether the request was granted: accepted, fully (1) or in part (2, 3 of later releases).
+    /// Whether the request was accepted, fully (1) or partially (2, 3 of later releases).
     pub fn is_accepted(self) -> bool {
         (1..64).contains(&self.0)
     }
@@ -104,7 +104,7 @@ impl Cause {
 /// Outer Header Removal (IE 95).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OuterHeaderRemoval {
-    /// What to remove: 0 GTP-U/UDP/IPv4, 1 GTP-U/UDP/IPv6, 6 GTP-U/UDP/IP …
+    /// Headers to remove: 0 GTP-U/UDP/IPv4, 1 GTP-U/UDP/IPv6, 6 GTP-U/UDP/IP …
     pub description: u8,
     /// Extension headers to delete; bit 1: the PDU session container.
     pub extension_headers: Option<u8>,
@@ -132,7 +132,7 @@ impl Value for OuterHeaderRemoval {
     }
 }
 
-/// DL Buffering Suggested Packet Count (IE 48): one octet, two for numbers beyond 255.
+/// DL Buffering Suggested Packet Count (IE 48): one byte, or two for numbers beyond 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SuggestedPacketCount(pub u16);
 
@@ -155,18 +155,18 @@ impl Value for SuggestedPacketCount {
     }
 }
 
-/// Failed Rule ID (IE 114): the rule that could not be made or changed.
+/// Failed Rule ID (IE 114): the rule that could not be created or modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedRuleId {
-    /// A packet detection rule.
+    /// Packet detection rule.
     Pdr(PdrId),
-    /// A forwarding action rule.
+    /// Forwarding action rule.
     Far(FarId),
-    /// A QoS enforcement rule.
+    /// QoS enforcement rule.
     Qer(QerId),
-    /// A usage reporting rule.
+    /// Usage reporting rule.
     Urr(UrrId),
-    /// A buffering action rule.
+    /// Buffering action rule.
     Bar(BarId),
 }
 
@@ -207,8 +207,8 @@ impl Value for FailedRuleId {
     }
 }
 
-/// Octets that mean something to the peer alone: Application ID (IE 24), Activate or Deactivate Predefined Rules
-/// (IE 106, 107).
+/// Bytes with a meaning for the peer only: Application ID (IE 24), Activate or Deactivate Predefined Rules (IE 106,
+/// 107).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Opaque(pub Bytes);
 
@@ -225,13 +225,13 @@ impl Value for Opaque {
     }
 }
 
-/// Network Instance (IE 22) or APN/DNN (IE 159): a name. The standard wants DNS labels for an APN and leaves the
-/// network instance open; user planes differ, so the octets are kept as they are.
+/// Network Instance (IE 22) or APN/DNN (IE 159): a name. The standard requires DNS labels for an APN and does not
+/// specify the network instance. User planes differ, so the bytes are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct NetworkName(pub Bytes);
 
 impl NetworkName {
-    /// The name as DNS labels: a length before each part, which is cut to 63 octets (RFC 1035 §2.3.4).
+    /// Encodes the name as DNS labels: a length before each part, which is truncated to 63 bytes (RFC 1035 §2.3.4).
     pub fn labels(name: &str) -> Self {
         let mut octets = Vec::with_capacity(name.len() + 1);
         for label in name.split('.').map(str::as_bytes) {
@@ -242,12 +242,12 @@ impl NetworkName {
         Self(octets.into())
     }
 
-    /// The name as plain text.
+    /// Encodes the name as plain text.
     pub fn text(name: &str) -> Self {
         Self(Bytes::copy_from_slice(name.as_bytes()))
     }
 
-    /// The name behind the octets, whichever way it is written.
+    /// Returns the name, decoded from either form.
     pub fn name(&self) -> String {
         let mut parts = Vec::new();
         let mut rest = &self.0[..];
@@ -279,14 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_in_both_writings() {
+    fn name_is_decoded_from_both_forms() {
         assert_eq!(&NetworkName::labels("internet").0[..], b"\x08internet");
         assert_eq!(NetworkName::labels("ims.mnc001").name(), "ims.mnc001");
         assert_eq!(NetworkName::text("internet").name(), "internet");
     }
 
     #[test]
-    fn causes_below_64_are_acceptances() {
+    fn causes_below_64_mean_accepted() {
         assert!(Cause::ACCEPTED.is_accepted() && Cause(2).is_accepted());
         assert!(!Cause(0).is_accepted() && !Cause::REJECTED.is_accepted());
     }

@@ -1,14 +1,14 @@
-//! Values of detection and QoS.
+//! Values of packet detection and QoS.
 use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, Random};
 use bytes::Bytes;
 
-/// MBR or GBR (IE 26, 27): a bit rate in each direction, kbit/s, 40 bits.
+/// MBR or GBR (IE 26, 27): a bit rate per direction, kbit/s, 40 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct BitRates {
-    /// Uplink.
+    /// Uplink rate, kbit/s.
     pub uplink_kbps: u64,
-    /// Downlink.
+    /// Downlink rate, kbit/s.
     pub downlink_kbps: u64,
 }
 
@@ -29,14 +29,14 @@ impl Value for BitRates {
 /// Gate Status (IE 25): whether packets may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct GateStatus {
-    /// Uplink packets are dropped.
+    /// Whether uplink packets are dropped.
     pub uplink_closed: bool,
-    /// Downlink packets are dropped.
+    /// Whether downlink packets are dropped.
     pub downlink_closed: bool,
 }
 
 impl GateStatus {
-    /// Both directions pass.
+    /// Both directions are open.
     pub const OPEN: Self = Self { uplink_closed: false, downlink_closed: false };
 }
 
@@ -46,7 +46,7 @@ impl Value for GateStatus {
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
         let gates = reader.octet()?;
-        // Values 2 and 3 are for future use and mean closed to who does not know them.
+        // Values 2 and 3 are for future use; an implementation that does not know them treats them as closed.
         Ok(Self { uplink_closed: gates >> 2 & 3 != 0, downlink_closed: gates & 3 != 0 })
     }
     fn random(random: &mut Random) -> Self {
@@ -65,12 +65,12 @@ pub struct SdfFilter {
     pub security_parameter_index: Option<u32>,
     /// IPv6 flow label, 20 bits.
     pub flow_label: Option<[u8; 3]>,
-    /// The same filter applies to both directions under this identifier.
+    /// Identifier under which the same filter applies to both directions.
     pub filter_id: Option<u32>,
 }
 
 impl SdfFilter {
-    /// A filter by flow description alone.
+    /// Creates a filter with a flow description only.
     pub fn flow(description: &str) -> Self {
         Self { flow_description: Some(Bytes::copy_from_slice(description.as_bytes())), ..Self::default() }
     }
@@ -85,7 +85,7 @@ impl Value for SdfFilter {
             | u8::from(self.filter_id.is_some()) << 4;
         writer.put(&[flags, 0]);
         if let Some(description) = &self.flow_description {
-            // A description longer than its length field makes the element too long as well, which is found there.
+            // A description that exceeds its length field also makes the element too long, which is detected there.
             writer.put(&(description.len() as u16).to_be_bytes());
             writer.put(description);
         }
@@ -95,7 +95,7 @@ impl Value for SdfFilter {
         self.filter_id.iter().for_each(|id| writer.put(&id.to_be_bytes()));
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
-        // Without any flag the filter selects nothing, so it excludes nothing: some SMFs send that.
+        // A filter without any flag has no criteria and matches all packets. Some SMFs send that.
         let [flags, _] = reader.take()?;
         let mut filter = Self::default();
         if flags & 1 != 0 {
@@ -123,9 +123,9 @@ impl Value for SdfFilter {
 /// Downlink Data Service Information (IE 45).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DownlinkDataServiceInformation {
-    /// Paging policy, 0 to 63.
+    /// Paging policy indication, 0 to 63.
     pub paging_policy: Option<u8>,
-    /// QoS flow of the packet.
+    /// QoS flow identifier of the packet.
     pub qfi: Option<u8>,
 }
 

@@ -2,7 +2,7 @@
 use crate::pfcp::ie::{Reader, Value, Writer};
 use crate::pfcp::{Fault, Random};
 
-/// Volume Threshold or Volume Quota (IE 31, 73): octets.
+/// Volume Threshold or Volume Quota (IE 31, 73), bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Volume {
     /// Both directions.
@@ -53,7 +53,7 @@ impl Value for Volume {
 /// Volume Measurement (IE 66).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct VolumeMeasurement {
-    /// Octets.
+    /// Volume, bytes.
     pub octets: Volume,
     /// Packets, if the feature MNOP is in use.
     pub packets: Volume,
