@@ -1,5 +1,5 @@
-//! Messages of the interfaces between nodes: against themselves, and against two readers that are not ours.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! Messages of the interfaces between nodes: round trips, and comparison with two independent decoders.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Some of each message.
+/// Returns several messages of each type.
 fn messages() -> Vec<(Message, Bytes)> {
     let seeds = [0, 1, 7, 255, 256, 65_535, 65_536, 0xffff_ffff, 0xf0_1234_5678, u64::MAX];
     let all = seeds.into_iter().flat_map(|seed| samples(seed).unwrap());
@@ -22,7 +22,7 @@ fn messages() -> Vec<(Message, Bytes)> {
 }
 
 #[test]
-fn a_message_comes_back_whatever_is_known_of_it_and_none_without_its_end() {
+fn messages_round_trip_and_prefixes_fail() {
     for (message, octets) in messages() {
         assert_eq!(Message::read(message.interface, &octets).as_ref(), Ok(&message));
         assert!(!message.procedure_name().starts_with('#') && !message.ue_ids().is_empty(), "{message:?}");
@@ -44,19 +44,20 @@ fn a_message_comes_back_whatever_is_known_of_it_and_none_without_its_end() {
 }
 
 #[test]
-fn elements_that_are_known_have_values() {
+fn known_elements_are_decoded() {
     let all = samples(0x1_0000_0007).unwrap();
     assert_eq!(all[1].ue_ids(), [("ran", 7), ("amf", 0x1_0000_0007)]);
     assert_eq!(all[4].ue_ids(), [("source", 7), ("target", 3)]);
     let Some(Value::Octets(nas)) = all[0].value(38) else { panic!() };
-    // TS 24.501: a plain registration request by the concealed identity 001/01, subscriber 0000000007.
+    // TS 24.501: a registration request with the null-scheme SUCI 001/01, MSIN 0000000007, without protection.
     assert_eq!(hex(&nas), "7e004179000d0100f110f0ff00000000000070");
     assert_eq!((all[0].value(121), all[0].value(4_000)), (None, None));
 }
 
-/// pycrate knows the ASN.1 of these interfaces. Runs when `RANLAB_PYTHON` names a Python that has it.
+/// Compares with pycrate, which has the ASN.1 of these interfaces. Runs if `RANLAB_PYTHON` names a Python with
+/// pycrate.
 #[test]
-fn pycrate_reads_every_message_whole_and_writes_the_same_octets() {
+fn pycrate_decodes_and_reencodes_every_message() {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
         println!("not asked to: RANLAB_PYTHON is not set");
         return;
@@ -76,7 +77,7 @@ fn pycrate_reads_every_message_whole_and_writes_the_same_octets() {
     print!("{said}");
 }
 
-/// Of each message what tshark's dissector of its protocol shows: procedure code and information elements.
+/// Compares procedure code and information elements of each message with tshark's dissectors.
 #[test]
 fn tshark_shows_the_same_procedures_and_elements() {
     let version = Command::new("tshark").arg("--version").output();

@@ -1,4 +1,4 @@
-//! Every message of every version, bytes and values made by an independent codec.
+//! Test vectors for every message of every version: bytes and values from an independent codec.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{self, Message, Version};
@@ -12,15 +12,15 @@ fn vectors(version: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Value notation without comments, with single spaces.
+/// Returns value notation without comments, with single spaces.
 fn normalise(text: &str) -> String {
     let mut parts = text.split("--");
     let mut out = String::new();
     while let Some(part) = parts.next() {
         out.push_str(part);
-        parts.next(); // a comment runs to the next pair of hyphens
+        parts.next(); // a comment extends to the next pair of hyphens
     }
-    // v2.03's text misnames the field of an E1 interface; the bits are the same.
+    // v2.03's text has a wrong name for a field of an E1 interface; the bits are the same.
     out.replace("gNB-CU-CP-ID", "gNB-CU-UP-ID")
         .split_whitespace()
         .collect::<Vec<_>>()
@@ -42,17 +42,17 @@ fn check(version: Version, folder: &str, messages: usize) {
 }
 
 #[test]
-fn v1_01_vectors_decode_to_their_values_and_encode_to_their_bytes() {
+fn v1_01_vectors_round_trip() {
     check(Version::V1_01, "v1_01", 26);
 }
 
 #[test]
-fn v2_03_vectors_decode_to_their_values_and_encode_to_their_bytes() {
+fn v2_03_vectors_round_trip() {
     check(Version::V2_03, "v2_03", 30);
 }
 
 #[test]
-fn v3_01_vectors_decode_to_their_values_and_encode_to_their_bytes() {
+fn v3_01_vectors_round_trip() {
     check(Version::V3_01, "v3_01", 39);
 }
 

@@ -1,6 +1,6 @@
-//! CCC: the JSON that base stations of the field write, members that are not known, choices without tags.
+//! CCC: JSON of real base stations, unknown members, and choices without tags.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::Plmn;
@@ -9,7 +9,7 @@ use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai};
 use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, ServiceModel, SmError};
 use ranlab_e2_codec::per::Form;
 
-/// As xApps send it to OCUDU's base stations.
+/// Header that xApps send to OCUDU's base stations.
 const HEADER: &str = r#"{"controlHeaderFormat":{"ricStyleType":2}}"#;
 const MESSAGE: &str = r#"{"controlMessageFormat":{"listOfCellsControlled":[{"cellGlobalId":{"plmnIdentity":{"mcc":"001","mnc":"01"},"nRCellIdentity":"00066C000"},"listOfConfigurationStructures":[{"ranConfigurationStructureName":"O-RRMPolicyRatio","oldValuesOfAttributes":{"ranConfigurationStructure":{}},"newValuesOfAttributes":{"ranConfigurationStructure":{"rRMPolicyDedicatedRatio":5,"rRMPolicyMaxRatio":50,"rRMPolicyMemberList":[{"plmnId":{"mcc":"001","mnc":"01"},"snssai":{"sd":"000001","sst":1}}],"rRMPolicyMinRatio":10,"resourceType":"PRB_DL"}}}]}]}}"#;
 
@@ -18,7 +18,7 @@ fn read<T: Octets>(text: &str) -> Result<T, SmError> {
 }
 
 #[test]
-fn what_the_field_sends_is_read_and_written_again() {
+fn real_messages_round_trip() {
     let header: ControlHeader = read(HEADER).unwrap();
     assert_eq!(header.to_octets(Encoding::Json).unwrap(), HEADER);
     let message: ControlMessage = read(MESSAGE).unwrap();
@@ -33,9 +33,9 @@ fn what_the_field_sends_is_read_and_written_again() {
     assert_eq!(ratio.members[0].plmn_id.plmn(), Some(cell.plmn));
 }
 
-/// Members beyond those that are known are passed over, attributes of structures are kept.
+/// Unknown members are skipped; attributes of structures are kept unchanged.
 #[test]
-fn what_is_not_known_is_passed_over_and_attributes_stay_as_they_came() {
+fn unknown_members_are_skipped_and_attributes_kept() {
     let more = MESSAGE
         .replacen("{\"cellGlobalId\"", "{\"later\":[1],\"cellGlobalId\"", 1)
         .replace("\"resourceType\":\"PRB_DL\"", "\"resourceType\":\"PRB_DL\",\"vendor\":{\"x\":[1.5]}");
@@ -49,7 +49,7 @@ fn what_is_not_known_is_passed_over_and_attributes_stay_as_they_came() {
 }
 
 #[test]
-fn choices_are_told_by_their_members() {
+fn choices_are_identified_by_their_members() {
     for (text, cells) in [
         (
             r#"{"eventTriggerDefinitionFormat":{"listOfCellLevelConfigurationStructuresForEventTrigger":[]}}"#,
@@ -76,7 +76,7 @@ fn choices_are_told_by_their_members() {
 }
 
 #[test]
-fn what_is_no_json_of_the_model_says_what_is_wrong() {
+fn invalid_json_fails_with_a_reason() {
     for (text, why) in [
         ("", "EOF"),
         ("{}", "controlMessageFormat"),
@@ -97,7 +97,7 @@ fn what_is_no_json_of_the_model_says_what_is_wrong() {
 }
 
 #[test]
-fn the_registry_makes_controls_of_objects_and_objects_of_outcomes() {
+fn registry_builds_controls_and_decodes_outcomes() {
     let form = |text: &str| Form::from(serde_json::from_str::<serde_json::Value>(text).unwrap());
     let (header, message) = Ccc.control(Encoding::Json, form(HEADER), form(MESSAGE)).unwrap();
     assert_eq!((&header[..], &message[..]), (HEADER.as_bytes(), MESSAGE.as_bytes()));
@@ -129,7 +129,7 @@ fn attributes_outside_the_wrapper_are_rows_too() {
 }
 
 #[test]
-fn policies_of_wrong_types_or_order_are_not_written() {
+fn invalid_policies_are_not_written() {
     let write = |from: &str, to: &str| {
         let text = MESSAGE.replacen(from, to, 1);
         let [header, message] = [HEADER, &text].map(|text| {

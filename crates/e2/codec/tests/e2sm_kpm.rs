@@ -1,6 +1,6 @@
-//! KPM against octets that another codec made, against itself, and its two decoders against each other.
+//! KPM: comparison with the bytes of another codec, round trips, and comparison of its two decoders.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 mod golden;
 
@@ -14,11 +14,11 @@ use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::{Context, Encoding, Model, Octets, ServiceModel, SmError, Value, per};
 use ranlab_e2_codec::per::Per;
 
-/// Random values of each type.
+/// Number of random values of each type.
 const SEEDS: u64 = 400;
 
 #[test]
-fn octets_of_another_codec_mean_what_it_says() {
+fn vectors_of_another_codec_agree() {
     agrees::<EventTrigger>("kpm_event_trigger", Per::show);
     for name in ["f1", "f1_cell", "f2_du", "f3", "f4", "f5"] {
         agrees::<ActionDefinition>(&format!("kpm_v203_actdef_{name}"), Per::show);
@@ -33,14 +33,14 @@ fn octets_of_another_codec_mean_what_it_says() {
 }
 
 #[test]
-fn the_header_says_its_version_by_its_length() {
+fn header_length_determines_its_version() {
     let start = |name| IndicationHeader::decode_as(Encoding::Per, &vector(name)).unwrap().start;
     assert_eq!(start("kpm_v203_ind_hdr.bin"), TimeStamp::V2(0xe8d4_a510));
     assert_eq!(start("kpm_v300_ind_hdr.bin"), TimeStamp::V3(0xe8d4_a510 << 32));
 }
 
 #[test]
-fn flexrics_own_definition_is_read_and_written_again() {
+fn flexric_definition_round_trips() {
     let octets = vector("flexric_v2_kpm_ranfunc.bin");
     let description = FunctionDescription::decode_as(Encoding::Per, &octets).unwrap();
     assert_eq!(description.to_octets(Encoding::Per).unwrap(), octets);
@@ -51,7 +51,7 @@ fn flexrics_own_definition_is_read_and_written_again() {
 }
 
 #[test]
-fn octets_of_the_modified_text_are_read_and_written_again() {
+fn modified_text_vectors_round_trip() {
     fn again<T: Per + Debug>(name: &str) -> T {
         let octets = vector(name);
         let (value, text) = per::decode_either::<T>(&octets).unwrap();
@@ -71,7 +71,7 @@ fn octets_of_the_modified_text_are_read_and_written_again() {
 
 /// The CHOICE ENB-ID keeps its additions in the modified text: one bit for two alternatives.
 #[test]
-fn enb_id_of_the_modified_text_is_read() {
+fn enb_id_of_the_modified_text_is_decoded() {
     let octets = vector("flexric_modified_kpm_v203_emu_ind_msg_f2_enb.bin");
     let (value, text) = per::decode_either::<IndicationMessage>(&octets).unwrap();
     assert_eq!(text, per::Text::Modified);
@@ -82,9 +82,10 @@ fn enb_id_of_the_modified_text_is_read() {
     MessageView::read(&octets).unwrap();
 }
 
-/// FlexRIC writes the REAL 117 with a mantissa of two bytes, `00 75`; X.690 §11.3.1 wants one. The values are the same.
+/// FlexRIC writes the REAL 117 with a mantissa of two bytes, `00 75`; X.690 §11.3.1 requires one byte. The values are
+/// equal.
 #[test]
-fn mantissa_with_leading_zero_octet_is_read() {
+fn mantissa_with_leading_zero_byte_is_decoded() {
     let octets = vector("flexric_modified_kpm_v203_emu_ind_msg_f2.bin");
     let (value, text) = per::decode_either::<IndicationMessage>(&octets).unwrap();
     assert_eq!(text, per::Text::Modified);
@@ -96,9 +97,9 @@ fn mantissa_with_leading_zero_octet_is_read() {
     assert_eq!((&octets[..6], &octets[11..]), (&written[..6], &written[10..]));
 }
 
-/// Every value comes back from the text that wrote it, the standard one where both explain the bytes.
+/// Each value round-trips in the text in which it was encoded; if both texts fit the bytes, the standard one is used.
 #[test]
-fn text_that_consumes_all_bytes_decides() {
+fn text_that_consumes_all_bytes_is_used() {
     let mut modified = 0;
     for seed in 0..SEEDS {
         let value: IndicationMessage = per::sample(seed).unwrap();
@@ -117,7 +118,7 @@ fn text_that_consumes_all_bytes_decides() {
 }
 
 #[test]
-fn our_definition_is_what_it_says_and_short_enough_for_flexric() {
+fn our_definition_fits_flexric() {
     let octets =
         FunctionDescription::of(&UE_MEASUREMENTS, &NODE_MEASUREMENTS).to_octets(Encoding::Per).unwrap();
     if std::env::var_os("RANLAB_BLESS").is_some() {
@@ -140,16 +141,16 @@ fn comes_back<T: Per + Octets + PartialEq + Debug>() {
 }
 
 #[test]
-fn every_random_value_comes_back_and_none_without_its_end() {
+fn random_values_round_trip_and_prefixes_fail() {
     comes_back::<EventTrigger>();
     comes_back::<ActionDefinition>();
     comes_back::<IndicationMessage>();
     comes_back::<FunctionDescription>();
 }
 
-/// Additions, which random values have none of.
+/// Additions, which random values lack.
 #[test]
-fn additions_come_back() {
+fn additions_round_trip() {
     let bin = |index| Bin { index, start: BinValue::Int(-3), end: BinValue::Real(0.5) };
     let bins = BinRanges { x: vec![bin(1), bin(65_535)], y: None, z: Some(vec![bin(2)]) };
     let label = Label { ssb: Some(3), mimo: Some(2), ..Label::none() };
@@ -166,7 +167,7 @@ fn additions_come_back() {
     assert_eq!(ActionDefinition::decode_as(Encoding::Per, &octets), Ok(action));
 }
 
-/// What the view says, put together as a message of its own.
+/// Converts a view to a message.
 fn told(view: &MessageView) -> MessageFormat {
     let view = match view {
         MessageView::Conditional(report) => return MessageFormat::Conditional(report.clone()),
@@ -198,7 +199,7 @@ fn told(view: &MessageView) -> MessageFormat {
     }
 }
 
-/// A measurement of several labels as as many of one.
+/// Splits a measurement with several labels into measurements with one label each.
 fn flat(format: MessageFormat) -> MessageFormat {
     let one = |report: Report| {
         let each = |info: MeasurementInfo| {
@@ -217,7 +218,7 @@ fn flat(format: MessageFormat) -> MessageFormat {
     }
 }
 
-/// A report by UE, as long as wanted: two lists of measurements take turns, and stay for some UEs.
+/// Returns a report by UE with `ues` UEs: two lists of measurements alternate, and repeat for some UEs.
 fn by_ue(ues: u32) -> MessageFormat {
     let names = ["DRB.UEThpDl", "DRB.UEThpUl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL"];
     let report = |ue: u32| {
@@ -237,16 +238,16 @@ fn by_ue(ues: u32) -> MessageFormat {
 }
 
 #[test]
-fn both_decoders_read_the_same() {
+fn both_decoders_agree() {
     let random = (0..SEEDS).map(|seed| per::sample::<IndicationMessage>(seed).unwrap().format);
-    // The last one travels in fragments.
+    // The last format requires fragments.
     for format in random.chain([1, 2, 9, 400].map(by_ue)) {
         let message = IndicationMessage::from(format);
         let octets = message.to_octets(Encoding::Per).unwrap();
         let view = MessageView::read(&octets).unwrap();
         assert_eq!(told(&view), flat(message.format));
         for end in (0..octets.len()).step_by(1 + octets.len() / 300) {
-            // What is cut off in one text may be whole in the other.
+            // A message that is truncated in one text can be complete in the other.
             let part = octets.slice(..end);
             let whole = per::decode_either::<IndicationMessage>(&part).is_ok();
             assert_eq!(MessageView::read(&part).is_ok(), whole, "{end} of {}", octets.len());
@@ -255,7 +256,7 @@ fn both_decoders_read_the_same() {
 }
 
 #[test]
-fn a_record_that_does_not_match_its_list_is_no_row() {
+fn record_that_does_not_match_its_list_yields_no_row() {
     let report = |values| Report {
         records: vec![Record { values, incomplete: false }],
         infos: Some(vec![MeasurementInfo::plain("RRU.PrbTotDl"), MeasurementInfo::plain("DRB.UEThpDl")]),
@@ -277,7 +278,7 @@ fn a_record_that_does_not_match_its_list_is_no_row() {
     assert_eq!(whole.tstamp_us, Some(5));
 }
 
-/// A message of format 1 without names, and with these values.
+/// Returns a message of format 1 without names, with these values.
 fn unnamed(values: &[u32]) -> Bytes {
     let values = values.iter().map(|value| Measured::Integer(*value)).collect();
     let records = vec![Record { values, incomplete: false }];
@@ -300,7 +301,7 @@ fn named_rows(context: &mut Context, message: &Bytes) -> Vec<[String; 4]> {
 }
 
 #[test]
-fn values_are_named_by_subscription_and_definition() {
+fn subscription_and_definition_name_the_values() {
     let sum = Label { sum: true, ..Label::default() };
     let by_number = MeasurementInfo { measurement: Measurement::Id(1), labels: vec![Label::none(), sum] };
     let infos = vec![MeasurementInfo::plain("RRU.PrbTotDl"), by_number];
@@ -318,7 +319,7 @@ fn values_are_named_by_subscription_and_definition() {
     let ue = UeId::du(5);
     let mut of_ue = subscribed(ActionFormat::Ue(UeMeasurements { ue: ue.clone(), measurements }));
     assert_eq!(named_rows(&mut of_ue, &unnamed(&[7, 8, 9]))[0][0], ue.to_string());
-    // Without a subscription the position remains.
+    // Without a subscription, the position is the name.
     assert_eq!(named_rows(&mut Context::default(), &unnamed(&[7]))[0], named("node", "value 1", "", "7"));
 }
 
@@ -334,7 +335,7 @@ fn record_shorter_than_its_subscription_is_left_out_with_a_reason() {
     assert!(matches!(checked, Err(SmError::LeftOut(_))), "{checked:?}");
 }
 
-/// A message that is complete in both texts is read in the text that the node has shown.
+/// A message that is complete in both texts is decoded in the text that the node has used so far.
 #[test]
 fn text_of_a_node_is_kept_until_a_message_contradicts_it() {
     let modified = vector("flexric_modified_kpm_v203_ind_msg_f3.bin");

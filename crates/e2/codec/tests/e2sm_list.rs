@@ -1,4 +1,4 @@
-//! Lists of statistics in PER and FlatBuffers, beside the packed structs.
+//! Statistics lists in PER and FlatBuffers, compared with the packed structs.
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -10,17 +10,17 @@ use ranlab_e2_codec::e2sm::{Encoding, MODELS, Model, Octets, Value};
 
 const HEADER: Bytes = Bytes::from_static(&INDICATION_HEADER);
 
-/// The models of that form.
+/// Returns the models with this form.
 fn statistics() -> impl Iterator<Item = &'static dyn Model> {
     MODELS.iter().copied().filter(|model| model.encodings() == ENCODINGS)
 }
 
 #[test]
-fn a_tunnel_has_these_octets() {
+fn tunnel_matches_the_byte_vector() {
     let tunnel = GtpTunnel { rnti: 0x4601, teid_gnb: 1, qfi: 9, teid_upf: 4 };
     let report = GtpIndication { tunnels: vec![tunnel], tstamp_us: 0x0123_4567 };
     let per = report.to_octets(Encoding::Per).unwrap();
-    // INTEGER of four octets; one element; of 32-bit numbers two bits of length and as many octets as they need.
+    // INTEGER of four bytes; one element; for 32-bit numbers, two bits of length and the minimum number of bytes.
     let expected = b"\x04\x01\x23\x45\x67\0\x01\x40\x46\x01\0\x01\x09\x04";
     assert_eq!(per[..], expected[..], "{per:02x?}");
     let flat = report.to_octets(Encoding::Flat).unwrap();
@@ -33,7 +33,7 @@ fn a_tunnel_has_these_octets() {
 }
 
 #[test]
-fn time_stamps_are_read_at_a_look() {
+fn timestamps_are_read_without_decoding() {
     for tstamp_us in [0, 1, -1, 127, 128, -128, -129, i64::MAX, i64::MIN, 1_700_000_000_000_000] {
         let report = GtpIndication { tunnels: Vec::new(), tstamp_us };
         for encoding in ENCODINGS {
@@ -44,7 +44,7 @@ fn time_stamps_are_read_at_a_look() {
 }
 
 #[test]
-fn a_list_beyond_per_is_refused() {
+fn oversized_list_is_refused_in_per() {
     let report = GtpIndication { tunnels: vec![GtpTunnel::default(); 65_536], tstamp_us: 1 };
     let mut out = vec![7];
     assert!(report.encode_as(Encoding::Per, &mut out).is_err());
@@ -54,7 +54,7 @@ fn a_list_beyond_per_is_refused() {
 
 proptest! {
     #[test]
-    fn broken_octets_are_refused_without_harm(
+    fn corrupted_bytes_are_refused_without_panic(
         seed: u64,
         broken in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_are_no_harm(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn decode_never_panics(octets in prop::collection::vec(any::<u8>(), 0..200)) {
         let octets = Bytes::from(octets);
         for model in statistics() {
             for encoding in ENCODINGS {
@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// flatc reads what we write by the schema, and we read what it writes from that: the same tables.
+/// Compares both directions with flatc and the schema: the same tables.
 #[test]
 fn flatc_agrees() {
     if Command::new("flatc").arg("--version").output().is_err() {
@@ -127,7 +127,7 @@ fn flatc_agrees() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Equal, but for the digits of a float that JSON has not.
+/// Whether both are equal, except for the digits of a float that JSON cannot represent.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Single(_), _) | (Value::Double(_), _) => {

@@ -1,6 +1,6 @@
-//! NI against octets that another codec made, against itself, and what a monitor asks for.
+//! NI: comparison with the bytes of another codec, round trips, and subscriptions of a monitor.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 mod golden;
 
@@ -18,7 +18,7 @@ use ranlab_e2_codec::e2sm::ni::*;
 use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, RowKey, ServiceModel, complete, per};
 use ranlab_e2_codec::per::{Per, ShortBits};
 
-/// Random values of each type.
+/// Number of random values of each type.
 const SEEDS: u64 = 300;
 
 fn agrees<T: Octets + Per + Debug>(name: &str) {
@@ -26,7 +26,7 @@ fn agrees<T: Octets + Per + Debug>(name: &str) {
 }
 
 #[test]
-fn octets_of_another_codec_mean_what_it_says() {
+fn vectors_of_another_codec_agree() {
     agrees::<EventTrigger>("ni_event_trigger");
     agrees::<IndicationHeader>("ni_ind_hdr");
 }
@@ -39,7 +39,7 @@ fn comes_back<T: Per + Octets + PartialEq + Debug>() {
         for end in (0..octets.len()).step_by(1 + octets.len() / 50) {
             assert!(T::decode_as(Encoding::Per, &octets.slice(..end)).is_err(), "seed {seed}, {end}");
         }
-        // Whatever an octet of it becomes, it is read or refused, and what is read can be written.
+        // With a corrupted byte, the value is decoded or refused; a decoded value can be encoded.
         for at in (0..octets.len()).step_by(1 + octets.len() / 20) {
             let mut wrong = octets.to_vec();
             wrong[at] ^= 1 << (seed % 8);
@@ -51,7 +51,7 @@ fn comes_back<T: Per + Octets + PartialEq + Debug>() {
 }
 
 #[test]
-fn every_random_value_comes_back_and_none_without_its_end() {
+fn random_values_round_trip_and_prefixes_fail() {
     comes_back::<EventTrigger>();
     comes_back::<ActionDefinition>();
     comes_back::<IndicationHeader>();
@@ -64,7 +64,7 @@ fn every_random_value_comes_back_and_none_without_its_end() {
 }
 
 #[test]
-fn a_message_shares_the_memory_of_its_indication() {
+fn message_shares_the_memory_of_its_indication() {
     let message = IndicationMessage::Message(Bytes::from(vec![7; 100]));
     let octets = message.to_octets(Encoding::Per).unwrap();
     let IndicationMessage::Message(read) = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
@@ -77,7 +77,7 @@ fn station(du_id: Option<u64>) -> GlobalE2NodeId {
 }
 
 #[test]
-fn our_definition_is_what_it_says() {
+fn our_definition_matches_the_vector() {
     let definition = FunctionDescription::of_reports(&[Interface::Ng, Interface::Xn]);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
@@ -90,9 +90,9 @@ fn our_definition_is_what_it_says() {
     assert!(definition.reports(Interface::Xn) && !definition.reports(Interface::F1));
 }
 
-/// What a monitor asks of which node: all messages of the interfaces that it has, by its own identity.
+/// A monitor requests from each node all messages of its interfaces, with the node's own identity.
 #[test]
-fn a_monitor_asks_each_node_for_the_interfaces_that_it_has() {
+fn monitor_subscribes_to_the_interfaces_of_each_node() {
     let triggers = Model::triggers(&Ni, Encoding::Per, Duration::from_secs(1)).unwrap();
     let asked = |node: GlobalE2NodeId, interfaces: &[Interface]| {
         let definition = FunctionDescription::of_reports(interfaces).to_octets(Encoding::Per).unwrap();
@@ -123,7 +123,7 @@ fn a_monitor_asks_each_node_for_the_interfaces_that_it_has() {
     );
     assert_eq!(asked(station(Some(2)), &[Interface::F1]), [named(Interface::F1, "gnb 505.01 5/du 2")]);
     assert_eq!(asked(station(None), &[]), []);
-    // A trigger that names a node stays as it is.
+    // A trigger that names a node stays unchanged.
     let GlobalE2NodeId::Gnb(E2NodeGnb { gnb, .. }) = station(None) else { panic!() };
     let other = NodeId::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: Plmn::new(1, 1, 2), ..gnb }));
     let own =
@@ -133,7 +133,7 @@ fn a_monitor_asks_each_node_for_the_interfaces_that_it_has() {
 }
 
 #[test]
-fn messages_become_rows_by_name_and_parts_of_them_without() {
+fn messages_become_rows_by_name() {
     let row = |interface, octets: Bytes| {
         let header = MessageHeader {
             interface,
@@ -156,7 +156,7 @@ fn messages_become_rows_by_name_and_parts_of_them_without() {
             "ng|gnb 505.01 5|outgoing|UEContextRelease|successful|ran 7 amf 549755813888|23".to_owned()
         )
     );
-    // An element of it is no message.
+    // A single element is not a message.
     let part = Message::read(Interface::Ng, &complete).unwrap().ies[0].value.clone();
     assert_eq!(row(Interface::Ng, part), (RowKey::Node, "ng|gnb 505.01 5|outgoing||||6".to_owned()));
 }

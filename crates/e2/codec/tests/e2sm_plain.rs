@@ -1,9 +1,9 @@
-//! The plain encodings against indications of a real FlexRIC agent, and as a property.
+//! Plain encodings: indications of a real FlexRIC agent, and round-trip properties.
 //!
-//! `vectors/plain/*.bin`: RICindicationMessage octet strings of its emulated gNB, cut out of a capture; four UEs,
-//! bearers or tunnels with random values each.
+//! `vectors/plain/*.bin`: RICindicationMessage octet strings of its emulated gNB, extracted from a capture; each has
+//! four UEs, bearers or tunnels with random values.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ macro_rules! vector {
     };
 }
 
-/// Decodes, checks that every shorter payload is refused, and that encoding gives the same octets.
+/// Decodes, checks that every shorter payload is refused, and checks that encoding yields the same bytes.
 macro_rules! golden {
     ($indication:ty, $bytes:expr, $tstamp_us:expr) => {{
         let bytes: &[u8] = $bytes;
@@ -147,10 +147,10 @@ fn gtp_of_a_real_agent() {
     assert_eq!(view.at(4), None);
 }
 
-/// The agent's own E2 setup request offers the models under these names: definition and OID as octets, the function
-/// id just before the definition's length.
+/// The agent's own E2 setup request has the models with these names: definition and OID as bytes, the function id
+/// directly before the definition's length.
 #[test]
-fn identities_are_those_of_a_real_agent() {
+fn identities_match_a_real_agent() {
     let setup = include_bytes!("vectors/flexric_e2setup_request_v2_03.bin");
     let position = |text: &[u8]| setup.windows(text.len()).position(|window| window == text);
     let models = [
@@ -167,7 +167,7 @@ fn identities_are_those_of_a_real_agent() {
     }
 }
 
-/// Any octets are an element: decoding them and encoding again changes padding alone, and that to zero.
+/// Any bytes are a valid element: decoding and encoding changes only the padding, which becomes zero.
 fn element_round_trips<E: PlainElement + PartialEq + std::fmt::Debug>(
     octets: &[u8],
     padding: &[(usize, usize)],
@@ -192,7 +192,7 @@ fn element_round_trips<E: PlainElement + PartialEq + std::fmt::Debug>(
 
 proptest! {
     #[test]
-    fn any_octets_round_trip(octets in vec(any::<u8>(), 0..1024), tstamp_us in any::<i64>()) {
+    fn any_bytes_round_trip(octets in vec(any::<u8>(), 0..1024), tstamp_us in any::<i64>()) {
         element_round_trips::<MacUe>(&octets, &[(170, 176)], tstamp_us);
         element_round_trips::<RlcBearer>(&octets, &[(100, 104), (150, 152)], tstamp_us);
         element_round_trips::<PdcpBearer>(&octets, &[(66, 68)], tstamp_us);
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn any_octets_never_panic(payload in vec(any::<u8>(), 0..400)) {
+    fn decode_never_panics(payload in vec(any::<u8>(), 0..400)) {
         let _ = MacIndication::decode(&payload);
         let _ = RlcIndication::decode(&payload);
         let _ = PdcpIndication::decode(&payload);

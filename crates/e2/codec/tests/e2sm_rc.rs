@@ -1,6 +1,6 @@
-//! RC against octets that another codec made, against itself, and the orders that the field knows.
+//! RC: comparison with the bytes of another codec, round trips, and orders of known implementations.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 mod golden;
 
@@ -18,7 +18,7 @@ use ranlab_e2_codec::e2sm::rc::*;
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError, per};
 use ranlab_e2_codec::per::{DecodeFault, Per};
 
-/// Random values of each type.
+/// Number of random values of each type.
 const SEEDS: u64 = 300;
 
 fn agrees<T: Octets + Per + Debug>(name: &str) {
@@ -26,7 +26,7 @@ fn agrees<T: Octets + Per + Debug>(name: &str) {
 }
 
 #[test]
-fn octets_of_another_codec_mean_what_it_says() {
+fn vectors_of_another_codec_agree() {
     agrees::<ControlHeader>("rc_ctrl_hdr_2_6");
     agrees::<ControlHeader>("rc_ctrl_hdr_3_1");
     for name in ["1_2", "2_6_full", "2_6_short", "3_1"] {
@@ -40,7 +40,7 @@ fn octets_of_another_codec_mean_what_it_says() {
 }
 
 #[test]
-fn flexrics_own_definition_is_read_and_written_again() {
+fn flexric_definition_round_trips() {
     let octets = vector("flexric_v2_rc_ranfunc.bin");
     let definition = FunctionDefinition::decode_as(Encoding::Per, &octets).unwrap();
     assert_eq!(definition.to_octets(Encoding::Per).unwrap(), octets);
@@ -48,7 +48,7 @@ fn flexrics_own_definition_is_read_and_written_again() {
 }
 
 #[test]
-fn octets_of_the_modified_text_are_read_and_written_again() {
+fn modified_text_vectors_round_trip() {
     fn again<T: Per + Debug>(name: &str) -> T {
         let octets = vector(name);
         let (value, text) = per::decode_either::<T>(&octets).unwrap();
@@ -74,7 +74,7 @@ fn comes_back<T: Per + Octets + PartialEq + Debug>() {
 }
 
 #[test]
-fn every_random_value_comes_back_and_none_without_its_end() {
+fn random_values_round_trip_and_prefixes_fail() {
     comes_back::<EventTrigger>();
     comes_back::<ActionDefinition>();
     comes_back::<IndicationHeader>();
@@ -87,7 +87,7 @@ fn every_random_value_comes_back_and_none_without_its_end() {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_refused() {
+fn too_deep_tree_is_refused() {
     let deep = |levels| {
         let leaf = Parameter::key(1, Value::Bool(true));
         let tree = (0..levels).fold(leaf, |inner, _| Parameter::structure(1, vec![inner]));
@@ -107,7 +107,7 @@ fn read(name: &str, style: i64, action: u16) -> Result<Order, NotAnOrder> {
 }
 
 #[test]
-fn orders_are_read_in_each_form_of_the_field_and_written_in_one() {
+fn orders_are_read_in_every_known_form() {
     let plmn = Plmn::new(1, 1, 2);
     let slice = Snssai { sst: 1, sd: Some(1) };
     let quotas = Order::SliceQuotas(vec![SliceQuota { plmn, slice, min: 10, max: 50, dedicated: 5 }]);
@@ -122,14 +122,14 @@ fn orders_are_read_in_each_form_of_the_field_and_written_in_one() {
         let octets = order.message().to_octets(Encoding::Per).unwrap();
         assert_eq!(octets, vector(&format!("rc_ctrl_msg_{name}.bin")), "{name}");
     }
-    // OpenAirInterface's eight octets of the same cell.
+    // OpenAirInterface's eight bytes of the same cell.
     let octets = Bytes::from_static(&[0x00, 0xf1, 0x10, 0x00, 0x06, 0x6c, 0x00, 0x10]);
     let short = ControlMessage::from(vec![Parameter::element(4, Value::Octets(octets))]);
     assert_eq!(Order::read(&ControlHeader::action(UeId::du(7), 3, 1), &short), Ok(handover));
 }
 
 #[test]
-fn what_is_no_order_says_what_it_lacks() {
+fn invalid_order_fails_with_the_missing_part() {
     let unknown = NotAnOrder::Unknown { style: 9, action: 1 };
     assert_eq!(read("rc_ctrl_msg_3_1.bin", 9, 1), Err(unknown));
     assert_eq!(read("rc_ctrl_msg_3_1.bin", 2, 6), Err(NotAnOrder::Missing(1)));
@@ -142,7 +142,7 @@ fn what_is_no_order_says_what_it_lacks() {
 }
 
 #[test]
-fn our_definition_is_what_it_says() {
+fn our_definition_matches_the_vector() {
     let definition = FunctionDefinition::of_station(true);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert_eq!(FunctionDefinition::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));
@@ -156,15 +156,15 @@ fn our_definition_is_what_it_says() {
 }
 
 #[test]
-fn a_monitor_asks_for_states_where_they_are_told() {
+fn monitor_subscribes_to_supported_states() {
     let action = Rc::action(&Bytes::from_static(Rc::DEFINITION), std::time::Duration::ZERO).unwrap().unwrap();
     assert_eq!(action, ActionDefinition::report(4, [202]));
-    // 2/1 as FlexRIC's xApp names a handover, style 3 with format 3.
+    // 2/1 is FlexRIC's number of a handover: style 3 with format 3.
     let octets = EventTrigger::handovers().to_octets(Encoding::Per).unwrap();
     assert_eq!(octets[..], [0x08, 0, 0, 2, 0, 0, 0]);
     let octets = ActionDefinition::handover_request().to_octets(Encoding::Per).unwrap();
     assert_eq!(octets[..], [0, 1, 3, 0x40, 0, 0, 0, 0, 0, 0]);
-    // Style 3, one policy: a handover is rejected, whoever's it is.
+    // Style 3, one policy: reject every handover, for any UE.
     let octets = ActionDefinition::handover_policy(Decision::Reject, None, vec![]).to_octets(Encoding::Per);
     assert_eq!(octets.unwrap()[..], [0, 1, 3, 0x20, 0, 0, 0x20, 0, 0, 1, 1, 0x40]);
     let of = |trigger: &EventTrigger| {
@@ -186,7 +186,7 @@ fn a_monitor_asks_for_states_where_they_are_told() {
 }
 
 #[test]
-fn reports_and_questions_are_read_as_they_are_written() {
+fn reports_and_queries_round_trip() {
     let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
     let told = reports::HandedOver { ue: UeId::du(9), old: UeId::du(7), cell: Cgi::Nr(cell) };
     assert_eq!(reports::HandedOver::read(&told.parameters(&[1, 2, 3, 4, 6])), Some(told.clone()));
@@ -197,7 +197,7 @@ fn reports_and_questions_are_read_as_they_are_written() {
         assert_eq!(parameters, [Parameter::element(202, Value::Int(number))]);
         assert_eq!(reports::state_of(&parameters), Some(state));
     }
-    // The vector has the same octets for "connected".
+    // The vector has the same bytes for "connected".
     let octets = vector("rc_ind_msg_f2.bin");
     let message = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
     let IndicationFormat::Ues(ues) = message.format else { panic!() };
@@ -209,7 +209,7 @@ fn reports_and_questions_are_read_as_they_are_written() {
 }
 
 #[test]
-fn policies_are_read_as_they_are_written() {
+fn policies_round_trip() {
     use policy::{Does, Test};
     let slice = Snssai { sst: 1, sd: Some(0x10203) };
     let quota = SliceQuota { plmn: Plmn::new(1, 1, 2), slice, min: 0, max: 20, dedicated: 0 };
@@ -245,7 +245,7 @@ fn policies_are_read_as_they_are_written() {
 }
 
 #[test]
-fn copies_and_neighbours_are_rows_and_their_triggers_have_octets() {
+fn message_copies_and_neighbours_become_rows() {
     let rows = |message: IndicationMessage| {
         let header =
             IndicationHeader { format: IndicationHeaderFormat::Report(ReportHeader { condition: Some(1) }) };
@@ -298,7 +298,7 @@ fn copies_and_neighbours_are_rows_and_their_triggers_have_octets() {
 }
 
 #[test]
-fn an_indication_says_who_and_what_in_rows() {
+fn indication_rows_name_ue_and_event() {
     let octets = vector("rc_ind_msg_f2.bin");
     let message = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
     let report =
@@ -319,7 +319,7 @@ fn an_indication_says_who_and_what_in_rows() {
 }
 
 #[test]
-fn quotas_that_base_stations_cannot_carry_out_are_faults() {
+fn impossible_quotas_are_refused() {
     use ranlab_e2_codec::e2sm::rc::commands::OrderFault;
     let quota = |sst, min, max, dedicated| SliceQuota {
         plmn: Plmn::new(310, 410, 3),

@@ -1,6 +1,6 @@
-//! Every service model of the registry, by what the registry alone says.
+//! Tests of every service model through the registry only.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use ranlab_e2_codec::e2sm::{
     customary, mac,
 };
 
-/// Random indications of each model and encoding.
+/// Number of random indications for each model and encoding.
 const SEEDS: u64 = 200;
 
 #[test]
@@ -36,15 +36,15 @@ fn names_oids_and_function_ids_are_unique_and_find_the_model() {
     assert!(unknown.to_string().ends_with(&format!("allowed are {}", names.join(", "))), "{unknown}");
 }
 
-/// Peers end at functions that they do not know: what is offered unasked is a decision, not a consequence.
+/// Known peers abort on unknown functions, so the models offered by default are listed explicitly.
 #[test]
-fn what_is_offered_unasked_is_what_flexric_knows() {
+fn models_offered_by_default_are_known_to_flexric() {
     let names: Vec<_> = customary().map(|model| model.name()).collect();
     assert_eq!(names, ["mac", "rlc", "pdcp", "gtp"]);
 }
 
 #[test]
-fn columns_have_names_of_their_own_and_rows_have_a_value_for_each() {
+fn columns_are_unique_and_every_row_has_all_values() {
     for &model in MODELS {
         let columns = model.columns();
         let names: BTreeSet<_> = columns.iter().map(|column| &column.name).collect();
@@ -70,14 +70,15 @@ fn columns_have_names_of_their_own_and_rows_have_a_value_for_each() {
 }
 
 #[test]
-fn a_random_indication_says_the_same_after_encoding_and_decoding() {
+fn random_indications_round_trip_with_equal_rows() {
     for &model in MODELS {
         let mut rows = 0;
         for &encoding in model.encodings() {
             for seed in 0..SEEDS {
                 let (header, message, table) = model.sample(encoding, seed).unwrap();
                 assert_eq!(model.table(encoding, &header, &message).unwrap(), table, "{model} {seed}");
-                // A random report may have more values than labels: what is not in rows is left out with its reason.
+                // A random report can have more values than labels: values outside the rows are reported with a
+                // reason.
                 let checked = model.check(encoding, &header, &message);
                 let left_out = table.left_out.clone().map(SmError::LeftOut);
                 assert!(checked.is_ok() || checked.err() == left_out, "{model} {seed}");
@@ -95,14 +96,14 @@ fn a_random_indication_says_the_same_after_encoding_and_decoding() {
 }
 
 #[test]
-fn octets_that_are_no_indication_are_errors() {
+fn invalid_indications_are_errors() {
     for &model in MODELS {
         for &encoding in model.encodings() {
             for seed in 0..20 {
                 let (header, message, _) = model.sample(encoding, seed).unwrap();
                 let longer: Bytes = [&message[..], &[0]].concat().into();
                 let mut wrong: Vec<_> = (0..message.len()).map(|length| message.slice(..length)).collect();
-                // FlatBuffers have no end: what nothing points at is not read.
+                // FlatBuffers have no end: bytes without a reference to them are not read.
                 if encoding != Encoding::Flat {
                     wrong.push(longer);
                 }
@@ -126,7 +127,7 @@ fn octets_that_are_no_indication_are_errors() {
 }
 
 #[test]
-fn a_trigger_asks_for_its_period_and_comes_back() {
+fn triggers_round_trip_with_their_period() {
     for &model in MODELS {
         let encoding = model.encoding();
         let trigger = model.periodic(encoding, Duration::from_millis(1)).unwrap();
@@ -153,7 +154,7 @@ fn a_trigger_asks_for_its_period_and_comes_back() {
 }
 
 #[test]
-fn what_a_model_does_not_have_has_no_octets() {
+fn absent_octet_strings_are_empty() {
     type Control<M> = <M as ServiceModel>::Control;
     let word = Control::<Mac>::decode_as(Encoding::Plain, &Bytes::from_static(&mac::CONTROL_MESSAGE));
     assert_eq!(word, Ok(Word(42)));
@@ -165,14 +166,14 @@ fn what_a_model_does_not_have_has_no_octets() {
 }
 
 #[test]
-fn keys_are_columns_of_no_table() {
+fn keys_are_not_table_columns() {
     let (_, message, table) = Mac.sample(Encoding::Plain, 3).unwrap();
     let view = mac::MacView::new(&message).unwrap();
     assert!(table.len() > 1);
     for ((key, values), ue) in table.rows().zip(view.iter()) {
         assert_eq!((key, key.ue()), (RowKey::Ue { rnti: ue.rnti }, Some(ue.rnti)));
         assert_eq!(values[0], Value::Unsigned(ue.dl_aggr_tbs));
-        // Four rounds are columns of their own: 8 before them, 4 floats.
+        // Four HARQ rounds have a column each: 8 columns before them, 4 floats.
         assert_eq!(values[12], Value::Unsigned(ue.dl_harq[0].into()));
     }
     let columns = Mac.columns();
@@ -180,7 +181,7 @@ fn keys_are_columns_of_no_table() {
     assert!(columns.iter().all(|column| column.name != "rnti"));
 }
 
-/// Samples of the models whose messages can be partly in rows.
+/// Number of samples of the models whose messages may be converted to rows in part.
 const SAMPLES: u64 = 400;
 
 #[test]
@@ -196,7 +197,7 @@ fn indications_have_rows_or_a_reason() {
     }
 }
 
-/// A record of three values for two measurements, as srsRAN and OCUDU send them.
+/// A record of three values for two measurements, as srsRAN and OCUDU send it.
 #[test]
 fn kpm_record_that_does_not_fit_is_left_out_with_a_reason() {
     use ranlab_e2_codec::e2sm::kpm::Kpm;

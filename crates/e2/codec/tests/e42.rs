@@ -1,4 +1,4 @@
-//! E42 against FlexRIC's bytes and against itself.
+//! E42: FlexRIC's bytes, and round trips.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{
@@ -36,7 +36,7 @@ fn flexric_subscription_and_delete() {
     );
     let decoded = e42::decode(&theirs, Version::V2_03).unwrap();
     assert_eq!(decoded.message, subscription());
-    // They send the action item `reject`, the standard says `ignore`.
+    // FlexRIC sends the action item with `reject`; the standard requires `ignore`.
     assert_eq!(decoded.notes().count(), 1);
     assert_eq!(e42::encode_as_received(&decoded, Version::V2_03).unwrap(), theirs);
     let theirs = bytes("00100018 000003 003e00020008 001d00050000010000 00050002008e");
@@ -121,7 +121,7 @@ fn e42_components(seed: u64, version: Version) -> Vec<ranlab_e2_codec::e2ap::Com
 }
 
 #[test]
-fn an_e2_setup_is_no_first_message_of_e42() {
+fn e2_setup_is_refused_as_first_e42_message() {
     assert_eq!(e42::numbering_of(&bytes("000100800000")), None);
     assert_eq!(e42::numbering_of(b"GET / HTTP/1.1"), None);
     assert_eq!(e42::numbering_of(&[]), None);

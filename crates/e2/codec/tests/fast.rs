@@ -1,4 +1,4 @@
-//! The fast path and the general codec are the same codec.
+//! Comparison of the fast path with the general codec.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ fn indication(seed: u64, version: Version, extra: usize) -> RicIndication {
 }
 
 #[test]
-fn indications_are_the_same_bytes_and_values_at_every_length() {
+fn indications_agree_at_every_length() {
     let lengths =
         [0, 1, 59, 60, 61, 115, 126, 127, 128, 129, 1500, 16_200, 16_330, 16_383, 16_384, 40_000, 200_000];
     for version in Version::ALL {
@@ -65,7 +65,7 @@ fn indications_are_the_same_bytes_and_values_at_every_length() {
 }
 
 #[test]
-fn controls_are_the_same_bytes_and_values() {
+fn controls_agree() {
     for version in Version::ALL {
         for seed in 0..500 {
             let Some(Message::RicControlRequest(m)) = Message::random("RICcontrolRequest", seed, version)
@@ -82,7 +82,7 @@ fn controls_are_the_same_bytes_and_values() {
 }
 
 #[test]
-fn a_version_without_nack_says_so_on_both_paths() {
+fn missing_nack_is_reported_on_both_paths() {
     let Some(Message::RicControlRequest(mut m)) = Message::random("RICcontrolRequest", 1, Version::V2_03)
     else {
         unreachable!()
@@ -94,9 +94,9 @@ fn a_version_without_nack_says_so_on_both_paths() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Whatever the fast decoder accepts, the general one accepts with the same values.
+    /// The general decoder accepts everything that the fast decoder accepts, with the same values.
     #[test]
-    fn the_fast_decoder_accepts_nothing_of_its_own(
+    fn general_decoder_accepts_what_the_fast_one_accepts(
         seed in 0u64..50, control: bool, edits in prop::collection::vec((0usize..80, any::<u8>()), 0..4), cut in 0usize..4
     ) {
         let version = Version::ALL[seed as usize % 3];
@@ -121,7 +121,7 @@ proptest! {
         }
     }
 
-    /// No bytes make a decoder panic; what decodes encodes again.
+    /// No bytes make a decoder panic; a decoded message can be encoded.
     #[test]
     fn decoders_never_panic(seed in 0u64..4_000, edits in prop::collection::vec((0usize..200, any::<u8>()), 0..6)) {
         let version = Version::ALL[seed as usize % 3];
@@ -134,7 +134,7 @@ proptest! {
         let bytes = Bytes::from(bytes);
         for version in Version::ALL {
             match e2ap::decode(&bytes, version) {
-                // An element of a later version is read, and told, but never written as this one's.
+                // An element of a later version is decoded and reported, but never encoded in this version.
                 Ok(decoded) => match e2ap::encode_as_received(&decoded, version) {
                     Ok(_) | Err(EncodeError::NotInVersion { .. }) => {}
                     Err(error) => panic!("{error:?}"),

@@ -1,4 +1,4 @@
-//! FlatBuffers say what PER says, and nothing else passes.
+//! FlatBuffers: conversion from and to PER without loss, and refusal of invalid input.
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn version() -> impl Strategy<Value = Version> {
 
 proptest! {
     #[test]
-    fn every_message_survives(seed: u64, name in prop::sample::select(Message::NAMES.to_vec()), version in version()) {
+    fn every_message_round_trips(seed: u64, name in prop::sample::select(Message::NAMES.to_vec()), version in version()) {
         let Some(message) = Message::random(name, seed, version) else { return Ok(()) };
         let Ok(per) = encode(&message, version) else { return Ok(()) };
         let per = Bytes::from(per);
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn views_in_place_are_those_of_per(seed: u64) {
+    fn views_in_place_agree_with_per(seed: u64) {
         for name in ["RICindication", "RICcontrolRequest"] {
             let version = Version::V2_03;
             let per = Bytes::from(encode(&Message::random(name, seed, version).unwrap(), version).unwrap());
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_octets_are_refused_without_harm(
+    fn corrupted_bytes_are_refused_without_panic(
         seed: u64,
         name in prop::sample::select(Message::NAMES.to_vec()),
         broken in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
@@ -60,14 +60,14 @@ proptest! {
     }
 
     #[test]
-    fn pings_survive(seq: u32, t_send_ns: u64, payload in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn pings_round_trip(seq: u32, t_send_ns: u64, payload in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let ping = Ping { seq, t_send_ns, payload: payload.into() };
         let octets = ping.to_octets(Encoding::Flat).unwrap();
         prop_assert_eq!(Ping::decode_as(Encoding::Flat, &octets).unwrap(), ping);
     }
 
     #[test]
-    fn any_octets_are_no_harm(octets in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn conversion_never_panics(octets in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = Ping::decode_as(Encoding::Flat, &octets.clone().into());
         let mut pdu = octets;
         if pdu.len() >= 8 {
@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn the_wrong_encoding_names_both() {
+fn wrong_encoding_error_names_both() {
     let per = Message::random("RICindication", 1, Version::V2_03).unwrap();
     let per = Bytes::from(encode(&per, Version::V2_03).unwrap());
     let flat = flat::from_per(&per, Version::V2_03);
@@ -89,13 +89,13 @@ fn the_wrong_encoding_names_both() {
 }
 
 #[test]
-fn an_oversized_payload_is_refused() {
+fn oversized_payload_is_refused() {
     let ping = Ping { seq: 1, t_send_ns: 2, payload: vec![0; 65_536].into() };
     let told = ping.to_octets(Encoding::Flat).unwrap_err();
     assert_eq!(told, FlatError::TooLong { have: 65_536, limit: 65_535 }.into());
 }
 
-/// flatc reads what we write, and we read what it writes from that: the same PDUs.
+/// Compares both directions with flatc: the same PDUs.
 #[test]
 fn flatc_agrees() {
     if Command::new("flatc").arg("--version").output().is_err() {

@@ -1,8 +1,8 @@
-//! An independent codec as oracle: pycrate reads what we write, and we read what it writes, for random messages.
+//! Comparison with pycrate, an independent codec, in both directions for random messages.
 //!
-//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, as `make test` arranges. Not for v1.01, which pycrate
-//! does not read rightly.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! Runs if `RANLAB_PYTHON` names a Python with pycrate, which `make test` arranges. Not for v1.01, which pycrate does
+//! not decode correctly.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{self, Message, Version};
@@ -10,11 +10,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Random messages of each kind and version.
+/// Number of random messages of each kind and version.
 const SEEDS: u64 = 60;
 const VERSIONS: [Version; 2] = [Version::V2_03, Version::V3_01];
 
-/// Value notation without comments, with single spaces.
+/// Returns value notation without comments, with single spaces.
 fn normalise(text: &str) -> String {
     let mut out = String::new();
     for (i, part) in text.split("--").enumerate() {
@@ -25,7 +25,7 @@ fn normalise(text: &str) -> String {
     out.split_whitespace().collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
-/// Lines for the script, and their number.
+/// Returns the lines for the script, and their number.
 fn corpus() -> (String, usize) {
     let (mut lines, mut count) = (String::new(), 0);
     for version in VERSIONS {
@@ -43,7 +43,7 @@ fn corpus() -> (String, usize) {
     (lines, count)
 }
 
-/// Reads a line that pycrate made: its values, no remarks, its bytes again; otherwise what is wrong.
+/// Decodes a line of pycrate and checks values, absence of notes, and bytes. Fails with the difference.
 fn read_back(line: &str) -> Result<(), String> {
     let [version, name, hex, notation] = line.split('\t').collect::<Vec<_>>()[..] else {
         return Err(format!("not four fields: {line}"));

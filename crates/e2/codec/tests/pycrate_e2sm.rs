@@ -1,10 +1,9 @@
-//! An independent codec as oracle for the service models of O-RAN: pycrate reads what we write, and we read what it
-//! writes, for random values.
+//! Comparison of O-RAN's service models with pycrate, an independent codec, in both directions for random values.
 //!
-//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, by the types of `oracle/e2sm_types.txt`; or by the ASN.1
-//! texts of E2SM common, KPM 3.00 or 4.00, RC and NI, one module in each file `*.asn` of the folder that
-//! `RANLAB_E2SM_TEXTS` names: they are not ours to hand on.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! Runs if `RANLAB_PYTHON` names a Python with pycrate, with the types of `oracle/e2sm_types.txt`; or with the ASN.1
+//! texts of E2SM common, KPM 3.00 or 4.00, RC and NI, one module per file `*.asn` in the folder `RANLAB_E2SM_TEXTS`.
+//! We may not distribute these texts.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -18,22 +17,22 @@ use ranlab_e2_codec::e2sm::rc::messages::Said;
 use ranlab_e2_codec::e2sm::{ni, per, rc};
 use ranlab_e2_codec::per::{DecodeFault, Notation, Per};
 
-/// Random values of each type.
+/// Number of random values of each type.
 const SEEDS: u64 = 200;
 
-/// Levels of a type that contains itself: as many as our decoder reads, and as `oracle/notation.py` unrolls.
+/// Nesting levels of a recursive type: the maximum of our decoder, and the number that `oracle/notation.py` unrolls.
 const LEVELS: usize = 16;
 
-/// Value notation and octets of a value.
+/// Value notation and bytes of a value.
 type Shown = (String, Vec<u8>);
 
-/// A type under its names in the texts.
+/// A type with its names in the texts.
 struct Kind {
     module: &'static str,
     name: &'static str,
-    /// Octets and value notation of a random value.
+    /// Returns bytes and value notation of a random value.
     random: fn(u64) -> (Vec<u8>, String),
-    /// Value notation of octets, and the octets of that value; `None` if a number in it is too big for the type.
+    /// Returns the value notation of bytes and the encoded bytes of that value; `None` if a number exceeds the type.
     read: fn(Bytes) -> Result<Option<Shown>, String>,
 }
 
@@ -48,7 +47,7 @@ impl Kind {
             },
             read: |octets_read| {
                 let value: T = match per::decode(octets_read) {
-                    // An extensible integer beyond what the type holds is refused as such.
+                    // An extensible integer beyond the range of the type is refused with this error.
                     Err(e) if matches!(e.fault, DecodeFault::OutOfRange { low: 0, .. }) => return Ok(None),
                     read => read.map_err(|e| e.to_string())?,
                 };
@@ -95,11 +94,12 @@ fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {
 
 fn notation<T: Per>(value: &T) -> String {
     let shown = Notation::of(|n| value.show(n)).split_whitespace().collect::<Vec<_>>().join(" ");
-    // No bits are no bits in either notation.
+    // Both notations of an empty bit string are equal.
     shown.replace(" ,", ",").replace("''B", "''H")
 }
 
-/// A control whose parameter has so many levels, structures and lists by turns, an element at the end.
+/// Returns a control whose parameter has so many levels, alternating structures and lists, with an element at the
+/// end.
 fn deep(levels: usize) -> rc::ControlMessage {
     let leaf = rc::Parameter::key(1, rc::Value::Real(-0.375));
     let around = |inner, level| match level % 2 {
@@ -125,7 +125,7 @@ fn corpus() -> String {
     lines
 }
 
-/// Reads a line that pycrate made: its values and its octets again; otherwise what is wrong.
+/// Decodes a line of pycrate and checks values and bytes. Fails with the difference.
 fn read_back(line: &str) -> Result<(), String> {
     let [_, name, hex, notation] = line.split('\t').collect::<Vec<_>>()[..] else {
         return Err(format!("not four fields: {line}"));

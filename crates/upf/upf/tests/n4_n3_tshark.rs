@@ -1,7 +1,7 @@
-//! tshark as oracle of PFCP and GTP-U: it finds nothing malformed in random messages and reads the same values.
+//! Comparison of PFCP and GTP-U with tshark: it reports no malformed random message and decodes the same values.
 //!
-//! Runs where tshark is installed and says so where it is not.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! Runs if tshark is installed; otherwise prints that it was skipped.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_packet::gtpu;
 use ranlab_packet::pcap::{LinkType, PcapWriter};
@@ -12,10 +12,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Random messages of each type.
+/// Number of random messages of each type.
 const SEEDS: u64 = 40;
 
-/// A pcap of raw IPv4 packets, one for each (UDP port, payload).
+/// Writes a pcap of raw IPv4 packets, one for each (UDP port, payload).
 fn pcap(name: &str, packets: &[(u16, Vec<u8>)]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut out = PcapWriter::new(Vec::new(), LinkType::RAW).unwrap();
@@ -30,10 +30,10 @@ fn pcap(name: &str, packets: &[(u16, Vec<u8>)]) -> PathBuf {
     path
 }
 
-/// One line for each packet, fields separated by tabs, repeated ones by commas; `None` without tshark.
+/// Returns one line per packet, with fields separated by tabs and repeated ones by commas; `None` without tshark.
 fn tshark(pcap: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let mut command = Command::new("tshark");
-    // Each message stands alone: requests of one file are no retransmissions of each other.
+    // Each message is independent: requests in one file are not retransmissions of each other.
     command.args(["-n", "-T", "fields", "-E", "separator=/t", "-o", "gtp.check_etsi:FALSE", "-r"]).arg(pcap);
     command.args(fields.iter().flat_map(|field| ["-e", field]));
     let output = match command.output() {
@@ -64,7 +64,7 @@ fn corpus() -> Vec<(Pdu, Vec<u8>)> {
     corpus
 }
 
-/// Numbers of elements at every depth, as tshark lists them.
+/// Returns the type numbers of elements at every depth, in tshark's order.
 fn elements(octets: &[u8], found: &mut Vec<String>) {
     const GROUPS: [u16; 33] = [
         1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 77, 78, 79, 80, 83, 85, 86, 87, 99, 102,
@@ -118,7 +118,7 @@ fn tshark_reads_every_pfcp_message() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// TEIDs of F-TEIDs and of outer headers in an establishment.
+/// Compares the TEIDs of F-TEIDs and of outer headers in an establishment.
 fn tunnels(pdu: &Pdu, line: &[String], what: &str) {
     let Message::SessionEstablishmentRequest(request) = &pdu.message else { return };
     let hex = |teid: u32| format!("0x{teid:08x}");

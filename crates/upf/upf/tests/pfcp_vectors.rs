@@ -1,6 +1,6 @@
-//! PFCP messages as octets, one of each type: they must not change unless somebody means it. Both oracles (tshark,
-//! rs-pfcp) have read them.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! PFCP test vectors, one of each message type, against unintended changes. Both independent decoders (tshark,
+//! rs-pfcp) have accepted them.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_upf::pfcp::{self, Header, Message, Pdu, Random};
 use std::fmt::Write;
@@ -14,7 +14,7 @@ fn pdu(message_type: u8) -> Pdu {
 }
 
 #[test]
-fn every_vector_is_read_and_written() {
+fn vectors_round_trip() {
     let mut lines = String::new();
     for &(message_type, name) in Message::TYPES {
         let pdu = pdu(message_type);
@@ -38,9 +38,10 @@ fn every_vector_is_read_and_written() {
     }
 }
 
-/// The session that Open5GS and eUPF took, laid out by hand after TS 29.244: header, Node ID, F-SEID, an uplink PDR.
+/// Session establishment that Open5GS and eUPF accepted, written by hand following TS 29.244: header, Node ID,
+/// F-SEID, an uplink PDR.
 #[test]
-fn an_establishment_by_hand() {
+fn handwritten_establishment_matches() {
     use pfcp::*;
     let address: std::net::IpAddr = [127, 0, 0, 5].into();
     let n3: std::net::IpAddr = [127, 0, 0, 8].into();

@@ -1,5 +1,5 @@
-//! tshark as oracle of eCPRI: it reads from our frames the values that were written. Skipped where tshark is absent.
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+//! Comparison of eCPRI with tshark: it decodes the written values from our frames. Skipped if tshark is absent.
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 
 use ranlab_packet::pcap::{LinkType, PcapWriter};
 use ranlab_packet::{EtherType, Mac, write_ethernet};
@@ -39,7 +39,7 @@ fn messages() -> Vec<(Message<'static>, &'static str)> {
     ]
 }
 
-/// A pcap of Ethernet frames, one for each message.
+/// Returns a pcap of Ethernet frames, one per message.
 fn recording() -> Vec<u8> {
     let mut out = PcapWriter::new(Vec::new(), LinkType::ETHERNET).unwrap();
     for (message, _) in messages() {
@@ -52,7 +52,7 @@ fn recording() -> Vec<u8> {
 }
 
 #[test]
-fn tshark_reads_the_values_that_were_written() {
+fn tshark_decodes_the_written_values() {
     let version = Command::new("tshark").arg("--version").output();
     if !version.is_ok_and(|output| output.status.success()) {
         ranlab_host::doctor::skipped("no tshark on this machine");
@@ -61,7 +61,7 @@ fn tshark_reads_the_values_that_were_written() {
     let path = std::env::temp_dir().join(format!("ranlab-ecpri-{}.pcap", std::process::id()));
     std::fs::write(&path, recording()).unwrap();
     let mut tshark = Command::new("tshark");
-    // The payloads are not O-RAN's.
+    // The payloads are not those of O-RAN.
     tshark.arg("-r").arg(&path).args([
         "--disable-protocol",
         "oran_fh_cus",

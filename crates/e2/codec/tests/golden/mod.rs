@@ -1,6 +1,6 @@
-//! Octets that another codec made, with what it says they mean: `tests/vectors/e2sm`.
+//! Bytes of another codec with their values: `tests/vectors/e2sm`.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+#![allow(clippy::unwrap_used)] // clippy does not recognise test helpers
 use std::fmt::Debug;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use ranlab_e2_codec::per::Notation;
 
-/// A file of the vectors.
+/// Returns a file of the vectors.
 pub(crate) fn vector(name: &str) -> Bytes {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
@@ -18,7 +18,7 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The octets of a vector are read as its text says, and written again.
+/// Checks that the bytes of a vector decode to the values in its text and encode to the same bytes.
 pub(crate) fn agrees<T: Octets + Debug>(name: &str, show: impl Fn(&T, &mut Notation)) {
     let octets = vector(&format!("{name}.bin"));
     let text = vector(&format!("{name}.txt"));
