@@ -162,7 +162,7 @@ pub const fn write_ethernet(dst: Mac, src: Mac, ether_type: EtherType) -> [u8; E
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
 }
 
-/// Frame of a capture on Linux's "any" device: a header of its own replaces the link layer.
+/// Frame of a capture on Linux's "any" device: a special header replaces the link-layer header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cooked<'a> {
     /// EtherType of the payload. For links that are not similar to Ethernet, it can be a number of another registry.

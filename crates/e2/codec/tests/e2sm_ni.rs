@@ -77,7 +77,7 @@ fn station(du_id: Option<u64>) -> GlobalE2NodeId {
 }
 
 #[test]
-fn our_definition_matches_the_vector() {
+fn our_definition_matches_its_file() {
     let definition = FunctionDescription::of_reports(&[Interface::Ng, Interface::Xn]);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());

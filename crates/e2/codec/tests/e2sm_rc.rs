@@ -142,7 +142,7 @@ fn invalid_order_fails_with_the_missing_part() {
 }
 
 #[test]
-fn our_definition_matches_the_vector() {
+fn our_definition_matches_its_file() {
     let definition = FunctionDefinition::of_station(true);
     let octets = definition.to_octets(Encoding::Per).unwrap();
     assert_eq!(FunctionDefinition::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));

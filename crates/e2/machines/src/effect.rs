@@ -79,7 +79,7 @@ pub struct Change {
     pub name: String,
     /// Unit; empty for counts and ratios. For a counter, the unit of its increase per period.
     pub unit: String,
-    /// How UEs and slices are summarized.
+    /// Summary of UEs and slices.
     pub summary: Summary,
     /// Values over all rows.
     pub total: Halves,

@@ -6,10 +6,10 @@
 //!
 //! | command | contents | outcome |
 //! |---|---|---|
-//! | 0 add a controller | its address | its number: u32 big endian |
+//! | 0 add a controller | its address | its number: u32, big-endian |
 //! | 1 remove a controller | its address | |
-//! | 2 associate a UE | UE id: u64 big endian; the controller's address | |
-//! | 3 dissociate a UE | UE id: u64 big endian; the controller's address | |
+//! | 2 associate a UE | UE id: u64, big-endian; the controller's address | |
+//! | 3 dissociate a UE | UE id: u64, big-endian; the controller's address | |
 //!
 //! An address has 1 to 256 bytes of UTF-8 up to the end of the message, in the notation of the agent's configuration,
 //! for example `tcp://192.0.2.1:36421`. Adding an existing controller returns its number. The outcome of a refused

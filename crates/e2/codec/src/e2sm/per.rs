@@ -41,7 +41,7 @@ fn encode_with(
     let outcome = write(&mut writer);
     *out = writer.into_vec();
     if out.len() == before && outcome.is_ok() {
-        out.push(0); // X.691 §11.1: a complete encoding has at least one octet
+        out.push(0); // X.691 §11.1: a complete encoding has at least one byte
     }
     if outcome.is_err() {
         out.truncate(before);

@@ -1,4 +1,4 @@
-//! Tests of each row of X.691: known bytes for rows with a form of their own, round trips for the rest.
+//! Tests of each row of X.691: known bytes for rows with a distinct form, round trips for the rest.
 #![allow(unreachable_pub, irrefutable_let_patterns)] // the macros declare items for users of a crate, and larger types
 use super::*;
 use crate::e2ap::{self, Message, Version};

@@ -7,12 +7,12 @@
 //! Pings are in aligned PER or in FlatBuffers; trigger and policy are always in aligned PER, independently of E2AP's
 //! encoding.
 //!
-//! | service | how |
+//! | service | implementation |
 //! |---|---|
-//! | report | action type report, no definition: indications of type report carry a [`Ping`] |
-//! | insert | action type insert, no definition: the same in indications of type insert |
+//! | report | action type report, no definition: indications of type report contain a [`Ping`] |
+//! | insert | action type insert, no definition: indications of type insert contain a [`Ping`] |
 //! | control | message [`Ping`] |
-//! | policy | action type policy, definition [`HwPolicy`]: what is done with large pings, without asking again |
+//! | policy | action type policy, definition [`HwPolicy`]: treatment of large pings without a further request |
 
 mod flat;
 mod per;

@@ -5,8 +5,8 @@
 //! | encoding | message |
 //! |---|---|
 //! | plain | `u32 count; count × element; i64 tstamp_us` |
-//! | PER | `SEQUENCE { tstamp-us INTEGER, elements SEQUENCE (SIZE (0..65535)) OF Element }`; a number of an element is an INTEGER of its width, a float the octets of IEEE 754, the highest first |
-//! | FlatBuffers | `table { tstamp_us: long; elements: [Element]; }`, `Element` a struct of the packed one's layout (`schemas/statistics.fbs`) |
+//! | PER | `SEQUENCE { tstamp-us INTEGER, elements SEQUENCE (SIZE (0..65535)) OF Element }`; a number in an element is an INTEGER of its width, a float the bytes of IEEE 754, most significant first |
+//! | FlatBuffers | `table { tstamp_us: long; elements: [Element]; }`, `Element` is a struct with the layout of the packed one (`schemas/statistics.fbs`) |
 mod flat;
 mod per;
 

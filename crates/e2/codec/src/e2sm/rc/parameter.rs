@@ -132,13 +132,13 @@ sequence! {
     Part "RANParameter-Definition-Choice-LIST-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Id of the element.",
         name: String [Name] "ranParameter-name", "Name.",
-        definition: Option<Definition> [Opt<Nested>] "ranParameter-Definition", "What it is made of itself.",
+        definition: Option<Definition> [Opt<Nested>] "ranParameter-Definition", "Definition of the nested structure.",
     }
     /// A parameter that a function supports or that is requested.
     KnownParameter "ControlAction-RANParameter-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
         name: String [Name] "ranParameter-name", "Name.";
-        definition: Definition [Nested] "ranParameter-Definition", "What it is made of.",
+        definition: Definition [Nested] "ranParameter-Definition", "Definition of the elements.",
     }
     /// A parameter to report.
     WantedParameter "E2SM-RC-ActionDefinition-Format1-Item" {

@@ -160,7 +160,7 @@ sequence! {
     /// An action that is performed when a condition holds.
     Policy "E2SM-RC-ActionDefinition-Format2-Item" {
         action: PolicyAction [Own] "ric-PolicyAction", "Action.",
-        condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "When.",
+        condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "Condition of the policy.",
     }
     /// Action of a policy.
     PolicyAction "RIC-PolicyAction" {

@@ -231,7 +231,7 @@ mod tests {
         let octets = message.to_octets(Encoding::Per).unwrap();
         #[rustfmt::skip]
         let expected = [
-            0x00, 5,             // no additions, the time in one octet
+            0x00, 5,             // no additions, the time in one byte
             0x00, 0x01,          // one event
             0x08,                // no additions, no `other`; `attach` is 1 of 0..3, extensible: 0 01
             0x46, 0x01, 0, 3,    // RNTI, cell

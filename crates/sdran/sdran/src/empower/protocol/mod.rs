@@ -6,9 +6,9 @@
 //! | | [`v1`] | [`v2`] |
 //! |---|---|---|
 //! | port | 2210 | 5533 |
-//! | used by | the runtime that MARC measured | the current runtime |
-//! | length | 16 bits at octet 22, the whole message | 32 bits at octet 4, the whole message |
-//! | TLV length | of the value | of type, length and value |
+//! | used by | the runtime in MARC's measurements | the current runtime |
+//! | length | 16 bits at byte 22, whole message | 32 bits at byte 4, whole message |
+//! | TLV length includes | value | type, length and value |
 //! | subscriptions | single, scheduled, triggered events | request and response, create / update / delete |
 pub mod v1;
 pub mod v2;

@@ -9,8 +9,8 @@
 //! | phase | controller | agent |
 //! |---|---|---|
 //! | 1 initialisation | [`Hello`] initiating, xid 0 | [`Hello`] successful; any other direction is ignored |
-//! | 2 configuration | base station, UE and LC requests at once, xid 0, 1, 2 | three replies; only [`EnbConfigReply`] makes the agent known |
-//! | 3 reporting | [`StatsRequest`], once | [`StatsReply`], periodical |
+//! | 2 configuration | base station, UE and LC requests at once, xid 0, 1, 2 | three replies; only [`EnbConfigReply`] registers the agent |
+//! | 3 reporting | [`StatsRequest`], once | [`StatsReply`], periodic |
 //! | 4 activation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of **all** UEs |
 //! | 5 deactivation | [`LcConfigRequest`], xid 2 | [`UeStateChange`], then the LCs of all UEs |
 //!

@@ -2,9 +2,9 @@
 //!
 //! | phase | controller | base station |
 //! |---|---|---|
-//! | 1 initialisation | | hello, scheduled every 2 s; silence of three intervals ends the connection |
+//! | 1 initialisation | | hello, scheduled every 2 s; the connection closes after three intervals without one |
 //! | 2 configuration | capabilities, UE reports, slices, then set slice | the answers |
-//! | 3 reporting | cell measurement (scheduled), UE measurement (triggered, re-sent every 5 s) | reports; each repeats its request's xid or is discarded |
+//! | 3 reporting | cell measurement (scheduled), UE measurement (triggered, re-sent every 5 s) | reports; a report without its request's xid is discarded |
 //! | 4 activation | | UE report, state 0 |
 //! | 5 deactivation | | UE report, state 1 |
 //!
