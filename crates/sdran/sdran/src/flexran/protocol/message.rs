@@ -40,8 +40,8 @@ messages! {
     SfTrigger {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
-        dl_info = 3 repeated message DlInfo, "Downlink info.";
-        ul_info = 4 repeated message UlInfo, "Uplink info.";
+        dl_info = 3 repeated message DlInfo, "HARQ feedback per UE.";
+        ul_info = 4 repeated message UlInfo, "Uplink receptions per UE.";
     }
     /// Received scheduling requests.
     UlSrInfo {
@@ -86,16 +86,16 @@ messages! {
     DlMacConfig {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
-        dl_ue_data = 3 repeated message DlData, "Downlink UE data.";
-        dl_rar = 4 repeated message DlRar, "Downlink random access response.";
-        dl_broadcast = 5 repeated message DlBroadcast, "Downlink broadcast.";
-        ofdm_sym = 6 repeated message PdcchOfdmSymCount, "Ofdm sym.";
+        dl_ue_data = 3 repeated message DlData, "Downlink transmissions.";
+        dl_rar = 4 repeated message DlRar, "Random access responses.";
+        dl_broadcast = 5 repeated message DlBroadcast, "Broadcast transmissions.";
+        ofdm_sym = 6 repeated message PdcchOfdmSymCount, "Control regions of the carriers.";
     }
     /// A UE connected, disconnected or changed.
     UeStateChange {
         header = 1 optional message Header, "Version, type and transaction.";
         kind = 2 optional uint32, "A [`UeChange`](super::UeChange).";
-        config = 3 optional message UeConfig, "The UE.";
+        config = 3 optional message UeConfig, "Configuration of the UE.";
     }
     /// Reconfiguration of the agent.
     AgentReconfiguration {
@@ -107,7 +107,7 @@ messages! {
     UlMacConfig {
         header = 1 optional message Header, "Version, type and transaction.";
         sfn_sf = 2 optional uint32, "System frame and subframe: frame << 4 | subframe.";
-        ul_ue_data = 3 repeated message UlData, "Uplink UE data.";
+        ul_ue_data = 3 repeated message UlData, "Uplink grants.";
     }
     /// Change of the UEs' measurements (Mosaic5G 2.x).
     RrcTriggering {
@@ -125,7 +125,7 @@ messages! {
     ControlDelegationRequest {
         header = 1 optional message Header, "Version, type and transaction.";
         delegation_type = 2 optional int32, "A [`DelegationType`](super::DelegationType).";
-        name = 4 optional string, "Name.";
+        name = 4 optional string, "Name of the code.";
     }
     /// Disconnection of the agent (Mosaic5G 2.x).
     Disconnect {
@@ -134,15 +134,15 @@ messages! {
     /// Request of statistics.
     StatsRequest {
         header = 1 optional message Header, "Version, type and transaction.";
-        kind = 2 optional int32, "0 everything, 1 of cells, 2 of UEs; the body says the same.";
+        kind = 2 optional int32, "0 for all statistics, 1 for cells, 2 for UEs; the same as in `body`.";
         body = "3, 4, 5" oneof "StatsRequestBody" StatsRequestBody, "Requested statistics.";
     }
     /// Code for the agent, sent by the controller.
     ControlDelegation {
         header = 1 optional message Header, "Version, type and transaction.";
         delegation_type = 2 optional uint32, "A [`DelegationType`](super::DelegationType).";
-        payload = 3 optional octets, "A shared object.";
-        name = 4 optional string, "Name.";
+        payload = 3 optional octets, "Shared object.";
+        name = 4 optional string, "Name of the code.";
     }
     /// Content of a frame: one message and its direction.
     Envelope {
@@ -154,9 +154,9 @@ messages! {
 oneofs! {
     /// Requested statistics.
     StatsRequestBody {
-        Complete = 3 message CompleteStatsRequest, "Everything about cells and UEs.";
-        Cell = 4 message CellStatsRequest, "About some cells.";
-        Ue = 5 message UeStatsRequest, "About some UEs.";
+        Complete = 3 message CompleteStatsRequest, "All cell and UE statistics.";
+        Cell = 4 message CellStatsRequest, "Statistics of some cells.";
+        Ue = 5 message UeStatsRequest, "Statistics of some UEs.";
     }
     /// All messages; `RrcTriggering` and the following ones are specific to Mosaic5G 2.x.
     #[allow(clippy::large_enum_variant)]

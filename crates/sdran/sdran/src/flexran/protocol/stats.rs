@@ -76,18 +76,18 @@ messages! {
     }
     /// Pending paging message.
     PagingInfo {
-        paging_index = 1 optional uint32, "Paging index.";
-        paging_message_size = 2 optional uint32, "Paging message size.";
-        paging_subframe = 3 optional uint32, "Paging subframe.";
+        paging_index = 1 optional uint32, "Index of the message.";
+        paging_message_size = 2 optional uint32, "Size, bytes.";
+        paging_subframe = 3 optional uint32, "Subframe of the transmission.";
         carrier_index = 4 optional uint32, "Component carrier.";
     }
     /// Pending paging messages.
     PagingBufferReport {
-        paging_info = 1 repeated message PagingInfo, "Paging info.";
+        paging_info = 1 repeated message PagingInfo, "Pending messages.";
     }
     /// An uplink measurement.
     UlCqi {
-        kind = 1 optional int32, "Kind: a [`UlCqiType`](super::UlCqiType).";
+        kind = 1 optional int32, "Measured signal: a [`UlCqiType`](super::UlCqiType).";
         sinr = 2 unpacked uint32, "Signal to interference and noise ratio, in units of the PHY.";
         serv_cell_index = 3 optional uint32, "Index of the serving cell.";
     }
@@ -122,23 +122,23 @@ messages! {
     /// Request of statistics for some cells.
     CellStatsRequest {
         cell = 1 unpacked uint32, "Requested cells.";
-        flags = 2 optional uint32, "Fields that follow, as bits.";
+        flags = 2 optional uint32, "Requested parts, as bits.";
     }
     /// Request of statistics for some UEs.
     UeStatsRequest {
-        rnti = 1 unpacked uint32, "C-RNTI.";
-        flags = 2 optional uint32, "Fields that follow, as bits.";
+        rnti = 1 unpacked uint32, "C-RNTIs of the UEs.";
+        flags = 2 optional uint32, "Requested parts, as bits.";
     }
     /// Statistics of a component carrier.
     CellStatsReport {
         carrier_index = 1 optional uint32, "Component carrier.";
-        flags = 2 optional uint32, "Fields that follow, as bits.";
+        flags = 2 optional uint32, "Present parts, as bits.";
         noise_inter_report = 3 optional message NoiseInterferenceReport, "Noise and interference.";
     }
     /// Statistics of a UE.
     UeStatsReport {
         rnti = 1 optional uint32, "C-RNTI.";
-        flags = 2 optional uint32, "Fields that follow, as bits.";
+        flags = 2 optional uint32, "Present parts, as bits.";
         bsr = 3 unpacked uint32, "Buffer status report of a logical channel group, an index of TS 36.321 table 6.1.3.1-1.";
         phr = 4 optional uint32, "Power headroom in dB.";
         rlc_report = 5 repeated message RlcBsr, "RLC queues, one for each logical channel.";
@@ -154,31 +154,31 @@ messages! {
     }
     /// Measurement results of a UE.
     RrcMeasurements {
-        meas_id = 1 optional int32, "Measurement.";
+        meas_id = 1 optional int32, "Measurement id.";
         pcell_rsrp = 2 optional int32, "RSRP of the serving cell in dBm.";
         pcell_rsrq = 3 optional int32, "RSRQ of the serving cell in dB.";
         neigh_meas = 4 optional message NeighCellsMeasurements, "Neighbours.";
     }
     /// Measurement results of a UE for its neighbours.
     NeighCellsMeasurements {
-        eutra_meas = 1 repeated message EutraMeasurements, "Eutra measurement.";
+        eutra_meas = 1 repeated message EutraMeasurements, "E-UTRA neighbours.";
     }
     /// Measurement results of a UE for one neighbour.
     EutraMeasurements {
         phys_cell_id = 1 optional int32, "Physical cell identity.";
-        cgi_meas = 2 optional message EutraCgiMeasurements, "CGI measurement.";
-        meas_result = 3 optional message EutraRefSignalMeas, "Measurement result.";
+        cgi_meas = 2 optional message EutraCgiMeasurements, "System information.";
+        meas_result = 3 optional message EutraRefSignalMeas, "Signal strength and quality.";
     }
     /// System information of a neighbour, as read by a UE.
     EutraCgiMeasurements {
-        cgi = 1 optional message CellGlobalEutraId, "CGI.";
+        cgi = 1 optional message CellGlobalEutraId, "Global cell identity.";
         tracking_area_code = 2 optional uint32, "Tracking area code.";
-        plmn = 3 repeated message Plmn, "PLMN.";
+        plmn = 3 repeated message Plmn, "PLMNs.";
     }
     /// Global cell identity.
     CellGlobalEutraId {
         plmn = 1 optional message Plmn, "PLMN.";
-        cell_id = 2 optional uint32, "Cell of the base station (FlexRAN 0.x).";
+        cell_id = 2 optional uint32, "Cell identity within the PLMN.";
     }
     /// Reference signal measurements of a cell.
     EutraRefSignalMeas {
@@ -188,77 +188,77 @@ messages! {
     /// PDCP counters of a UE.
     PdcpStats {
         pkt_tx = 1 optional uint32, "Packets sent.";
-        pkt_tx_bytes = 2 optional uint32, "Packets transmit bytes.";
-        pkt_tx_sn = 3 optional uint32, "Packets transmit highest sequence number.";
-        pkt_tx_w = 4 optional uint32, "Packets transmit in the last window.";
-        pkt_tx_bytes_w = 5 optional uint32, "Packets transmit bytes in the last window.";
-        pkt_tx_aiat = 7 optional uint32, "Packets transmit mean inter-arrival time in ms.";
-        pkt_tx_aiat_w = 8 optional uint32, "Packets transmit mean inter-arrival time in ms in the last window.";
+        pkt_tx_bytes = 2 optional uint32, "Bytes sent.";
+        pkt_tx_sn = 3 optional uint32, "Highest sequence number sent.";
+        pkt_tx_w = 4 optional uint32, "Packets sent in the last window.";
+        pkt_tx_bytes_w = 5 optional uint32, "Bytes sent in the last window.";
+        pkt_tx_aiat = 7 optional uint32, "Mean time between sent packets, ms.";
+        pkt_tx_aiat_w = 8 optional uint32, "Mean time between sent packets in the last window, ms.";
         pkt_rx = 9 optional uint32, "Packets received.";
-        pkt_rx_bytes = 10 optional uint32, "Packets receive bytes.";
-        pkt_rx_sn = 11 optional uint32, "Packets receive highest sequence number.";
-        pkt_rx_w = 12 optional uint32, "Packets receive in the last window.";
-        pkt_rx_bytes_w = 13 optional uint32, "Packets receive bytes in the last window.";
-        pkt_rx_aiat = 14 optional uint32, "Packets receive mean inter-arrival time in ms.";
-        pkt_rx_aiat_w = 15 optional uint32, "Packets receive mean inter-arrival time in ms in the last window.";
+        pkt_rx_bytes = 10 optional uint32, "Bytes received.";
+        pkt_rx_sn = 11 optional uint32, "Highest sequence number received.";
+        pkt_rx_w = 12 optional uint32, "Packets received in the last window.";
+        pkt_rx_bytes_w = 13 optional uint32, "Bytes received in the last window.";
+        pkt_rx_aiat = 14 optional uint32, "Mean time between received packets, ms.";
+        pkt_rx_aiat_w = 15 optional uint32, "Mean time between received packets in the last window, ms.";
         pkt_rx_oo = 16 optional uint32, "Packets received out of order.";
-        sfn = 17 optional uint64, "SFN.";
+        sfn = 17 optional uint64, "System frame number of the report.";
     }
     /// MAC counters of a UE.
     MacStats {
-        tbs_dl = 1 optional uint32, "Transport block size downlink.";
-        tbs_ul = 2 optional uint32, "Transport block size uplink.";
-        prb_retx_dl = 3 optional uint32, "Resource blocks retransmitted downlink.";
-        prb_retx_ul = 4 optional uint32, "Resource blocks retransmitted uplink.";
-        prb_dl = 5 optional uint32, "Resource blocks downlink.";
-        prb_ul = 6 optional uint32, "Resource blocks uplink.";
+        tbs_dl = 1 optional uint32, "Downlink transport block size.";
+        tbs_ul = 2 optional uint32, "Uplink transport block size.";
+        prb_retx_dl = 3 optional uint32, "Downlink resource blocks of retransmissions.";
+        prb_retx_ul = 4 optional uint32, "Uplink resource blocks of retransmissions.";
+        prb_dl = 5 optional uint32, "Downlink resource blocks.";
+        prb_ul = 6 optional uint32, "Uplink resource blocks.";
         mcs1_dl = 7 optional uint32, "MCS of the first codeword, downlink.";
         mcs2_dl = 8 optional uint32, "MCS of the second codeword, downlink.";
         mcs1_ul = 9 optional uint32, "MCS of the first codeword, uplink.";
         mcs2_ul = 10 optional uint32, "MCS of the second codeword, uplink.";
-        total_bytes_sdus_ul = 11 optional uint32, "Total bytes SDUs uplink.";
-        total_bytes_sdus_dl = 12 optional uint32, "Total bytes SDUs downlink.";
-        total_prb_retx_dl = 13 optional uint32, "Total resource blocks retransmitted downlink.";
-        total_prb_retx_ul = 14 optional uint32, "Total resource blocks retransmitted uplink.";
-        total_prb_dl = 15 optional uint32, "Total resource blocks downlink.";
-        total_prb_ul = 16 optional uint32, "Total resource blocks uplink.";
-        total_pdu_dl = 17 optional uint32, "Total PDU downlink.";
-        total_pdu_ul = 18 optional uint32, "Total PDU uplink.";
-        total_tbs_dl = 19 optional uint32, "Total transport block size downlink.";
-        total_tbs_ul = 20 optional uint32, "Total transport block size uplink.";
-        mac_sdus_dl = 21 repeated message MacSdusDl, "MAC SDUs downlink.";
+        total_bytes_sdus_ul = 11 optional uint32, "Total bytes of uplink SDUs.";
+        total_bytes_sdus_dl = 12 optional uint32, "Total bytes of downlink SDUs.";
+        total_prb_retx_dl = 13 optional uint32, "Total downlink resource blocks of retransmissions.";
+        total_prb_retx_ul = 14 optional uint32, "Total uplink resource blocks of retransmissions.";
+        total_prb_dl = 15 optional uint32, "Total downlink resource blocks.";
+        total_prb_ul = 16 optional uint32, "Total uplink resource blocks.";
+        total_pdu_dl = 17 optional uint32, "Total downlink PDUs.";
+        total_pdu_ul = 18 optional uint32, "Total uplink PDUs.";
+        total_tbs_dl = 19 optional uint32, "Total downlink transport block size.";
+        total_tbs_ul = 20 optional uint32, "Total uplink transport block size.";
+        mac_sdus_dl = 21 repeated message MacSdusDl, "Downlink MAC SDUs.";
         harq_round = 22 optional uint32, "HARQ round.";
     }
     /// A downlink SDU.
     MacSdusDl {
-        sdu_length = 1 optional uint32, "SDU length.";
+        sdu_length = 1 optional uint32, "Length of the SDU.";
         lcid = 2 optional uint32, "Logical channel.";
     }
     /// GTP tunnel.
     GtpStats {
-        e_rab_id = 1 optional uint32, "E rab id.";
-        teid_enb = 2 optional uint32, "TEID eNB.";
-        addr_enb = 3 optional string, "Address eNB.";
-        teid_sgw = 4 optional uint32, "TEID S-GW.";
-        addr_sgw = 5 optional string, "Address S-GW.";
+        e_rab_id = 1 optional uint32, "E-RAB id.";
+        teid_enb = 2 optional uint32, "TEID at the eNB (downlink).";
+        addr_enb = 3 optional string, "Address of the eNB.";
+        teid_sgw = 4 optional uint32, "TEID at the S-GW (uplink).";
+        addr_sgw = 5 optional string, "Address of the S-GW.";
     }
     /// The S1 association of a UE.
     S1apUe {
-        mme_s1_ip = 1 optional string, "MME S1 IP address.";
-        enb_ue_s1ap_id = 2 optional uint32, "ENB UE S1AP id.";
-        mme_ue_s1ap_id = 3 optional uint32, "MME UE S1AP id.";
-        selected_plmn = 4 optional message Plmn, "Selected plmn.";
+        mme_s1_ip = 1 optional string, "IP address of the MME's S1 interface.";
+        enb_ue_s1ap_id = 2 optional uint32, "eNB UE S1AP ID.";
+        mme_ue_s1ap_id = 3 optional uint32, "MME UE S1AP ID.";
+        selected_plmn = 4 optional message Plmn, "Selected PLMN.";
     }
     /// Several requests.
     CompleteStatsRequestRepeated {
-        reports = 1 repeated message CompleteStatsRequest, "Reports.";
+        reports = 1 repeated message CompleteStatsRequest, "Requests.";
     }
     /// Downlink channel state of a UE in one serving cell.
     DlCsi {
         serv_cell_index = 1 optional uint32, "Index of the serving cell.";
         ri = 2 optional uint32, "Rank indicator.";
-        kind = 3 optional int32, "Reporting mode, the same as the report's; 0 is mode 1-0.";
-        report = "4, 5, 6, 7, 8, 9, 10, 11, 12" oneof "Csi" Csi, "The report.";
+        kind = 3 optional int32, "Reporting mode of `report`; 0 is mode 1-0.";
+        report = "4, 5, 6, 7, 8, 9, 10, 11, 12" oneof "Csi" Csi, "Report.";
     }
 }
 

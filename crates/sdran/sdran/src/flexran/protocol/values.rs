@@ -47,12 +47,12 @@ values! {
     }
     /// Report frequency.
     ReportFrequency {
-        Once = 0 "Once.", Periodical = 1 "Every so many subframes.", Continuous = 2 "On every change.", Off = 3 "No more.",
+        Once = 0 "Once.", Periodical = 1 "Periodically, every given number of subframes.", Continuous = 2 "On every change.", Off = 3 "Off.",
     }
     /// Change of a UE.
     UeChange {
-        Updated = 0 "Its configuration changed.", Activated = 1 "It came.", Deactivated = 2 "It went.",
-        Moved = 3 "It was handed over.",
+        Updated = 0 "The configuration changed.", Activated = 1 "The UE connected.", Deactivated = 2 "The UE disconnected.",
+        Moved = 3 "The UE was handed over.",
     }
     /// Direction of a logical channel.
     LcDirection { Uplink = 0 "Uplink.", Downlink = 1 "Downlink.", Both = 2 "Both." }

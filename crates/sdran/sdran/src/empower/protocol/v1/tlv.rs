@@ -10,9 +10,9 @@ tlvs! {
     CellCaps 0x0100 {
         pci: u16, "Physical cell identity.";
         features: u32, "[`Features`], as bits.";
-        dl_earfcn: u16, "Downlink channel.";
+        dl_earfcn: u16, "Downlink EARFCN.";
         dl_bandwidth: u8, "Downlink resource blocks.";
-        ul_earfcn: u16, "Uplink channel.";
+        ul_earfcn: u16, "Uplink EARFCN.";
         ul_bandwidth: u8, "Uplink resource blocks.";
         max_ues: u16, "Maximum number of UEs.";
     }
@@ -31,7 +31,7 @@ tlvs! {
         plmn_id: [u8; 4], "PLMN.";
         imsi: u64, "IMSI as a number.";
         tmsi: u32, "TMSI.";
-        state: u8, "0 there, 1 gone.";
+        state: u8, "0 connected, 1 disconnected.";
     }
     /// Resource block groups of a slice.
     SliceRbgs 0x0501 {
@@ -39,22 +39,22 @@ tlvs! {
     }
     /// Scheduler of a slice's UEs.
     SliceScheduler 0x0502 {
-        sched_id: u32, "Its number.";
+        sched_id: u32, "Number of the scheduler.";
     }
     /// Request of resource block utilization.
     MacPrbsRequest 0x0101 {}
     /// Resource block utilization.
     MacPrbsReport 0x0102 {
-        dl_prbs_total: u8, "Resource blocks offered, downlink.";
-        dl_prbs_used: u32, "Resource blocks used so far, downlink.";
-        ul_prbs_total: u8, "Resource blocks offered, uplink.";
-        ul_prbs_used: u32, "Resource blocks used so far, uplink.";
+        dl_prbs_total: u8, "Available downlink resource blocks.";
+        dl_prbs_used: u32, "Downlink resource blocks used so far.";
+        ul_prbs_total: u8, "Available uplink resource blocks.";
+        ul_prbs_used: u32, "Uplink resource blocks used so far.";
     }
     /// Measurement request for a UE.
     RrcMeasureRequest 0x0600 {
         measure_id: u16, "Number of the measurement.";
         rnti: u16, "RNTI of the measuring UE.";
-        earfcn: u16, "Measured channel.";
+        earfcn: u16, "EARFCN of the measured carrier.";
         interval: u16, "Interval, in ms.";
         max_cells: u16, "Maximum number of cells.";
         max_measure: u16, "Maximum number of reports.";
@@ -78,7 +78,7 @@ impl Features {
         UE_MEASURE = 2 "UE measurements.";
         CELL_MEASURE = 4 "Cell measurements.";
         HANDOVER = 8 "Handover.";
-        ALL = 15 "All of them.";
+        ALL = 15 "All features.";
     }
 }
 

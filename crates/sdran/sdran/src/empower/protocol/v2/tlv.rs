@@ -6,13 +6,13 @@ tlvs! {
     length counts 4;
     /// Period of the base station's hello.
     HelloPeriod 0x05 {
-        period: u32, "Milliseconds.";
+        period: u32, "Period, ms.";
     }
     /// Capabilities of a cell.
     CapabilitiesCell 0x06 {
         pci: u16, "Physical cell identity.";
-        dl_earfcn: u32, "Downlink channel.";
-        ul_earfcn: u32, "Uplink channel.";
+        dl_earfcn: u32, "Downlink EARFCN.";
+        ul_earfcn: u32, "Uplink EARFCN.";
         n_prbs: u8, "Resource blocks.";
     }
     /// UE.
@@ -39,14 +39,14 @@ tlvs! {
     }
     /// Resource block utilization.
     MacPrbReport 0x0a {
-        prb: u16, "Resource blocks offered.";
-        dl: u32, "Resource blocks used so far, downlink.";
-        ul: u32, "Resource blocks used so far, uplink.";
+        prb: u16, "Available resource blocks.";
+        dl: u32, "Downlink resource blocks used so far.";
+        ul: u32, "Uplink resource blocks used so far.";
         pci: u16, "Physical cell identity.";
     }
     /// Identifier of a measurement.
     MeasurementId 0x0b {
-        meas_id: u8, "Its number.";
+        meas_id: u8, "Number of the measurement.";
     }
 }
 
