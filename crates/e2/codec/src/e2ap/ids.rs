@@ -6,19 +6,19 @@ pub mod procedure {
         E2_SETUP = 1 "E2 setup.";
         ERROR_INDICATION = 2 "Error indication.";
         RESET = 3 "Reset.";
-        RIC_CONTROL = 4 "Ric control.";
-        RIC_INDICATION = 5 "Ric indication.";
-        RIC_SERVICE_QUERY = 6 "Ric service query.";
-        RIC_SERVICE_UPDATE = 7 "Ric service update.";
-        RIC_SUBSCRIPTION = 8 "Ric subscription.";
-        RIC_SUBSCRIPTION_DELETE = 9 "Ric subscription delete.";
+        RIC_CONTROL = 4 "RIC control.";
+        RIC_INDICATION = 5 "RIC indication.";
+        RIC_SERVICE_QUERY = 6 "RIC service query.";
+        RIC_SERVICE_UPDATE = 7 "RIC service update.";
+        RIC_SUBSCRIPTION = 8 "RIC subscription.";
+        RIC_SUBSCRIPTION_DELETE = 9 "RIC subscription delete.";
         E2_NODE_CONFIGURATION_UPDATE = 10 "E2 node configuration update.";
         E2_CONNECTION_UPDATE = 11 "E2 connection update.";
-        RIC_SUBSCRIPTION_DELETE_REQUIRED = 12 "Ric subscription delete required.";
+        RIC_SUBSCRIPTION_DELETE_REQUIRED = 12 "RIC subscription delete required.";
         E2_REMOVAL = 13 "E2 removal.";
-        RIC_SUBSCRIPTION_MODIFICATION = 14 "Ric subscription modification.";
-        RIC_SUBSCRIPTION_MODIFICATION_REQUIRED = 15 "Ric subscription modification required.";
-        RIC_QUERY = 16 "Ric query.";
+        RIC_SUBSCRIPTION_MODIFICATION = 14 "RIC subscription modification.";
+        RIC_SUBSCRIPTION_MODIFICATION_REQUIRED = 15 "RIC subscription modification required.";
+        RIC_QUERY = 16 "RIC query.";
     }
 }
 

@@ -235,7 +235,7 @@ sequence! {
         config: TrafficConfig [Own] "config", "The configuration.",
         queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues in the order of the configuration.",
         rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Bytes in the RLC buffer.",
-        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time there since the last report of any subscription, in µs.",
+        rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time in the RLC buffer since the last report of any subscription, in µs.",
         rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "Maximum, in µs.",
         paced_kbps: u32 [Int<0, U32>] "pacedKbps", "Radio rate of the bearer as estimated by the pacer, in kbit/s; 0 without a pacer.";
         stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are no stages.",
