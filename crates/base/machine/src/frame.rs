@@ -36,7 +36,7 @@ impl Frame {
         Some(Self { head, head_len: end as u8, body: pdu.slice(end..), detached: false })
     }
 
-    /// The octets before the body.
+    /// Returns the bytes before the body.
     pub fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_len)]
     }

@@ -1,16 +1,17 @@
-//! What every state machine here speaks of, without a clock and without I/O.
+//! Common types of all state machines, without a clock and without I/O.
 //!
 //! | item | meaning |
 //! |---|---|
 //! | [`Machine`], [`Action`] | the contract between a state machine and its driver |
-//! | [`Time`] | a moment, as the driver of a machine states it |
+//! | [`Time`] | point in time, passed by the driver of a machine |
 //! | [`Frame`] | a PDU to send; receivers may share its body |
-//! | [`LinkLoss`] | why a connection is lost |
+//! | [`LinkLoss`] | reason for the loss of a connection |
 //! | [`Random`] | a reproducible stream of numbers |
 //! | [`codes!`] | constants of a number type, one line each |
 #![deny(missing_docs)]
 
-/// Constants of one type, a line for each: name, code, meaning. `Self` stands for a struct of one number.
+/// Defines constants of one type, one line each with name, code and description. `Self` stands for a struct with one
+/// number.
 ///
 /// ```
 /// pub struct Cause(pub u8);

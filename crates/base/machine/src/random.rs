@@ -1,34 +1,34 @@
-//! The one source of randomness: SplitMix64 (Steele, Lea, Flood 2014). A stream is named by a seed and a number, so that
-//! any thread can produce any part of a trace without having produced what comes before.
+//! Pseudo-random numbers: SplitMix64 (Steele, Lea, Flood 2014). A seed and a number identify a stream, so any thread can
+//! generate any part of a trace without the preceding parts.
 
 /// A stream of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// The stream `number` of `seed`.
+    /// Returns the stream `number` of `seed`.
     #[must_use]
     pub const fn stream(seed: u64, number: u64) -> Self {
         Self(mix(seed ^ mix(number.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// Uniform in `0..bound`; 0 if the bound is 0. The bias of the multiplication is below 2^-32 for 32-bit bounds.
+    /// Returns a uniform number in `0..bound`; 0 if the bound is 0. The bias of the multiplication is below 2^-32 for 32-bit bounds.
     pub const fn below(&mut self, bound: u64) -> u64 {
         ((self.next() as u128 * bound as u128) >> 64) as u64
     }
 
-    /// Uniform in `0..bound` as an index; 0 if the bound is 0.
+    /// Returns a uniform index in `0..bound`; 0 if the bound is 0.
     pub const fn index(&mut self, bound: u32) -> u32 {
         self.below(bound as u64) as u32
     }
 
-    /// Uniform in [0, 1), with 53 bits.
+    /// Returns a uniform number in [0, 1) with 53 bits.
     pub const fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

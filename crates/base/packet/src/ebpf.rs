@@ -96,11 +96,11 @@ pub struct Label(usize);
 #[derive(Debug, Default)]
 pub struct Assembler {
     code: Vec<u64>,
-    /// By label: where it is, and who jumps there.
+    /// For each label: its position, and the positions of the jumps to it.
     labels: Vec<(Option<usize>, Vec<usize>)>,
-    /// Who calls which label.
+    /// Calls: position and label.
     calls: Vec<(usize, usize)>,
-    /// Nothing leads here: what is written is left out, as the kernel refuses code that is never reached.
+    /// Whether the current position is unreachable. Code written there is omitted, because the kernel rejects unreachable code.
     dead: bool,
 }
 
@@ -173,7 +173,7 @@ impl Assembler {
         self.put(size as u8 | 0x62, to, 0, offset, number);
     }
 
-    /// `*(to + offset) += from`, eight bytes, whoever else does the same.
+    /// Writes `*(to + offset) += from` for eight bytes, atomically.
     pub fn add_atomically(&mut self, to: Reg, offset: i16, from: Reg) {
         self.put(0xdb, to, from, offset, 0);
     }

@@ -99,7 +99,7 @@ pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], hea
             *<&mut [u8; IPV6_BYTES]>::try_from(ip_head).ok()? = ip.write();
             let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());
             let sum = checksum::sum(payload, checksum::sum(&udp.write(), pseudo));
-            // A checksum of 0 would mean that there is none.
+            // A checksum of 0 would mean "no checksum".
             udp.checksum = match !checksum::fold(sum) {
                 0 => 0xffff,
                 sum => sum,

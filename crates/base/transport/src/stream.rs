@@ -78,12 +78,12 @@ impl Stream {
         self.connection().poll_writable(cx)
     }
 
-    /// Sends what a machine has queued for this link, if the connection has an outbox of its own ([`Connection::flush`]).
+    /// Sends the frames that a machine has queued for this link, if the connection has an outbox ([`Connection::flush`]).
     pub(crate) fn flush(&self, now: Time) -> bool {
         self.connection().flush(now)
     }
 
-    /// Sends a last message, if the connection has an outbox of its own ([`Connection::say`]).
+    /// Sends a last message, if the connection has an outbox ([`Connection::say`]).
     pub(crate) fn say(&self, pdu: &Bytes) -> bool {
         self.connection().say(pdu)
     }

@@ -61,12 +61,12 @@ pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     fn framer(&self) -> &'static dyn Framer {
         &LengthPrefix
     }
-    /// Sends what a machine has queued for this link. Returns `false` if the connection has no outbox of its own: the driver
-    /// then takes the frames from the machine and writes them here.
+    /// Sends what a machine has queued for this link. Returns `false` if the connection has no outbox: the driver then takes
+    /// the frames from the machine and writes them here.
     fn flush(&self, _now: Time) -> bool {
         false
     }
-    /// Sends a last message through the connection's own outbox. Returns `false` if it has none.
+    /// Sends a last message through the connection's outbox. Returns `false` if it has none.
     fn say(&self, _pdu: &Bytes) -> bool {
         false
     }

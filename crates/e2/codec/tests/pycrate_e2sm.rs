@@ -98,7 +98,7 @@ fn notation<T: Per>(value: &T) -> String {
     shown.replace(" ,", ",").replace("''B", "''H")
 }
 
-/// Returns a control whose parameter has so many levels, alternating structures and lists, with an element at the
+/// Returns a control whose parameter has `levels` levels, alternating structures and lists, with an element at the
 /// end.
 fn deep(levels: usize) -> rc::ControlMessage {
     let leaf = rc::Parameter::key(1, rc::Value::Real(-0.375));

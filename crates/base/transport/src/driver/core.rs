@@ -25,7 +25,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> Reading>;
 
-/// Told of the stream of each new link, with the machine.
+/// Called with the machine and the stream of each new link.
 pub(super) type OnAttach<M> = Box<dyn FnMut(&mut M, <M as Machine>::Key, &Stream)>;
 
 /// A machine with its links and its timer.

@@ -38,7 +38,7 @@ pub trait Source: Sized {
     /// Reads an unconstrained whole number (§11.8).
     fn unconstrained(&mut self) -> Result<i64>;
     /// Reads an ENUMERATED or CHOICE index: (is an extension, index), with `root` and `additions` known alternatives.
-    /// `extensible` tells whether there is an extension bit.
+    /// `extensible` is whether there is an extension bit.
     fn index(&mut self, root: u64, additions: u64, extensible: bool) -> Result<(bool, u64)>;
     /// Reads an octet string with an unconstrained length.
     fn octets(&mut self) -> Result<Bytes>;

@@ -5,8 +5,8 @@
 //! same name gets the snapshot immediately, or when the node becomes known there. If a node moves to another RIC,
 //! that RIC already has the state and sends no request at that moment.
 //!
-//! If two RICs save at the same time, the later write prevails at all of them: while a RIC has a change of its own to
-//! write, it accepts no other. A failed write is repeated with the latest state. Each write names the revision that
+//! If two RICs save at the same time, the later write prevails at all of them: while a RIC has
+//! a change to write, it accepts no other. A failed write is repeated with the latest state. Each write names the revision that
 //! it replaces, so that a delayed write cannot overwrite a newer one.
 use super::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId, node_key};
 use super::iapp::{IApp, Notice};

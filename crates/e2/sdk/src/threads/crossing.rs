@@ -132,7 +132,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// The link behind a stream, if its socket is served beside the machine.
+    /// Returns the link of a stream whose socket another thread serves.
     pub(crate) fn of(stream: &Stream) -> Option<&Self> {
         let Stream::Other(connection) = stream else { return None };
         (&**connection as &dyn Any).downcast_ref()

@@ -23,9 +23,10 @@
 //! decide on a handover of the base station before an insert is sent. Of the policies of an action, the first one
 //! whose condition holds applies; of several subscriptions, the oldest.
 //!
-//! Copies of messages (style 1) are of what a radio here says in RRC ([`Said`](ranlab_e2_codec::e2sm::rc::messages::Said)):
-//! that a UE connected, came by handover, was let go; triggers at others, at messages between nodes and at UE events are
-//! refused. Of the node (style 3) the neighbours are told (change 2); its cells stay as they are.
+//! Message copies (style 1) contain the RRC messages that the emulated radio can express
+//! ([`Said`](ranlab_e2_codec::e2sm::rc::messages::Said)): connection of a UE, handover to this node, release. Triggers
+//! on other messages, on messages between nodes and on UE events are refused. Node reports (style 3) contain changes of
+//! the neighbours (change 2); the cells never change.
 mod policy;
 mod station;
 mod wanted;
