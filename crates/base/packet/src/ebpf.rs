@@ -272,7 +272,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nothing_leads_to_is_left_out() {
+    fn unreachable_code_is_omitted() {
         let mut code = Assembler::default();
         let (function, never) = (code.label(), code.label());
         code.call_function(function);
