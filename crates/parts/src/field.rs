@@ -1,5 +1,5 @@
-//! What a part can be told, once: from these fields come flags, keys of scenarios, the JSON schema and the worker's
-//! messages.
+//! Description of a component's configuration. One list of fields produces the CLI flags, the scenario keys, the JSON
+//! schema and the messages to workers.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -36,35 +36,36 @@ mod section;
 
 pub use section::Section;
 
-/// Who may fill a field.
+/// The source of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Whoever describes an experiment: a flag, a key of a scenario.
+    /// Set by the user: a CLI flag and a scenario key.
     Setting,
-    /// Who brings parts together: the address of the part before, a clock's offset. A flag, but no key.
+    /// Set by the code that connects components, such as a peer's address or a clock offset. A CLI flag, but no
+    /// scenario key.
     Wiring,
-    /// As a setting, but it names something of the machine that the part runs on (a file, a program, an interface, a
-    /// namespace): a worker that is reached over TCP refuses it.
+    /// Like `Setting`, but the value names a resource of the machine on which the component runs (a file, program,
+    /// interface or namespace). Workers that are reached over TCP reject such fields.
     Local,
-    /// Who starts the part in code: neither a flag nor a key.
+    /// Set by the code that starts the component. Neither a flag nor a key.
     Inner,
 }
 
-/// One field of a part's config.
+/// A field of a component's configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its name in Rust and, with a section before it, in a scenario.
+    /// Name of the Rust field. In a scenario it follows the section name.
     pub name: &'static str,
-    /// Its flag without the dashes, if it is not the name.
+    /// Name of the CLI flag without dashes, if it differs from the field's name.
     pub flag: Option<&'static str>,
-    /// Who fills it.
+    /// Source of the value.
     pub role: Role,
-    /// Kind, unit, default, comment; the path is the name.
+    /// Kind, unit, default and description. The key's path is the field's name.
     pub key: Key,
 }
 
 impl Field {
-    /// A setting of type `T` with its default.
+    /// Returns a setting of type `T` with a default value.
     pub fn of<T: Setting>(name: &'static str, comment: &str, default: &T) -> Self {
         let key = Key::new(name, T::kind(), comment);
         let key = match default.to_value() {
@@ -74,69 +75,70 @@ impl Field {
         Self { name, flag: None, role: Role::Setting, key }
     }
 
-    /// Filled by who joins parts.
+    /// Marks the field as set by the code that connects components ([`Role::Wiring`]).
     pub fn wiring(self) -> Self {
         Self { role: Role::Wiring, ..self }
     }
 
-    /// Of the part's own machine.
+    /// Marks the field as a resource of the component's machine ([`Role::Local`]).
     pub fn local(self) -> Self {
         Self { role: Role::Local, ..self }
     }
 
-    /// Filled by who starts the part in code.
+    /// Marks the field as set by the code that starts the component ([`Role::Inner`]).
     pub fn inner(self) -> Self {
         Self { role: Role::Inner, ..self }
     }
 
-    /// Has to be given.
+    /// Marks the field as required.
     pub fn required(mut self) -> Self {
         self.key.presence = Presence::Required;
         self
     }
 
-    /// A whole number within these bounds.
+    /// Restricts the field to whole numbers from `min` to `max`, inclusive.
     pub fn range(mut self, min: i64, max: i64) -> Self {
         self.key.kind = Kind::Int { min, max };
         self
     }
 
-    /// Of another kind than its type says.
+    /// Replaces the kind that the field's type implies.
     pub fn kind(mut self, kind: Kind) -> Self {
         self.key.kind = kind;
         self
     }
 
-    /// Of this unit.
+    /// Sets the unit.
     pub fn unit(mut self, unit: &str) -> Self {
         self.key.unit = unit.to_owned();
         self
     }
 
-    /// With another flag than its name.
+    /// Sets a flag name that differs from the field's name.
     pub fn flag(self, flag: &'static str) -> Self {
         Self { flag: Some(flag), ..self }
     }
 
-    /// Used only where another field of the same config has one of these values.
+    /// Restricts the field to configurations in which field `other` has one of `values`.
     pub fn when(mut self, other: &str, values: &[&str]) -> Self {
         self.key = self.key.when(other, values);
         self
     }
 }
 
-/// The config of a part: plain data with described fields. Made by [`config!`](crate::config).
+/// The configuration of a component: plain data with described fields. Implemented by [`config!`](crate::config).
 pub trait Config: Described + Default + Clone {
-    /// Every field, in the order in which people read them.
+    /// Returns all fields in display order.
     fn fields() -> Vec<Field>;
 
-    /// Sets a field, after its kind has accepted the value.
+    /// Validates the value against the field's kind, then sets the field.
     ///
     /// # Errors
-    /// There is no such field, or the value is not allowed.
+    /// The field is unknown, or the value is not allowed.
     fn set(&mut self, name: &str, value: &Value) -> Result<(), FieldError>;
 
-    /// Sets what a point says in a section (`load`); what it does not say keeps its default.
+    /// Reads a configuration from one section (such as `load`) of a scenario point. Fields that the section does not
+    /// set keep their defaults.
     ///
     /// # Errors
     /// A value is not allowed, or a required field is not set.
@@ -144,7 +146,7 @@ pub trait Config: Described + Default + Clone {
         Self::read_but(run, section, &[])
     }
 
-    /// The same, with the same errors, without some fields, whose keys mean something else in this rig.
+    /// Like [`read`](Self::read), but skips the fields in `without`, whose keys have another meaning in this rig.
     fn read_but(run: &Run<'_>, section: &str, without: &[&str]) -> Result<Self, RigError> {
         let mut config = Self::default();
         for field in Self::fields().iter().filter(|field| {
@@ -164,7 +166,7 @@ pub trait Config: Described + Default + Clone {
         Ok(config)
     }
 
-    /// Its settings as keys of a section: everything but what a rig fills.
+    /// Returns the settings as keys of a section. Fields that a rig sets are left out.
     fn keys(section: &str) -> Section {
         let fields =
             Self::fields().into_iter().filter(|field| matches!(field.role, Role::Setting | Role::Local));
@@ -180,14 +182,14 @@ pub trait Config: Described + Default + Clone {
     }
 }
 
-/// What of a config is known without its type.
+/// The part of a configuration's interface that does not need its type.
 pub trait Described {
-    /// Every field.
+    /// Returns all fields.
     fn described(&self) -> Vec<Field>;
-    /// The value of a field; `None`: it is absent, or there is no such field.
+    /// Returns the value of a field, or `None` if it is absent or the field is unknown.
     fn get(&self, name: &str) -> Option<Value>;
 
-    /// Fields of the part's own machine that do not have their default.
+    /// Returns the names of [`Role::Local`] fields whose value differs from the default.
     fn locals(&self) -> Vec<&'static str> {
         let local = |field: &Field| field.role == Role::Local && self.get(field.name) != default_of(field);
         self.described().iter().filter(|field| local(field)).map(|field| field.name).collect()
@@ -201,44 +203,44 @@ fn default_of(field: &Field) -> Option<Value> {
     }
 }
 
-/// A field cannot be set so.
+/// The reason why a field was not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// No such field.
+    /// The field is unknown.
     #[error("there is no `{name}`{}", .nearest.as_ref().map_or_else(String::new, |near| format!("; `{near}` is near")))]
     Unknown {
-        /// As it was given.
+        /// The name that was given.
         name: String,
-        /// What was probably meant.
+        /// The most similar known name.
         nearest: Option<String>,
     },
     /// The value is not allowed.
     #[error("`{name}` must be {allowed}; it is {given}")]
     Value {
-        /// Of which field.
+        /// Name of the field.
         name: String,
-        /// What is allowed, in words.
+        /// Description of the allowed values.
         allowed: String,
-        /// What was given.
+        /// The value that was given.
         given: String,
     },
 }
 
 impl FieldError {
-    /// There is no such field among these.
+    /// Returns the error for an unknown field, with the most similar name of `fields`.
     pub fn unknown(name: &str, fields: &[Field]) -> Self {
         let nearest = nearest(name, fields.iter().map(|field| field.name)).map(str::to_owned);
         Self::Unknown { name: name.to_owned(), nearest }
     }
 }
 
-/// The value that a field of type `T` gets. Used by [`config!`](crate::config).
+/// Converts a value to the type `T` of a field. Used by [`config!`](crate::config).
 #[doc(hidden)]
 pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Result<T, FieldError> {
     let field = fields.iter().find(|field| field.name == name);
     let kind = &field.ok_or_else(|| FieldError::unknown(name, fields))?.key.kind;
-    // A search replaces a whole number by one that it has to round.
+    // A search may propose a fractional value for an integer field; round it.
     let rounded = match (kind, value) {
         (Kind::Int { .. }, Value::Float(float)) => Value::Int(float.round() as i64),
         _ => value.clone(),
@@ -251,16 +253,17 @@ pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Resul
 
 /// A type that a field can have.
 pub trait Setting: Sized {
-    /// What is allowed unless a field narrows it.
+    /// Returns the allowed values, unless the field restricts them further.
     fn kind() -> Kind;
-    /// The value as the field's kind means it; the error continues "must be". A type that reads more than its kind says
-    /// accepts it here: a rate is text on the command line and may be a number in a scenario.
+    /// Validates a value and converts it to the form that [`from_value`](Self::from_value) reads. The error text
+    /// continues the phrase "must be". Types that accept more than their kind describes override this: a rate is text
+    /// on the command line and may be a number in a scenario.
     fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
         kind.accept(value)
     }
-    /// From a value that was accepted; the error continues "must be".
+    /// Converts an accepted value. The error text continues the phrase "must be".
     fn from_value(value: &Value) -> Result<Self, String>;
-    /// As people write it; `None`: absent.
+    /// Returns the value in its written form, or `None` if it is absent.
     fn to_value(&self) -> Option<Value>;
 }
 
@@ -287,7 +290,7 @@ macro_rules! whole {
 }
 whole!(u8, u16, u32, u64, usize, i64);
 
-/// Whence everything random comes: all 64 bits, written as a signed number.
+/// Seed of the random number generators: all 64 bits, written as a signed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seed(pub u64);
 
@@ -362,7 +365,7 @@ impl<T: Setting> Setting for Vec<T> {
         let of = if let Kind::List(of) = kind { of } else { kind };
         let accepted = match value {
             Value::List(list) => list.iter().map(|value| T::accept(of, value)).collect(),
-            // A rig may vary one where the part takes several.
+            // A rig may vary a single value where the component takes a list.
             one => T::accept(of, one).map(|one| vec![one]),
         };
         accepted.map(Value::List).map_err(|each| format!("a list, each entry {each}"))
@@ -378,7 +381,8 @@ impl<T: Setting> Setting for Vec<T> {
     }
 }
 
-/// Types that people write as text: [`FromStr`](std::str::FromStr) whose error is a sentence, and [`Display`](fmt::Display).
+/// Implements [`Setting`] for types with a text form: [`FromStr`](std::str::FromStr), whose error is a sentence, and
+/// [`Display`](fmt::Display).
 #[macro_export]
 macro_rules! setting_by_text {
     ($($type:ty),* $(,)?) => {$(
@@ -408,7 +412,8 @@ impl Setting for PathBuf {
     }
 }
 
-/// Plain data with parts of its own, such as a list of flows: JSON in a text. It is wiring, which nobody writes by hand.
+/// A structured value, such as a list of flows, written as JSON text. Used for wiring only, which users do not write by
+/// hand.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plain<T>(pub T);
 
@@ -440,7 +445,7 @@ impl Setting for SocketAddr {
     }
 }
 
-/// A config as a message: an object with the fields that are present.
+/// Serializes a configuration as an object with the fields that are present.
 #[doc(hidden)]
 pub fn write<S: serde::Serializer>(config: &dyn Described, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(
@@ -448,7 +453,8 @@ pub fn write<S: serde::Serializer>(config: &dyn Described, serializer: S) -> Res
     )
 }
 
-/// Reads [`write`]'s object; what is absent keeps its default, what is unknown or not allowed is an error.
+/// Deserializes the object that [`write`] produces. Absent fields keep their defaults; unknown fields and invalid
+/// values are errors.
 #[doc(hidden)]
 pub struct Reader<C>(pub std::marker::PhantomData<C>);
 
@@ -471,8 +477,8 @@ impl<'de, C: Config> serde::de::Visitor<'de> for Reader<C> {
 #[doc(hidden)]
 pub use ranlab_campaign::{schema::Kind as KindOf, value::Value as ValueOf};
 
-/// Declares a part's config. Each field has its comment (for flags, keys and rustdoc alike), a type that is a
-/// [`Setting`], a default, and what else [`Field`]'s methods say of it.
+/// Declares the configuration of a component. Each field has a description (used for flags, keys and rustdoc), a type
+/// that implements [`Setting`], a default, and optional calls of [`Field`]'s methods.
 #[macro_export]
 macro_rules! config {
     (
@@ -483,7 +489,7 @@ macro_rules! config {
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq)]
-        // A test's config is nobody else's; comments are help texts, too.
+        // Test configurations are private to their module, and the comments are also help texts.
         #[allow(unreachable_pub, rustdoc::broken_intra_doc_links)]
         pub struct $name {
             $( $(#[doc = $doc])+ pub $field: $type, )*

@@ -1,7 +1,8 @@
-//! What programs with DPDK have in common: memory, cores, and devices that are files.
+//! Shared settings of DPDK programs: memory, cores, and devices that are backed by files.
 //!
-//! Input is `net_pcap` with the trace in memory, replayed for ever (`infinite_rx`); output is `net_null`, which must not
-//! receive (`no-rx`), or it would flood the switch with empty frames. To verify, input ends with its file and output is a file.
+//! Input is `net_pcap`, which holds the trace in memory and replays it in a loop (`infinite_rx`). Output is `net_null`
+//! with `no-rx`; without it, the device would flood the switch with empty frames. For verification, input ends at the
+//! end of its file and output is written to a file.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,27 +13,27 @@ use super::Job;
 use crate::environment;
 use crate::worker::Trouble;
 
-/// Packets of a trace that fit into the memory that is asked for: each takes a buffer of some 3 KiB.
+/// Maximum number of trace packets that fit into the requested memory. Each packet takes a buffer of about 3 KiB.
 pub(super) const PACKETS_MAX: usize = 16_384;
-/// Memory for packets, MiB.
+/// Memory for packets, in MiB.
 const MEMORY_MB: u64 = 256;
 
-/// What a program is told that asks for memory without files, which it has on huge pages alone.
+/// Error text for programs that need memory without files, which DPDK provides on huge pages only.
 pub(super) const NO_HUGE_PAGES: &str = "Open vSwitch over DPDK takes 256 MiB of huge pages, and fewer are free: `sysctl -w vm.nr_hugepages=256` as root";
 
-/// Memory of a program, and the CPUs of its threads.
+/// Memory of a program and the CPUs of its threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resources {
-    /// Whether there are huge pages for it.
+    /// Whether enough huge pages are free.
     pub(super) huge: bool,
-    /// Where it keeps house.
+    /// CPU of the main thread.
     pub(super) main_cpu: usize,
-    /// Where it forwards.
+    /// CPU of the forwarding thread.
     pub(super) forward_cpu: usize,
 }
 
 impl Resources {
-    /// What this machine has to give. Without enough free huge pages small ones are taken, and reported.
+    /// Returns the resources of this machine. Uses small pages, and reports that, if too few huge pages are free.
     pub(super) fn here() -> Result<Self, Trouble> {
         let cpus = allowed_cpus();
         let (Some(main_cpu), Some(forward_cpu)) = (cpus.first().copied(), cpus.last().copied()) else {
@@ -41,7 +42,8 @@ impl Resources {
         Ok(Self { huge: free_huge_bytes() >= MEMORY_MB << 20, main_cpu, forward_cpu })
     }
 
-    /// Arguments of DPDK's environment, but for cores. Nothing of it becomes a file: not memory, not sockets.
+    /// Returns the arguments of DPDK's environment abstraction layer, without cores. Neither memory nor sockets become
+    /// files.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut all = ["--no-pci", "--no-telemetry"].map(str::to_owned).to_vec();
         if self.huge {
@@ -52,23 +54,24 @@ impl Resources {
         all
     }
 
-    /// Memory to ask for where it is on huge pages, MiB.
+    /// Memory to request when huge pages are used, in MiB.
     pub(super) const fn memory_mb(&self) -> u64 {
         MEMORY_MB
     }
 
-    /// The share of it on huge pages.
+    /// Returns the fraction of memory that is on huge pages.
     pub(super) fn huge_page_ratio(&self) -> f64 {
         f64::from(u8::from(self.huge))
     }
 }
 
-/// What DPDK would put into `/run` goes to our folder.
+/// Redirects the files that DPDK would write to `/run` into our folder.
 pub(super) fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     command.env("RUNTIME_DIRECTORY", folder)
 }
 
-/// A device that replays a file and writes what is sent to another; without the latter, what is sent is gone.
+/// Returns a device that replays the file `from` and writes what is sent to `into`. Without `into`, sent packets are
+/// discarded.
 pub(super) fn replays(number: u32, from: &Path, forever: bool, into: Option<&Path>) -> String {
     let mut device = format!("net_pcap{number},rx_pcap={}", from.display());
     if forever {
@@ -80,26 +83,27 @@ pub(super) fn replays(number: u32, from: &Path, forever: bool, into: Option<&Pat
     device
 }
 
-/// A device that writes what is sent to a file.
+/// Returns a device that writes what is sent to a file.
 pub(super) fn records(number: u32, into: &Path) -> String {
     format!("net_pcap{number},tx_pcap={}", into.display())
 }
 
-/// A device from which nothing comes, and where what is sent is gone.
+/// Returns a device that receives nothing and discards what is sent.
 pub(super) fn swallows(number: u32) -> String {
     format!("net_null{number},no-rx=1")
 }
 
-/// A device that listens at a job's socket for the tester of tier `ring`, or connects to it.
+/// Returns a memif device that listens on a job's socket for the tester of tier `ring`, or connects to it.
 pub(super) fn memif(job: &Job<'_>, number: u32, socket: &Path) -> String {
-    let (role, log2_ring) = (if job.connects { "client" } else { "server" }, job.ring);
+    let role = if job.connects { "client" } else { "server" };
+    let log2_ring = job.ring;
     format!(
         "net_memif{number},role={role},id=0,rsize={log2_ring},socket={},socket-abstract=no",
         socket.display()
     )
 }
 
-/// Both devices of a measurement, access first: input for each direction, and where none enters, a sink.
+/// Returns both devices of a measurement, access first: an input where packets enter, a sink otherwise.
 pub(super) fn measured(folder: &Path, directions: &[Direction]) -> [String; 2] {
     [Port::Access, Port::Core].map(|port| {
         let enters = directions.iter().any(|direction| direction.ingress() == port);
@@ -108,7 +112,7 @@ pub(super) fn measured(folder: &Path, directions: &[Direction]) -> [String; 2] {
     })
 }
 
-/// Octets of huge pages that nobody has.
+/// Returns the free memory on huge pages, in bytes.
 fn free_huge_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let field = |name: &str| {
@@ -118,7 +122,7 @@ fn free_huge_bytes() -> u64 {
     field("HugePages_Free:").unwrap_or(0) * field("Hugepagesize:").unwrap_or(0) * 1024
 }
 
-/// CPUs on which this process may run.
+/// Returns the CPUs on which this process may run.
 pub(crate) fn allowed_cpus() -> Vec<usize> {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");

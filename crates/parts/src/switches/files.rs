@@ -1,4 +1,4 @@
-//! Traces as files that others replay, and what they wrote.
+//! Capture files: traces that switches replay, and what switches wrote.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -12,7 +12,7 @@ use ranlab_pipeline::trace::Trace;
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
-/// Writes packets of a trace that enter by a port, as a switch with these equivalences is sent them; says how many.
+/// Writes the packets of a trace that enter by `port`, normalised by `equivalences`. Returns their number.
 pub(crate) fn write(
     path: &Path,
     (trace, port): (&Trace, Port),
@@ -32,7 +32,7 @@ pub(crate) fn write(
     Ok(count)
 }
 
-/// Reads what left by a port.
+/// Reads the packets that left by a port.
 pub(crate) fn read(
     path: &Path,
     port: Port,

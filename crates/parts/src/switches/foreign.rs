@@ -1,5 +1,5 @@
-//! A foreign switch as system under test: verified against the oracle before anything is measured, then fed from memory for
-//! ever, and changed by the same events as our own engine.
+//! A third-party switch as the system under test. Its output is verified against the oracle before any measurement. It
+//! then replays its input from memory in a loop, and receives the same table changes as our own engine.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,14 +28,14 @@ use crate::ring::{self, RingCounters};
 use crate::worker::{Report, Trouble};
 use crate::{Running, counts, environment, rig, sut};
 
-/// How long input and output alone are measured.
+/// Duration of the calibration run that measures the CPU time of input and output alone.
 const IO_FOR: Duration = Duration::from_millis(400);
-/// Events that go to a switch as one: those that came due while it was told the ones before.
+/// Maximum number of events in one batch. A batch holds the events that came due while the previous batch was sent.
 const AT_ONCE: usize = 1_000;
-/// An event that is sent later than this is late.
+/// Delay after which an event counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
-/// A switch that is verified, up, and waits for windows.
+/// A verified, running switch that waits for measurement windows.
 pub(crate) struct Foreign {
     backend: &'static dyn Backend,
     pipeline: Pipeline,
@@ -44,41 +44,41 @@ pub(crate) struct Foreign {
     trace: Trace,
     switch: Option<Box<dyn Switch>>,
     verified: u64,
-    /// Until a probing packet showed a change, ns; empty where none was probed.
+    /// Time from a change until a probe packet showed its effect, in nanoseconds. Empty if nothing was probed.
     seen: Histogram<u64>,
     io_ns: Option<f64>,
     frame_bytes_mean: f64,
-    /// Tier ring: where its ports listen.
+    /// Tier ring: the sockets on which the ports listen.
     sockets: Option<[PathBuf; 2]>,
-    /// It is not of this machine.
+    /// Whether the switch runs on another machine.
     far: bool,
     window: Option<Window>,
-    /// What went wrong in a window, told when it is asked for.
+    /// The error of a window, returned by the next check.
     trouble: Option<Trouble>,
-    /// Goes after the switch.
+    /// Dropped after the switch, because field order is drop order.
     _folder: Folder,
 }
 
-/// A window under way.
+/// A measurement window in progress.
 struct Window {
     before: Reading,
-    /// Tier ring: what it had lost until then.
+    /// Tier ring: loss counters at the start of the window.
     lost: Losses,
     stop: Arc<AtomicBool>,
-    /// Has the switch while it tells it changes.
+    /// The thread that applies changes. It owns the switch while it runs.
     control: Option<JoinHandle<(Box<dyn Switch>, Changes)>>,
 }
 
-/// A window that is over.
+/// The readings of a finished window.
 struct Ended {
     before: Reading,
     after: Reading,
     changes: Changes,
-    /// Tier ring: what became of packets that did not leave.
+    /// Tier ring: counters of the packets that did not leave.
     lost: Option<RingCounters>,
 }
 
-/// What was told.
+/// Statistics of the changes that were applied.
 struct Changes {
     due: u64,
     sent: u64,
@@ -94,20 +94,20 @@ impl Changes {
     }
 }
 
-/// A pipeline that a switch was shown to carry as the oracle does.
+/// A pipeline for which the switch has produced the same output as the oracle.
 pub(super) struct Verified {
     backend: &'static dyn Backend,
     driver: &'static dyn Driver,
     pipeline: Pipeline,
     declaration: Declaration,
     directions: Vec<Direction>,
-    /// As much of it as the switch can replay.
+    /// The first packets of the trace, as many as the switch can replay.
     trace: Trace,
-    /// Packets that were as the oracle says.
+    /// Number of packets whose output matched the oracle.
     pub(super) packets: u64,
     /// See [`Foreign::seen`].
     seen: Histogram<u64>,
-    /// Tier ring: it is up, and its ports listen there.
+    /// Tier ring: the sockets of its ports, and the running switch.
     rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
     ring: u8,
     far: Option<Far>,
@@ -116,7 +116,7 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    /// Replays the first packets of the trace, and compares octets.
+    /// Replays the first packets of the trace and compares the output with the oracle's byte by byte.
     pub(super) fn new(part: &PipelinePart) -> Result<Self, Trouble> {
         let (backend, driver) = choose(part)?;
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
@@ -130,8 +130,12 @@ impl Verified {
         let trace = head(&whole, driver.packets_max());
         replayable(part, trace.len())?;
         let mut folder = Folder::default();
-        let (files, pipeline) = (folder.made()?, pipeline.clone());
-        let (ring, rings, packets, seen) = (part.ring, None, 0, histogram());
+        let files = folder.made()?;
+        let pipeline = pipeline.clone();
+        let ring = part.ring;
+        let rings = None;
+        let packets = 0;
+        let seen = histogram();
         let mut own = Self {
             backend,
             driver,
@@ -150,7 +154,8 @@ impl Verified {
         let first = head(&own.trace, part.verify);
         if part.tier == Tier::Ring.name() {
             let sockets = ring::sockets(&own.files);
-            // The packets of the verification take the way of all others, through a switch of their own: ours leave it.
+            // The verification uses a separate switch instance; its packets leave through the same path as all
+            // others.
             let seen = RefCell::new(histogram());
             let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
                 let mut switch = driver.rings(job, &sockets)?;
@@ -160,7 +165,7 @@ impl Verified {
                     Ok(found)
                 });
                 drop(switch);
-                // Who was told to end at once leaves them, and listens to none.
+                // A switch that was killed leaves stale socket files without a listener.
                 sockets.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
                 found
             };
@@ -179,8 +184,11 @@ impl Verified {
     }
 
     fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
-        let (backend, folder) = (self.backend, self.files.as_path());
-        let (declaration, directions, ring) = (&self.declaration, &self.directions[..], self.ring);
+        let backend = self.backend;
+        let folder = self.files.as_path();
+        let declaration = &self.declaration;
+        let directions = &self.directions[..];
+        let ring = self.ring;
         let far = self.far.as_ref();
         Job { backend, declaration, directions, trace, folder, ring, far, connects: false }
     }
@@ -193,7 +201,7 @@ impl Foreign {
             Some((sockets, switch)) => (Some(sockets), switch, None),
             None => {
                 let switch = ready.driver.start(&ready.job(&ready.trace))?;
-                // Its files are there now, which the measurement of input and output reads, too.
+                // The switch has written its files by now. The calibration of input and output reads them, too.
                 (None, switch, ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?)
             }
         };
@@ -229,7 +237,8 @@ impl Foreign {
         let control = if changes {
             let (backend, pipeline, declaration) =
                 (self.backend, self.pipeline.clone(), Arc::clone(&self.declaration));
-            let (directions, stopped) = (self.directions.clone(), Arc::clone(&stop));
+            let directions = self.directions.clone();
+            let stopped = Arc::clone(&stop);
             Some(std::thread::spawn(move || {
                 let asked = Asked { declaration: &declaration, directions: &directions };
                 let begun = Instant::now();
@@ -245,7 +254,7 @@ impl Foreign {
         Ok(())
     }
 
-    /// Ends a window: what it read before and now, and what was told.
+    /// Ends a window. Returns its readings before and after, and the changes that were applied.
     fn end_window(&mut self) -> Result<Option<Ended>, Trouble> {
         let Some(mut window) = self.window.take() else { return Ok(None) };
         window.stop.store(true, Ordering::Relaxed);
@@ -288,16 +297,18 @@ impl Foreign {
             }
         }
         match &ended.lost {
-            // What it took and lost is the tester's to tell: CPU time of who polls says nothing.
+            // The tester reports what it received and lost. CPU time of a polling switch is always 100 % and means
+            // nothing.
             Some(lost) => report.detail = serde_json::to_value(lost).unwrap_or_default(),
             None => self.rates(&ended, report),
         }
         self.trouble = self.trouble.take().or(ended.changes.trouble);
     }
 
-    /// Rates of tiers in which it is fed as fast as it goes.
+    /// Fills in the rates for tiers in which the switch reads its input as fast as it can.
     fn rates(&self, ended: &Ended, report: &mut Report) {
-        let (before, after) = (ended.before, ended.after);
+        let before = ended.before;
+        let after = ended.after;
         let packets = after.received.saturating_sub(before.received);
         let sent = after.sent.saturating_sub(before.sent);
         let cpu_ns = after.cpu_ns.saturating_sub(before.cpu_ns);
@@ -325,7 +336,7 @@ impl Foreign {
     }
 }
 
-/// What a switch says that became of packets in a window.
+/// Returns the counters of packets that the switch lost during a window.
 fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
     let all = |received: u64, losses: &Losses| RingCounters {
         received,
@@ -337,7 +348,7 @@ fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
 }
 
 impl Running for Foreign {
-    /// The switch's processes are below this one, unless it was there before.
+    /// Returns the process tree of the switch, unless the switch was already running before the experiment.
     fn subject(&self) -> Option<Subject> {
         (!self.far).then(|| Subject::Below { pid: std::process::id() })
     }
@@ -351,7 +362,7 @@ impl Running for Foreign {
         if let Some(trouble) = self.trouble.take() {
             return Err(trouble);
         }
-        // Whoever tells it changes has it, and sees its end.
+        // During a window the changing thread owns the switch and notices when it exits.
         self.switch.as_mut().map_or(Ok(()), |switch| switch.check())
     }
 
@@ -375,7 +386,7 @@ impl Drop for Foreign {
     }
 }
 
-/// Who is asked for, and whether it can be had in that tier.
+/// Looks up the requested switch. Returns an error if it is unknown or does not support the requested tier.
 fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Driver), Trouble> {
     let name = &part.engine;
     let unknown = || {
@@ -401,9 +412,10 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
     Ok((backend, driver))
 }
 
-/// Whether as many flows as are asked for have a packet in what is replayed.
+/// Checks that each of the requested flows has at least one packet in the replayed part of the trace.
 fn replayable(part: &PipelinePart, packets: usize) -> Result<(), Trouble> {
-    let (flows, engine) = (part.traffic.0.flows, &part.engine);
+    let flows = part.traffic.0.flows;
+    let engine = &part.engine;
     if flows <= packets as u64 {
         return Ok(());
     }
@@ -412,7 +424,7 @@ fn replayable(part: &PipelinePart, packets: usize) -> Result<(), Trouble> {
     )))
 }
 
-/// The directions from which packets come.
+/// Returns the directions from which packets arrive.
 pub(crate) fn directions(all: Directions) -> Vec<Direction> {
     match all {
         Directions::Uplink => vec![Direction::Uplink],
@@ -421,17 +433,18 @@ pub(crate) fn directions(all: Directions) -> Vec<Direction> {
     }
 }
 
-/// The first packets of a trace.
+/// Returns the first `most` packets of a trace.
 fn head(trace: &Trace, most: usize) -> Trace {
     let mut head = Trace::default();
     trace.range(0, most).for_each(|(port, frame)| head.push(port, frame));
     head
 }
 
-/// Sends a trace through a switch once; what left.
+/// A function that sends a trace through a switch once and returns what left it.
 type Pass<'a> = &'a dyn Fn(&Job<'_>, &[Equivalence]) -> Result<Outcomes, Trouble>;
 
-/// Sends the trace through once, and compares octets with the oracle's.
+/// Sends the trace through the switch once and compares the output with the oracle's byte by byte. Returns the number
+/// of compared packets.
 fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Trouble> {
     if job.trace.is_empty() {
         return Ok(0);
@@ -443,8 +456,8 @@ fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Tro
     Ok(job.trace.len() as u64)
 }
 
-/// Tells a switch each second's events as they come due, until it is told to stop. What comes due while it is told others goes
-/// together, as a controller would do it.
+/// Applies the events of each second to a switch as they come due, until `stop` is set. Events that come due while a
+/// batch is being applied form the next batch, as in a real controller.
 fn change(
     backend: &dyn Backend,
     pipeline: &Pipeline,
@@ -455,7 +468,7 @@ fn change(
     let begun = Instant::now();
     let mut changes = Changes::none();
     for second in 0.. {
-        // Checked when the part started.
+        // The events were validated when the component started.
         let events = pipeline.events(second).unwrap_or_default();
         let due = |event: &Event| Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
         let mut next = 0;

@@ -1,4 +1,4 @@
-//! The kernel itself as a switch: rules of nftables in a namespace without a name, between two wires.
+//! The kernel as a switch: nftables rules in an unnamed network namespace, between two veth pairs.
 
 use std::time::Duration;
 
@@ -34,13 +34,14 @@ impl Driver for Kernel {
         Ok(Box::new(router))
     }
 
-    /// Sockets and queues of the kernel cost both sides, in ways that cannot be told apart.
+    /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
+    /// separated.
     fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
         Ok(None)
     }
 }
 
-/// A namespace that forwards.
+/// A forwarding network namespace.
 struct Router {
     flow: Option<Flow>,
     wires: Wires,
@@ -71,8 +72,8 @@ impl Router {
 }
 
 impl Switch for Router {
-    /// Packets that its ports took and sent. Forwarding costs whoever sends: the CPU time of the thread that does, its sending
-    /// included.
+    /// Reads the packets received and sent by the ports. The kernel forwards in the context of the sender, so CPU time
+    /// is that of the sending thread, including the cost of sending.
     fn read(&mut self) -> Result<Reading, Trouble> {
         let path = format!("/proc/{}/net/dev", self.holder.pid());
         let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;
@@ -100,7 +101,8 @@ impl Switch for Router {
     }
 }
 
-/// Packets received and sent, from a line of `/proc/net/dev`: the second and the tenth number behind the name.
+/// Returns the packets received and sent from a line of `/proc/net/dev`: the second and the tenth number after the
+/// name.
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     let own = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
     let mut numbers = own.split_whitespace().map(str::parse::<u64>);
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_the_second_and_the_tenth() {
+    fn port_counters_are_second_and_tenth_number() {
         let text = "Inter-|   Receive\n face |bytes    packets errs\n  core: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\naccess:9 8 7 6 5 4 3 2 1 0 0 0 0 0 0 0\n";
         assert_eq!(port_counters(text, "core"), Some((2, 10)));
         assert_eq!(port_counters(text, "access"), Some((8, 0)));

@@ -1,8 +1,10 @@
-//! Other people's switches that run: what [`ranlab_pipeline::backends`] writes is told to the programs themselves, checked
-//! against the oracle on a trace, and then measured. A switch is a [`Driver`], a file here and a line of [`DRIVERS`].
+//! Runs third-party switches. The configuration that [`ranlab_pipeline::backends`] generates is loaded into the
+//! switch, checked against the oracle on a trace, and then measured. A switch is a [`Driver`]: one file here and one
+//! line of [`DRIVERS`].
 //!
-//! Whatever is started dies with this process, whatever ends it: children by the kernel's word, namespaces with the last process
-//! in them, huge pages because they have no files; the folder of a run with its owner, or when the next begins.
+//! Everything that is started ends with this process, even after SIGKILL: children through the parent-death signal,
+//! network namespaces with their last process, huge pages because no file backs them. The folder of a run is deleted by
+//! its owner, or by the next run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,101 +36,101 @@ mod xdp;
 pub(crate) use dpdk::allowed_cpus;
 pub(crate) use foreign::{Foreign, directions};
 
-/// How long a pass over a trace may take.
+/// Timeout for one pass over a trace.
 const PASS_WAIT: Duration = Duration::from_secs(30);
-/// How long counters rest before a pass is over.
+/// Time for which counters must not change before a pass counts as complete.
 const REST: Duration = Duration::from_millis(200);
-/// Between two looks.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A switch's counters: totals since it came up.
+/// Counters of a switch: totals since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// Packets that it took in.
+    /// Packets received.
     pub(crate) received: u64,
-    /// Packets that left it.
+    /// Packets sent.
     pub(crate) sent: u64,
-    /// CPU time of the threads that forward, ns; of a switch elsewhere, the time that passes.
+    /// CPU time of the forwarding threads, in nanoseconds. For a switch on another machine: elapsed time.
     pub(crate) cpu_ns: u64,
-    /// What left its fast path, of a switch that has one and says so.
+    /// Packets that left the fast path, for switches that have one and report it.
     pub(crate) slow: Option<Slow>,
 }
 
-/// Packets that a switch's fast path did not know what to do with: totals since it came up.
+/// Packets for which the fast path had no entry: totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Slow {
-    /// Handed to the slow path: Open vSwitch's tables behind its caches, or a controller.
+    /// Packets handed to the slow path: Open vSwitch's tables behind its caches, or a controller.
     pub(crate) packets: u64,
-    /// Of these, lost on the way, where it counts them.
+    /// Packets of these that were lost on the way, if the switch counts them.
     pub(crate) lost: Option<u64>,
 }
 
-/// What a switch says of packets that it took and that did not leave it: totals since it came up.
+/// A switch's counters of packets that were received but not sent: totals since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Losses {
-    /// Dropped by its tables, by the table's name.
+    /// Packets dropped by tables, per table name.
     pub(crate) tables: BTreeMap<String, u64>,
-    /// Given up because the ring on the way out was full.
+    /// Packets dropped because the transmit ring was full.
     pub(crate) ring_full: u64,
 }
 
-/// A switch that is up and forwards.
+/// A running switch that forwards packets.
 pub(crate) trait Switch: Send {
-    /// Its counters.
+    /// Reads the counters.
     fn read(&mut self) -> Result<Reading, Trouble>;
-    /// What it says of its losses; a switch that says nothing leaves them unknown.
+    /// Reads the loss counters. A switch without any leaves them unknown.
     fn losses(&mut self) -> Result<Losses, Trouble> {
         Ok(Losses::default())
     }
-    /// Tells it a change; returns when it says that it has it.
+    /// Applies a change. Returns after the switch has confirmed it.
     fn update(&mut self, change: &Translation) -> Result<(), Trouble>;
-    /// Whether it lives.
+    /// Returns an error if the switch has exited.
     fn check(&mut self) -> Result<(), Trouble>;
-    /// Share of its memory for packets that is on huge pages.
+    /// Returns the fraction of packet memory that is on huge pages.
     fn huge_page_ratio(&self) -> f64;
 }
 
-/// What a switch is to do.
+/// The task of a switch in one measurement.
 pub(crate) struct Job<'a> {
-    /// As whom.
+    /// The backend that generates its configuration.
     pub(crate) backend: &'static dyn Backend,
     /// The pipeline.
     pub(crate) declaration: &'a Declaration,
-    /// Where packets come from.
+    /// Directions from which packets arrive.
     pub(crate) directions: &'a [Direction],
-    /// What arrives.
+    /// The input.
     pub(crate) trace: &'a Trace,
-    /// Where its files are.
+    /// Folder of its files.
     pub(crate) folder: &'a Path,
-    /// Tier ring: descriptors of a ring, by binary logarithm.
+    /// Tier ring: number of descriptors per ring, as a binary logarithm.
     pub(crate) ring: u8,
-    /// A switch that runs already, and how it is reached.
+    /// Address and ports of a switch that is already running.
     pub(crate) far: Option<&'a Far>,
-    /// Tier ring: its ports connect to ours, which listen already, and own the memory. DPDK tries once, when a port starts, so
-    /// that no tester could come later.
+    /// Tier ring: whether the switch's ports connect to ours, which then listen beforehand and own the memory. DPDK
+    /// tries to connect only once, when a port starts, so the tester has to be there first.
     pub(crate) connects: bool,
 }
 
 impl<'a> Job<'a> {
-    /// What a backend is asked.
+    /// Returns the request for the backend.
     pub(crate) fn asked(&self) -> Asked<'a> {
         Asked { declaration: self.declaration, directions: self.directions }
     }
 }
 
-/// A switch that is somebody else's and runs already.
+/// A third-party switch that is already running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Far {
-    /// Where it takes OpenFlow connections: `tcp:HOST:PORT`.
+    /// Address of its OpenFlow listener: `tcp:HOST:PORT`.
     pub(crate) address: String,
-    /// Its numbers of the ports on the access side and towards the core.
+    /// The switch's numbers of its access port and its core port.
     pub(crate) ports: [u32; 2],
-    /// Interfaces of this machine that are wired to these.
+    /// Local interfaces that are connected to these ports.
     pub(crate) interfaces: [String; 2],
 }
 
 impl Far {
-    /// Of a part that names one; `None`: its engine is started here.
+    /// Reads it from a component's configuration. Returns `None` if the engine is one that is started here.
     fn of(part: &PipelinePart) -> Result<Option<Self>, Trouble> {
         if part.engine != openflow::NAME {
             return Ok(None);
@@ -147,43 +149,43 @@ impl Far {
     }
 }
 
-/// How a switch is run.
+/// Starts and feeds one kind of switch.
 pub(crate) trait Driver: Sync {
-    /// The backend's name.
+    /// Returns the backend's name.
     fn name(&self) -> &'static str;
-    /// Whether this machine lets it run, beyond its programs.
+    /// Returns an error if this machine cannot run the switch for a reason other than missing programs.
     fn ready(&self) -> Result<(), Trouble> {
         Ok(())
     }
-    /// What of a trace it can replay, packets.
+    /// Maximum number of trace packets that the switch can replay.
     fn packets_max(&self) -> usize;
-    /// Sends the trace through once, all packets of one port; what left, as it left.
+    /// Sends the trace through once, all packets of one port at a time. Returns the packets that left, unmodified.
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble>;
-    /// Brings it up with the trace replayed for ever.
+    /// Starts the switch with the trace replayed in a loop.
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble>;
-    /// Brings it up with a memif port at each of these sockets, access first, where it listens or connects.
+    /// Starts the switch with a memif port at each of these sockets, access first. It listens there or connects.
     fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
         Err(environment(format!("`sut.engine` \"{}\" has no memif ports", job.backend.name())))
     }
-    /// By how many memif rings it sends: one for each of its threads that may send.
+    /// Number of memif rings on which the switch sends: one for each thread that may send.
     fn rings_back(&self) -> u16 {
         1
     }
-    /// How long changes take until a packet of the trace shows them, where it takes packets one by one without rings; empty
-    /// elsewhere.
+    /// Measures the time from a change until a packet shows its effect, for switches that take single packets without
+    /// rings. Empty for the others.
     fn visible(&self, _job: &Job<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
         Ok(histogram())
     }
-    /// What moving the trace's packets in and out alone costs, CPU-ns a packet: measured with the same input and output and
-    /// nothing between; `None` where that cannot be told apart.
+    /// Measures the CPU time of input and output alone, in nanoseconds per packet: the same input and output with no
+    /// processing in between. `None` where it cannot be separated.
     fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble>;
 }
 
-/// Every switch that can be run, a line each.
+/// All switches that can be run, one per line.
 const DRIVERS: &[&dyn Driver] =
     &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &openflow::AnyOpenFlow, &kernel::Kernel, &xdp::Xdp];
 
-/// The driver of a backend.
+/// Returns the driver of a backend.
 pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Trouble> {
     DRIVERS.iter().copied().find(|driver| driver.name() == backend.name()).ok_or_else(|| {
         environment(format!(
@@ -193,16 +195,16 @@ pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Troub
     })
 }
 
-/// By how many memif rings an engine sends, ours included.
+/// Number of memif rings on which an engine sends. Includes our own engine.
 pub(crate) fn rings_back(engine: &str) -> u16 {
     DRIVERS.iter().find(|driver| driver.name() == engine).map_or(1, |driver| driver.rings_back())
 }
 
-/// Whether every program of a backend is here and may be run; if not, how to get it.
+/// Checks that all programs of a backend are installed and may be run. The error says how to install them.
 pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
     let missing = backend.programs().iter().find(|program| found(program).is_none());
-    // Tester and baseline are plain processes, programs of the kernel none, and another's switch is where it is; the others have a
-    // network of their own.
+    // testpmd is a plain process, XDP programs have no process, and a switch at an address runs elsewhere. All other switches
+    // need a network namespace.
     let apart = ![testpmd::NAME, xdp::NAME, openflow::NAME].contains(&backend.name());
     let lacks = if apart { ranlab_host::netns::lacking() } else { Vec::new() };
     match missing {
@@ -218,21 +220,22 @@ pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
     }
 }
 
-/// The file that packets of a port come from.
+/// Path of the file that holds the input of a port.
 pub(crate) fn input_file(folder: &Path, port: Port) -> PathBuf {
     folder.join(format!("{}-in.pcap", port_name(port)))
 }
 
-/// The file that what leaves by a port goes to.
+/// Path of the file that receives the output of a port.
 pub(crate) fn capture_file(folder: &Path, port: Port) -> PathBuf {
     folder.join(format!("{}-out.pcap", port_name(port)))
 }
 
-/// Waits until a switch has taken in as many packets as it was sent, and all its counters rest; both are what `counters` says:
-/// packets taken in, and the sum of all.
+/// Waits until a switch has received as many packets as were sent and its counters no longer change. `counters` returns
+/// the number of received packets and the sum of all counters.
 fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>) -> Result<(), Trouble> {
     let deadline = Instant::now() + PASS_WAIT;
-    let (mut last, mut since) = ((0, 0), Instant::now());
+    let mut last = (0, 0);
+    let mut since = Instant::now();
     loop {
         let now = counters()?;
         if now != last {
@@ -242,14 +245,15 @@ fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>)
             return Ok(());
         }
         if Instant::now() >= deadline {
-            let (took, s) = (now.0, PASS_WAIT.as_secs());
+            let took = now.0;
+            let s = PASS_WAIT.as_secs();
             return Err(sut(format!("of {sent} packets of the trace it has taken {took} within {s} s")));
         }
         std::thread::sleep(POLL);
     }
 }
 
-/// Where a program is: at its path, or where the system's path leads; `sbin` too, which users' paths often lack.
+/// Finds a program by its path or in `PATH`. Also searches `sbin`, which the `PATH` of users often lacks.
 pub(crate) fn found(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());

@@ -1,5 +1,6 @@
-//! How long a change takes until packets are treated by it: not until a command returns, but until a packet that is sent again and
-//! again comes out otherwise. Which packet that is, and how it comes out then, the oracle says.
+//! Measures the time from a change until packets are treated accordingly. The end point is not the return of the
+//! command, but the first repetition of a packet that comes out differently. The oracle selects the packet and its
+//! expected output.
 
 use std::time::{Duration, Instant};
 
@@ -16,28 +17,29 @@ use crate::ring;
 use crate::worker::Trouble;
 use crate::{rig, sut};
 
-/// Changes that are probed at most.
+/// Maximum number of changes that are probed.
 const PROBES: u64 = 16;
-/// Changes that are told for it at most: those of which no packet of the trace tells are not probed.
+/// Maximum number of changes that are applied for probing. Changes that affect no packet of the trace are applied but
+/// not probed.
 const EVENTS_MAX: usize = 64;
-/// Packets of a trace among which one is looked for.
+/// Number of trace packets that are searched for a probe.
 const PACKETS: usize = 512;
-/// How long a change may take to be seen.
+/// Timeout until a change must take effect.
 pub(super) const SEEN: Duration = Duration::from_secs(5);
-/// How long a packet that was sent may take to come back.
+/// Timeout until a sent packet must come back.
 const BACK: Duration = Duration::from_millis(20);
 
-/// Whether packets of a trace show this. Of what arrives and departs there are none.
+/// Returns whether packets of the trace can show this event. Users who arrive or leave have no packets in the trace.
 fn moves(what: Happening) -> bool {
     matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. })
 }
 
-/// Whether a pipeline has changes that can be probed.
+/// Returns whether a pipeline has changes that can be probed.
 pub(super) fn any(pipeline: &Pipeline) -> bool {
     pipeline.events(0).is_ok_and(|events| events.iter().any(|event| moves(event.what)))
 }
 
-/// [`visible`] of a switch at rings, of which the other ends are ours.
+/// [`visible`] for a switch with memif ports whose other ends are ours.
 pub(super) fn by_rings(
     job: &Job<'_>,
     pipeline: &Pipeline,
@@ -48,18 +50,19 @@ pub(super) fn by_rings(
     visible(job, pipeline, SEEN, &mut tell, &mut |port, frame| ring::one(ports, port, frame, BACK))
 }
 
-/// Where a packet left, and as what; `None`: nowhere.
+/// Port and content of a packet that left; `None` if none did.
 pub(super) type Treated = Option<(Port, Vec<u8>)>;
-/// Tells the switch; returns when it says that it has it.
+/// A function that applies a change. Returns after the switch has confirmed it.
 pub(super) type Tell<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), Trouble> + Send);
-/// Sends the switch one packet.
+/// A function that sends one packet through the switch.
 pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, Trouble>;
 
-/// Tells a switch that is up the first changes of a pipeline that packets of the trace show, one after the other: for each the time
-/// from the command's start until a packet is treated by it, ns. Empty if there are none.
+/// Applies the first changes of a pipeline that are visible in packets of the trace, one after the other. Returns for
+/// each the time from the start of the command until a packet is treated accordingly, in nanoseconds. Empty if there
+/// are no such changes.
 ///
 /// # Errors
-/// A change is not to be seen within `patience`, or the switch refused it.
+/// A change is not visible within `patience`, or the switch rejected it.
 pub(super) fn visible(
     job: &Job<'_>,
     pipeline: &Pipeline,
@@ -69,9 +72,10 @@ pub(super) fn visible(
 ) -> Result<Histogram<u64>, Trouble> {
     let equivalences = job.backend.equivalences(&job.asked());
     let mut seen = histogram();
-    let (mut then, mut now) = (pipeline.oracle().map_err(rig)?, pipeline.oracle().map_err(rig)?);
+    let mut then = pipeline.oracle().map_err(rig)?;
+    let mut now = pipeline.oracle().map_err(rig)?;
     let events = pipeline.events(0).map_err(rig)?;
-    // What arrives and departs has no packet in the trace.
+    // Users who arrive or leave have no packets in the trace.
     let moves = |what: Happening| matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. });
     for event in events.iter().filter(|event| moves(event.what)).take(EVENTS_MAX) {
         let Ok(change) = job.backend.update(&job.asked(), &event.changes) else { break };
@@ -98,7 +102,7 @@ struct Probe {
     after: Treated,
 }
 
-/// The first packet that the oracle treats otherwise after a change than before it.
+/// Returns the first packet that the oracle treats differently after a change.
 fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equivalence]) -> Option<Probe> {
     let (then, now) = oracles;
     trace.range(0, PACKETS).find_map(|(port, frame)| {
@@ -111,7 +115,8 @@ fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equ
                 Fate::Dropped(_) => None,
             }
         };
-        let (before, after) = (treated(then), treated(now));
+        let before = treated(then);
+        let after = treated(now);
         (before != after).then_some(Probe { port, frame, after })
     })
 }
@@ -123,7 +128,7 @@ fn alike(treated: Treated, equivalences: &[Equivalence]) -> Treated {
     })
 }
 
-/// Tells a change in a thread of its own, and sends the packet until it comes out as it should then.
+/// Applies a change in a separate thread, and repeats the probe packet until it comes out as expected.
 fn until_seen(
     probe: &Probe,
     equivalences: &[Equivalence],
@@ -160,11 +165,13 @@ mod tests {
 
     use super::*;
 
-    /// A switch that is an oracle, and takes a change some time after it said so; `takes`: or never.
+    /// Runs the probe with an oracle as the switch. It applies a change some time after confirming it, or never if
+    /// `takes` is false.
     fn seen_of(takes: bool, patience: Duration) -> Result<Histogram<u64>, Trouble> {
         let json = r#"{"name":"l3fwd","upstream-l3-table-size":8,"upstream-group-table-size":2,"fluct-group-table":3}"#;
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
-        let (declaration, mut oracle) = (pipeline.build().unwrap(), pipeline.oracle().unwrap());
+        let declaration = pipeline.build().unwrap();
+        let mut oracle = pipeline.oracle().unwrap();
         let trace = Trace::generate(&pipeline, &Traffic { pkt_num: 64, ..Traffic::default() }).unwrap();
         let job = Job {
             backend: named("xdp").unwrap(),
@@ -177,7 +184,9 @@ mod tests {
             connects: false,
         };
         let events = pipeline.events(0).unwrap();
-        let (told, mut applied, mut since) = (AtomicUsize::new(0), 0, None);
+        let told = AtomicUsize::new(0);
+        let mut applied = 0;
+        let mut since = None;
         let mut tell = |_: &Translation| {
             told.fetch_add(1, Ordering::SeqCst);
             Ok(())
@@ -201,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_seen_when_a_packet_is_treated_by_it_and_not_when_the_command_returns() {
+    fn change_is_timed_until_first_changed_packet() {
         let seen = seen_of(true, Duration::from_secs(20)).unwrap();
         assert_eq!(seen.len(), 3);
         assert!(seen.min() >= 29_000_000, "{} ns", seen.min());
     }
 
     #[test]
-    fn a_switch_that_says_yes_and_does_nothing_is_told() {
+    fn confirmed_change_without_effect_is_an_error() {
         let trouble = seen_of(false, Duration::from_millis(50)).err().unwrap();
         assert!(trouble.what.contains("not treated by a change within 0.05 s"), "{trouble}");
     }

@@ -1,4 +1,5 @@
-//! DPDK's own tester as a switch that does nothing but forward: the baseline, and what input and output cost all others.
+//! DPDK's testpmd as a switch that only forwards: the baseline, and the cost of input and output for all other DPDK
+//! switches.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -22,15 +23,15 @@ use crate::{environment, rig, sut};
 pub(super) const NAME: &str = "testpmd";
 /// The program.
 const PROGRAM: &str = "dpdk-testpmd";
-/// How long it may take to come up, and to answer.
+/// Timeout for its start and for each response.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
-/// The longest line that it says.
+/// Maximum length of a line of its output, in bytes.
 const LINE_BYTES_MAX: usize = 4_096;
-/// A line that comes when it forwards.
+/// A line that it prints when it forwards.
 const FORWARDS: &str = "packet forwarding packets/burst";
-/// Buffers: a trace in memory on each side, and what is under way.
+/// Number of buffers: a trace in memory on each side, and the packets in flight.
 const BUFFERS: &str = "--total-num-mbufs=45056";
-/// What the kernel calls threads that forward, by version.
+/// Names of forwarding threads, by DPDK version.
 const FORWARDERS: [&str; 3] = ["lcore-worker", "rte-worker", "dpdk-worker"];
 
 /// The driver.
@@ -48,7 +49,8 @@ impl Driver for Testpmd {
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
         let mut outcomes = Outcomes::default();
         for direction in job.directions {
-            let (ingress, egress) = (direction.ingress(), direction.ingress().other());
+            let ingress = direction.ingress();
+            let egress = direction.ingress().other();
             let input = input_file(job.folder, ingress);
             let sent = files::write(&input, (job.trace, ingress), &[])?;
             let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
@@ -86,8 +88,8 @@ impl Driver for Testpmd {
     }
 }
 
-/// What it costs to take a job's packets out of memory and to let them go, and nothing between, CPU-ns a packet. The files of
-/// the input have been written.
+/// Measures the CPU time of reading a job's packets from memory and discarding them, in nanoseconds per packet. The
+/// input files must exist.
 pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, Trouble> {
     if found(PROGRAM).is_none() {
         return Err(environment(format!(
@@ -105,7 +107,7 @@ pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, Trouble> {
     Ok((after.cpu_ns - before.cpu_ns) as f64 / packets as f64)
 }
 
-/// It runs, and is talked to.
+/// A running instance that is controlled over its standard input.
 struct Running {
     child: Child,
     input: Option<ChildStdin>,
@@ -119,11 +121,12 @@ struct Running {
 impl Running {
     fn start(job: &Job<'_>, devices: &mut [String; 2]) -> Result<Self, Trouble> {
         let resources = Resources::here()?;
-        let (main, forward) = (resources.main_cpu, resources.forward_cpu);
-        // On one CPU both threads share it; DPDK wants two logical cores all the same.
+        let main = resources.main_cpu;
+        let forward = resources.forward_cpu;
+        // With a single CPU both threads share it. DPDK still requires two logical cores.
         let cores =
             if main == forward { format!("0@{main},1@{main}") } else { format!("0@{main},1@{forward}") };
-        // Its output is a pipe, which it would fill before we see a word.
+        // Its output is a pipe. `stdbuf` prevents block buffering, which would delay every line.
         let mut command = tools::program("stdbuf");
         command.args(["-oL", PROGRAM, "--lcores", &cores]).args(resources.arguments());
         if resources.huge {
@@ -132,7 +135,8 @@ impl Running {
         for device in devices {
             command.arg("--vdev").arg(device);
         }
-        // Without the last word it throws away what waits when it begins; rings have no link before somebody comes.
+        // `--no-flush-rx` keeps packets that already wait at the start. memif devices have no link until a peer
+        // connects.
         command.args(["--", "-i", BUFFERS, "--disable-link-check", "--no-flush-rx"]).args(arguments(job)?);
         dpdk::surroundings(&mut command, job.folder);
         kin::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -156,9 +160,10 @@ impl Running {
         said.map_err(|error| self.gone(&error.to_string()))
     }
 
-    /// The lines up to one, without it.
+    /// Reads lines up to the one that matches `last`, which is not included.
     fn until(&mut self, last: impl Fn(&str) -> bool) -> Result<Vec<String>, Trouble> {
-        let (deadline, mut lines) = (Instant::now() + ANSWER_WAIT, Vec::new());
+        let deadline = Instant::now() + ANSWER_WAIT;
+        let mut lines = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.said.recv_timeout(left) {
@@ -170,7 +175,7 @@ impl Running {
         }
     }
 
-    /// It does not answer: how it ended, and what it complained of.
+    /// Returns the error for a missing response: the exit status, and its error output.
     fn gone(&mut self, otherwise: &str) -> Trouble {
         let how = self.child.wait(Duration::from_millis(200));
         let complaints: Vec<String> = self.complaints.try_iter().flatten().collect();
@@ -180,7 +185,7 @@ impl Running {
         sut(format!("{PROGRAM}: {how}; it last said: {}", last.join(" / ")))
     }
 
-    /// Packets received and sent, of both ports.
+    /// Packets received and sent, per port.
     fn counters(&mut self) -> Result<[(u64, u64); 2], Trouble> {
         self.complaints.try_iter().for_each(drop);
         self.say("show port stats all")?;
@@ -195,7 +200,7 @@ impl Running {
         Ok(both)
     }
 
-    /// Packets that it took and could not send, of both ports: no room in a ring.
+    /// Packets that were received but not sent because a ring was full, of both ports.
     fn unsent(&mut self) -> Result<u64, Trouble> {
         self.say("show fwd stats all")?;
         let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
@@ -203,7 +208,7 @@ impl Running {
         all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not say what it could not send")))
     }
 
-    /// Ends it in order, so that its files are whole.
+    /// Quits regularly, so that its capture files are complete.
     fn quit(&mut self) -> Result<(), Trouble> {
         self.say("quit")?;
         drop(self.input.take());
@@ -212,12 +217,12 @@ impl Running {
     }
 }
 
-/// The number behind a word of `  RX-packets: 17         RX-missed: 0`.
+/// Returns the number after `what` in a line such as `  RX-packets: 17         RX-missed: 0`.
 fn counter(line: &str, what: &str) -> Option<u64> {
     line.split_once(what)?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// What its backend writes for it, and for whoever wants to know what input and output cost.
+/// Returns the arguments that its backend generates. Also used to measure input and output for other switches.
 fn arguments(job: &Job<'_>) -> Result<Vec<String>, Trouble> {
     let own = job.backend.translate(&job.asked()).ok();
     let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == Reader::Testpmd));
@@ -257,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_read_from_its_table() {
+    fn port_counters_parse() {
         assert_eq!(
             counter("  RX-packets: 1000       RX-missed: 0          RX-bytes:  64000", "RX-packets:"),
             Some(1000)

@@ -1,4 +1,4 @@
-//! Switches that are installed here against the oracle: every pipeline that each claims, in both directions.
+//! Compares each installed switch with the oracle: every pipeline that it supports, in both directions.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::pipeline::PipelinePart;
 use crate::ring;
 use crate::worker::{Fault, Report};
 
-/// One switch at a time: memory for packets is scarce, and so are cores.
+/// Runs one switch at a time, because packet memory and cores are scarce.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Small, each table with several entries, meters that pass everything.
+/// Small pipelines: several entries per table, and meters that pass everything.
 pub(super) const SMALL: [&str; 12] = [
     r#"{"name":"portfwd"}"#,
     r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07","mac-swap-downstream":"02:00:00:00:00:08"}"#,
@@ -49,7 +49,7 @@ fn part(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelineP
     }
 }
 
-/// The backends that can be run here; of others it is said what they lack.
+/// Returns the backends that can run here. Prints what the others lack.
 fn here() -> Vec<&'static dyn Backend> {
     let able = |backend: &&'static dyn Backend| match driver(*backend).and_then(|_| installed(*backend)) {
         Ok(()) => true,
@@ -58,13 +58,13 @@ fn here() -> Vec<&'static dyn Backend> {
             false
         }
     };
-    // A switch that runs already is met by tests/e2e/openflow.sh, which starts one.
+    // tests/e2e/openflow.sh starts a switch for the `openflow` driver.
     let started = |backend: &&'static dyn Backend| backend.name() != super::openflow::NAME;
     backends::all().iter().copied().filter(started).filter(able).collect()
 }
 
 #[test]
-fn every_switch_equals_the_oracle_on_every_pipeline_that_it_claims() {
+fn each_switch_equals_oracle_on_supported_pipelines() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut wrong = Vec::new();
     for (backend, json) in here().into_iter().flat_map(|backend| SMALL.map(|json| (backend, json))) {
@@ -90,16 +90,17 @@ fn every_switch_equals_the_oracle_on_every_pipeline_that_it_claims() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Switches with memif ports on both ends of a connection: they listen and map our memory, then they connect and we map theirs,
-/// with a ring for each of their threads. Every packet is counted by the switch, and equals the oracle.
+/// Both memif roles: switches that listen and map our memory, then switches that connect while we map theirs, with one
+/// ring for each of their threads. The switch counts every packet, and the output equals the oracle's.
 #[test]
-fn switches_meet_us_by_memif_as_servers_and_as_clients() {
+fn switches_forward_over_memif_in_both_roles() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let traffic = Traffic { pkt_num: 256, pkt_size: 128, dir: Directions::Bidir, ..Traffic::default() };
     for backend in here().into_iter().filter(|backend| backend.tiers().contains(&Tier::Ring)) {
         let pipeline: Pipeline =
             serde_json::from_str(if backend.name() == "testpmd" { SMALL[0] } else { SMALL[10] }).unwrap();
-        let (declaration, driver) = (pipeline.build().unwrap(), driver(backend).unwrap());
+        let declaration = pipeline.build().unwrap();
+        let driver = driver(backend).unwrap();
         let trace = Trace::generate(&pipeline, &traffic).unwrap();
         for connects in [false, true] {
             let mut folder = Folder::default();
@@ -116,7 +117,7 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
                 ring: 9,
                 connects,
             };
-            // Who listens is there first.
+            // The listening side has to be up first.
             let ours =
                 connects.then(|| ring::ports(&sockets, Role::Master, ring::Shape::one(job.ring, 1)).unwrap());
             let mut switch = driver.rings(&job, &sockets).unwrap();
@@ -126,7 +127,8 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
             };
             let what = format!("{} connects: {connects}", backend.name());
             let mut ports = ports.unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
-            let (before, equivalences) = (switch.read().unwrap(), backend.equivalences(&job.asked()));
+            let before = switch.read().unwrap();
+            let equivalences = backend.equivalences(&job.asked());
             let found = ring::pass(&mut ports, &trace, &equivalences)
                 .unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
             let expected = Outcomes::expected(&pipeline, &trace, usize::MAX, &equivalences).unwrap();
@@ -140,7 +142,7 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
 }
 
 #[test]
-fn a_switch_that_runs_already_has_to_be_named() {
+fn openflow_engine_requires_address() {
     let backend = backends::named("openflow").unwrap();
     let of = |part: PipelinePart| Foreign::start(&part).err().unwrap();
     let nameless = part(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
@@ -152,7 +154,7 @@ fn a_switch_that_runs_already_has_to_be_named() {
 }
 
 #[test]
-fn a_window_measures_and_changes() {
+fn window_reports_rates_and_applied_changes() {
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for backend in here() {
         let json = match backend.name() {
@@ -161,7 +163,8 @@ fn a_window_measures_and_changes() {
             }
             _ => r#"{"name":"portfwd"}"#,
         };
-        let (name, pipeline) = (backend.name(), serde_json::from_str(json).unwrap());
+        let name = backend.name();
+        let pipeline = serde_json::from_str(json).unwrap();
         let mut foreign = Foreign::start(&part(backend, pipeline, Directions::Downlink)).unwrap();
         for _ in 0..2 {
             let mut report = Report::default();
@@ -177,7 +180,7 @@ fn a_window_measures_and_changes() {
                 "{name}: {report:?}"
             );
             assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
-            // Handovers, shown by packets one by one.
+            // Handovers are probed with single packets.
             assert_eq!(
                 report.distributions.contains_key("update_seen_ns"),
                 !["testpmd", "kernel"].contains(&name),

@@ -1,4 +1,4 @@
-//! One thread of another process: what it costs.
+//! CPU time of a single thread of another process.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use crate::sut;
 use crate::worker::Trouble;
 
-/// How long a thread may take to appear.
+/// Timeout until a thread appears.
 const WAIT: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A thread.
+/// A thread, by its folder in `/proc`.
 #[derive(Debug, Clone)]
 pub(super) struct Thread(PathBuf);
 
-/// The thread of a process whose name begins so.
+/// Finds the thread of a process whose name begins with `name`.
 pub(super) fn find(pid: u32, name: &str) -> Result<Thread, Trouble> {
     find_any(pid, &[name])
 }
 
-/// The thread of a process whose name begins with one of these.
+/// Finds the thread of a process whose name begins with one of `names`.
 pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, Trouble> {
     let deadline = Instant::now() + WAIT;
     loop {
@@ -40,7 +40,7 @@ pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, Trouble> {
 }
 
 impl Thread {
-    /// Its CPU time so far, ns: the first number of its `schedstat`.
+    /// Returns its CPU time so far, in nanoseconds: the first number of its `schedstat`.
     pub(super) fn cpu_ns(&self) -> Result<u64, Trouble> {
         let path = self.0.join("schedstat");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_found_by_its_name_and_costs_what_it_works() {
+    fn thread_is_found_by_name_and_its_cpu_time_grows() {
         let thread = std::thread::Builder::new().name("busy-one".to_owned());
         let (tell, told) = std::sync::mpsc::channel::<()>();
         let handle = thread

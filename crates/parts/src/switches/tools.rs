@@ -1,4 +1,4 @@
-//! Programs that answer and end: run, listened to, their complaints quoted.
+//! Runs command-line tools and daemons, and quotes their error output.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -13,20 +13,21 @@ use crate::output::Output as Kept;
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
-/// What DPDK says when there is less memory on huge pages than it asks for.
+/// DPDK's message when fewer huge pages are free than requested.
 const NO_MEMORY: &str = "EAL: Not enough memory available";
-/// Characters of a complaint that are quoted.
+/// Maximum number of characters of error output that are quoted.
 const QUOTED_CHARS: usize = 400;
 
-/// A program of the system by its name or path.
+/// Returns a command for a system program, by name or path.
 pub(super) fn program(name: &str) -> Command {
     Command::new(found(name).unwrap_or_else(|| name.into()))
 }
 
-/// Runs a tool that ends by itself; its output.
+/// Runs a tool to its end. Returns its output.
 ///
 /// # Errors
-/// It is not there (the environment's fault), or it refuses (the system's under test: with its words).
+/// The tool is missing (an environment error), or it fails (an error of the system under test, with the tool's error
+/// output).
 pub(super) fn run(command: &mut Command) -> Result<String, Trouble> {
     kin::die_with_us(command.stdin(Stdio::null()));
     let name = command.get_program().to_string_lossy().into_owned();
@@ -44,13 +45,14 @@ fn complaint(output: &Output) -> String {
     text.trim().chars().take(QUOTED_CHARS).collect()
 }
 
-/// Whose fault it is that a daemon has ended: another may have taken the huge pages since they were counted.
+/// Classifies the exit of a daemon. Another process may have taken the huge pages since they were counted, which is an
+/// environment error.
 fn ended(name: &str, how: &str, words: &str) -> Trouble {
     let what = format!("{name} ended: {how}{words}");
     if words.contains(NO_MEMORY) { environment(format!("{NO_HUGE_PAGES} ({what})")) } else { sut(what) }
 }
 
-/// A program that stays: it dies with us, and its last words are kept.
+/// A long-running program. It ends with this process, and its last output is kept.
 pub(super) struct Daemon {
     name: &'static str,
     child: Child,
@@ -68,12 +70,12 @@ impl Daemon {
         Ok(Self { name, child: Child::apart(child), said })
     }
 
-    /// Its process.
+    /// Returns its process id.
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it lives; if not, how it ended.
+    /// Returns an error if it has exited.
     pub(super) fn check(&mut self) -> Result<(), Trouble> {
         match self.child.ended() {
             None => Ok(()),
@@ -81,12 +83,12 @@ impl Daemon {
         }
     }
 
-    /// What it said last, as the end of a sentence.
+    /// Returns its last output, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.said.last_words()
     }
 
-    /// Asks it to end and waits for it.
+    /// Ends it and waits for its exit.
     pub(super) fn end(&mut self) {
         self.child.end();
     }
@@ -98,7 +100,7 @@ mod tests {
     use crate::worker::Fault;
 
     #[test]
-    fn memory_that_another_has_taken_is_no_fault_of_the_switch() {
+    fn lost_huge_pages_are_an_environment_error() {
         let words =
             "; it last said: \"dpdk|ERR|EAL: Not enough memory available on socket 0! Requested: 256MB\"";
         let trouble = ended("ovs-vswitchd", "it was killed by signal 6", words);

@@ -1,5 +1,5 @@
-//! Virtual Ethernet pairs between a tester in a namespace without a name and a switch in another: functional, and for switches
-//! that read sockets. Both namespaces go with the processes that hold them.
+//! Virtual Ethernet pairs between a tester and a switch, each in an unnamed network namespace. Used for functional
+//! tests, and for switches that read sockets. A namespace disappears with the process that holds it.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -19,45 +19,47 @@ use super::tools::{self, Daemon};
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// Every EtherType.
+/// Protocol number for every EtherType.
 const ALL: u16 = 3;
-/// Packets that are sent without a pause, which any queue on the way holds.
+/// Number of packets sent without a pause. Any queue on the path holds this many.
 const AT_ONCE: usize = 8;
-/// The pause after these.
+/// Pause after a burst.
 const PAUSE: Duration = Duration::from_millis(4);
-/// What a socket holds of what left.
+/// Size of the receive buffer of a socket, in bytes.
 const BUFFER_BYTES: usize = 8 << 20;
-/// How long nothing may come before a pass is over.
+/// Time without packets after which a pass is complete.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long something may come that nobody has sent: what a slow switch still held of a campaign that was killed.
+/// Maximum time to discard late packets, which a slow switch may still hold from a campaign that was killed.
 const LATE_MAX: Duration = Duration::from_secs(5);
-/// The longest frame.
+/// Maximum length of a frame, in bytes.
 const FRAME_BYTES_MAX: usize = 2_048;
-/// How long a namespace may take to be there.
+/// Timeout until a namespace exists.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Two wires; the tester's ends are sockets.
+/// Two links, whose ends at the tester are sockets.
 pub(super) struct Wires {
     sockets: Arc<[OwnedFd; 2]>,
-    /// The tester's namespace, if it has one of its own.
+    /// Process that holds the tester's namespace, if it has one.
     _holder: Option<Daemon>,
 }
 
 impl Wires {
-    /// Lays two pairs to the namespace of a process, where their ends are called as ports are.
+    /// Creates two pairs that lead to the network namespace of process `switch`. The ends there have the names of the
+    /// ports.
     pub(super) fn to(switch: u32) -> Result<Self, Trouble> {
         let mut command = tools::program("unshare");
         command.args(["--net", "--", "sleep", "infinity"]);
         let holder = Daemon::start("the tester's namespace", &mut command)?;
         let own = holder.pid();
         apart(own)?;
-        // No neighbour discovery: every frame is ours.
+        // Disables neighbour discovery, so that all frames are ours.
         for pid in [own, switch] {
             inside(pid, || std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1").or(Ok(())))?;
         }
         for port in [Port::Access, Port::Core] {
             let name = port_name(port);
-            let (here, there) = (own.to_string(), switch.to_string());
+            let here = own.to_string();
+            let there = switch.to_string();
             let words =
                 ["link", "add", name, "netns", &here, "type", "veth", "peer", "name", name, "netns", &there];
             ip(&words)?;
@@ -72,10 +74,10 @@ impl Wires {
         Ok(Self { sockets: Arc::new(inside(own, open)?), _holder: Some(holder) })
     }
 
-    /// Takes two interfaces of our own namespace, access first, which lead to a switch that is there already.
+    /// Opens two interfaces of our own namespace, access first, that lead to an existing switch.
     pub(super) fn here(interfaces: &[String; 2]) -> Result<Self, Trouble> {
         let end = |name: &String| {
-            // What the kernel says by itself would be taken for the switch's.
+            // Frames that the kernel sends by itself would be attributed to the switch.
             let file = Path::new("/proc/sys/net/ipv6/conf").join(name).join("disable_ipv6");
             if std::fs::read_to_string(file).is_ok_and(|text| text.trim() == "0") {
                 return Err(environment(format!(
@@ -91,9 +93,10 @@ impl Wires {
         Ok(Self { sockets: Arc::new([end(&interfaces[0])?, end(&interfaces[1])?]), _holder: None })
     }
 
-    /// Waits until nothing comes any more by either port.
+    /// Waits until no packets arrive on either port.
     pub(super) fn quiet(&self) -> Result<(), Trouble> {
-        let (begun, mut buffer) = (Instant::now(), [0; FRAME_BYTES_MAX]);
+        let begun = Instant::now();
+        let mut buffer = [0; FRAME_BYTES_MAX];
         for socket in self.sockets.iter() {
             while receive_stamped(socket, &mut buffer).is_ok() {
                 if begun.elapsed() > LATE_MAX {
@@ -106,13 +109,14 @@ impl Wires {
         Ok(())
     }
 
-    /// Sends packets through, not faster than any queue takes them; what left by either port.
+    /// Sends the packets of a trace, at a rate that any queue can take. Returns the packets that left by either port.
     pub(super) fn pass(&self, trace: &Trace, equivalences: &[Equivalence]) -> Result<Outcomes, Trouble> {
         let over = AtomicBool::new(false);
         let mut outcomes = Outcomes::default();
         std::thread::scope(|scope| {
             let receivers = [Port::Access, Port::Core].map(|port| {
-                let (socket, over) = (&self.sockets[port as usize], &over);
+                let socket = &self.sockets[port as usize];
+                let over = &over;
                 (port, scope.spawn(move || received(socket, over)))
             });
             let sent = self.send(trace, equivalences, &mut |index| {
@@ -145,15 +149,16 @@ impl Wires {
         Ok(())
     }
 
-    /// Sends one packet and waits for what leaves by the other port; `None`: nothing for a while.
+    /// Sends one packet and waits for the packet that leaves by the other port. Returns `None` on timeout.
     pub(super) fn one(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
-        let (out, mut buffer) = (port.other(), [0; FRAME_BYTES_MAX]);
+        let out = port.other();
+        let mut buffer = [0; FRAME_BYTES_MAX];
         send_frame(&self.sockets[port as usize], frame).map_err(environment)?;
         let Ok(stamped) = receive_stamped(&self.sockets[out as usize], &mut buffer) else { return Ok(None) };
         Ok(Some((out, buffer[..stamped.bytes.min(FRAME_BYTES_MAX)].to_vec())))
     }
 
-    /// Sends a trace again and again until the flow is dropped.
+    /// Sends a trace in a loop until the returned flow is dropped.
     pub(super) fn flow(&self, trace: &Trace, equivalences: &[Equivalence]) -> Flow {
         let mut frames = Vec::with_capacity(trace.len());
         for (port, frame) in trace.iter() {
@@ -161,12 +166,15 @@ impl Wires {
             normalise(&mut frame, input(equivalences));
             frames.push((port, frame));
         }
-        let (stop, sockets) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.sockets));
-        let (stopped, cpu_ns) = (Arc::clone(&stop), Arc::new(AtomicU64::new(0)));
+        let stop = Arc::new(AtomicBool::new(false));
+        let sockets = Arc::clone(&self.sockets);
+        let stopped = Arc::clone(&stop);
+        let cpu_ns = Arc::new(AtomicU64::new(0));
         let cost = Arc::clone(&cpu_ns);
         let thread = std::thread::spawn(move || {
             for (index, (port, frame)) in frames.iter().cycle().enumerate() {
-                // A full queue is the switch's loss, which its counters show by what it did not take in.
+                // A packet lost at a full queue is missing from the switch's receive counter, which is enough to notice
+                // it.
                 let _ = send_frame(&sockets[*port as usize], frame);
                 if index % AT_ONCE == 0 {
                     cost.store(ranlab_host::thread_cpu_ns().unwrap_or(0), Ordering::Relaxed);
@@ -180,7 +188,7 @@ impl Wires {
     }
 }
 
-/// Packets under way.
+/// Packets in flight.
 pub(super) struct Flow {
     stop: Arc<AtomicBool>,
     cpu_ns: Arc<AtomicU64>,
@@ -188,7 +196,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// CPU time of the thread that sends, ns.
+    /// CPU time of the sending thread, in nanoseconds.
     pub(super) fn cpu_ns(&self) -> u64 {
         self.cpu_ns.load(Ordering::Relaxed)
     }
@@ -203,9 +211,10 @@ impl Drop for Flow {
     }
 }
 
-/// Frames until it is over and nothing came for a while.
+/// Receives frames until `over` is set and no more arrive.
 fn received(socket: &OwnedFd, over: &AtomicBool) -> Vec<Vec<u8>> {
-    let (mut frames, mut buffer) = (Vec::new(), vec![0; FRAME_BYTES_MAX]);
+    let mut frames = Vec::new();
+    let mut buffer = vec![0; FRAME_BYTES_MAX];
     loop {
         match receive_stamped(socket, &mut buffer) {
             Ok(stamped) => frames.push(buffer[..stamped.bytes.min(FRAME_BYTES_MAX)].to_vec()),
@@ -215,22 +224,23 @@ fn received(socket: &OwnedFd, over: &AtomicBool) -> Vec<Vec<u8>> {
     }
 }
 
-/// One end of a wire. What a socket sends it does not see itself, and everything else that passes it does.
+/// Opens a socket on one end of a link. It receives every frame that passes, except those that it sends.
 fn open(interface: &str) -> std::io::Result<OwnedFd> {
     let socket = open_frames(interface, ALL)?;
     stamp_received(&socket, BUFFER_BYTES, QUIET)?;
     Ok(socket)
 }
 
-/// The file of a process's namespace.
+/// Returns the path of a process's network namespace.
 pub(super) fn namespace(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join("ns/net")
 }
 
-/// Waits until a process that was told to leave our namespace has.
+/// Waits until a process has left our network namespace.
 pub(super) fn apart(pid: u32) -> Result<(), Trouble> {
     let link = |path: &Path| std::fs::read_link(path).ok();
-    let (ours, deadline) = (link(Path::new("/proc/self/ns/net")), Instant::now() + WAIT);
+    let ours = link(Path::new("/proc/self/ns/net"));
+    let deadline = Instant::now() + WAIT;
     while link(&namespace(pid)).is_none_or(|its| Some(its) == ours) {
         if Instant::now() >= deadline {
             return Err(environment("network namespaces are not possible here: `unshare --net` makes none"));
@@ -240,7 +250,7 @@ pub(super) fn apart(pid: u32) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Does something in a process's namespace, in a thread that ends with it.
+/// Runs `work` inside a process's network namespace, on a temporary thread.
 fn inside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Trouble> {
     let file = namespace(pid);
     std::thread::scope(|scope| {

@@ -1,7 +1,8 @@
-//! The kernel's packet programs as a switch: maps and programs of a pipeline, run on frames in memory (`BPF_PROG_TEST_RUN`).
+//! The kernel's XDP programs as a switch: maps and programs of a pipeline, run on frames in memory
+//! (`BPF_PROG_TEST_RUN`).
 //!
-//! A thread has the kernel feed the trace to the pipeline, packet after packet; what it costs is that thread's CPU time. Changes
-//! are entries of maps, set while it runs.
+//! In one thread the kernel feeds the trace to the programs, packet by packet; the cost is the CPU time of that thread.
+//! Changes are map updates while it runs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,19 +25,19 @@ use crate::{environment, rig, sut};
 
 /// The backend's name.
 pub(super) const NAME: &str = "xdp";
-/// CPU time, ns, for which the kernel is at it before it is asked what became of the packets. To begin and to end a round
-/// costs it some hundred microseconds (it changes its own code for the program), and milliseconds of waiting, which is no
-/// CPU time: rounds are as long as makes that little.
+/// CPU time of one round, in nanoseconds, after which the packets' verdicts are read. Starting and ending a round costs
+/// some hundred microseconds (the kernel patches its code for the program) and milliseconds of waiting, which is no CPU
+/// time. Rounds of this length make that cost negligible.
 const ROUND_NS: u64 = 20_000_000;
-/// The first round, packets, and the longest.
+/// Packets in the first round, and in the longest.
 const PACKETS: u32 = 1 << 14;
 const PACKETS_MAX: u32 = 1 << 20;
-/// Verdicts of XDP.
+/// XDP verdict: send back.
 const TX: u32 = 3;
 const REDIRECT: u32 = 4;
-/// The only entry of a map.
+/// Key of the only entry of a map.
 const FIRST: [u8; 4] = [0; 4];
-/// The longest frame that fits a page with what the kernel keeps there.
+/// Maximum length of a frame that fits into a page next to the kernel's own data, in bytes.
 const FRAME_BYTES_MAX: usize = 3_072;
 
 /// The driver.
@@ -47,7 +48,7 @@ impl Driver for Xdp {
         NAME
     }
 
-    /// As of the programs with which it is compared.
+    /// The same limit as for the DPDK programs, with which it is compared.
     fn packets_max(&self) -> usize {
         dpdk::PACKETS_MAX
     }
@@ -107,7 +108,7 @@ struct Maps {
 }
 
 impl Maps {
-    /// Makes and fills those of a job; its programs, by port.
+    /// Creates and fills the maps of a job. Returns them with its programs, by port.
     fn of(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), Trouble> {
         let translation = job.backend.translate(&job.asked()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
@@ -151,10 +152,10 @@ impl Maps {
     }
 }
 
-/// The programs that say what becomes of one frame, by the port where it enters.
+/// The programs that decide about single frames, by input port.
 struct Judges {
     programs: [Option<BpfProgram>; 2],
-    /// As long as the programs.
+    /// Kept as long as the programs.
     maps: Maps,
 }
 
@@ -165,7 +166,7 @@ impl Judges {
         Ok(Self { programs: [load(access)?, load(core)?], maps })
     }
 
-    /// Where a frame leaves, and as what; `None`: it is gone.
+    /// Returns the port and the content of the frame that leaves, or `None` if it is dropped.
     fn process(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
         let program = self.programs[port as usize].as_ref().ok_or_else(|| rig("no program of a port"))?;
         let (verdict, left) = program.run(frame).map_err(|error| sut(format!("a program: {error}")))?;
@@ -177,7 +178,7 @@ impl Judges {
     }
 }
 
-/// What the thread says.
+/// Results of the feeding thread.
 #[derive(Default)]
 struct Said {
     reading: Reading,
@@ -216,7 +217,9 @@ impl Feeding {
         let (maps, said, stop) =
             (Arc::new(maps), Arc::<Mutex<Said>>::default(), Arc::new(AtomicBool::new(false)));
         let cpu = Resources::here()?.forward_cpu;
-        let (its, told, stopped) = (Arc::clone(&maps), Arc::clone(&said), Arc::clone(&stop));
+        let its = Arc::clone(&maps);
+        let told = Arc::clone(&said);
+        let stopped = Arc::clone(&stop);
         let first = vec![0; longest.max(64)];
         let work = move || {
             let _ = ranlab_net::pin_thread(cpu);
@@ -228,7 +231,7 @@ impl Feeding {
     }
 }
 
-/// Has the kernel run the program, round after round, and says after each what became of the packets.
+/// Runs the program round after round until `stop` is set. Publishes the packet counters after each round.
 fn feed_until(
     stop: &AtomicBool,
     program: &BpfProgram,
@@ -296,13 +299,13 @@ mod tests {
     use ranlab_pipeline::pipelines::Pipeline;
     use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
-    /// Damages a frame: octets, an end that is missing, or padding.
+    /// Damages a frame: changes bytes, truncates it, or adds padding.
     fn damage(random: &mut Random, frame: &mut Vec<u8>) {
         for _ in 0..=random.below(2) {
             match random.below(8) {
                 0 => frame.truncate(14 + random.below(frame.len() as u64 - 13) as usize),
                 1 => frame.extend(vec![0; random.below(20) as usize]),
-                // Where headers are.
+                // The offsets of headers.
                 2 | 3 => {
                     let at = random.below(frame.len().min(90) as u64) as usize;
                     frame[at] = random.next() as u8;
@@ -316,14 +319,14 @@ mod tests {
         }
     }
 
-    /// Whether some header may be IPv4 with options, which the programs drop ([`Equivalence::Options`]): plain, in GRE, in GTP-U
-    /// without and with a container, in VXLAN.
+    /// Returns whether a header may be IPv4 with options, which the programs drop ([`Equivalence::Options`]): plain, in
+    /// GRE, in GTP-U without and with an extension header, or in VXLAN.
     fn optional(frame: &[u8]) -> bool {
         [14, 42, 50, 58, 64].iter().any(|at| frame.get(*at).is_some_and(|first| (0x46..0x50).contains(first)))
     }
 
     #[test]
-    fn damaged_frames_fare_as_the_oracle_says() {
+    fn damaged_frames_get_oracle_verdicts() {
         if let Err(trouble) = Xdp.ready() {
             ranlab_host::doctor::skipped(trouble.to_string());
             return;
@@ -355,17 +358,20 @@ mod tests {
                 connects: false,
             };
             let judges = Judges::of(&job).unwrap();
-            let (mut oracle, mut left) = (pipeline.oracle().unwrap(), 0);
+            let mut oracle = pipeline.oracle().unwrap();
+            let mut left = 0;
             let frames: Vec<_> = trace.iter().collect();
             for (index, (port, frame)) in frames.iter().cycle().take(2_000).enumerate() {
-                let (port, mut frame) = (*port, frame.to_vec());
+                let port = *port;
+                let mut frame = frame.to_vec();
                 if index >= trace.len() {
                     damage(&mut random, &mut frame);
                 }
                 if optional(&frame) {
                     continue;
                 }
-                let (was, found) = (frame.clone(), judges.process(port, &frame).unwrap());
+                let was = frame.clone();
+                let found = judges.process(port, &frame).unwrap();
                 let expected = match oracle.process(0, port, &mut frame) {
                     Fate::Sent(port) => Some((port, frame)),
                     Fate::Dropped(_) => None,

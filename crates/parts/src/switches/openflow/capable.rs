@@ -1,4 +1,4 @@
-//! What a switch says of itself, read from `ovs-ofctl`: whether a pipeline has room in it at all, before it is told anything.
+//! Capabilities of a switch, read with `ovs-ofctl`. They show whether a pipeline fits before anything is configured.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,35 +7,35 @@ use ranlab_pipeline::backends::{Reader, Translation};
 
 use super::exact::{FLOWS_MAX, exact};
 
-/// For no longer are meters waited for.
+/// Maximum time to wait until meter buckets are full.
 const FILL_MAX: Duration = Duration::from_secs(5);
 
-/// What a switch has.
+/// Capabilities of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Capable {
-    /// Tables.
+    /// Number of tables.
     pub(super) tables: u32,
     /// Ports: number and name.
     pub(super) ports: Vec<(String, String)>,
-    /// Flows that each table holds, where it says so.
+    /// Maximum number of flows per table, if the switch reports it.
     pub(super) most: BTreeMap<u32, u64>,
-    /// Meters; 0: none.
+    /// Number of meters; 0 if meters are not supported.
     pub(super) meters: u64,
-    /// Whether it says that it matches masked ports of TCP, which OpenFlow does not ask of it.
+    /// Whether the switch reports support for masked TCP ports, which OpenFlow does not require.
     pub(super) masked_ports: bool,
 }
 
-/// What a pipeline asks for.
+/// Requirements of a pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Flows of each table.
+    /// Number of flows per table.
     pub(super) flows: BTreeMap<u32, u64>,
-    /// The highest meter; 0: none.
+    /// Highest meter id; 0 if there are no meters.
     pub(super) meters: u32,
 }
 
 impl Needs {
-    /// Of what a switch is to be told.
+    /// Returns the requirements of a translated pipeline.
     pub(super) fn of(translation: &Translation) -> Self {
         let mut own = Self::default();
         for text in &translation.texts {
@@ -52,13 +52,13 @@ impl Needs {
     }
 }
 
-/// The number of a meter of a line that sets one.
+/// Returns the meter id of a line that sets a meter.
 pub(super) fn meter(line: &str) -> Option<u32> {
     number(line, "meter=")
 }
 
-/// How long the slowest bucket of these meters takes to be full: OpenFlow leaves open whether they are so at first, and BOFUSS's are
-/// empty.
+/// Returns the time until the slowest bucket of these meters is full. OpenFlow does not define the initial fill level;
+/// BOFUSS starts with empty buckets.
 pub(super) fn filled_after(translation: &Translation) -> Duration {
     let meters = translation.texts.iter().filter(|text| text.reader == Reader::OvsMeters);
     let longest = meters.flat_map(|text| text.text.lines()).filter_map(|line| {
@@ -68,14 +68,15 @@ pub(super) fn filled_after(translation: &Translation) -> Duration {
     longest.max().unwrap_or_default().min(FILL_MAX)
 }
 
-/// The decimal number behind a word.
+/// Returns the decimal number that follows `word`.
 pub(super) fn number<T: std::str::FromStr>(text: &str, word: &str) -> Option<T> {
     let rest = text.split_once(word)?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 impl Capable {
-    /// From what `show`, `dump-table-features` and `meter-features` print; of what a switch does not answer, nothing is known.
+    /// Parses the output of `show`, `dump-table-features` and `meter-features`. Requests that the switch does not
+    /// answer leave the capability unknown.
     pub(super) fn read(show: &str, tables: Option<&str>, meters: Option<&str>) -> Self {
         Self {
             tables: number(show, "n_tables:").unwrap_or(0),
@@ -86,10 +87,10 @@ impl Capable {
         }
     }
 
-    /// What it is told instead of a translation: masks of ports only where it has them.
+    /// Adapts a translation to the switch. Port masks are expanded if it does not support them.
     ///
     /// # Errors
-    /// Why it cannot be said, in words.
+    /// The translation cannot be expressed; the text gives the reason.
     pub(super) fn says(&self, mut translation: Translation) -> Result<Translation, String> {
         if self.masked_ports {
             return Ok(translation);
@@ -102,8 +103,8 @@ impl Capable {
         Ok(translation)
     }
 
-    /// Why it cannot hold a pipeline, if so. A table that holds fewer flows than are needed is no reason: what a switch says of
-    /// its tables is often a guess, and what it does is to be seen.
+    /// Returns the reason why the switch cannot hold a pipeline, if there is one. A reported table size that is too
+    /// small is not a reason: reported sizes are often guesses.
     pub(super) fn refuses(&self, needs: &Needs, ports: [u32; 2]) -> Option<String> {
         for number in ports {
             if self.ports.iter().all(|(own, _)| *own != number.to_string()) {
@@ -123,17 +124,19 @@ impl Capable {
     }
 }
 
-/// From a line ` 7(eth1): addr:…`.
+/// Parses a line such as ` 7(eth1): addr:…`.
 fn port(line: &str) -> Option<(String, String)> {
     let (head, rest) = line.split_once("): addr:")?;
     let (number, name) = head.trim_start().split_once('(')?;
     (!rest.is_empty()).then(|| (number.to_owned(), name.to_owned()))
 }
 
-/// Flows of each table, from `  table 11:` or `  tables 12...252: ditto` and `    max_entries=5`.
+/// Parses the maximum number of flows per table from `  table 11:` or `  tables 12...252: ditto` and `
+/// max_entries=5`.
 fn most(text: &str) -> BTreeMap<u32, u64> {
     let mut all = BTreeMap::new();
-    let (mut now, mut last) = (None, None);
+    let mut now = None;
+    let mut last = None;
     for line in text.lines().map(str::trim_start) {
         if let Some(rest) = line.strip_prefix("table ") {
             now = rest.split([':', ' ']).next().and_then(|id| id.parse::<u32>().ok());
@@ -147,7 +150,7 @@ fn most(text: &str) -> BTreeMap<u32, u64> {
         {
             let end = rest.split(':').next().and_then(|id| id.parse::<u32>().ok());
             if let (Ok(first), Some(end), Some(most)) = (first.parse::<u32>(), end, last) {
-                // A table's number has eight bits.
+                // Table ids have eight bits.
                 all.extend((first..=end.min(255)).map(|id| (id, most)));
             }
         } else if let (Some(most), Some(id)) = (number(line, "max_entries="), now) {
@@ -158,21 +161,22 @@ fn most(text: &str) -> BTreeMap<u32, u64> {
     all
 }
 
-/// From `      arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags}`.
+/// Parses `      arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags}`.
 fn masked_ports(text: &str) -> bool {
     let masked = text.lines().find_map(|line| line.trim_start().strip_prefix("arbitrary mask:"));
     masked.is_some_and(|fields| fields.split_whitespace().any(|field| field.starts_with("tcp_{src,dst")))
 }
 
-/// Of a complaint of `ovs-ofctl`: the fault (`OFPFMFC_TABLE_FULL`), and table and match of the flow that was refused.
+/// Parses an error message of `ovs-ofctl`: the error code (`OFPFMFC_TABLE_FULL`), and table and match of the rejected
+/// flow.
 pub(super) fn refused(complaint: &str) -> Option<(&str, u32, String)> {
     let (before, rest) = complaint.split_once("ADD ")?;
-    // OFPBMC_…, OFPFMFC_…: codes of faults; types of messages are OFPT_….
+    // Error codes begin with OFPBMC_, OFPFMFC_ and so on; message types begin with OFPT_.
     let code =
         |word: &&str| word.starts_with("OFP") && word.split('_').next().is_some_and(|it| it.ends_with('C'));
     let fault = before.split([' ', '\n', ':']).rfind(code)?;
     let rule = rest.lines().next()?;
-    // Older ones do not write table 0.
+    // Older versions do not print table 0.
     let table = rule.strip_prefix("table:").and_then(|_| number(rule, "table:")).unwrap_or(0);
     let rule = rule.split(" cookie:").next().unwrap_or(rule);
     let rule = rule.strip_prefix(&format!("table:{table} ")).unwrap_or(rule);
@@ -190,7 +194,7 @@ mod tests {
                           table 11:\n    max_entries=5\n    (same matching)\n\n  table 12: ditto\n";
 
     #[test]
-    fn what_a_switch_says_is_read() {
+    fn switch_features_are_parsed() {
         let own = Capable::read(SHOW, Some(TABLES), Some("max_meter:262144 max_bands:8 max_color:0\n"));
         assert_eq!((own.tables, own.meters), (254, 262_144));
         let ports: Vec<_> = own.ports.iter().map(|(number, name)| (number.as_str(), name.as_str())).collect();
@@ -198,14 +202,14 @@ mod tests {
         assert_eq!((own.most[&0], own.most[&10], own.most[&11], own.most[&12]), (1_000_000, 1_000_000, 5, 5));
         assert_eq!(own.most.len(), 13);
         assert_eq!(Capable::read("", None, None), Capable::default());
-        // Nonsense is not known, and no memory.
+        // Invalid input is ignored and allocates nothing.
         assert!(
             most("tables 0...4294967295: ditto\n  tables x...y: ditto\ntable z:\nmax_entries=\n").is_empty()
         );
     }
 
     #[test]
-    fn what_does_not_fit_is_a_reason() {
+    fn missing_capability_is_reported() {
         let own = Capable::read(SHOW, Some(TABLES), None);
         let needs = |last: u32, meters| Needs { flows: [(0, 1), (last, 9)].into(), meters };
         assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "how many a table holds is seen, not believed");
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_counted() {
+    fn needs_count_flows_and_meters() {
         let mut translation = Translation::default();
         translation.push("m", Reader::OvsMeters, "meter=3,kbps\nmeter=2,kbps\n".to_owned());
         let text = "group add group_id=1,table=9\nflow add cookie=0x1,table=1,priority=1,actions=drop\nflow add table=1,x\n\
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_rule_is_found_in_either_complaint() {
+    fn rejected_rule_is_found_in_both_error_formats() {
         let bundle = "`ovs-ofctl` refused: Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:11 \
                       priority=106,ip,nw_dst=10.0.6.0/24 cookie:0x726c6100 actions=goto_table:12\nError OFPBFC_MSG_FAILED for:";
         let rule = "priority=106,ip,nw_dst=10.0.6.0/24".to_owned();
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_waited_for_until_they_are_full() {
+    fn fill_time_is_that_of_slowest_bucket() {
         let of = |text: &str| {
             let mut translation = Translation::default();
             translation.push("m", Reader::OvsMeters, text.to_owned());
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_ports_have_masks_is_what_the_switch_says() {
+    fn masked_ports_follow_table_features() {
         let said = |fields: &str| {
             let tables = format!("  table 0:\n    matching:\n      {fields}\n");
             Capable::read(SHOW, Some(&tables), None).masked_ports

@@ -1,5 +1,5 @@
-//! Packets that a switch does not forward itself: it sends them to its controllers (OFPT_PACKET_IN), of which we are one. They are
-//! counted on a connection of their own, whose answers nothing else waits for.
+//! Counts packets that a switch does not forward itself but sends to its controllers (OFPT_PACKET_IN). Uses a
+//! connection of its own, so that no other request has to wait.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,13 +15,13 @@ use super::session::{
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
-/// How long a wait lasts until it is looked whether it is over.
+/// Read timeout, after which the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// Octets of a packet that are asked for, where a switch sends us none otherwise: Open vSwitch tells those who connect to it, rather
-/// than it to them, nothing before they have said how much.
+/// Bytes of each packet that are requested from a switch that sends none by default. Open vSwitch sends no packets to a
+/// controller that connected to it until the controller has set a length.
 const OCTETS: u16 = 64;
 
-/// Who counts.
+/// Counts the packets.
 pub(super) struct Listener {
     seen: Arc<Seen>,
     stop: Arc<AtomicBool>,
@@ -31,19 +31,21 @@ pub(super) struct Listener {
 #[derive(Default)]
 struct Seen {
     packets: AtomicU64,
-    /// The connection has ended, though nobody here ended it.
+    /// Set when the switch closed the connection.
     gone: AtomicBool,
 }
 
 impl Listener {
-    /// Connects to a switch at an address.
+    /// Connects to the switch at `at`.
     pub(super) fn connect(at: SocketAddr) -> Result<Self, Trouble> {
         let mut stream = tcp(at)?;
         stream.set_read_timeout(Some(LOOK)).map_err(environment)?;
         let greeting = [message(HELLO, 0, &[]), message(GET_CONFIG_REQUEST, 1, &[])].concat();
         stream.write_all(&greeting).map_err(environment)?;
-        let (seen, stop) = (Arc::new(Seen::default()), Arc::new(AtomicBool::new(false)));
-        let (counted, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
+        let seen = Arc::new(Seen::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let counted = Arc::clone(&seen);
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let ended = listen(&mut stream, &counted, &stopped);
             counted.gone.store(ended.is_err(), Ordering::Relaxed);
@@ -51,12 +53,12 @@ impl Listener {
         Ok(Self { seen, stop, thread: Some(thread) })
     }
 
-    /// Packets that came.
+    /// Returns the number of packets received.
     pub(super) fn packets(&self) -> u64 {
         self.seen.packets.load(Ordering::Relaxed)
     }
 
-    /// Whether the switch keeps the connection.
+    /// Returns an error if the switch has closed the connection.
     pub(super) fn check(&self) -> Result<(), Trouble> {
         if self.seen.gone.load(Ordering::Relaxed) {
             return Err(sut("the switch has closed its OpenFlow connection"));
@@ -74,10 +76,11 @@ impl Drop for Listener {
     }
 }
 
-/// Reads messages until it is told to stop; none is kept.
+/// Reads and discards messages until `stop` is set.
 fn listen(stream: &mut TcpStream, seen: &Seen, stop: &AtomicBool) -> std::io::Result<()> {
-    let (mut head, mut body) = ([0; HEAD], vec![0; usize::from(u16::MAX)]);
-    // What it is told again at the end, if anything was changed.
+    let mut head = [0; HEAD];
+    let mut body = vec![0; usize::from(u16::MAX)];
+    // The configuration to restore at the end, if it was changed.
     let mut as_before = None;
     loop {
         let mut whole = fill(stream, &mut head, stop)?;
@@ -90,12 +93,12 @@ fn listen(stream: &mut TcpStream, seen: &Seen, stop: &AtomicBool) -> std::io::Re
             PACKET_IN => {
                 seen.packets.fetch_add(1, Ordering::Relaxed);
             }
-            // Who does not answer is thought to be dead.
+            // A controller that does not reply to echo requests is considered dead.
             ECHO_REQUEST => {
                 let xid = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
                 stream.write_all(&message(ECHO_REPLY, xid, &body[..length]))?;
             }
-            // Its flags stay what they are.
+            // The flags are left unchanged.
             GET_CONFIG_REPLY if length >= 4 && body[2..4] == [0, 0] => {
                 let [octets, none] = [OCTETS, 0].map(|octets| [&body[..2], &octets.to_be_bytes()].concat());
                 stream.write_all(&message(SET_CONFIG, 2, &octets))?;
@@ -106,7 +109,7 @@ fn listen(stream: &mut TcpStream, seen: &Seen, stop: &AtomicBool) -> std::io::Re
     }
 }
 
-/// Fills a buffer; false: it is told to stop.
+/// Fills a buffer. Returns false if `stop` was set.
 fn fill(stream: &mut TcpStream, buffer: &mut [u8], stop: &AtomicBool) -> std::io::Result<bool> {
     let mut at = 0;
     while at < buffer.len() {
@@ -143,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_counted_questions_answered_and_an_end_is_noticed() {
+    fn counts_packets_replies_to_echo_and_detects_close() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let listener = Listener::connect(server.local_addr().unwrap()).unwrap();
         let (mut switch, _) = server.accept().unwrap();
         let mut greeting = [0; 2 * HEAD];
         switch.read_exact(&mut greeting).unwrap();
         assert_eq!(greeting, [message(HELLO, 0, &[]), message(GET_CONFIG_REQUEST, 1, &[])].concat()[..]);
-        // A length that is shorter than its own header is that of a header.
+        // A length field smaller than the header is read as the length of the header.
         let mut short = message(PACKET_IN, 1, &[]);
         short[3] = 2;
         switch
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_switch_holds_nobody_up() {
+    fn silent_switch_does_not_block_shutdown() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let listener = Listener::connect(server.local_addr().unwrap()).unwrap();
         let (mut switch, _) = server.accept().unwrap();
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_nothing_asks_for_it_and_leaves_the_setting_as_it_was() {
+    fn miss_length_is_set_and_restored() {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let listener = Listener::connect(server.local_addr().unwrap()).unwrap();
         let (mut switch, _) = server.accept().unwrap();
@@ -187,7 +190,7 @@ mod tests {
         let mut set = [0; HEAD + 4];
         switch.read_exact(&mut set).unwrap();
         assert_eq!(set, message(SET_CONFIG, 2, &[0, 2, 0, 64])[..]);
-        // One that sends as much as it is told already is not told otherwise.
+        // If the switch already sends enough bytes, its configuration is left unchanged.
         switch.write_all(&message(GET_CONFIG_REPLY, 1, &[0, 2, 0, 128])).unwrap();
         drop(listener);
         switch.read_exact(&mut set).unwrap();

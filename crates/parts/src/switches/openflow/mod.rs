@@ -1,5 +1,5 @@
-//! Any switch that speaks OpenFlow at an address, met over interfaces of this machine that are wired to two of its ports. Nothing of it
-//! is started or stopped here: it is asked what it has, told what the backend wrote, and freed of it afterwards.
+//! Any OpenFlow switch at an address, whose ports are connected to two local interfaces. The switch is neither started
+//! nor stopped: its capabilities are read, the generated configuration is added, and removed afterwards.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,14 +25,14 @@ mod listener;
 mod remote;
 mod session;
 
-/// As `sut.engine` names it.
+/// Its name in `sut.engine`.
 pub(super) const NAME: &str = "openflow";
 
 /// The driver.
 pub(super) struct AnyOpenFlow;
 
 impl AnyOpenFlow {
-    /// A switch that knows the pipeline, and our ends of its wires.
+    /// Connects to the switch, configures the pipeline, and opens our ends of its links.
     fn told(job: &Job<'_>) -> Result<(Told, Wires), Trouble> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
@@ -54,8 +54,9 @@ impl Driver for AnyOpenFlow {
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
         let (mut told, wires) = Self::told(job)?;
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
-        let (begun, mut found) = (Instant::now(), pass()?);
-        // A switch's caches (Open vSwitch's datapath) go on for a moment with what they knew before it was told otherwise.
+        let begun = Instant::now();
+        let mut found = pass()?;
+        // The switch's caches (Open vSwitch's datapath) may use old entries for a short time after a change.
         loop {
             let again = pass()?;
             let rests = again == found;
@@ -81,7 +82,7 @@ impl Driver for AnyOpenFlow {
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
-    /// Nobody sees what its ports cost it.
+    /// Not measurable: the cost of the switch's ports is not visible from outside.
     fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
         Ok(None)
     }
@@ -91,19 +92,19 @@ fn holds_not(remote: &Remote, why: &str) -> Trouble {
     environment(format!("the switch at tcp:{} cannot hold this pipeline: {why}", remote.at))
 }
 
-/// A switch that was told a pipeline, and forgets it when this goes.
+/// A configured switch. The configuration is removed on drop.
 struct Told {
     remote: Remote,
     capable: Capable,
     needs: Needs,
-    /// Meters that the switch was told are ours.
+    /// Number of meters that are marked as ours.
     marked: u32,
     session: Option<OpenFlow>,
     listener: Listener,
     ingress: Vec<Port>,
-    /// Since when it is ours: nobody sees its threads, so that its time is what passes.
+    /// Start of the session. Its threads are not visible, so elapsed time replaces CPU time.
     begun: Instant,
-    /// Packets under way, and the wires under them.
+    /// Packets in flight, and the links that carry them.
     wires: Option<(Flow, Wires)>,
     left: bool,
     folder: PathBuf,
@@ -117,7 +118,7 @@ impl Told {
         let (remote, capable) = Remote::meet(far)?;
         let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
         let needs = Needs::of(&translation);
-        // What a campaign has left that was killed.
+        // Removes the leftovers of a campaign that was killed.
         remote.clean()?;
         if let Some(why) = capable.refuses(&needs, far.ports) {
             return Err(holds_not(&remote, &why));
@@ -146,7 +147,7 @@ impl Told {
         Ok(told)
     }
 
-    /// Tells a configuration, or a change of one.
+    /// Applies a configuration or a change of it.
     fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
         for text in &translation.texts {
             match text.reader {
@@ -176,7 +177,7 @@ impl Told {
         Ok(())
     }
 
-    /// Frees the switch of what it was told.
+    /// Removes our configuration from the switch.
     fn leave(&mut self) -> Result<(), Trouble> {
         self.wires = None;
         self.left = true;
@@ -185,7 +186,7 @@ impl Told {
 }
 
 impl Switch for Told {
-    /// Its ports' counters, and time itself in place of its threads'.
+    /// Reads the counters of its ports. Elapsed time replaces CPU time.
     fn read(&mut self) -> Result<Reading, Trouble> {
         let mut reading = Reading { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..Reading::default() };
         for (port, (received, sent)) in [Port::Access, Port::Core].into_iter().zip(self.remote.counters()?) {
@@ -213,7 +214,7 @@ impl Switch for Told {
 impl Drop for Told {
     fn drop(&mut self) {
         if !self.left {
-            // The next one to come takes away what this cannot.
+            // If this fails, the next campaign cleans up.
             let _ = self.leave();
         }
     }

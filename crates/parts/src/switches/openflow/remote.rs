@@ -1,6 +1,7 @@
-//! A switch of somebody else at an address, told by `ovs-ofctl`. It goes on running: whatever it is told is marked, by cookies, by
-//! groups' numbers, and for meters, which have no room for a mark, by one flow that says how many are ours. So what a campaign that was
-//! killed has left there is known when the next begins, and nothing else is touched.
+//! A third-party switch at an address, configured with `ovs-ofctl`. The switch keeps running afterwards, so everything
+//! that we configure is marked: flows by cookies, groups by their numbers. Meters have no room for a mark; one flow
+//! records how many are ours. The next campaign can thus remove the leftovers of one that was killed, and nothing else
+//! is touched.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -15,25 +16,25 @@ use crate::switches::{Far, tools};
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
-/// How long the tool may take, s.
+/// Timeout of the tool, in seconds.
 const TOOL_S: &str = "--timeout=60";
-/// Versions of OpenFlow by preference, and whether a change of many flows is one with them.
+/// OpenFlow versions in order of preference, and whether each supports changing many flows in one bundle.
 const VERSIONS: [(&str, bool); 3] = [("-OOpenFlow15", true), ("-OOpenFlow14", true), ("-OOpenFlow13", false)];
-/// The cookie of the flow that says, in its last 32 bits, how many meters are ours.
+/// Cookie of the flow that records, in the last 32 bits, how many meters are ours.
 const MARK: u64 = COOKIE | 1 << 32;
 const MARK_MASK: u64 = 0xffff_ffff_0000_0000;
 
-/// A switch that was met.
+/// A connected switch.
 pub(super) struct Remote {
     pub(super) at: SocketAddr,
     ports: [u32; 2],
     version: &'static str,
     bundles: bool,
-    /// The end of our flows' cookies, by which ours of now are told from those of a campaign before.
+    /// Last 32 bits of our flows' cookies. They distinguish this run from earlier campaigns.
     run: u32,
 }
 
-/// The address of a switch, as Open vSwitch's tools write it.
+/// Parses the address of a switch in the notation of Open vSwitch's tools.
 pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
     let wrong = |why: &str| environment(format!("`sut.address` \"{text}\" {why}: tcp:HOST:PORT is expected"));
     if text.starts_with("ssl:") {
@@ -47,18 +48,20 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
 }
 
 impl Remote {
-    /// Reaches a switch, and asks what it has.
+    /// Connects to a switch and reads its capabilities.
     pub(super) fn meet(far: &Far) -> Result<(Self, Capable), Trouble> {
         let at = address(&far.address)?;
-        // Whether anybody is there is soon known.
+        // Fails fast if the address is unreachable.
         drop(tcp(at)?);
-        let (mut why, run) = (String::new(), run());
+        let mut why = String::new();
+        let run = run();
         for (version, bundles) in VERSIONS {
             let own = Self { at, ports: far.ports, version, bundles, run };
             match own.ofctl("show", &[]) {
                 Ok(show) => {
                     let ask = |what: &str| own.ofctl(what, &[]).ok();
-                    let (tables, meters) = (ask("dump-table-features"), ask("meter-features"));
+                    let tables = ask("dump-table-features");
+                    let meters = ask("meter-features");
                     let capable = Capable::read(&show, tables.as_deref(), meters.as_deref());
                     return Ok((own, capable));
                 }
@@ -74,7 +77,7 @@ impl Remote {
         tools::run(&mut tool)
     }
 
-    /// Whether the tables, the ports' first rules and the meters that are asked for are nobody else's.
+    /// Checks that the required tables, the first rules of the ports, and the required meters are not in use by others.
     pub(super) fn free(&self, needs: &Needs) -> Result<(), Trouble> {
         let others = |what: String| environment(format!("the switch at tcp:{} has {what}", self.at));
         for table in needs.flows.keys().filter(|table| **table >= FIRST_TABLE) {
@@ -103,21 +106,21 @@ impl Remote {
         Ok(())
     }
 
-    /// Notes at the switch that so many meters are ours, before they are made.
+    /// Records the number of our meters at the switch before they are created.
     pub(super) fn mark(&self, meters: u32) -> Result<(), Trouble> {
         let cookie = MARK | u64::from(meters);
-        // Behind the last rule of a table of ours, which takes every packet before it.
+        // This flow is behind the last rule of one of our tables, which matches every packet, and so has no effect.
         let flow = format!("cookie={cookie:#x},table={FIRST_TABLE},priority=0,actions=drop");
         self.ofctl("add-flow", &[&flow]).map(drop)
     }
 
-    /// Tells groups and flows; with bundles all or none.
+    /// Adds groups and flows. With bundles, either all or none are added.
     pub(super) fn tell(&self, text: &str, folder: &Path) -> Result<(), Trouble> {
         let text = self.wired(text);
         if self.bundles {
             return self.file("bundle", &text, folder);
         }
-        // Groups are there before flows lead to them.
+        // Groups have to exist before flows refer to them.
         for (kind, command) in [("group ", "add-groups"), ("flow ", "add-flows")] {
             let lines = text.lines().filter_map(|line| line.strip_prefix(kind));
             let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
@@ -134,7 +137,8 @@ impl Remote {
         self.ofctl(command, &[&file.display().to_string()]).map(drop)
     }
 
-    /// With the switch's numbers for the names of ports, and with cookies of this run; masks stay those of all.
+    /// Replaces port names by the switch's numbers, and adds this run's cookie. Masks still match the cookies of all
+    /// runs.
     fn wired(&self, text: &str) -> String {
         let cookie = |cookie: u64| format!("cookie={cookie:#x},");
         let mut text = text.replace(&cookie(COOKIE), &cookie(COOKIE | u64::from(self.run)));
@@ -147,7 +151,8 @@ impl Remote {
         text
     }
 
-    /// A refusal in words: which rule the switch did not take, and why: a table that is full says how much of it was asked for.
+    /// Turns a rejection into an error that names the rejected rule and the reason. For a full table it also states how
+    /// many flows are needed.
     pub(super) fn refusal(trouble: Trouble, needs: &Needs, most: &BTreeMap<u32, u64>) -> Trouble {
         let Some((fault, table, rule)) = refused(&trouble.what) else { return trouble };
         if fault != "OFPFMFC_TABLE_FULL" {
@@ -161,7 +166,7 @@ impl Remote {
         ))
     }
 
-    /// Packets received and sent by each of both ports.
+    /// Packets received and sent, per port.
     pub(super) fn counters(&self) -> Result<[(u64, u64); 2], Trouble> {
         let text = self.ofctl("dump-ports", &[])?;
         let of = |port: u32| {
@@ -172,28 +177,28 @@ impl Remote {
         Ok([of(self.ports[0])?, of(self.ports[1])?])
     }
 
-    /// Takes away what this has told, unless another campaign has come meanwhile, which has taken it away itself: one that was killed
-    /// leaves a worker that takes leave a little later.
+    /// Removes the configuration of this run, unless a later campaign has already done so. A campaign that was killed
+    /// leaves a worker behind that cleans up a little later.
     pub(super) fn leave(&self) -> Result<(), Trouble> {
-        // Each pipeline of ours begins in table 0.
+        // All our pipelines begin in table 0.
         let text = self.ofctl("dump-flows", &["table=0"])?;
         let own = COOKIE | u64::from(self.run);
         if cookies(&text).any(|cookie| cookie == own) { self.clean() } else { Ok(()) }
     }
 
-    /// Takes away what is ours, whoever of us has told it, and nothing else.
+    /// Removes what any of our runs has configured, and nothing else.
     pub(super) fn clean(&self) -> Result<(), Trouble> {
         let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
         let marks = self.ofctl("dump-flows", &[&format!("cookie={MARK:#x}/{MARK_MASK:#x}")])?;
         let meters = cookies(&marks).filter_map(marked).max().unwrap_or(0);
-        // A switch without groups says no more than that.
+        // A switch without groups returns an error.
         let groups = self.ofctl("dump-groups", &[]).unwrap_or_default();
         let groups: Vec<u32> = groups.lines().filter_map(our_group).collect();
         self.ofctl("del-flows", &[&ours])?;
         if meters > 0 || !groups.is_empty() {
             OpenFlow::reach(self.at)?.delete(&(1..=meters).collect::<Vec<_>>(), &groups)?;
         }
-        // Some switches (BOFUSS) heed cookies where flows are deleted, and not where they are asked for.
+        // Some switches (BOFUSS) respect cookies in delete requests, but not in dump requests.
         let text = self.ofctl("dump-aggregate", &[&ours])?;
         if number(&text, "flow_count=").unwrap_or(0_u64) == 0 {
             return Ok(());
@@ -205,13 +210,13 @@ impl Remote {
     }
 }
 
-/// A number that hardly two runs at a switch have.
+/// Returns a number that is unlikely to repeat between runs at the same switch.
 fn run() -> u32 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     (since.as_nanos() as u32).rotate_left(13) ^ std::process::id()
 }
 
-/// Of the flows that a switch has shown.
+/// Returns the cookies of dumped flows.
 fn cookies(text: &str) -> impl Iterator<Item = u64> {
     text.lines().filter_map(|line| {
         let cookie = line.split_once("cookie=0x")?.1.split(',').next()?;
@@ -219,24 +224,25 @@ fn cookies(text: &str) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Meters that are ours, by the cookie of the flow that says so.
+/// Returns the number of our meters from the cookie of the flow that records it.
 fn marked(cookie: u64) -> Option<u32> {
     (cookie & MARK_MASK == MARK).then_some(cookie as u32)
 }
 
-/// The number of a group, if it is one of ours.
+/// Returns the number of a group if it belongs to us.
 fn our_group(line: &str) -> Option<u32> {
     let id: u32 = number(line, "group_id=")?;
     (FIRST_GROUP..FIRST_GROUP + GROUPS_MAX).contains(&id).then_some(id)
 }
 
-/// From `  port  8: rx pkts=3, …` or `  port "eth1": …` and the line below it, ` tx pkts=2, …`.
+/// Parses `  port  8: rx pkts=3, …` or `  port "eth1": …`, and the line after it, ` tx pkts=2, …`.
 fn port_counters(text: &str, port: u32) -> Option<(u64, u64)> {
     let mut lines = text.lines().skip_while(|line| {
         let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.trim_start().split(':').next());
         of.and_then(|id| id.parse().ok()) != Some(port)
     });
-    let (first, second) = (lines.next()?, lines.next()?);
+    let first = lines.next()?;
+    let second = lines.next()?;
     Some((number(first, "rx pkts=")?, number(second, "tx pkts=")?))
 }
 
@@ -255,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_of_tcp() {
+    fn only_tcp_addresses_are_accepted() {
         assert_eq!(address("tcp:[::1]:6653").unwrap().to_string(), "[::1]:6653");
         for (text, why) in [
             ("ssl:10.0.0.1:6653", "asks for TLS"),
@@ -270,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_numbered_as_the_switch_does() {
+    fn port_names_become_switch_port_numbers() {
         let text = "flow add table=0,in_port=access,actions=goto_table:1\nflow add x,actions=output:core\ngroup add output:access\n";
         let wired = "flow add table=0,in_port=7,actions=goto_table:1\nflow add x,actions=output:11\ngroup add output:7\n";
         assert_eq!(remote().wired(text), wired);
@@ -284,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_known_by_its_mark() {
+    fn own_entries_are_recognized_by_mark() {
         let line = |cookie: u64| {
             format!(" cookie={cookie:#x}, duration=1s, table=1, n_packets=0, priority=0 actions=drop\n")
         };
@@ -301,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_those_of_the_port() {
+    fn port_counters_parse() {
         let text = "OFPST_PORT reply (OF1.5) (xid=0x2): 3 ports\n  port 11: rx pkts=3, bytes=266, drop=0\n           tx pkts=2, \
                     bytes=176\n           duration=0.7s\n  port LOCAL: rx pkts=0, bytes=0\n           tx pkts=0\n  port  7: rx \
                     pkts=5, bytes=1\n           tx pkts=6, bytes=2\n";
@@ -310,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_is_told_by_its_rule() {
+    fn full_table_error_names_rule() {
         let needs = Needs { flows: [(2, 9)].into(), meters: 0 };
         let said = "Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:2 priority=124,ip cookie:0x7 actions=drop";
         let trouble = Remote::refusal(sut(said), &needs, &[(2, 5)].into());

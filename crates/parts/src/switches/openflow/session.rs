@@ -1,5 +1,5 @@
-//! The little OpenFlow 1.3 that `ovs-ofctl` has no bundle for: meters, thousands at once over one connection, and taking away what
-//! has no cookies.
+//! The subset of OpenFlow 1.3 for which `ovs-ofctl` has no bundles: creating thousands of meters over one connection,
+//! and deleting entries that have no cookies.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
-/// OpenFlow 1.3 (§A.1), and the messages that are used of it.
+/// Version number of OpenFlow 1.3 (§A.1), followed by the message types that are used.
 const VERSION: u8 = 4;
 pub(super) const HELLO: u8 = 0;
 const ERROR: u8 = 1;
@@ -20,24 +20,24 @@ pub(super) const ECHO_REPLY: u8 = 3;
 pub(super) const GET_CONFIG_REQUEST: u8 = 7;
 pub(super) const GET_CONFIG_REPLY: u8 = 8;
 pub(super) const SET_CONFIG: u8 = 9;
-/// A packet that the switch does not forward itself.
+/// PACKET_IN: a packet that the switch does not forward itself.
 pub(super) const PACKET_IN: u8 = 10;
 const GROUP_MOD: u8 = 15;
 const BARRIER_REQUEST: u8 = 20;
 const BARRIER_REPLY: u8 = 21;
 const METER_MOD: u8 = 29;
-/// Of groups and meters: take away.
+/// Delete command of group and meter modifications.
 const DELETE: u16 = 2;
-/// Octets of a header.
+/// Length of a message header, in bytes.
 pub(super) const HEAD: usize = 8;
-/// Meters between two barriers: what a switch and its socket hold without waiting for us.
+/// Number of meters between two barriers. The switch and its socket can buffer this many without blocking.
 const AT_ONCE: usize = 256;
-/// How long an answer may take.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a switch at an address may take to be reached.
+/// Timeout of connecting to a switch at an address.
 const REACH: Duration = Duration::from_secs(5);
 
-/// What carries octets to a switch and back.
+/// A byte stream to a switch.
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
@@ -48,7 +48,7 @@ pub(in crate::switches) struct OpenFlow {
     next: u32,
 }
 
-/// One meter with one band that drops.
+/// A meter with one drop band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Meter {
     id: u32,
@@ -57,7 +57,7 @@ struct Meter {
 }
 
 impl Meter {
-    /// From a line of [`ranlab_pipeline::backends::Reader::OvsMeters`].
+    /// Parses a line of [`ranlab_pipeline::backends::Reader::OvsMeters`].
     fn parse(line: &str) -> Option<Self> {
         let field = |name: &str| {
             let of = line.split(',').find_map(|part| part.strip_prefix(name))?;
@@ -70,7 +70,7 @@ impl Meter {
         })
     }
 
-    /// Its modification (§A.3.4.4): flags kbit/s and burst, one band of type drop.
+    /// Encodes its meter modification (§A.3.4.4): flags kbit/s and burst, one band of type drop.
     fn message(self, xid: u32, known: bool) -> Vec<u8> {
         let mut body = Vec::with_capacity(24);
         body.extend(u16::from(known).to_be_bytes());
@@ -84,7 +84,7 @@ impl Meter {
     }
 }
 
-/// A whole message.
+/// Encodes a complete message.
 pub(super) fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
     let mut out = vec![VERSION, kind];
     out.extend(((HEAD + body.len()) as u16).to_be_bytes());
@@ -94,7 +94,7 @@ pub(super) fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
 }
 
 impl OpenFlow {
-    /// Connects to a bridge of our own.
+    /// Connects to a bridge that this process started.
     pub(in crate::switches) fn connect(path: &Path) -> Result<Self, Trouble> {
         let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
         let stream = UnixStream::connect(path).map_err(failed)?;
@@ -116,7 +116,7 @@ impl OpenFlow {
         Ok(own)
     }
 
-    /// Takes meters and groups away; those that are not there are no fault.
+    /// Deletes meters and groups. Missing ones are not an error.
     pub(super) fn delete(&mut self, meters: &[u32], groups: &[u32]) -> Result<(), Trouble> {
         let of_meter = |id: &u32| {
             let body = [&DELETE.to_be_bytes()[..], &[0, 0], &id.to_be_bytes()].concat();
@@ -132,14 +132,14 @@ impl OpenFlow {
             }
             self.fenced(octets)?;
         }
-        // What is gone is made anew, not modified.
+        // Deleted meters have to be added, not modified, next time.
         for id in meters {
             self.known.remove(id);
         }
         Ok(())
     }
 
-    /// Sends, and waits until the switch has done it.
+    /// Sends messages and waits for the barrier reply.
     fn fenced(&mut self, mut octets: Vec<u8>) -> Result<(), Trouble> {
         let barrier = self.xid();
         octets.extend(message(BARRIER_REQUEST, barrier, &[]));
@@ -147,7 +147,7 @@ impl OpenFlow {
         self.until(barrier)
     }
 
-    /// Sets meters, one for each line, and waits until the switch has them.
+    /// Sets meters, one per line, and waits until the switch has processed them.
     pub(in crate::switches) fn meters(&mut self, lines: &str) -> Result<(), Trouble> {
         let lines: Vec<&str> = lines.lines().collect();
         for some in lines.chunks(AT_ONCE) {
@@ -173,7 +173,7 @@ impl OpenFlow {
             .map_err(|error| sut(format!("the switch does not take OpenFlow: {error}")))
     }
 
-    /// Reads until the answer to a barrier; a refusal of what came before it is told.
+    /// Reads until the reply to a barrier. Returns an error if the switch rejected a message before it.
     fn until(&mut self, barrier: u32) -> Result<(), Trouble> {
         loop {
             let lost = |error: std::io::Error| sut(format!("the switch does not answer OpenFlow: {error}"));
@@ -190,8 +190,9 @@ impl OpenFlow {
                     let half = |at: usize| {
                         body.get(at..at + 2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]))
                     };
-                    // Of meters (type 12, §A.4.4) code 12 says that there is no room.
-                    let (kind, code) = (half(0), half(2));
+                    // For meters (error type 12, §A.4.4), code 12 means that the table is full.
+                    let kind = half(0);
+                    let code = half(2);
                     let why = if (kind, code) == (12, 12) { ": its table of meters is full" } else { "" };
                     return Err(sut(format!(
                         "the switch refuses a meter or group: OpenFlow error {kind}/{code}{why}"
@@ -203,7 +204,7 @@ impl OpenFlow {
     }
 }
 
-/// A connection to an address, with all the patience that writing may have.
+/// Connects to an address over TCP, with the write timeout set.
 pub(super) fn tcp(at: SocketAddr) -> Result<TcpStream, Trouble> {
     let failed = |error: std::io::Error| environment(format!("tcp:{at}: {error}"));
     let stream = TcpStream::connect_timeout(&at, REACH).map_err(failed)?;
@@ -217,9 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_message() {
+    fn meter_line_encodes_as_message() {
         let line = "meter=7,kbps,burst,bands=type=drop,rate=80,burst_size=4294967295";
-        // The first field of a band follows a second equals sign, and is not asked for.
+        // The first field of a band follows a second equals sign. It is not read.
         let meter = Meter::parse(line).unwrap();
         assert_eq!(meter, Meter { id: 7, kilobits_per_s: 80, burst_kilobits: u32::MAX });
         let expected = [
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_refuses_is_quoted_and_one_that_asks_is_answered() {
+    fn rejection_is_quoted_and_echo_answered() {
         let folder = std::env::temp_dir().join(format!("ranlab-openflow-{}", std::process::id()));
         let _ = std::fs::remove_file(&folder);
         let listener = std::os::unix::net::UnixListener::bind(&folder).unwrap();
@@ -243,7 +244,7 @@ mod tests {
                 stream.read_exact(&mut all).unwrap();
                 (all, stream.try_clone().unwrap())
             };
-            // Hello, a meter, its barrier.
+            // Hello, a meter, and its barrier.
             let (all, mut out) = read(8 + 32 + 8);
             out.write_all(&message(ECHO_REQUEST, 77, b"x")).unwrap();
             let (echo, _) = read(9);

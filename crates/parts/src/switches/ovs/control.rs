@@ -1,4 +1,4 @@
-//! `ovs-appctl` without a process for each word: its daemons take JSON-RPC at a socket of theirs.
+//! A client for the control socket of Open vSwitch's daemons (JSON-RPC). Replaces one `ovs-appctl` process per command.
 
 use std::io::{BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
-/// How long an answer may take.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest answer.
+/// Maximum length of a response, in bytes.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// A connection to a daemon.
@@ -30,7 +30,7 @@ struct Answer {
 }
 
 impl Control {
-    /// Connects.
+    /// Connects to the control socket of a daemon.
     pub(super) fn connect(path: &Path) -> Result<Self, Trouble> {
         let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
         let stream = UnixStream::connect(path).map_err(failed)?;
@@ -39,10 +39,11 @@ impl Control {
         Ok(Self { stream })
     }
 
-    /// Says a command with its arguments; the answer.
+    /// Runs a command with its arguments. Returns the response.
     pub(super) fn say(&mut self, command: &str) -> Result<String, Trouble> {
         let mut words = command.split_whitespace();
-        let (method, params) = (words.next().unwrap_or(""), words.collect::<Vec<_>>());
+        let method = words.next().unwrap_or("");
+        let params = words.collect::<Vec<_>>();
         let question = json!({ "id": 0, "method": method, "params": params }).to_string();
         let lost =
             |error: &dyn std::fmt::Display| sut(format!("the switch does not answer `{command}`: {error}"));

@@ -1,5 +1,5 @@
-//! Open vSwitch, over DPDK or sockets: a database and a switch of our own, in a network namespace that nobody else sees and that goes with
-//! the switch, its bridge told what the backend wrote.
+//! Open vSwitch over DPDK or sockets. Starts a database and a switch in a private network namespace, which disappears
+//! with the switch, and loads the generated configuration into its bridge.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -30,19 +30,19 @@ mod control;
 
 const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// How long a daemon may take to listen.
+/// Timeout until a daemon listens.
 const START_WAIT: Duration = Duration::from_secs(30);
-/// How long a tool may take, s.
+/// Timeout of a tool, in seconds.
 const TOOL_S: &str = "--timeout=60";
-/// How long it may take to see an address.
+/// Timeout until the daemon has noticed a new address.
 const ROUTE_WAIT: Duration = Duration::from_secs(5);
-/// Another length of a queue than the usual one: a device that gets it is stopped and started.
+/// A queue length that differs from the default. Setting it makes the switch stop and restart the device.
 const OTHER_QUEUE: &str = "options:n_rxq_desc=1024";
-/// Between two looks.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(10);
-/// The version of OpenFlow whose bundles hold groups and flows.
+/// OpenFlow version whose bundles may contain groups and flows.
 const VERSION: &str = "-OOpenFlow15";
-/// What the kernel calls a thread that forwards.
+/// Prefix of the names of forwarding threads.
 const FORWARDER: &str = "pmd-c";
 
 /// The driver over DPDK.
@@ -65,7 +65,8 @@ impl Driver for OvsDpdk {
         let mut outcomes = Outcomes::default();
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
-            let (ingress, egress) = (direction.ingress(), direction.ingress().other());
+            let ingress = direction.ingress();
+            let egress = direction.ingress().other();
             let input = input_file(job.folder, ingress);
             let sent = files::write(&input, (job.trace, ingress), &equivalences)?;
             let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
@@ -73,7 +74,8 @@ impl Driver for OvsDpdk {
             bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
             bridge.device(egress, &dpdk::records(egress as u32, &out))?;
             bridge.device(ingress, &dpdk::replays(ingress as u32, &input, false, Some(&back)))?;
-            // The datapath has a port before the switch knows it, and what came meanwhile is lost: the files begin anew.
+            // The datapath has a port before the switch knows it, and packets in between are lost. The replay therefore
+            // starts again.
             let counters =
                 |bridge: &mut Bridge| bridge.counters(ingress).map(|(took, back)| (took, took + back));
             settled(sent, || counters(&mut bridge))?;
@@ -82,7 +84,7 @@ impl Driver for OvsDpdk {
                 bridge.vsctl(&["set", "interface", port_name(port), OTHER_QUEUE])?;
             }
             settled(before + sent, || counters(&mut bridge))?;
-            // Closing the devices writes the files' ends.
+            // Closing the devices completes the capture files.
             bridge.vsctl(&["del-port", port_name(ingress), "--", "del-port", port_name(egress)])?;
             bridge.end();
             files::read(&back, ingress, &equivalences, &mut outcomes)?;
@@ -106,7 +108,7 @@ impl Driver for OvsDpdk {
         Ok(Box::new(bridge))
     }
 
-    /// One queue of a port is its main thread's; it forwards by the next.
+    /// One queue of a port belongs to its main thread; the forwarding thread uses the next.
     fn rings_back(&self) -> u16 {
         2
     }
@@ -121,7 +123,7 @@ impl Driver for OvsDpdk {
         Ok(Box::new(bridge))
     }
 
-    /// What it replays from files cannot be looked at one by one: it is asked through rings.
+    /// Packets that are replayed from files cannot be observed one by one, so probing uses memif ports.
     fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
@@ -140,7 +142,7 @@ impl Driver for OvsDpdk {
 pub(super) struct Ovs;
 
 impl Ovs {
-    /// A bridge that knows the pipeline, between two wires.
+    /// Starts a bridge with the pipeline between two veth pairs.
     fn between(job: &Job<'_>) -> Result<(Bridge, Wires), Trouble> {
         let mut bridge = Bridge::start(job, Io::Sockets)?;
         bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
@@ -180,29 +182,30 @@ impl Driver for Ovs {
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
-    /// Sockets and queues of the kernel cost both sides, in ways that cannot be told apart.
+    /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
+    /// separated.
     fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
         Ok(None)
     }
 }
 
-/// What carries packets to a bridge.
+/// The I/O type of a bridge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Io {
     Dpdk,
     Sockets,
 }
 
-/// A switch with one bridge.
+/// An instance of Open vSwitch with one bridge.
 struct Bridge {
     switch: Daemon,
     _database: Daemon,
     control: Control,
     openflow: Option<OpenFlow>,
-    /// Memory, where it is DPDK's.
+    /// Memory and CPUs, if DPDK is used.
     resources: Option<Resources>,
     forwarder: Option<thread::Thread>,
-    /// Packets under way, and the wires under them.
+    /// Packets in flight, and the links that carry them.
     wires: Option<(Flow, Wires)>,
     ingress: Vec<Port>,
     folder: PathBuf,
@@ -210,7 +213,7 @@ struct Bridge {
 }
 
 impl Bridge {
-    /// Starts database and switch, without a bridge.
+    /// Starts the database and the switch, without a bridge.
     fn start(job: &Job<'_>, io: Io) -> Result<Self, Trouble> {
         let mut own = Folder::default();
         let folder = own.made()?;
@@ -221,7 +224,8 @@ impl Bridge {
             None
         };
         let at = |name: &str| folder.join(name);
-        let (database, socket) = (at("conf.db"), at("db.sock"));
+        let database = at("conf.db");
+        let socket = at("db.sock");
         tools::run(tools::program("ovsdb-tool").arg("create").arg(&database).arg(SCHEMA))?;
         let mut server = tools::program("ovsdb-server");
         server.arg(&database).arg(format!("--remote=punix:{}", socket.display()));
@@ -230,7 +234,7 @@ impl Bridge {
         appears(&socket, &mut server)?;
         let arguments = resources.map_or_else(|| vec!["init".to_owned()], memory);
         tools::run(vsctl_command(&socket).arg("--no-wait").args(&arguments))?;
-        // Its namespace has no name and lives as long as it does.
+        // The namespace has no name and exists as long as the process.
         let mut command = tools::program("unshare");
         let program = if io == Io::Dpdk { VSWITCHD } else { "ovs-vswitchd" };
         command.args(["--net", "--"]).arg(found(program).unwrap_or_else(|| program.into()));
@@ -243,7 +247,9 @@ impl Bridge {
         appears(&at("switch.ctl"), &mut switch)?;
         let control = Control::connect(&at("switch.ctl"))?;
         let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
-        let (openflow, forwarder, wires) = (None, None, None);
+        let openflow = None;
+        let forwarder = None;
+        let wires = None;
         Ok(Self {
             switch,
             _database: server,
@@ -264,12 +270,12 @@ impl Bridge {
             .map_err(|trouble| self.why(trouble))
     }
 
-    /// A switch that died says why better than the tool that misses it.
+    /// Returns the switch's own error if it has exited, because it explains more than the tool's.
     fn why(&mut self, trouble: Trouble) -> Trouble {
         self.switch.check().err().unwrap_or(trouble)
     }
 
-    /// Tells a configuration, or a change of one.
+    /// Applies a configuration or a change of it.
     fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
         for text in &translation.texts {
             match text.reader {
@@ -288,7 +294,8 @@ impl Bridge {
         Ok(())
     }
 
-    /// A command to the daemon. A route is taken when it has seen the address that the kernel was given before.
+    /// Sends a command to the daemon. A route is accepted only after the daemon has noticed the interface address, so
+    /// it is retried.
     fn say(&mut self, line: &str) -> Result<(), Trouble> {
         let deadline = Instant::now() + ROUTE_WAIT;
         loop {
@@ -301,7 +308,7 @@ impl Bridge {
         }
     }
 
-    /// `ip` in the switch's namespace.
+    /// Runs `ip` in the switch's network namespace.
     fn ip(&mut self, text: &str) -> Result<(), Trouble> {
         let file = self.folder.join("ip");
         std::fs::write(&file, text).map_err(environment)?;
@@ -329,7 +336,7 @@ impl Bridge {
         tools::run(&mut command).map(drop).map_err(|trouble| self.why(trouble))
     }
 
-    /// Adds a port that is a device of DPDK.
+    /// Adds a DPDK port.
     fn device(&mut self, port: Port, device: &str) -> Result<(), Trouble> {
         let devargs = format!("options:dpdk-devargs=\"{device}\"");
         self.port(port, &["type=dpdk", &devargs])
@@ -337,14 +344,16 @@ impl Bridge {
 
     /// Adds a port.
     fn port(&mut self, port: Port, more: &[&str]) -> Result<(), Trouble> {
-        let (name, number) = (port_name(port), port_number(port));
+        let name = port_name(port);
+        let number = port_number(port);
         let request = format!("ofport_request={number}");
         let mut words = vec!["add-port", OVS_BRIDGE, name, "--", "set", "interface", name, &request];
         words.extend(more);
         self.vsctl(&words)?;
         let error = self.vsctl(&["get", "interface", name, "error"])?;
         if error.trim() != "[]" {
-            let (said, more) = (self.switch.last_words(), more.join(" "));
+            let said = self.switch.last_words();
+            let more = more.join(" ");
             return Err(sut(format!("the switch refuses the port {name} ({more}): {}{said}", error.trim())));
         }
         Ok(())
@@ -380,7 +389,8 @@ impl Switch for Bridge {
         Ok(reading)
     }
 
-    /// Flows that drop say so by their tables; their counters follow the datapath's at its next look.
+    /// Reads losses from the counters of drop flows, per table. They are synchronized with the datapath by the next
+    /// revalidation.
     fn losses(&mut self) -> Result<Losses, Trouble> {
         self.control.say("revalidator/wait")?;
         let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
@@ -393,7 +403,7 @@ impl Switch for Bridge {
         Ok(Losses { tables, ring_full })
     }
 
-    /// The datapath has caches of what the tables say: a change is there when they have been looked through.
+    /// The datapath caches the tables' verdicts. A change takes effect after a revalidation.
     fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
         self.tell(change)?;
         self.control.say("revalidator/wait").map(drop)
@@ -408,7 +418,7 @@ impl Switch for Bridge {
     }
 }
 
-/// What a database says of DPDK: memory, and the cores of its threads.
+/// Returns the database settings of DPDK: memory, and the cores of its threads.
 fn memory(resources: Resources) -> Vec<String> {
     let mut arguments = ["init", "--", "set", "Open_vSwitch", "."].map(str::to_owned).to_vec();
     let mask = |cpu: usize| format!("{:#x}", 1_u128 << cpu.min(127));
@@ -425,7 +435,7 @@ fn memory(resources: Resources) -> Vec<String> {
     arguments
 }
 
-/// All files of Open vSwitch in our folder.
+/// Redirects all files of Open vSwitch into our folder.
 fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     for name in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR"] {
         command.env(name, folder);
@@ -439,19 +449,20 @@ fn vsctl_command(socket: &Path) -> Command {
     command
 }
 
-/// Words of a line of `ovs-vsctl`: none of ours has blanks in it, and quotes are the tool's own to read.
+/// Splits a line of `ovs-vsctl` arguments. Arguments contain no blanks; quotes are passed on to the tool.
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Waits until a daemon listens.
+/// Waits until a daemon listens on its socket.
 fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
     let deadline = Instant::now() + START_WAIT;
-    // The file is there before anybody listens.
+    // The socket file exists before the daemon listens.
     while UnixStream::connect(socket).is_err() {
         daemon.check()?;
         if Instant::now() >= deadline {
-            let (path, s) = (socket.display(), START_WAIT.as_secs());
+            let path = socket.display();
+            let s = START_WAIT.as_secs();
             return Err(sut(format!("{path} does not appear within {s} s{}", daemon.last_words())));
         }
         std::thread::sleep(POLL);
@@ -459,14 +470,15 @@ fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// From `  port 2: access (dpdk: …)` and its lines `RX packets:17 errors:0 …`, `TX packets:18 …`.
+/// Parses `  port 2: access (dpdk: …)` and the lines `RX packets:17 errors:0 …` and `TX packets:18 …` below it.
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     let own = port_lines(text, name)?;
     let of = |line: &str, what: &str| {
         let number = line.trim_start().strip_prefix(what)?.split_whitespace().next()?;
         number.parse::<u64>().ok()
     };
-    let (mut received, mut sent) = (None, None);
+    let mut received = None;
+    let mut sent = None;
     for line in own {
         received = received.or_else(|| of(line, "RX packets:"));
         sent = sent.or_else(|| of(line, "TX packets:"));
@@ -474,7 +486,7 @@ fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     Some((received?, sent?))
 }
 
-/// The lines below that of a port.
+/// Returns the lines below that of a port.
 fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a str>> {
     let mut lines = text.lines().skip_while(|line| {
         let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
@@ -484,8 +496,8 @@ fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a 
     Some(lines.take_while(|line| !line.trim_start().starts_with("port ")))
 }
 
-/// Packets that the datapath's caches did not know, so that the tables were asked (`missed`), and of these those that were lost: from
-/// the line `  lookups: hit:17 missed:2 lost:0`.
+/// Returns the number of cache misses, which the tables handled (`missed`), and of lost packets from the line `
+/// lookups: hit:17 missed:2 lost:0`.
 fn slow(text: &str) -> Option<Slow> {
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("lookups:"))?;
     let of =
@@ -493,14 +505,15 @@ fn slow(text: &str) -> Option<Slow> {
     Some(Slow { packets: of("missed:")?, lost: of("lost:") })
 }
 
-/// Packets that a port could not send: `dropped:` of its line `TX packets`.
+/// Returns the number of packets that a port could not send: `dropped:` of its line `TX packets`.
 fn port_dropped(text: &str, name: &str) -> Option<u64> {
     let mut lines = port_lines(text, name)?;
     let line = lines.find(|line| line.trim_start().starts_with("TX packets:"))?;
     line.split_once("dropped:")?.1.split_whitespace().next()?.parse().ok()
 }
 
-/// Packets that flows have dropped, by table: from lines ` table=12, n_packets=3, …, priority=… actions=drop`.
+/// Returns the packets dropped by flows, per table, from lines such as ` table=12, n_packets=3, …, priority=…
+/// actions=drop`.
 fn dropped(text: &str) -> BTreeMap<String, u64> {
     let mut tables = BTreeMap::new();
     for line in text.lines().filter(|line| line.trim_end().ends_with("actions=drop")) {
@@ -508,8 +521,9 @@ fn dropped(text: &str) -> BTreeMap<String, u64> {
             let rest = line.split_once(name)?.1;
             rest.split([',', ' ']).next()?.parse::<u64>().ok()
         };
-        // Table 0 is not written.
-        let (table, packets) = (field("table=").unwrap_or(0), field("n_packets=").unwrap_or(0));
+        // Table 0 is not printed.
+        let table = field("table=").unwrap_or(0);
+        let packets = field("n_packets=").unwrap_or(0);
         if packets > 0 {
             *tables.entry(format!("table {table}")).or_default() += packets;
         }
@@ -522,7 +536,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_counted_by_table_and_what_ports_could_not_send_beside_them() {
+    fn drops_are_counted_per_table_and_port() {
         let flows = " cookie=0x0, duration=1s, table=12, n_packets=3, n_bytes=180, priority=10 actions=drop\n \
                      cookie=0x0, duration=1s, table=12, n_packets=4, n_bytes=180, priority=9,ip actions=drop\n \
                      cookie=0x0, duration=1s, n_packets=1, n_bytes=60, priority=10 actions=drop\n \
@@ -535,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_those_of_the_port() {
+    fn port_counters_parse() {
         let text = "netdev@ovs-netdev:\n  lookups: hit:0 missed:0 lost:0\n  flows: 0\n  port 0: ovs-netdev (tap)\n    \
                     RX packets:1 errors:0 dropped:0 overruns:0 frame:0\n    TX packets:2 errors:0 dropped:0\n  \
                     port 3: access (dpdk: configured_rx_queues=1)\n    RX packets:17 errors:0 dropped:0 overruns:? \
