@@ -141,7 +141,7 @@ fn a_tester_that_tests_itself_gets_back_every_packet_that_left() {
 }
 
 #[test]
-fn a_device_that_drops_every_thousandth_packet_is_named() {
+fn device_drops_are_attributed_to_device() {
     let folder = Folder::new("drops");
     let (mut ports, served) =
         bench(&folder, Role::Master, 10, |ports| Device::new(ports, Work::Cross, 1_000));
@@ -219,7 +219,8 @@ fn several_cores_forward_as_the_oracle_says_and_their_books_add_up() {
     const CORES: usize = 3;
     let json = r#"{"name":"mgw","user":60,"bst":5,"server":9,"rate-limit":1000,"rate-burst":2000}"#;
     let pipeline: Pipeline = serde_json::from_str(json).unwrap();
-    let (trace, declaration) = (trace(&pipeline), pipeline.build().unwrap());
+    let trace = trace(&pipeline);
+    let declaration = pipeline.build().unwrap();
     let ways = Spread::new(&declaration, CORES).unwrap().workers(&trace);
     for role in [Role::Slave, Role::Master] {
         let folder = Folder::new(&format!("cores-{role:?}"));
@@ -269,19 +270,23 @@ fn a_flow_stays_in_order_on_several_cores() {
         let works = engines.into_iter().map(|engine| Work::Pipeline(Box::new(engine)));
         Device::of_cores(ports, works.collect())
     });
-    let (mut found, mut last) = (Outcomes::default(), BTreeMap::new());
+    let mut found = Outcomes::default();
+    let mut last = BTreeMap::new();
     for (side, frame) in marked.iter() {
         let ring = spread.worker(side, frame);
         assert_eq!(ports[side as usize].put_by(ring, frame).unwrap(), Put::Queued);
         ports[side as usize].publish();
     }
-    let (began, mut came, mut frame) = (Instant::now(), 0, [0; 2048]);
+    let began = Instant::now();
+    let mut came = 0;
+    let mut frame = [0; 2048];
     while came < marked.len() && began.elapsed() < UP {
         for side in [Side::Access, Side::Core] {
             if let Taken::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
                 let frame = &frame[..octets];
                 // Addresses and ports stay as they came.
-                let (flow, number) = (frame[26..38].to_vec(), Stamp::read(frame).unwrap().number);
+                let flow = frame[26..38].to_vec();
+                let number = Stamp::read(frame).unwrap().number;
                 let before = last.insert((side as usize, flow), number);
                 assert!(before.is_none_or(|before| before < number), "{before:?} then {number}");
                 found.sent(side, frame.to_vec(), &[]);

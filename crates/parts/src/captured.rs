@@ -1,4 +1,5 @@
-//! Traces as captures: packets of a user's capture are sent instead of made ones, and ours are written for other testers.
+//! Traces from and to capture files. Packets of a user's capture replace generated ones, and generated traces are
+//! written for other testers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,49 +16,49 @@ use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Tr
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// The largest capture that is read, octets.
+/// Maximum size of a capture that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
-/// Octets of packets that a trace holds at most.
+/// Maximum size of a trace's packets, in bytes.
 pub const TRACE_BYTES_MAX: usize = 1 << 30;
-/// A tunnel's headers come on top of what a frame may have: GTP-U and VXLAN over IPv4 are the longest.
+/// Maximum length of tunnel headers, in bytes: GTP-U or VXLAN over IPv4. They come on top of the maximum frame length.
 const TUNNEL_BYTES: usize = 64;
-/// The longest frame that is sent.
+/// Maximum length of a frame that is sent, in bytes.
 const LONGEST: usize = FRAME_BYTES_MAX as usize + TUNNEL_BYTES;
-/// Between two packets that are written, ns; captures of ours have no other time.
+/// Interval between two packets that are written, in nanoseconds. Generated traces have no times.
 const STEP_NS: u64 = 1_000;
 
-/// Why a capture is no trace: the file's fault.
+/// The reason why a file cannot be read as a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// The system says so.
+    /// A system error.
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    /// No file, such as a folder or a pipe.
+    /// Not a regular file, such as a folder or a pipe.
     #[error("{0} is no file; a capture (pcap or pcapng) is asked for")]
     NoFile(PathBuf),
     /// Too large.
     #[error("{0} has {1} octets; at most {FILE_BYTES_MAX} are read")]
     Large(PathBuf, u64),
-    /// Cut, or no capture at all.
+    /// Truncated, or not a capture.
     #[error("{0}: {1}; a whole capture (pcap or pcapng) is asked for")]
     Damaged(PathBuf, String),
-    /// Not of Ethernet.
+    /// Not a capture of Ethernet frames.
     #[error("{path}: packet {number} is of link type {found}; allowed is 1 (Ethernet)")]
     Link {
         /// The file.
         path: PathBuf,
-        /// The packet, from 1.
+        /// Number of the packet, from 1.
         number: u64,
-        /// What it is.
+        /// Its link type.
         found: u16,
     },
-    /// The capture kept less of the packet than there was.
+    /// The packet was truncated when it was captured.
     #[error("{path}: packet {number} was cut when it was captured: record with a larger snapshot length")]
     Cut {
         /// The file.
         path: PathBuf,
-        /// The packet, from 1.
+        /// Number of the packet, from 1.
         number: u64,
     },
     /// Too short or too long.
@@ -65,20 +66,20 @@ pub enum CaptureError {
     Length {
         /// The file.
         path: PathBuf,
-        /// The packet, from 1.
+        /// Number of the packet, from 1.
         number: u64,
         /// Its length.
         octets: usize,
     },
-    /// More than is kept in memory.
+    /// More packets than fit into memory.
     #[error(
         "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} octets of them, the most that a trace holds"
     )]
     Many(PathBuf),
-    /// Nothing to send.
+    /// No packets to send.
     #[error("{0} has no packet that enters by {1}")]
     Empty(PathBuf, &'static str),
-    /// It is not said where a packet enters.
+    /// The port where a packet enters is not known.
     #[error(
         "{path}: packet {number} is of no interface named access or core, and `load.dir` is bidir: name two captures, \
          access first, or a pcapng with interfaces of these names"
@@ -86,15 +87,15 @@ pub enum CaptureError {
     Interface {
         /// The file.
         path: PathBuf,
-        /// The packet, from 1.
+        /// Number of the packet, from 1.
         number: u64,
     },
-    /// Another number of files than has a meaning.
+    /// An unsupported number of files.
     #[error("{0} captures are named; allowed is 1, or 2 (access first) where `load.dir` is bidir")]
     Files(usize),
 }
 
-/// A pipeline's trace: made, or what captures hold if any are named.
+/// Returns a pipeline's trace: generated, or read from captures if any are named.
 pub(crate) fn trace(pipeline: &Pipeline, traffic: &Traffic, captures: &[PathBuf]) -> Result<Trace, Trouble> {
     if captures.is_empty() {
         Trace::generate(pipeline, traffic).map_err(rig)
@@ -103,12 +104,14 @@ pub(crate) fn trace(pipeline: &Pipeline, traffic: &Traffic, captures: &[PathBuf]
     }
 }
 
-/// Packets of captures in the order of their times. Of one capture all enter by the port of the direction, or by the port that
-/// their interface is named after (`access`, `core`; where only one direction is sent the other's are left out); of two, those
-/// of the first enter by access.
+/// Reads the packets of captures in the order of their times.
+///
+/// - One capture: all packets enter by the port of the direction, or by the port after which their interface is named
+///   (`access`, `core`). If only one direction is sent, packets of the other port are skipped.
+/// - Two captures: packets of the first enter by the access port, those of the second by the core port.
 ///
 /// # Errors
-/// A file is not whole, not of Ethernet, beyond a bound, or does not say where packets enter.
+/// A file is truncated, is not Ethernet, exceeds a limit, or does not show where packets enter.
 pub fn read(captures: &[PathBuf], dir: Directions) -> Result<Trace, CaptureError> {
     let mut packets = Packets::default();
     match (captures, dir) {
@@ -124,16 +127,17 @@ pub fn read(captures: &[PathBuf], dir: Directions) -> Result<Trace, CaptureError
     Ok(packets.trace())
 }
 
-/// Packets as they are read.
+/// Packets read so far.
 #[derive(Default)]
 struct Packets {
     bytes: Vec<u8>,
-    /// Time, port, where it begins and its length.
+    /// Time, port, offset and length of each packet.
     entries: Vec<(u64, Port, usize, usize)>,
 }
 
 impl Packets {
-    /// Reads a file. `port`: where packets enter whose interface does not say it; `only`: where those enter that are kept.
+    /// Reads a file. `port` is the port of packets whose interface does not name one. If `only` is set, packets of the
+    /// other port are skipped.
     fn take(&mut self, path: &Path, port: Option<Port>, only: Option<Port>) -> Result<(), CaptureError> {
         let failed = |error| CaptureError::Io(path.to_owned(), error);
         let file = File::open(path).map_err(failed)?;
@@ -152,7 +156,7 @@ impl Packets {
                 fault = self.packet(path, &packet, port, only).err();
             }
         };
-        // A file that grows meanwhile ends where it did.
+        // If the file grows in the meantime, reading ends at its former end.
         pcap::read(BufReader::new(file.take(FILE_BYTES_MAX)), |event| match event {
             Event::Packet(packet) => each(packet),
             Event::Fault(fault, number) => damage = damage.or(Some((fault, number))),
@@ -178,7 +182,8 @@ impl Packets {
         port: Option<Port>,
         only: Option<Port>,
     ) -> Result<(), CaptureError> {
-        let (path, number) = (path.to_owned(), packet.number);
+        let path = path.to_owned();
+        let number = packet.number;
         let named =
             [Port::Access, Port::Core].into_iter().find(|port| packet.interface == Some(port_name(*port)));
         let Some(port) = named.or(port) else { return Err(CaptureError::Interface { path, number }) };
@@ -204,7 +209,7 @@ impl Packets {
         Ok(())
     }
 
-    /// By time; packets of one moment stay as they were, those of two files in turn.
+    /// Sorts packets by time. The sort is stable; packets of two files with the same time alternate.
     fn trace(mut self) -> Trace {
         self.entries.sort_by_key(|(time, ..)| *time);
         let mut trace = Trace::default();
@@ -215,37 +220,38 @@ impl Packets {
     }
 }
 
-/// A file that was written, of which port, with how many packets.
+/// A capture file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Written {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// By which port its packets enter or leave; both where the file names its interfaces.
+    /// Port by which its packets enter or leave, or both if the file names interfaces.
     pub port: &'static str,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// What the oracle expects of a trace that is sent in order, at one moment.
+/// The oracle's output for a trace that is sent in order, at one point in time.
 #[derive(Debug, Default)]
 pub struct Expected {
-    /// What leaves, in order, and by which port.
+    /// Packets that leave, in order, with their ports.
     pub leaves: Trace,
-    /// Packets that are dropped.
+    /// Number of dropped packets.
     pub dropped: u64,
-    /// The same by reason.
+    /// Dropped packets by reason.
     pub reasons: BTreeMap<DropReason, u64>,
 }
 
-/// What leaves of a trace.
+/// Returns the oracle's output for a trace.
 ///
 /// # Errors
-/// The pipeline cannot be.
+/// The pipeline is invalid.
 pub fn expected(
     pipeline: &Pipeline,
     trace: &Trace,
 ) -> Result<Expected, ranlab_pipeline::pipelines::ParameterError> {
-    let (mut oracle, mut all) = (pipeline.oracle()?, Expected::default());
+    let mut oracle = pipeline.oracle()?;
+    let mut all = Expected::default();
     for (port, frame) in trace.iter() {
         let mut frame = frame.to_vec();
         match oracle.process(0, port, &mut frame) {
@@ -259,11 +265,11 @@ pub fn expected(
     Ok(all)
 }
 
-/// Writes packets for whoever replays or compares them. A name that ends with `.pcapng` makes one file with the interfaces `access`
-/// and `core`; any other a pcap, and one for each port (`NAME-access`, `NAME-core`) where packets are of both.
+/// Writes packets to capture files. A name that ends with `.pcapng` creates one file with the interfaces `access` and
+/// `core`. Any other name creates a pcap file, or one per port (`NAME-access`, `NAME-core`) if both ports have packets.
 ///
 /// # Errors
-/// The system says so.
+/// A system error.
 pub fn write(path: &Path, trace: &Trace) -> Result<Vec<Written>, CaptureError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -288,7 +294,7 @@ pub fn write(path: &Path, trace: &Trace) -> Result<Vec<Written>, CaptureError> {
     Ok(written)
 }
 
-/// `dir/NAME-what.ending` of `dir/NAME.ending`.
+/// Returns `dir/NAME-what.ending` for `dir/NAME.ending`.
 #[must_use]
 pub fn beside(path: &Path, what: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -297,8 +303,9 @@ pub fn beside(path: &Path, what: &str) -> PathBuf {
 }
 
 fn pcap(out: impl Write, trace: &Trace, port: Port) -> io::Result<u64> {
-    let (mut writer, mut packets) = (PcapWriter::new(out, LinkType::ETHERNET)?, 0);
-    // Times are those of the whole trace, so that two files can be joined again.
+    let mut writer = PcapWriter::new(out, LinkType::ETHERNET)?;
+    let mut packets = 0;
+    // Times are positions in the whole trace, so that the two files can be merged again.
     for (number, (_, frame)) in (0_u64..).zip(trace.iter()).filter(|(_, (at, _))| *at == port) {
         writer.packet(number * STEP_NS, frame)?;
         packets += 1;
@@ -308,7 +315,8 @@ fn pcap(out: impl Write, trace: &Trace, port: Port) -> io::Result<u64> {
 }
 
 fn pcapng(out: impl Write, trace: &Trace) -> io::Result<u64> {
-    let (mut writer, mut packets) = (PcapngWriter::new(out)?, 0);
+    let mut writer = PcapngWriter::new(out)?;
+    let mut packets = 0;
     for port in [Port::Access, Port::Core] {
         writer.interface(LinkType::ETHERNET, port_name(port))?;
     }
@@ -335,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_trace_is_read_back() {
         let mut folder = Folder::default();
         let folder = folder.made().unwrap();
         for (dir, name, files) in [
@@ -352,7 +360,7 @@ mod tests {
             let paths: Vec<PathBuf> = written.into_iter().map(|file| file.path).collect();
             assert_eq!(read(&paths, dir).unwrap(), trace, "{name}");
         }
-        // Of a capture of both directions one is sent.
+        // A capture of both directions; one of them is sent.
         let (_, trace) = trace_of(Directions::Bidir, 10);
         let up = read(&[folder.join("both.pcapng")], Directions::Uplink).unwrap();
         assert_eq!(up.len(), 150);
@@ -360,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_what_the_oracle_sends() {
+    fn expected_output_equals_oracle() {
         let (pipeline, trace) = trace_of(Directions::Bidir, 100);
         let all = expected(&pipeline, &trace).unwrap();
         assert_eq!((all.leaves.len(), all.dropped), (100, 0));
@@ -376,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_captures_are_refused_with_their_fault() {
+    fn hostile_captures_are_rejected_with_reason() {
         let mut folder = Folder::default();
         let folder = folder.made().unwrap();
         let capture = |link, frames: &[&[u8]]| {
@@ -406,7 +414,7 @@ mod tests {
         );
         assert!(fault(&folder, &whole, Directions::Bidir).contains("no interface named access or core"));
         let mut cut = whole.clone();
-        // The length that it had when it was sent.
+        // The original length of the packet.
         cut[36] = 200;
         assert!(fault(&folder, &cut, up).contains("packet 1 was cut"));
         let mut long = whole;
@@ -420,15 +428,15 @@ mod tests {
                 .to_string()
                 .contains("2 captures are named")
         );
-        // A sparse file takes no room, and would take hours to read.
+        // A sparse file takes no space, but would take hours to read.
         let huge = folder.join("huge");
         File::create(&huge).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         assert!(read(&[huge], up).unwrap_err().to_string().contains("at most 4294967296 are read"));
     }
 
-    /// Whatever octets a file has, reading ends with a trace or a fault.
+    /// Any damaged file yields a trace or an error.
     #[test]
-    fn any_damage_is_a_trace_or_a_fault() {
+    fn damaged_captures_never_panic() {
         let mut folder = Folder::default();
         let folder = folder.made().unwrap();
         let (_, trace) = trace_of(Directions::Bidir, 20);

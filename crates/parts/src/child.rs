@@ -1,4 +1,4 @@
-//! Processes that this one starts: workers, and programs of others.
+//! Child processes: workers and third-party programs.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -6,23 +6,23 @@ use std::process::{ChildStdin, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end when it is asked.
+/// Timeout after a process is asked to end.
 const END_WAIT: Duration = Duration::from_secs(1);
-/// How often it is looked whether it has.
+/// Polling interval while waiting for its exit.
 const POLL: Duration = Duration::from_millis(5);
-/// Lines that wait for who reads them; then the process waits.
+/// Maximum number of unread output lines. The process then blocks.
 const LINES_MAX: usize = 64;
 
-/// A process that goes when this value does.
+/// A child process that ends when this value is dropped.
 #[derive(Debug)]
 pub struct Child {
     child: std::process::Child,
-    /// It and what it starts are a group, and go together.
+    /// Whether the process leads a process group, which ends with it.
     group: bool,
 }
 
 impl Child {
-    /// Starts a process in this one's group.
+    /// Starts a process in this process's group.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -30,7 +30,7 @@ impl Child {
         Ok(Self { child: command.spawn()?, group: false })
     }
 
-    /// Starts a process in a group of its own: Ctrl-C is for this one, which then takes the other down in order.
+    /// Starts a process in a separate group. Ctrl-C then reaches this process only, which ends the child in order.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -38,37 +38,37 @@ impl Child {
         Ok(Self { child: command.process_group(0).spawn()?, group: true })
     }
 
-    /// A process that was started in a group of its own.
+    /// Wraps a process that was started in a separate group.
     pub fn apart(child: std::process::Child) -> Self {
         Self { child, group: true }
     }
 
-    /// Its number.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its input, if that is a pipe that nobody has taken yet.
+    /// Returns its standard input, if that is a pipe. Returns `None` on further calls.
     pub fn input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// The lines of its output, likewise.
+    /// Returns the lines of its standard output. Returns `None` on further calls.
     pub fn lines(&mut self, bytes_max: usize) -> Option<Receiver<io::Result<String>>> {
         self.child.stdout.take().map(|output| lines(output, bytes_max))
     }
 
-    /// The lines that it complains in, likewise.
+    /// Returns the lines of its standard error. Returns `None` on further calls.
     pub fn complaints(&mut self, bytes_max: usize) -> Option<Receiver<io::Result<String>>> {
         self.child.stderr.take().map(|output| lines(output, bytes_max))
     }
 
-    /// How it has ended, as half a sentence; `None`: it lives.
+    /// Returns how it ended, as half a sentence, or `None` if it is running.
     pub fn ended(&mut self) -> Option<String> {
         self.ended_as().map(|(_, how)| how)
     }
 
-    /// The same, and whether with success.
+    /// Like [`ended`](Self::ended), and whether it succeeded.
     pub fn ended_as(&mut self) -> Option<(bool, String)> {
         match self.child.try_wait() {
             Ok(None) => None,
@@ -77,7 +77,7 @@ impl Child {
         }
     }
 
-    /// Waits for its end; `None`: it has not come by then.
+    /// Waits for its exit. Returns `None` on timeout.
     pub fn wait(&mut self, patience: Duration) -> Option<String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -88,7 +88,7 @@ impl Child {
         }
     }
 
-    /// Asks it to end, and ends it if it does not.
+    /// Asks it to end, and kills it if it does not.
     pub fn end(&mut self) {
         if self.ended().is_none() {
             let asked = ranlab_host::ask_to_end(self.child.id());
@@ -106,7 +106,7 @@ impl Drop for Child {
     }
 }
 
-/// `it exited with code 1`, `it was killed by signal 9`.
+/// Describes an exit status: `it exited with code 1`, `it was killed by signal 9`.
 pub fn how_ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with code {code}"),
@@ -115,8 +115,8 @@ pub fn how_ended(status: ExitStatus) -> String {
     }
 }
 
-/// Reads lines in a thread of its own, until the input ends or nobody listens. A line that is longer than `bytes_max` is
-/// an error and the last one: what follows it would be its rest.
+/// Reads lines in a separate thread until the input ends or the receiver is dropped. A line longer than `bytes_max` is
+/// an error and ends reading, because what follows would be its rest.
 pub fn lines(from: impl Read + Send + 'static, bytes_max: usize) -> Receiver<io::Result<String>> {
     let (sink, lines) = sync_channel(LINES_MAX);
     std::thread::spawn(move || {
@@ -131,13 +131,13 @@ pub fn lines(from: impl Read + Send + 'static, bytes_max: usize) -> Receiver<io:
     lines
 }
 
-/// The next line without its end; `None`: there are no more.
+/// Returns the next line without its line end, or `None` at the end of the input.
 ///
 /// # Errors
-/// It is longer than `bytes_max`, or the input cannot be read.
+/// The line is longer than `bytes_max`, or the input cannot be read.
 pub(crate) fn next_line(from: &mut impl BufRead, bytes_max: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    // One more for the end of the line itself.
+    // One more byte for the line end.
     from.by_ref().take(bytes_max as u64 + 1).read_until(b'\n', &mut line)?;
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_until_one_is_too_long() {
+    fn reading_stops_at_overlong_line() {
         let all = |input: &'static str| -> Vec<Result<String, String>> {
             lines(input.as_bytes(), 4).iter().map(|line| line.map_err(|error| error.to_string())).collect()
         };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_says_how_it_ended() {
+    fn exit_status_is_described() {
         let patience = Duration::from_secs(60);
         assert_eq!(shell("exit 3").wait(patience).as_deref(), Some("it exited with code 3"));
         assert_eq!(shell("kill -9 $$").wait(patience).as_deref(), Some("it was killed by signal 9"));
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_want_to_end_is_ended_with_what_it_started() {
+    fn stubborn_process_is_killed_with_its_group() {
         let mut stubborn = shell("trap '' TERM; echo up; while :; do sleep 60; done");
         let output = stubborn.lines(9).unwrap();
         assert_eq!(output.recv().unwrap().unwrap(), "up");
         stubborn.end();
         assert_eq!(stubborn.ended().as_deref(), Some("it was killed by signal 9"));
-        // The pipe closes when the sleep is gone, too.
+        // The pipe closes when the `sleep` process has ended, too.
         assert!(output.recv().is_err());
         let mut willing = shell("echo up; exec sleep 60");
         assert_eq!(willing.lines(9).unwrap().recv().unwrap().unwrap(), "up");

@@ -1,4 +1,4 @@
-//! A folder for the Unix sockets and files of one part.
+//! A folder for the Unix sockets and files of one component.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,15 +8,15 @@ use ranlab_sdk::transport::Address;
 use crate::worker::Trouble;
 use crate::{Listen, environment};
 
-/// What the names of our folders begin with.
+/// Prefix of folder names.
 const PREFIX: &str = "ranlab-part-";
 
-/// Made when something first needs it, of this user alone, and removed with the part.
+/// Created on first use, with access for this user only, and removed when the component is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Folder(Option<PathBuf>);
 
 impl Folder {
-    /// Where to listen; `name` is that of a socket in the folder, if it is to be there.
+    /// Returns the address on which to listen. `name` is the file name of a socket in the folder.
     pub(crate) fn place(&mut self, listen: &Listen, name: &str) -> Result<Address, Trouble> {
         match listen {
             Listen::At(address) => Ok(address.clone()),
@@ -24,13 +24,14 @@ impl Folder {
         }
     }
 
-    /// Where it is; it is made if it is not there yet.
+    /// Returns the path of the folder. Creates it if necessary.
     pub(crate) fn made(&mut self) -> Result<PathBuf, Trouble> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         self.made_below(&base, 0o700)
     }
 
-    /// One that others may pass through, where they could reach it: `/run`, or the folder of temporary files.
+    /// Like [`made`](Self::made), but other users may access files in it by name. Located in `/run` or in the folder of
+    /// temporary files.
     pub(crate) fn passable(&mut self) -> Result<PathBuf, Trouble> {
         let run = Path::new("/run");
         self.made_below(run, 0o711).or_else(|_| self.made_below(&std::env::temp_dir(), 0o711))
@@ -45,7 +46,8 @@ impl Folder {
         sweep(base);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
-        // A leftover of an earlier process of that number is ours; anybody else's cannot be removed and is an error.
+        // A leftover of an earlier process with the same id belongs to us. A folder of another user cannot be removed,
+        // and creating it fails.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::DirBuilder::new()
             .mode(0o700)
@@ -59,13 +61,13 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // Nobody else's; an empty folder left in /tmp hurts nobody.
+            // The folder belongs to this component. An empty folder left behind does no harm.
             let _ = std::fs::remove_dir_all(path);
         }
     }
 }
 
-/// Removes what processes that are no more left: those that were killed. Whatever cannot be removed is not ours.
+/// Removes the folders of processes that no longer exist. Folders of other users cannot be removed and are skipped.
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -81,10 +83,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_go_with_their_owners_and_those_of_the_dead_with_the_next() {
-        let (mut first, mut second) = (Folder::default(), Folder::default());
+    fn folders_are_removed_on_drop_and_stale_ones_swept() {
+        let mut first = Folder::default();
+        let mut second = Folder::default();
         let path = first.made().unwrap();
-        // No process has this number: the greatest that Linux gives is 2^22.
+        // No process has this id: Linux assigns at most 2^22.
         let (dead, other) =
             (path.with_file_name(format!("{PREFIX}4194305-0")), path.with_file_name("ranlab-partly-1"));
         std::fs::create_dir_all(dead.join("below")).unwrap();

@@ -1,7 +1,7 @@
-//! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
-//! campaign then speaks with each directly; nothing of an experiment goes through the bus. Files that let us in are named by the
-//! environment ([`NatsConfig::from_environment`](ranlab_controllers::nats::NatsConfig::from_environment)), for worker and campaign
-//! alike: a scenario is no place for them.
+//! Discovery of workers over NATS. Every worker that listens on the bus answers a request with its address. The
+//! campaign then connects to each worker directly; no experiment data passes through the bus. Credentials are named by
+//! environment variables ([`NatsConfig::from_environment`](ranlab_controllers::nats::NatsConfig::from_environment)) for
+//! worker and campaign, because they do not belong into a scenario.
 
 #[cfg(feature = "bus")]
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use ranlab_controllers::nats::{NatsConfig, open};
 
 use crate::lab::Host;
 
-/// Workers that one question may find; what answers beyond is left alone.
+/// Maximum number of workers that one request finds. Further answers are ignored.
 #[cfg(feature = "bus")]
 const WORKERS_MAX: usize = crate::PLACES_MAX;
-/// Octets of the longest answer that is read.
+/// Maximum length of an answer, in bytes.
 #[cfg(feature = "bus")]
 const ANSWER_BYTES: usize = 512;
-/// How long answers are collected.
+/// Time for which answers are collected.
 #[cfg(feature = "bus")]
 const COLLECT: std::time::Duration = std::time::Duration::from_secs(1);
-/// How long the server may take to let us in.
+/// Timeout until the server accepts the connection.
 #[cfg(feature = "bus")]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The group of workers that say nothing of one.
+/// The default group of workers.
 pub const GROUP: &str = "workers";
 
-/// Whether a group may be called so: one token of a subject.
+/// Returns whether a name is valid for a group: one token of a NATS subject.
 pub fn is_group(name: &str) -> bool {
     (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
@@ -44,10 +44,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
 }
 
-/// The workers of a group that answer now, in the order of their addresses: always the same order, however they answer.
+/// Returns the workers of a group that answer now, sorted by address so that the order is always the same.
 ///
 /// # Errors
-/// The server is not there, or none answers.
+/// The server is not reachable, or no worker answers.
 #[cfg(feature = "bus")]
 pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
     let answers = runtime()?.block_on(ask(server, group))?;
@@ -63,7 +63,7 @@ pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
     Ok(all)
 }
 
-/// An answer names a worker that can be dialled, or it is none.
+/// Parses an answer. Returns `None` unless it is the address of a worker that can be connected to.
 #[cfg(feature = "bus")]
 fn read(answer: &[u8]) -> Option<Host> {
     let text = std::str::from_utf8(answer.get(..ANSWER_BYTES.min(answer.len()))?).ok()?;
@@ -82,7 +82,7 @@ async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, String> {
     let mut all = Vec::new();
     let end = tokio::time::sleep(COLLECT);
     tokio::pin!(end);
-    // Twice as many: some may answer twice.
+    // Twice the maximum, because some workers may answer twice.
     while all.len() < 2 * WORKERS_MAX {
         tokio::select! {
             () = &mut end => break,
@@ -101,17 +101,18 @@ async fn next(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Mes
     std::future::poll_fn(|context| std::pin::Pin::new(&mut *subscriber).poll_next(context)).await
 }
 
-/// Answers whoever asks for workers of this group with this address, from a thread of its own, for as long as the process lives. A server
-/// that is not there yet, or goes away, is tried on.
+/// Answers discovery requests for this group with this address. Runs in a background thread for the lifetime of the
+/// process, and reconnects to a server that is unreachable.
 ///
 /// # Errors
-/// The address of the server is none, a file that lets us in is none, or the system gives no thread.
+/// The server address is invalid, a credential file is invalid, or the thread cannot be created.
 #[cfg(feature = "bus")]
 pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
     let config = NatsConfig::from_environment(server, "ranlab worker");
-    let (subject, worker) = (subject(group), bytes::Bytes::copy_from_slice(worker.as_bytes()));
+    let subject = subject(group);
+    let worker = bytes::Bytes::copy_from_slice(worker.as_bytes());
     let runtime = runtime()?;
-    // A client that is tried on is there at once; what is wrong with addresses and files is told here.
+    // The client connects in the background; errors in addresses and files are returned here.
     let before = Arc::new(AtomicBool::new(false));
     let client = runtime.block_on(open(&config, |options| {
         options.retry_on_initial_connect().event_callback(move |event| {
@@ -124,7 +125,7 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
         let Ok(mut asked) = client.subscribe(subject).await else { return };
         while let Some(question) = next(&mut asked).await {
             if let Some(reply) = question.reply {
-                // Who asked asks again.
+                // If the reply is lost, the requester asks again.
                 let _ = client.publish(reply, worker.clone()).await;
             }
         }
@@ -134,7 +135,8 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
     spawned.map(drop).map_err(|error| error.to_string())
 }
 
-/// Says once that the server does not let this worker in: nobody finds it then. A server that is not there may come.
+/// Logs once that the server does not accept this worker, which therefore cannot be found. An unreachable server is not
+/// logged, because it may start later.
 #[cfg(feature = "bus")]
 fn told(event: &async_nats::Event, before: &AtomicBool) {
     let (async_nats::Event::ServerError(_) | async_nats::Event::ClientError(_)) = event else { return };
@@ -144,7 +146,7 @@ fn told(event: &async_nats::Event, before: &AtomicBool) {
     }
 }
 
-/// A build without NATS finds nobody.
+/// Discovery in a build without NATS.
 ///
 /// # Errors
 /// Always.
@@ -153,7 +155,7 @@ pub fn workers(_: &str, _: &str) -> Result<Vec<Host>, String> {
     Err(NO_NATS.to_owned())
 }
 
-/// A build without NATS tells nobody.
+/// Announcement in a build without NATS.
 ///
 /// # Errors
 /// Always.
@@ -183,7 +185,7 @@ mod tests {
 
     #[cfg(feature = "bus")]
     #[test]
-    fn an_answer_is_an_address_to_dial_and_nothing_else() {
+    fn answer_must_be_a_connectable_address() {
         assert_eq!(read(b"tcp://10.0.0.7:7000"), Some(Host::Tcp { address: "10.0.0.7:7000".to_owned() }));
         let long = format!("tcp://{}:1", "a".repeat(2 * ANSWER_BYTES));
         for wrong in [&b"ssh://a"[..], b"local", b"nats://a:1", b"", b"\xff", long.as_bytes()] {

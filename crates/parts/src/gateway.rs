@@ -1,7 +1,8 @@
-//! A gateway: what arrives at one address goes on to another, message by message, whatever carries either side.
+//! A gateway that forwards messages between two addresses, over any pair of transports.
 //!
-//! With it a program that speaks SCTP meets one that speaks TCP: stock base stations our RIC, our base stations and xApps a
-//! stock RIC, and two containers each other. SCTP is the kernel's (`sctp://`) or our preloaded library's (`shim://`).
+//! It connects programs that speak SCTP with programs that speak TCP: unmodified base stations with our RIC, our base
+//! stations and xApps with an unmodified RIC, or two containers. SCTP is the kernel's (`sctp://`) or that of our
+//! preloaded library (`shim://`).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,7 +16,7 @@ use crate::folder::Folder;
 use crate::worker::{Numbers, Trouble};
 use crate::{Listen, Running, config, environment, numbers, rig};
 
-/// Lines that wait to be told, at most; the oldest go.
+/// Maximum number of pending log lines. The oldest are dropped.
 const LINES_MAX: usize = 1_000;
 
 config! {
@@ -28,26 +29,27 @@ config! {
     }
 }
 
-/// What a gateway did since it began.
+/// Counters of a gateway since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct GatewayReport {
-    /// Connections that came, those that never spoke included: those open no connection on the other side.
+    /// Connections accepted. Includes connections that never send a message, for which no connection to the other side
+    /// is opened.
     pub connections: u64,
-    /// Those that spoke and were passed on.
+    /// Connections that sent a message and were forwarded.
     pub passed_on: u64,
-    /// Messages from who connected.
+    /// Messages from the connecting side.
     pub forth: u64,
-    /// Octets of them.
+    /// Bytes of these messages.
     pub forth_bytes: u64,
-    /// Messages to it.
+    /// Messages to the connecting side.
     pub back: u64,
-    /// Octets of them.
+    /// Bytes of these messages.
     pub back_bytes: u64,
-    /// Connections that did not come to a regular end: the other side refused, a message was cut or too long.
+    /// Connections that ended with an error: the other side refused, or a message was truncated or too long.
     pub troubles: u64,
 }
 
-/// A gateway that runs.
+/// A running gateway.
 pub struct Gateway {
     routes: Vec<Rc<Proxy>>,
     counted: Rc<Counted>,
@@ -64,7 +66,7 @@ struct Counts {
     lines: VecDeque<String>,
 }
 
-/// What one route adds up.
+/// Counters of one route.
 struct Route {
     counted: Rc<Counted>,
     name: String,
@@ -97,10 +99,10 @@ impl Tap for Route {
 }
 
 impl Gateway {
-    /// Listens and passes on; needs a `LocalSet`.
+    /// Listens and forwards. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// There is nothing to do, a --listen without its --connect, or it cannot listen there.
+    /// There is no route, a `--listen` lacks its `--connect`, or an address cannot be bound.
     pub async fn start(part: &GatewayPart) -> Result<Self, Trouble> {
         if part.listen.is_empty() || part.listen.len() != part.connect.len() {
             return Err(rig(format!(
@@ -110,8 +112,10 @@ impl Gateway {
             )));
         }
         let mut folder = Folder::default();
-        let (options, counted) = (SocketOptions::default(), Rc::new(Counted::default()));
-        let (mut routes, mut tasks) = (Vec::new(), Vec::new());
+        let options = SocketOptions::default();
+        let counted = Rc::new(Counted::default());
+        let mut routes = Vec::new();
+        let mut tasks = Vec::new();
         for (number, (listen, connect)) in part.listen.iter().zip(&part.connect).enumerate() {
             let place = folder.place(listen, &format!("gateway{number}"))?;
             let listener = Listener::bind(&place, &options).await.map_err(environment)?;
@@ -124,18 +128,18 @@ impl Gateway {
         Ok(Self { routes, counted, tasks, _folder: folder })
     }
 
-    /// Where it listens, in the order of the routes.
+    /// Returns the addresses on which it listens, in the order of the routes.
     pub fn listening(&self) -> Vec<String> {
         self.routes.iter().map(|route| route.address().to_string()).collect()
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> GatewayReport {
         let connections = self.routes.iter().map(|route| route.connections()).sum();
         GatewayReport { connections, ..self.counted.0.borrow().report }
     }
 
-    /// What went wrong and was not told yet, a sentence each.
+    /// Returns and removes the pending error lines.
     pub fn troubles(&self) -> Vec<String> {
         self.counted.0.borrow_mut().lines.drain(..).collect()
     }

@@ -1,4 +1,4 @@
-//! An xApp that takes statistics from every base station, as a part.
+//! A monitoring xApp that subscribes at every base station, as a component.
 
 mod measurements;
 mod offered;
@@ -29,11 +29,11 @@ use crate::values::{Heard, Knowledge, Times, Values};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
 
-/// Greatest age that is counted.
+/// Maximum age that is recorded, in microseconds.
 const LATENCY_US_MAX: u64 = AGE_MAX_US as u64;
-/// How often somebody who waits for the set-up looks.
+/// Polling interval while waiting for the setup.
 const JOINING: Duration = Duration::from_millis(10);
-/// Events taken in one go before others get their turn.
+/// Maximum number of events handled before other tasks get the CPU.
 const BATCH: usize = 256;
 
 config! {
@@ -84,7 +84,7 @@ config! {
 }
 
 impl MonitorPart {
-    /// The xApp's own config.
+    /// Returns the xApp's configuration.
     fn config(&self) -> XappConfig {
         XappConfig::new(self.connect.to_string()).with(|it| {
             it.version = self.e2ap;
@@ -94,7 +94,8 @@ impl MonitorPart {
         })
     }
 
-    /// The xApp as a machine at a RIC of this name, with its subscriptions; `life` varies what it leaves to chance.
+    /// Returns the xApp as a state machine, with its subscriptions, for the RIC named `ric`. `life` seeds its random
+    /// choices.
     pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, Trouble> {
         let mut config = self.config();
         (config.address, config.seed) = (ric.to_owned(), life.into());
@@ -110,18 +111,18 @@ impl MonitorPart {
         Ok(xapp)
     }
 
-    /// The service models, as the registry has them.
+    /// Returns the service models from the registry.
     ///
     /// # Errors
-    /// A name that is none.
+    /// A name is not a known service model.
     pub fn models(&self) -> Result<Vec<&'static dyn Model>, Trouble> {
         self.sm.iter().map(|name| parse(name)).collect()
     }
 
-    /// What to subscribe: the service models' object identifiers and event triggers.
+    /// Returns what to subscribe to: the object identifiers and event triggers of the service models.
     ///
     /// # Errors
-    /// A name that is no service model, or a period that one cannot say.
+    /// A name is not a known service model, or a model cannot encode the period.
     pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
         let mut wanted = Vec::new();
         for model in self.models()? {
@@ -141,7 +142,7 @@ impl MonitorPart {
     }
 }
 
-/// What a monitor saw.
+/// Counters of a monitor.
 #[derive(Debug, Clone, Serialize)]
 pub struct MonitorReport {
     /// Base stations known.
@@ -150,32 +151,32 @@ pub struct MonitorReport {
     pub subscriptions: usize,
     /// Indications received.
     pub indications: u64,
-    /// Octets of their messages.
+    /// Bytes of their messages.
     pub bytes: u64,
-    /// Gaps in the sequence numbers; `None`: a base station numbers nothing.
+    /// Gaps in the sequence numbers. `None` if a base station does not number its indications.
     pub lost: Option<u64>,
-    /// Sequence numbers that came twice.
+    /// Sequence numbers received twice.
     pub repeated: u64,
-    /// Age of the statistics at their arrival, us; null in JSON if no report had a usable time. It contains the difference
-    /// between both machines' clocks.
+    /// Age of the statistics on arrival, in microseconds. Null in JSON if no report had a usable time stamp. Includes
+    /// the offset between the clocks of both machines.
     #[serde(serialize_with = "known")]
     pub latency_us: Latency,
-    /// Reports with a time stamp from which no age follows: whole seconds, another epoch, or another clock.
+    /// Reports whose time stamp gives no age: whole seconds, another epoch, or another clock.
     pub without_age: u64,
-    /// What the time stamps have shown.
+    /// Classification of the time stamps.
     pub times: Times,
-    /// Connections lost, and made again.
+    /// Connections that were lost and restored.
     pub restored: u64,
 }
 
-/// A distribution in three numbers.
+/// Summary of a distribution.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
     /// Median.
     pub p50: u64,
     /// 99th percentile.
     pub p99: u64,
-    /// Greatest.
+    /// Maximum.
     pub max: u64,
 }
 
@@ -187,17 +188,17 @@ impl fmt::Display for Latency {
     }
 }
 
-/// Writes null for a distribution without a sample: samples are 1 us or more.
+/// Serializes a distribution without samples as null. Samples are at least 1 us.
 fn known<S: serde::Serializer>(latency: &Latency, serializer: S) -> Result<S::Ok, S::Error> {
     (latency.max > 0).then_some(latency).serialize(serializer)
 }
 
-/// Hears every report, and when it came: microseconds since the Unix epoch on this machine's clock.
+/// Called for every report with the time of its arrival, in microseconds since the Unix epoch on this machine's clock.
 pub type Listener = Box<dyn FnMut(&Heard<'_>, i64)>;
 
-/// An xApp that runs.
+/// A running monitoring xApp.
 pub struct Watcher {
-    /// What the SDK offers of it.
+    /// The SDK's handle.
     pub xapp: XappHandle,
     counted: Rc<RefCell<Counted>>,
     lost_at_begin: Option<u64>,
@@ -207,44 +208,45 @@ pub struct Watcher {
     task: Task,
 }
 
-/// What was counted of what an xApp was told.
+/// Counters of the events that an xApp received.
 pub(crate) struct Counted {
     values: Values,
     latency_us: Histogram<u64>,
     indications: u64,
     bytes: u64,
     disconnects: u64,
-    /// Reports with a time stamp but no age.
+    /// Reports with a time stamp from which no age follows.
     without_age: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
     arrival: Arrival,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
-    /// Reasons why base stations have no subscription, the oldest first.
+    /// Reasons why base stations have no subscription, oldest first.
     troubles: VecDeque<String>,
 }
 
-/// Reasons that wait to be shown.
+/// Maximum number of reasons that are kept.
 const TROUBLES_MAX: usize = 64;
 
 impl Watcher {
-    /// Subscribes, and counts what comes; needs a `LocalSet`.
+    /// Subscribes and counts indications. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// The statistics know no such period.
+    /// A service model cannot encode the period.
     pub fn start(part: &MonitorPart) -> Result<Self, Trouble> {
         Self::with(part, Values::passing(&part.models()?, part.sm_encoding), None)
     }
 
-    /// As [`start`](Self::start), with the same errors; values (of one UE alone if `ue` names it) can be
-    /// [looked at](Self::values), and each report is heard.
+    /// Like [`start`](Self::start), with the same errors. In addition keeps the latest values (of a single UE if `ue`
+    /// is set) for [`values`](Self::values), and calls `listener` for each report.
     pub fn showing(part: &MonitorPart, ue: Option<u32>, listener: Listener) -> Result<Self, Trouble> {
         Self::with(part, Values::new(&part.models()?, part.sm_encoding, ue), Some(listener))
     }
 
     fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {
-        let (wanted, config) = (part.wanted()?, part.config());
+        let wanted = part.wanted()?;
+        let config = part.config();
         let dialect = config.dialect;
         let counted = Rc::new(RefCell::new(Counted::new(part, values, listener)?));
         let xapp = XappHandle::start(config, SocketOptions::default());
@@ -267,25 +269,27 @@ impl Watcher {
         })
     }
 
-    /// Looks at the latest values; there are none unless it was started to [show](Self::showing) them.
+    /// Passes the latest values to `look`. They are empty unless the watcher was started with
+    /// [`showing`](Self::showing).
     pub fn values<T>(&self, look: impl FnOnce(&Values) -> T) -> T {
         look(&self.counted.borrow().values)
     }
 
-    /// Whose E42 the RIC has shown to speak, if it was to be found out.
+    /// Returns the E42 dialect of the RIC, if it was to be detected and is known.
     pub fn speaks(&self) -> Option<Dialect> {
         self.counted.borrow().speaks
     }
 
-    /// The next reason why a base station has no subscription; kept for a watcher that [shows](Self::showing) values.
+    /// Returns the next reason why a base station has no subscription. Recorded only by a watcher started with
+    /// [`showing`](Self::showing).
     pub fn trouble(&self) -> Option<String> {
         self.counted.borrow_mut().troubles.pop_front()
     }
 
-    /// Waits until it is set up.
+    /// Waits for the setup.
     ///
     /// # Errors
-    /// Nobody listens at the address; later it would try for ever.
+    /// No RIC listens at the address. Later disconnects are retried without a limit.
     pub async fn joined(&self) -> Result<(), String> {
         loop {
             if let Some(outcome) = self.counted.borrow().arrived.clone() {
@@ -295,7 +299,7 @@ impl Watcher {
         }
     }
 
-    /// What it saw so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> MonitorReport {
         let counted = self.counted.borrow();
         self.xapp.read(|xapp| counted.report(xapp))
@@ -306,7 +310,7 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     loop {
         let event = xapp.next().await;
         counted.borrow_mut().take(&xapp, &event, unix_us);
-        // What is there already needs no wait.
+        // Events that are already queued need no wait.
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
             counted.borrow_mut().take(&xapp, &event, unix_us);
@@ -318,7 +322,7 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     }
 }
 
-/// How far a slow reader is ahead of what it may take.
+/// Rate limit of a monitor that reads slowly on purpose.
 struct Pace {
     at_most: Option<u32>,
     from: Duration,
@@ -329,13 +333,15 @@ struct Pace {
 
 impl Pace {
     fn new(part: &MonitorPart) -> Self {
-        let (from, until) = (part.slow_from, part.slow_until.unwrap_or(Duration::MAX));
+        let from = part.slow_from;
+        let until = part.slow_until.unwrap_or(Duration::MAX);
         Self { at_most: part.at_most, from, until, begin: Instant::now(), taken: 0 }
     }
 
-    /// How long to rest after one more indication.
+    /// Returns how long to pause after an indication.
     fn rest(&mut self) -> Option<Duration> {
-        let (at_most, elapsed) = (f64::from(self.at_most?), self.begin.elapsed());
+        let at_most = f64::from(self.at_most?);
+        let elapsed = self.begin.elapsed();
         if elapsed < self.from || elapsed >= self.until {
             return None;
         }
@@ -367,7 +373,7 @@ impl Counted {
         })
     }
 
-    /// Whether it was ever set up.
+    /// Returns whether the setup ever succeeded.
     pub(crate) fn has_joined(&self) -> bool {
         matches!(self.arrived, Some(Ok(())))
     }
@@ -397,12 +403,12 @@ impl Counted {
         }
     }
 
-    /// How often each age was counted, us.
+    /// Returns how often each age occurred, as (microseconds, count).
     pub(crate) fn ages(&self) -> Vec<(u64, u64)> {
         counts(&self.latency_us)
     }
 
-    /// Takes an event; `now_us`: the time on the clock by which ages are taken.
+    /// Counts an event. `now_us` returns the time on the clock that measures ages.
     pub(crate) fn take(&mut self, xapp: &dyn Knowledge, event: &XappEvent, now_us: impl FnOnce() -> i64) {
         self.arrived = self.arrived.take().or_else(|| self.arrival.hear(event));
         let is_indication = matches!(event, XappEvent::Indication { .. });
@@ -441,7 +447,8 @@ impl Counted {
     }
 }
 
-/// Waits until an xApp that was started is set up. The words of who did not answer, if nobody did; an xApp itself tries for ever.
+/// Waits until a started xApp is set up. Returns an error text if no RIC responds, although the xApp itself keeps
+/// trying.
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
     let mut arrival = Arrival { closed: false, others: xapp.read(|xapp| xapp.addresses() - 1) };
     loop {
@@ -451,16 +458,16 @@ pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
     }
 }
 
-/// Whether an xApp is set up, or why it cannot be.
+/// Progress of an xApp's setup.
 struct Arrival {
-    /// Somebody was there and left.
+    /// Whether a RIC accepted a connection and closed it.
     closed: bool,
-    /// RICs that are still to be tried.
+    /// Number of RICs that have not been tried yet.
     others: usize,
 }
 
 impl Arrival {
-    /// `None` if this event tells neither, or another RIC may take it.
+    /// Returns the outcome of the setup. `None` if the event does not decide it, or another RIC may accept the xApp.
     fn hear(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
         let outcome = self.outcome(event)?;
         if outcome.is_err() && self.others > 0 {
@@ -495,7 +502,7 @@ impl Arrival {
     }
 }
 
-/// Messages that an xApp sent and received since its birth.
+/// Returns the messages that an xApp has sent and received since its start.
 pub(crate) fn messages(xapp: &XappHandle) -> (u64, u64) {
     xapp.read(|xapp| {
         let sent = xapp.outbox_counters();
@@ -546,7 +553,8 @@ impl Running for Watcher {
         self.task.0.abort();
         Box::pin(async {
             if self.stranger {
-                // It keeps what an xApp leaves behind, and works for it: the next repeat would pay.
+                // A third-party RIC keeps serving the subscriptions of an xApp that just disconnects, which would slow
+                // down the next repetition.
                 self.xapp.leave(LEAVE_WAIT).await;
             }
         })
@@ -559,20 +567,20 @@ mod tests {
     use ranlab_sdk::transport::Listener;
 
     #[test]
-    fn who_ends_itself_at_the_setup_is_told_of_with_what_it_would_take() {
+    fn ric_that_crashes_at_setup_is_reported_with_dialect_hint() {
         ranlab_sdk::run(async {
             let options = SocketOptions::default();
             let at = |text: String| text.parse::<Address>().unwrap();
             let listener = Listener::bind(&at("tcp://127.0.0.1:0".to_owned()), &options).await.unwrap();
             let place = listener.address().to_string();
             let xapp = XappHandle::start(XappConfig::new(place.clone()), options.clone());
-            // As a FlexRIC: it reads the setup and is no more.
+            // Behaves like a FlexRIC that crashes: reads the setup request and exits.
             let (stream, _) = listener.accept().await.unwrap();
             stream.readable().await.unwrap();
             drop((stream, listener));
             let told = joined(&xapp).await.unwrap_err();
             assert!(told.contains(&place) && told.ends_with("--dialect flexric"), "{told}");
-            // Where nobody ever was, there is nothing to say of it.
+            // No RIC was ever there, so the error says no more than that.
             let xapp = XappHandle::start(XappConfig::new(place.clone()), options);
             assert_eq!(joined(&xapp).await.unwrap_err(), format!("nobody listens at {place}"));
         });

@@ -1,4 +1,4 @@
-//! Our packet engine fed from memory: each core replays its part of a trace, and a control thread changes the tables.
+//! Our packet engine, fed from memory. Each core replays its share of a trace, and a control thread changes the tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,29 +24,29 @@ use crate::ring::device::BARE;
 use crate::settings::choices;
 use crate::worker::{Report, Trouble};
 
-/// Bursts between two looks at the clock: a look costs as much as a packet.
+/// Number of bursts between two clock readings. A clock reading costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
-/// How long the bare copy loop runs before each window and after it.
+/// Duration of the bare copy loop before and after each window.
 const COPY_FOR: Duration = Duration::from_millis(50);
-/// The longest burst and the longest wait for an update that a histogram tells apart, ns.
+/// Maximum value of the histograms of burst times and update times, in nanoseconds.
 const LONGEST_NS: u64 = 10_000_000_000;
-/// Changes that come due so shortly before a window's end may be on their way.
+/// Changes due in this last interval of a window may still be in progress at its end.
 const LAST_MOMENT: Duration = Duration::from_millis(20);
-/// How long a control thread sleeps at most before it looks whether the window is over.
+/// Maximum sleep of the control thread before it checks whether the window has ended.
 const NAP: Duration = Duration::from_millis(1);
 
 choices! {
-    /// Instructions that the engine is built for: where the processor lacks the wide ones, they are refused.
+    /// Instruction sets for which the engine is built. Rejected if the processor lacks them.
     pub enum Instructions {
         /// AVX2 and bit manipulation.
         Wide = "wide",
-        /// What every processor of the architecture has.
+        /// The architecture's baseline, which every processor supports.
         Baseline = "baseline",
     }
 }
 
 config! {
-    /// A pipeline, its traffic, and on how many cores.
+    /// A pipeline, its traffic, and its number of cores.
     pub struct PipelinePart {
         /// what is forwarded how
         pipeline: Option<Plain<Pipeline>> = None, wiring();
@@ -86,13 +86,13 @@ config! {
 }
 
 impl PipelinePart {
-    /// Whether it is ours, or nothing at all, behind rings.
+    /// Returns whether the device behind the rings is our engine or the bare cross-connect.
     pub(crate) fn in_ring(&self) -> bool {
         self.engine == BARE || self.engine == NATIVE && self.tier == Tier::Ring.name()
     }
 }
 
-/// An engine that is verified and waits for windows.
+/// A verified engine that waits for windows.
 pub(crate) struct Forwarder {
     pipeline: Pipeline,
     parts: Arc<[Trace]>,
@@ -104,14 +104,14 @@ pub(crate) struct Forwarder {
     frame_bytes_mean: f64,
 }
 
-/// A window under way.
+/// A window in progress.
 struct Window {
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<Core>>,
     control: JoinHandle<(Control, Changes)>,
 }
 
-/// What a worker did in a window.
+/// Results of one worker in a window.
 struct Core {
     engine: Engine,
     before: Counters,
@@ -122,9 +122,9 @@ struct Core {
     burst_ns: Histogram<u64>,
 }
 
-/// What the control thread did.
+/// Results of the control thread.
 pub(crate) struct Changes {
-    /// By the schedule, whether they were sent or not.
+    /// Changes due by the schedule, whether or not they were sent.
     pub(crate) due: u64,
     pub(crate) sent: u64,
     pub(crate) late: u64,
@@ -133,7 +133,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Nothing yet.
+    /// Returns empty results.
     pub(crate) fn none() -> Self {
         Self { due: 0, sent: 0, late: 0, refused: 0, visible_ns: histogram() }
     }
@@ -184,7 +184,8 @@ impl Forwarder {
     }
 }
 
-/// Gbit/s on a wire, with preamble, gap and FCS, of the packets that leave; `None`: none leaves.
+/// Returns the bit rate of the leaving packets on a wire, in Gbit/s, with preamble, gap and FCS. `None` if no packet
+/// leaves.
 pub(crate) fn gbps(mpps: f64, frame_bytes: f64, drop_ratio: f64) -> Option<f64> {
     let leaves = 1.0 - drop_ratio;
     (leaves > 0.0 && mpps.is_finite()).then(|| mpps * leaves * (frame_bytes + 24.0) * 8.0 / 1e3)
@@ -196,11 +197,13 @@ impl Running for Forwarder {
         let Some(control) = self.control.take() else { return };
         let stop = Arc::new(AtomicBool::new(false));
         let spawn = |(index, engine): (usize, Engine)| {
-            let (parts, stop) = (Arc::clone(&self.parts), Arc::clone(&stop));
+            let parts = Arc::clone(&self.parts);
+            let stop = Arc::clone(&stop);
             std::thread::spawn(move || forward(engine, &parts[index], &stop))
         };
         let workers = std::mem::take(&mut self.engines).into_iter().enumerate().map(spawn).collect();
-        let (pipeline, stopped) = (self.pipeline.clone(), Arc::clone(&stop));
+        let pipeline = self.pipeline.clone();
+        let stopped = Arc::clone(&stop);
         let control = std::thread::spawn(move || change(&pipeline, control, &stopped));
         self.running = Some(Window { stop, workers, control });
     }
@@ -209,7 +212,7 @@ impl Running for Forwarder {
         let Some((cores, changes)) = self.halt() else { return };
         let rates: Vec<f64> = cores.iter().map(|c| c.packets as f64 * 1e3 / c.cpu_ns.max(1) as f64).collect();
         let total: usize = self.balance.packets.iter().sum();
-        // Traffic arrives as the trace has it: all of it is carried only as fast as the busiest core follows.
+        // The cores share the traffic in the trace's proportions, so the busiest core limits the total rate.
         let whole = rates.iter().zip(&self.balance.packets).filter(|(_, packets)| **packets > 0);
         let mpps =
             whole.map(|(rate, packets)| rate * total as f64 / *packets as f64).fold(f64::INFINITY, f64::min);
@@ -219,7 +222,7 @@ impl Running for Forwarder {
         set("mpps", if mpps.is_finite() { mpps } else { 0.0 });
         set("mpps_per_core", mean);
         set("ns_per_packet", 1e3 / mean.max(1e-9));
-        // What input and output cost here is the copy loop: nothing is to be charged otherwise.
+        // Input and output cost here as much as the copy loop; nothing has to be added.
         set("mpps_charged", mean);
         set("io_ns", if copy > 0.0 { 1e3 / copy } else { 0.0 });
         set("trace_packets", total as f64);
@@ -252,7 +255,7 @@ impl Running for Forwarder {
         set("huge_page_ratio", if asked == 0 { 1.0 } else { huge as f64 / asked as f64 });
         let mut bursts = histogram();
         for core in &cores {
-            // Same bounds and digits: nothing can be lost.
+            // Both histograms have the same bounds and precision, so no sample is lost.
             let _ = bursts.add(&core.burst_ns);
         }
         report.distributions.insert("burst_ns".to_owned(), counts(&bursts));
@@ -267,7 +270,7 @@ impl Drop for Forwarder {
     }
 }
 
-/// Instructions that a part's engine is to use, if this processor has them.
+/// Returns the instruction set of a component's engine. Returns an error if this processor lacks it.
 pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, Trouble> {
     let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
     if isa == Isa::Wide && Isa::detect() != Isa::Wide {
@@ -276,8 +279,8 @@ pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, Trouble> {
     Ok(isa)
 }
 
-/// Compares fates and octets with the oracle, which knows of no cores: what each engine makes of its part of the trace. Says how
-/// many packets.
+/// Compares verdicts and bytes with the oracle, which knows no cores: each engine's output for its share of the trace.
+/// Returns the number of compared packets.
 pub(crate) fn verify(
     pipeline: &Pipeline,
     trace: &Trace,
@@ -288,7 +291,7 @@ pub(crate) fn verify(
     let mut bursts: Vec<Burst> = engines.iter().map(|_| Burst::new()).collect();
     let most = most.min(trace.len());
     for first in (0..most).step_by(BURST) {
-        // The engine takes the packets of one port before those of the other.
+        // The engine processes the packets of one port before those of the other.
         let mut packets: Vec<_> = trace.range(first, BURST.min(most - first)).collect();
         packets.sort_by_key(|(port, _)| *port as usize);
         bursts.iter_mut().for_each(Burst::clear);
@@ -302,7 +305,8 @@ pub(crate) fn verify(
         let now_ns = first as u64 * 50;
         engines.iter_mut().zip(&mut bursts).for_each(|(engine, burst)| engine.process(now_ns, burst));
         for (i, ((port, frame), (worker, index))) in packets.iter().zip(places).enumerate() {
-            let (burst, mut expected) = (&bursts[worker], frame.to_vec());
+            let burst = &bursts[worker];
+            let mut expected = frame.to_vec();
             let fate = oracle.process(now_ns, *port, &mut expected);
             let found = burst.fate(index);
             let same =
@@ -319,19 +323,23 @@ pub(crate) fn verify(
 }
 
 pub(crate) fn histogram() -> Histogram<u64> {
-    // The bounds are constants that the library accepts: 1 to 10^10 in three digits.
+    // The bounds are constants that the library accepts: 1 to 10^10 with three digits.
     #[allow(clippy::unwrap_used)]
     Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap()
 }
 
-/// Replays a core's part of the trace until it is told to stop.
+/// Replays a core's share of the trace until `stop` is set.
 fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     let mut burst = Burst::new();
     let copied_before = copy(part, &mut burst);
-    let (before, dropped_before) = (engine.counters(), RingCounters::of_engine(&engine));
+    let before = engine.counters();
+    let dropped_before = RingCounters::of_engine(&engine);
     let mut burst_ns = histogram();
-    let (mut packets, mut number, mut first) = (0, 0_u32, 0);
-    let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
+    let mut packets = 0;
+    let mut number = 0_u32;
+    let mut first = 0;
+    let begun = Instant::now();
+    let cpu = thread_cpu_ns().unwrap_or(0);
     let mut now_ns = 0;
     while !stop.load(Ordering::Relaxed) {
         if part.is_empty() {
@@ -355,10 +363,12 @@ fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     Core { engine, before, dropped_before, packets, cpu_ns, copy_mpps, burst_ns }
 }
 
-/// The bare copy loop: packets into bursts, and nothing else.
+/// Runs the bare copy loop, which copies packets into bursts and does nothing else. Returns its rate.
 pub(crate) fn copy(part: &Trace, burst: &mut Burst) -> f64 {
-    let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
-    let (mut packets, mut first) = (0, 0);
+    let begun = Instant::now();
+    let cpu = thread_cpu_ns().unwrap_or(0);
+    let mut packets = 0;
+    let mut first = 0;
     while begun.elapsed() < COPY_FOR && !part.is_empty() {
         for _ in 0..64 {
             packets += part.load(first, burst);
@@ -369,7 +379,7 @@ pub(crate) fn copy(part: &Trace, burst: &mut Burst) -> f64 {
     packets as f64 * 1e3 / thread_cpu_ns().unwrap_or(0).saturating_sub(cpu).max(1) as f64
 }
 
-/// Sends each second's events at their times until it is told to stop.
+/// Sends the events of each second at their times until `stop` is set.
 pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBool) -> (Control, Changes) {
     let begun = Instant::now();
     let mut changes = Changes::none();
@@ -378,7 +388,7 @@ pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBoo
     (control, changes)
 }
 
-/// Changes that are due within a time, but for the last moment, in which they may be on their way.
+/// Returns the number of changes due within `time`, without the last interval, in which they may still be in progress.
 pub(crate) fn due_within(pipeline: &Pipeline, time: Duration) -> u64 {
     let time = time.saturating_sub(LAST_MOMENT);
     let due = |second: u64| {
@@ -398,7 +408,7 @@ fn send_until(
     changes: &mut Changes,
 ) {
     for second in 0.. {
-        // Checked when the part started.
+        // The events were validated when the component started.
         let events = pipeline.events(second).unwrap_or_default();
         for event in &events {
             let due = Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
@@ -414,7 +424,7 @@ fn send_until(
     }
 }
 
-/// Waits until a time; false if the window ends before.
+/// Waits until a time. Returns false if the window ends earlier.
 pub(crate) fn wait(begun: Instant, due: Duration, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {
@@ -428,7 +438,7 @@ pub(crate) fn wait(begun: Instant, due: Duration, stop: &AtomicBool) -> bool {
     }
 }
 
-/// Sends an update and waits until every worker has it.
+/// Sends an update and waits until every worker has applied it.
 fn send(control: &mut Control, event: &Event, stop: &AtomicBool, changes: &mut Changes) {
     let sent = Instant::now();
     let Ok(number) = control.send(&event.changes) else {
@@ -464,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_forwards_and_changes() {
+    fn window_forwards_and_changes() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000000000,
             "rate-burst":4000000000}"#;
         let mut forwarder = Forwarder::start(&part(json)).unwrap();
@@ -476,7 +486,7 @@ mod tests {
             report
         };
         for _ in 0..2 {
-            // A busy machine may take a whole window away, or half of one.
+            // A busy machine may delay a whole window or half of it.
             let whole = |report: &Report| {
                 ["updates_sent", "mpps", "copy_mpps"].into_iter().all(|name| report.numbers[name] > 0.0)
             };
@@ -488,7 +498,8 @@ mod tests {
         }
     }
 
-    /// Cores with meters of their own are one switch to the oracle, as long as a user's packets reach one of them.
+    /// Cores with separate meters equal a single switch for the oracle, as long as all packets of a user reach the same
+    /// core.
     #[test]
     fn several_cores_are_verified_as_one_switch() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"rate-limit":1000,"rate-burst":500}"#;
@@ -502,14 +513,15 @@ mod tests {
             verify(pipeline, &trace, (spread, &mut engines), 2_000)
         };
         assert_eq!(by(&Spread::new(&declaration, 3).unwrap()), Ok(2_000));
-        // Divided by flows of somebody else's pipeline, a user is on several cores, and each of them has its rate.
+        // Spread by the flows of another pipeline, a user's packets reach several cores, and each core applies the
+        // user's rate.
         let other: Pipeline = serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap();
         let wrong = by(&Spread::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
         assert!(wrong.what.contains("the oracle says Dropped(Metered)"), "{wrong}");
     }
 
     #[test]
-    fn what_is_dropped_from_memory_has_a_place() {
+    fn drops_have_a_place() {
         let json = r#"{"name":"mgw","user":3,"bst":4,"server":9,"rate-limit":1000,"rate-burst":20000}"#;
         let mut forwarder = Forwarder::start(&PipelinePart { verify: 64, ..part(json) }).unwrap();
         let mut report = Report::default();
@@ -528,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_is_said() {
+    fn missing_instructions_are_reported() {
         let more = PipelinePart { cores: 1000, ..part(r#"{"name":"portfwd"}"#) };
         let trouble = Forwarder::start(&more).err().unwrap();
         assert_eq!(trouble.fault, crate::worker::Fault::Environment);

@@ -1,4 +1,4 @@
-//! Our RIC, as a part: bare, or with an iApp inside.
+//! Our near-RT RIC as a component, with or without iApps.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -38,29 +38,30 @@ use crate::settings::{choices, customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
 
-/// Base stations that a RIC may be told to have room for; beyond, the machine's memory and files end before its bounds.
+/// Maximum number of base stations in a configuration. Memory and file descriptors run out earlier.
 const NODES_MAX: i64 = 1_000_000;
-/// How long a RIC that ends hands base stations over.
+/// Timeout for handing base stations over to other RICs on shutdown.
 const LEAVE: Duration = Duration::from_secs(30);
-/// How long its last sign of life may take to the bus.
+/// Timeout for the last message to the bus.
 const LAST_WORD: Duration = Duration::from_millis(200);
-/// Threads that a RIC may be given.
+/// Maximum number of threads.
 const THREADS_MAX: i64 = 64;
 
 choices! {
-    /// Controller logic that runs inside a RIC. The list of xApps is always there, as `xapps`.
+    /// Controller logic (iApps) that runs inside a RIC. The list of xApps, `xapps`, is always available.
     pub enum HostedIApp {
         /// Keeps the latest statistics of every base station and UE.
         Monitor = "monitor",
         /// Pings the first base station that offers HW.
         Ping = "ping",
-        /// Slices by REST and by policy; its policy and what was ordered by hand outlive a RIC among several.
+        /// Slicing over REST and A1 policies. With several RICs, policies and manual settings survive the loss of a
+        /// RIC.
         Slicing = "slicing",
     }
 }
 
 config! {
-    /// Our near-RT RIC.
+    /// Settings of our near-RT RIC.
     pub struct RicPart {
         /// listen for base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
         e2: Vec<Listen> = Vec::new(), wiring();
@@ -158,10 +159,10 @@ config! {
 }
 
 impl RicPart {
-    /// How its machine behaves.
+    /// Returns the configuration of its state machine.
     ///
     /// # Errors
-    /// The file of xApps is none.
+    /// The file of xApp rules is invalid.
     pub(crate) fn machine(&self) -> Result<RicConfig, Trouble> {
         self.machine_for(None)
     }
@@ -188,14 +189,15 @@ impl RicPart {
 }
 
 impl RicPart {
-    /// Service models that the monitor subscribes to: those of `--kpi` first, so that the bound of series cuts off others.
+    /// Returns the service models to which the monitor subscribes. Those of `--kpi` come first, so that the limit on
+    /// the number of series affects the others.
     fn monitored(&self) -> impl Iterator<Item = &String> {
         let is_asked = self.iapp.contains(&HostedIApp::Monitor) || self.publish.is_some();
         let others = self.sm.iter().filter(move |name| is_asked && !self.kpi.contains(name));
         self.kpi.iter().chain(others)
     }
 
-    /// The RIC, on as many threads as it is to have.
+    /// Starts the RIC on the configured number of threads.
     fn on_threads(&self, config: RicConfig) -> Result<RicHandle, Trouble> {
         let threads =
             usize::try_from(self.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
@@ -205,7 +207,7 @@ impl RicPart {
             .map_err(|error| environment(format!("this machine gives no {} threads: {error}", self.threads)))
     }
 
-    /// What the operator installed, if it is to be started.
+    /// Reads the installed xApps, if hosting is configured.
     fn installation(&self) -> Result<Option<Installation>, Trouble> {
         let Some(from) = &self.manifests else { return Ok(None) };
         if self.xapps.is_none() {
@@ -220,51 +222,51 @@ impl RicPart {
             ));
         }
         if let Some(token) = &self.http_token_file {
-            // Whoever knows it is the operator.
+            // Knowledge of the token grants operator rights, so it must be secret.
             trusted::is_secret(token).map_err(rig)?;
         }
         Installation::read(from).map(Some)
     }
 }
 
-/// What a RIC did.
+/// Counters of a RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct RicReport {
     /// Base stations connected now.
     pub nodes: usize,
     /// Setups accepted.
     pub setups: u64,
-    /// Setups and connections refused, whatever the reason.
+    /// Setups and connections rejected, for any reason.
     pub refused: u64,
     /// Indications received.
     pub indications: u64,
-    /// Those forwarded to xApps.
+    /// Indications forwarded to xApps.
     pub forwarded: u64,
-    /// Those that an xApp did not take in time.
+    /// Indications dropped because an xApp did not read them in time.
     pub dropped: u64,
-    /// Messages that did not decode or did not belong where they came.
+    /// Messages that could not be decoded or were not allowed.
     pub faults: u64,
-    /// Least time from a request of an xApp without ranlab's extension to its answer, in microseconds.
+    /// Minimum time from a request of an xApp without ranlab's extension to its response, in microseconds.
     pub e42_hold_us: u64,
 }
 
-/// A RIC that runs.
+/// A running RIC.
 pub struct Ric {
-    /// What the SDK offers of it.
+    /// The SDK's handle.
     pub handle: RicHandle,
-    /// Where it listens, by name (`e2`, `e42`, `http`, `rmr`), in that order.
+    /// Listening addresses, by name (`e2`, `e42`, `http`, `rmr`), in this order.
     pub bound: Vec<(&'static str, String)>,
     inside: Vec<Inside>,
     at_begin: RicReport,
     e42_hold: Duration,
-    /// What HTTP shows, if it does.
+    /// The HTTP server, if enabled.
     console: Option<ConsoleHandle>,
     bus: Option<crate::ric_bus::Joined>,
     _shared: Option<crate::ric_bus::Shared>,
-    /// What xApps share.
+    /// The shared store of xApps.
     commons: Commons,
     a1: Option<A1>,
-    /// What starts xApps; they end with it.
+    /// Starts hosted xApps, which end when this is dropped.
     _hands: Option<Hands>,
     _folder: Folder,
 }
@@ -284,10 +286,10 @@ enum Inside {
 }
 
 impl Ric {
-    /// Listens and serves; needs a `LocalSet`.
+    /// Listens and serves. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// It cannot listen there, or the iApp cannot be so.
+    /// An address cannot be bound, or an iApp is misconfigured.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
@@ -298,7 +300,8 @@ impl Ric {
             handle.add_iapp(crate::rest_controller::sdl(url)?);
         }
         let inside = Inside::all(part, &handle).await?;
-        let (mut folder, mut bound) = (Folder::default(), Vec::new());
+        let mut folder = Folder::default();
+        let mut bound = Vec::new();
         for (side, name, places) in [(Side::E2, "e2", &part.e2), (Side::E42, "e42", &part.e42)] {
             for place in places {
                 let allowed = part.allow.clone();
@@ -351,10 +354,11 @@ impl Ric {
         Ok(ric)
     }
 
-    /// Serves it over HTTP, and the resources of an iApp beside it; `name` is that of the address in `bound`.
+    /// Serves the REST API over HTTP, with the resources of an iApp if there is one. `name` is the name of the address
+    /// in `bound`.
     ///
     /// # Errors
-    /// It cannot listen there.
+    /// The address cannot be bound.
     pub(crate) async fn serve(
         &mut self,
         name: &'static str,
@@ -363,7 +367,8 @@ impl Ric {
     ) -> Result<(), Trouble> {
         let Door { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let (commons, a1) = (self.commons.clone(), self.a1.clone());
+        let commons = self.commons.clone();
+        let a1 = self.a1.clone();
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
             Inside::Ping { .. } | Inside::Slicing => None,
@@ -390,8 +395,8 @@ impl Ric {
         Ok(())
     }
 
-    /// Among several RICs: hands its base stations over, if others are there to take them, and says that it ends. Takes
-    /// 30 s at most; alone, no time.
+    /// Leaves the bus: hands its base stations over to other RICs, if there are any, and announces its end. Takes 30 s
+    /// at most, and no time without a bus.
     pub async fn leave(&self) {
         if self.bus.is_none() {
             return;
@@ -418,7 +423,7 @@ impl Ric {
         tokio::time::sleep(LAST_WORD).await;
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> RicReport {
         let (nodes, counters) = self.handle.read(|ric| (ric.nodes_connected(), ric.counters()));
         RicReport {
@@ -433,7 +438,7 @@ impl Ric {
         }
     }
 
-    /// What became of the pings of [`HostedIApp::Ping`]; `None` if it is not there.
+    /// Returns the results of [`HostedIApp::Ping`], or `None` if that iApp is not configured.
     pub fn pings(&self) -> Option<PingReport> {
         self.inside.iter().find_map(|inside| match inside {
             Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
@@ -453,10 +458,10 @@ fn trust(list: &[Allowed]) -> Option<Trust> {
     (!list.is_empty()).then(|| Trust::new(move |peer| list.iter().any(|allowed| allowed.holds(peer))))
 }
 
-/// The access policy of an HTTP endpoint from a part's settings.
+/// Returns the access policy of an HTTP endpoint from a component's settings.
 ///
 /// # Errors
-/// The file holds no token.
+/// The token file contains no token.
 pub(crate) fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]) -> Result<Access, Trouble> {
     let token = token.map(Token::read).transpose().map_err(rig)?;
     Ok(Access { hosts: hosts.to_vec(), token, trust: trust(trusted) })
@@ -469,13 +474,13 @@ impl Door {
         Ok(Self { address, access: access(hosts, token, &[])?, hosted: None })
     }
 
-    /// These need not know the token.
+    /// Sets the peers that do not need the token.
     fn trusting(self, trust: Option<Trust>) -> Self {
         Self { access: Access { trust, ..self.access }, ..self }
     }
 }
 
-/// Types of policies, by the names of their files.
+/// Reads the policy types of a folder, by file name.
 fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, Trouble> {
     let wrong = |path: &Path, why: String| rig(format!("{}: {why}", path.display()));
     let entries = std::fs::read_dir(from).map_err(|error| wrong(from, error.to_string()))?;
@@ -508,7 +513,7 @@ fn rules(file: &Path) -> Result<XappRules, Trouble> {
 impl Inside {
     async fn all(part: &RicPart, ric: &RicHandle) -> Result<Vec<Self>, Trouble> {
         let mut inside = Vec::new();
-        // What is published is what the monitor takes.
+        // The monitor collects what is published.
         let is_monitored = part.publish.is_some() || !part.kpi.is_empty();
         let publishes = is_monitored && !part.iapp.contains(&HostedIApp::Monitor);
         for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
@@ -536,7 +541,9 @@ impl Inside {
                 Ok(Self::Slicing)
             }
             HostedIApp::Ping => {
-                let (size, interval, window) = (part.size, part.interval, part.window);
+                let size = part.size;
+                let interval = part.interval;
+                let window = part.window;
                 let pace = Pace { size, interval, window, coding: part.sm_encoding };
                 ping_iapp::start(ric, pace).map(|(pinger, _task)| Self::Ping { pinger, _task })
             }
@@ -563,7 +570,7 @@ impl Inside {
         match self {
             Self::Monitor { handle, at_begin, .. } => {
                 let now = handle.totals();
-                // Only now: reading every report costs, and the window is over.
+                // Reading all reports is expensive, so it is done after the window.
                 let ues: usize = handle.snapshot().iter().map(|node| node.ues().len()).sum();
                 report.put([
                     ("processed", now.reports - at_begin.reports),

@@ -1,4 +1,4 @@
-//! A RIC among several: what its part's config says of the bus.
+//! A RIC that shares a bus with other RICs: connects a component's configuration to NATS.
 use std::collections::BTreeMap;
 
 use ranlab_controllers::commons::{Access, Commons};
@@ -15,17 +15,17 @@ pub(crate) use ranlab_controllers::nats::Joined;
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_controllers::nats_commons::Shared;
 
-/// A build without NATS joins nothing.
+/// Bus membership in a build without NATS; never created.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum Joined {}
-/// Nor shares anything.
+/// Shared store in a build without NATS; never created.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum Shared {}
 
-/// What the machine is told of the others, if there are others.
+/// Returns the configuration of the directory of RICs, or `None` without a bus.
 ///
 /// # Errors
-/// The name is none, or something else is said without `bus`.
+/// The name is invalid, or another bus setting is used without `bus`.
 pub(crate) fn directory(part: &RicPart) -> Result<Option<DirectoryConfig>, Trouble> {
     if part.bus.is_none() {
         let said = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
@@ -48,22 +48,24 @@ pub(crate) fn directory(part: &RicPart) -> Result<Option<DirectoryConfig>, Troub
     Ok(Some(config))
 }
 
-/// Another number for each life: the time of day in microseconds, and the process.
+/// Returns a number that differs for each start of the RIC: the time of day in microseconds, combined with the process
+/// id.
 fn life() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX) ^ u64::from(std::process::id()).rotate_right(16)
 }
 
-/// Where others find a listener: what was said, or the first that other machines can have.
+/// Returns the address under which other RICs reach a listener: the configured one, or the first that is not local to
+/// this machine.
 fn advertised(said: Option<&Address>, bound: &[(&'static str, String)], name: &str) -> String {
     let first = || bound.iter().find(|(it, at)| *it == name && !at.starts_with("unix://"));
     said.map(ToString::to_string).or_else(|| first().map(|(_, at)| at.clone())).unwrap_or_default()
 }
 
-/// Joins the bus, now that it is known where the RIC listens. Servers that are not there yet are waited for.
+/// Joins the bus once the RIC's addresses are known. Unreachable servers are retried.
 ///
 /// # Errors
-/// Addresses or files are none, or the servers let this RIC not in.
+/// An address or a credential file is invalid, or the servers reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn join(
     part: &RicPart,
@@ -86,14 +88,15 @@ fn told(error: ranlab_controllers::nats::NatsError) -> Trouble {
     }
 }
 
-/// Which servers, if any; `what` tells this client from the RIC's others.
+/// Returns the configuration of a NATS client, if servers are configured. `what` distinguishes this client from the
+/// RIC's others.
 #[cfg(feature = "bus")]
 fn config(part: &RicPart, what: &str) -> Option<ranlab_controllers::nats::NatsConfig> {
     let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
     Some(client(part, servers, format!("ranlab ric {name}{what}")))
 }
 
-/// A client of these servers, by the files that the part names.
+/// Returns the configuration of a client for these servers, with the component's credential files.
 #[cfg(feature = "bus")]
 fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::nats::NatsConfig {
     ranlab_controllers::nats::NatsConfig {
@@ -109,10 +112,10 @@ fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::na
     }
 }
 
-/// Publishes what a monitor takes at these servers.
+/// Publishes the monitor's measurements at these servers.
 ///
 /// # Errors
-/// Addresses or files are none, or the servers let this RIC not in.
+/// An address or a credential file is invalid, or the servers reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn publish(
     servers: &str,
@@ -123,7 +126,7 @@ pub(crate) async fn publish(
     ranlab_controllers::nats::publish(client(part, servers, name), messages).await.map_err(told)
 }
 
-/// A build without NATS publishes nothing there.
+/// Without NATS, nothing is published.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn publish(
@@ -134,10 +137,11 @@ pub(crate) async fn publish(
     Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"))
 }
 
-/// What this RIC's xApps share, which are to be allowed so much: among several RICs by the bus. Who serves no HTTP shares nothing.
+/// Returns the shared store for this RIC's xApps, with its limits. Several RICs share it over the bus. A RIC without
+/// HTTP has none.
 ///
 /// # Errors
-/// The servers are not there or let nobody in.
+/// The servers are unreachable or reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn commons(
     part: &RicPart,
@@ -152,7 +156,7 @@ pub(crate) async fn commons(
     Ok((commons, Some(shared)))
 }
 
-/// Within this process, without NATS.
+/// Without NATS, the store is local to this process.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn commons(
@@ -162,7 +166,7 @@ pub(crate) async fn commons(
     Ok((Commons::local(access), None))
 }
 
-/// Nobody is joined without NATS.
+/// Without NATS, there is no bus to join.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn join(

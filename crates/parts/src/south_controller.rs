@@ -1,4 +1,4 @@
-//! Reference controllers of FlexRAN and 5G-EmPOWER, as parts.
+//! Reference controllers of FlexRAN and 5G-EmPOWER as components.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -25,11 +25,11 @@ use crate::settings::Share;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, config, environment, numbers, rig, setting_by_text, since};
 
-/// Most base stations in a registration file.
+/// Maximum number of base stations in a registration file.
 const MAX_REGISTERED: usize = 1_000_000;
 
 config! {
-    /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms.
+    /// A controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms.
     pub struct FlexranPart {
         /// listen for agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
@@ -81,7 +81,7 @@ impl FromStr for SliceShare {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
-        // At most a million.
+        // At most one million.
         let ppm = share.map(|share| (share * 1e6).round() as u32);
         ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is no share above 0 to 1"))
     }
@@ -94,7 +94,7 @@ impl fmt::Display for SliceShare {
 }
 
 impl FlexranPart {
-    /// What each base station is told when it comes.
+    /// Returns the commands that each base station receives when it connects.
     fn standing(&self) -> Vec<Order> {
         let shares: Vec<u32> = self.slices.iter().map(|slice| slice.ppm).collect();
         let policy = Policy { shares_ppm: Some(shares), ..Policy::default() };
@@ -104,7 +104,7 @@ impl FlexranPart {
 }
 
 config! {
-    /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE.
+    /// A controller like 5G-EmPOWER's: registered base stations, one message per UE.
     pub struct EmpowerPart {
         /// listen for base stations [default: 127.0.0.1:2210, with --openempower 2 127.0.0.1:5533]
         listen: Option<SocketAddr> = None, wiring();
@@ -127,28 +127,28 @@ config! {
     }
 }
 
-/// What a controller saw.
+/// Counters of a controller.
 #[derive(Debug, Clone, Serialize)]
 pub struct SouthControllerReport {
-    /// Base stations.
+    /// Base stations connected.
     pub agents: usize,
     /// Their UEs.
     pub ues: usize,
-    /// Subframes on which it decided because it schedules.
+    /// Subframes for which it made scheduling decisions.
     pub decisions: u64,
-    /// What it counted.
+    /// Protocol counters.
     #[serde(flatten)]
     pub counters: ControllerCounters,
-    /// Which ways of failing it has shown.
+    /// Names of the overload symptoms that it has shown.
     pub overload: Vec<&'static str>,
-    /// What to do about it, in sentences.
+    /// Recommendations, one sentence each.
     pub guidelines: Vec<String>,
 }
 
-/// A controller that runs.
+/// A running controller.
 pub struct SouthController {
     server: Server,
-    /// Where it answers over HTTP.
+    /// Address of its HTTP server, if enabled.
     pub http: Option<SocketAddr>,
     at_begin: Option<SouthControllerReport>,
 }
@@ -162,7 +162,7 @@ fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trou
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
-/// Why HTTP is not served: an address that needs a token is a mistake of the settings.
+/// Maps an HTTP error. An address that requires a token is a configuration error.
 fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
     move |error| match error.kind() {
         io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
@@ -171,10 +171,10 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
 }
 
 impl SouthController {
-    /// One after FlexRAN's; needs a `LocalSet`.
+    /// Starts a FlexRAN controller. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// It cannot listen there.
+    /// The address cannot be bound.
     pub async fn flexran(part: &FlexranPart) -> Result<Self, Trouble> {
         let rate = match part.slow_period.filter(|slow| !slow.is_zero()) {
             Some(slow) => RatePolicy::Adaptive { fast: part.period, slow },
@@ -204,10 +204,10 @@ impl SouthController {
         Ok(Self { server: Server::Flexran(server), http, at_begin: None })
     }
 
-    /// One after 5G-EmPOWER's; needs a `LocalSet`.
+    /// Starts a 5G-EmPOWER controller. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// It cannot listen there, or the file of base stations is none.
+    /// The address cannot be bound, or the file of base stations is invalid.
     pub async fn empower(part: &EmpowerPart) -> Result<Self, Trouble> {
         let (version, port) = match part.openempower {
             2 => (EmpowerVersion::V2, ranlab_sdran::empower::protocol::v2::PORT),
@@ -237,7 +237,7 @@ impl SouthController {
         Ok(Self { server: Server::Empower(server), http, at_begin: None })
     }
 
-    /// Where it listens for base stations.
+    /// Returns the address on which it listens for base stations.
     pub fn address(&self) -> SocketAddr {
         match &self.server {
             Server::Flexran(server) => server.address(),
@@ -245,7 +245,7 @@ impl SouthController {
         }
     }
 
-    /// What it saw so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> SouthControllerReport {
         let (agents, ues, decisions, counters) = match &self.server {
             Server::Flexran(server) => server.read(|controller| {
@@ -259,12 +259,13 @@ impl SouthController {
                 (agents, ues, 0, *controller.counters())
             }),
         };
-        let (overload, guidelines) = (overload(&counters), guidelines(&counters));
+        let overload = overload(&counters);
+        let guidelines = guidelines(&counters);
         SouthControllerReport { agents, ues, decisions, counters, overload, guidelines }
     }
 }
 
-/// The base stations in a file, one a line; `#` begins a comment.
+/// Reads the registered base stations from a file, one per line; `#` begins a comment.
 fn registered(path: &Path) -> Result<BTreeSet<Mac>, Trouble> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| rig(format!("cannot read {}: {error}", path.display())))?;
@@ -273,7 +274,8 @@ fn registered(path: &Path) -> Result<BTreeSet<Mac>, Trouble> {
     macs.collect::<Result<_, _>>().map_err(|error: NotAMac| rig(error))
 }
 
-/// States of a controller; what was lost while base stations came counts, too. All other numbers count events.
+/// Names of report values that are states. Losses during the attachment of base stations count as state, too. All other
+/// values are event counters.
 const STATES: [&str; 5] = ["agents", "ues", "queued", "leaked_bytes", "lost_at_batch_end"];
 
 impl Running for SouthController {

@@ -1,4 +1,4 @@
-//! Base stations of FlexRAN and 5G-EmPOWER, as a part.
+//! Base stations of FlexRAN and 5G-EmPOWER as a component.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,9 +25,9 @@ use crate::{
     since,
 };
 
-/// Longer than anything runs.
+/// A duration longer than any run.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
-/// Largest trace file.
+/// Maximum size of a trace file, in bytes.
 const MAX_TRACE_BYTES: u64 = 1 << 30;
 
 config! {
@@ -84,9 +84,10 @@ config! {
 }
 
 impl SouthFleetPart {
-    /// One base station without UEs, which reports when it is asked.
+    /// Returns one base station without UEs, which reports on request.
     pub fn one(protocol: Southbound, connect: Address) -> Self {
-        let (connect, period) = (vec![connect], Some(Period::HONOUR));
+        let connect = vec![connect];
+        let period = Some(Period::HONOUR);
         Self { protocol, connect, period, ues: 0, ramp: Some(Duration::ZERO), ..Self::default() }
     }
 
@@ -101,7 +102,8 @@ impl SouthFleetPart {
                 "a `radio` has UEs of its own (`flows`, `stay`): no `trace`, `events` or `delegation`",
             )),
             _ => {
-                let (rlc_buffer, ues) = (*rlc_buffer, *ues);
+                let rlc_buffer = *rlc_buffer;
+                let ues = *ues;
                 RadioSettings { radio, channel, rlc_buffer, flows, stay, moves: &[], snssai, plmn: &[], ues }
                     .config()
             }
@@ -117,7 +119,7 @@ impl SouthFleetPart {
             population.delegation = Some((until, self.taken_back.unwrap_or(Law::Constant(NEVER))));
         }
         let trace = self.trace.as_deref().map(trace).transpose()?;
-        // UEs of a trace or of another program come by their events.
+        // UEs of a trace or of another program attach by their events.
         if trace.is_some() || self.events.is_some() {
             population = PopulationConfig { ues: 0, channel: Channel::Fixed, delegation: None, ..population };
         }
@@ -135,19 +137,20 @@ impl SouthFleetPart {
         })
     }
 
-    /// Addresses to connect from: the published controller of OpenEmpower v2 keeps one connection of each.
+    /// Returns the source addresses. The published controller of OpenEmpower v2 keeps one connection per source
+    /// address.
     fn pool(&self, controller: SocketAddr) -> SourcePool {
         let own = self.protocol.dialect().source_per_agent && self.sources.is_empty();
         if own && controller.is_ipv4() && controller.ip().is_loopback() {
-            // One more for a base station that comes last.
+            // One more address for the probing base station.
             return SourcePool::of_loopback(self.first.saturating_add(self.nodes).saturating_add(1));
         }
         self.sources.clone()
     }
 
-    /// What will go wrong with these settings at a controller as the published one, if anything.
+    /// Returns a warning if these settings will fail with the published controller.
     pub fn warning(&self) -> Option<String> {
-        // A controller that has no address is an error of its own.
+        // A missing controller address is reported elsewhere.
         let addresses = self.pool(self.controller().ok()?).len().max(1);
         let short = self.protocol.dialect().source_per_agent && addresses < self.nodes as usize;
         short.then(|| {
@@ -187,12 +190,12 @@ fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, Trouble> {
     Ok(events)
 }
 
-/// Where events of UEs come from while base stations run.
+/// Source of UE events while base stations run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Events {
     /// `-`: the standard input.
     Stdin,
-    /// One connection to this address.
+    /// A single connection to this address.
     At(SocketAddr),
 }
 
@@ -217,7 +220,7 @@ impl fmt::Display for Events {
     }
 }
 
-/// A fleet that runs.
+/// A running fleet.
 pub struct SouthFleet {
     fleet: SouthboundFleet,
     controller: SocketAddr,
@@ -225,31 +228,34 @@ pub struct SouthFleet {
     at_begin: SouthboundReport,
     nodes: u32,
     started: Instant,
-    /// Time from the first start until a look found all of them asked for reports, us; 0: not yet.
+    /// Time from the first start until all base stations were asked for reports, in microseconds. 0 until then.
     set_up_us: u64,
 }
 
 impl SouthFleet {
-    /// Base stations that are to be started by [`ramp_up`](Self::ramp_up).
+    /// Prepares base stations, which [`ramp_up`](Self::ramp_up) starts.
     ///
     /// # Errors
-    /// The config names a file that cannot be read, or a controller that cannot be.
+    /// A file cannot be read, or the controller's address is invalid.
     pub fn new(part: &SouthFleetPart) -> Result<Self, Trouble> {
         let config = part.fleet()?;
-        let (controller, fleet) = (config.controller, SouthboundFleet::new(config));
-        let (events, nodes) = (part.events, part.nodes);
+        let controller = config.controller;
+        let fleet = SouthboundFleet::new(config);
+        let events = part.events;
+        let nodes = part.nodes;
         let at_begin = SouthboundReport::default();
         Ok(Self { fleet, controller, events, at_begin, nodes, started: Instant::now(), set_up_us: 0 })
     }
 
-    /// Starts them, over the config's ramp. They try for ever; a controller that the first one does not reach is taken for a
-    /// typing error.
+    /// Starts the base stations over the configured ramp. They retry without a limit, except that the first one must
+    /// reach the controller, because an unreachable address is probably a typing error.
     ///
     /// # Errors
-    /// Nobody listens there, or events cannot be taken.
+    /// No controller listens at the address, or events cannot be read.
     pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
         self.started = Instant::now();
-        let (first_word, controller) = (self.fleet.first_word(), self.controller);
+        let first_word = self.fleet.first_word();
+        let controller = self.controller;
         let unreached = |error| environment(format!("cannot connect to {controller}: {error}"));
         let ramp_up = async { self.fleet.ramp_up().await.map_err(rig) };
         tokio::try_join!(async { first_word.await.map_err(unreached) }, ramp_up)?;
@@ -259,7 +265,7 @@ impl SouthFleet {
         }
     }
 
-    /// Takes events in a task of its own.
+    /// Reads events in a separate task.
     async fn play(&self, events: Events) -> Result<(), Trouble> {
         let live = self.fleet.live();
         let address = match events {
@@ -281,34 +287,34 @@ impl SouthFleet {
         Ok(())
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> SouthboundReport {
         self.fleet.report()
     }
 
-    /// What went wrong with the controller, and how much more did.
+    /// Returns the recorded problems with the controller, and the number of further ones.
     pub fn incidents(&self) -> (Vec<Incident>, u64) {
         self.fleet.incidents()
     }
 
-    /// Name and title of the dialect that the controller shows, if it is another one than was told.
+    /// Returns name and title of the controller's actual dialect, if it differs from the configured one.
     pub fn shown(&self) -> Option<(&'static str, &'static str)> {
         self.fleet.shown().map(|dialect| (dialect.name, dialect.title))
     }
 
-    /// What the last breach of the protocol was, if there was one.
+    /// Returns the last protocol violation, if there was one.
     pub fn last_fault(&self) -> Option<String> {
         self.fleet.last_fault()
     }
 
-    /// What happened at each radio since this was last asked.
+    /// Returns the radio statistics since the last call.
     pub fn take_radios(&self) -> Vec<RadioMeter> {
         let radios = self.fleet.radios();
         self.fleet.begin_radios();
         radios
     }
 
-    /// How long one more base station takes; `None`: longer than that.
+    /// Measures the setup of one more base station. Returns `None` on timeout.
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
         self.fleet.probe(patience).await
     }
@@ -320,7 +326,7 @@ fn told<T, E: fmt::Display>(result: Result<T, E>) {
     }
 }
 
-/// What of a report is a state; all other numbers count events.
+/// Names of report values that are states. All other values are event counters.
 const STATES: [&str; 19] = [
     "nodes",
     "connected",
@@ -343,12 +349,12 @@ const STATES: [&str; 19] = [
     "init_reporting_us_max",
 ];
 
-/// What is told of base stations besides numbers.
+/// Details of base stations that are not plain numbers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SouthDetail {
-    /// What went wrong with the controller.
+    /// Problems with the controller.
     pub incidents: Vec<Incident>,
-    /// What happened at each radio.
+    /// Statistics of each radio.
     pub radios: Vec<RadioMeter>,
 }
 
@@ -384,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_base_station_of_openempower_2_has_an_address_of_its_own_or_a_warning() {
+    fn openempower_v2_without_separate_addresses_warns() {
         let of = |protocol, connect: &str| SouthFleetPart {
             protocol,
             connect: vec![connect.parse().unwrap()],

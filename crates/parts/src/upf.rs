@@ -1,4 +1,4 @@
-//! A user plane function of ours, as a part.
+//! Our user plane function (UPF) as a component.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,21 +17,21 @@ use crate::{Cpus, Running, config, environment, rig, sut};
 const GTPU: u16 = ranlab_packet::gtpu::PORT;
 
 choices! {
-    /// Who does what.
+    /// Threading designs of a UPF.
     pub enum UpfDesign {
         /// One polling worker runs PFCP and packets to completion.
         CpOffload = "cp-offload",
-        /// A master receives all and hands it to workers.
+        /// A master thread receives all packets and distributes them to workers.
         Software = "software",
-        /// A data thread apart; each rule is in before its answer goes out.
+        /// A separate data thread. Each rule is installed before its response is sent.
         DpOffload = "dp-offload",
-        /// No UPF: sessions are accepted, packets passed on unread, which is the most that sockets allow.
+        /// Not a UPF: accepts sessions and forwards packets unread. Shows the upper limit of sockets.
         Bare = "bare",
     }
 }
 
 config! {
-    /// A user plane function.
+    /// Settings of a UPF.
     pub struct UpfPart {
         /// who does what: cp-offload (one worker, to completion), software (a master and workers), dp-offload (a data thread, each
         /// rule in before its answer), bare (packets are passed on unread)
@@ -100,7 +100,7 @@ impl UpfPart {
                 recognise: true,
                 ue_pool: self.ue_pool,
                 n3: self.n3.ip(),
-                // Without an N4 address of its own, N3's is the one that an SMF can reach.
+                // If N4 has a wildcard address, the N3 address is the one that an SMF can reach.
                 ..UpfSettings::new(
                     if self.n4.ip().is_unspecified() { self.n3.ip() } else { self.n4.ip() },
                     self.dialect,
@@ -124,24 +124,24 @@ impl UpfPart {
     }
 }
 
-/// A user plane function that runs.
+/// A running UPF.
 pub struct Upf(UpfServer);
 
 impl Upf {
     /// Binds its sockets and starts its threads.
     ///
     /// # Errors
-    /// The config contradicts itself, or this machine lacks what it asks for.
+    /// The settings contradict each other, or this machine lacks a required feature.
     pub fn start(part: &UpfPart) -> Result<Self, Trouble> {
         UpfServer::start(part.upf()?).map(Self).map_err(environment)
     }
 
-    /// Where it listens for SMFs, base stations and the data network, if that is a socket.
+    /// Returns its addresses for SMFs, base stations, and the data network if that is a socket.
     pub fn listening(&self) -> UpfListening {
         UpfListening { n4: self.0.n4(), n3: self.0.n3(), n6: self.0.n6() }
     }
 
-    /// Ends it and tells what it has done.
+    /// Stops it and returns its counters.
     ///
     /// # Errors
     /// A socket or a thread failed while it ran.
@@ -170,65 +170,65 @@ impl Running for Upf {
     }
 }
 
-/// Where a user plane function listens.
+/// Listening addresses of a UPF.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct UpfListening {
-    /// For SMFs.
+    /// N4, for SMFs.
     pub n4: SocketAddr,
-    /// For base stations.
+    /// N3, for base stations.
     pub n3: SocketAddr,
-    /// For the data network, if that is a socket.
+    /// N6, for the data network, if that is a socket.
     pub n6: Option<SocketAddr>,
 }
 
-/// What the data plane in the kernel did.
+/// Counters of the data plane in the kernel.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct XdpSummary {
-    /// Changes of sessions that it took.
+    /// Session changes installed in the kernel.
     pub installed: u64,
-    /// Changes left to the packet engine.
+    /// Session changes left to the packet engine.
     pub left: u64,
-    /// Changes that the kernel refused.
+    /// Session changes rejected by the kernel.
     pub refused: u64,
-    /// Packets of the uplink.
+    /// Uplink packets.
     pub uplink: u64,
-    /// Packets of the downlink.
+    /// Downlink packets.
     pub downlink: u64,
 }
 
-/// What a user plane function did.
+/// Counters of a UPF.
 #[derive(Debug, Clone, Serialize)]
 pub struct UpfSummary {
     /// PFCP requests.
     pub requests: u64,
-    /// Requests that were refused.
+    /// Requests rejected.
     pub refused: u64,
-    /// Requests that were repeated, and answered as before.
+    /// Repeated requests, which get the same response again.
     pub duplicates: u64,
-    /// Requests that its dialect leaves unanswered.
+    /// Requests without a response, as its dialect requires.
     pub silent: u64,
-    /// Datagrams that were no PFCP.
+    /// Datagrams that are not valid PFCP.
     pub unreadable: u64,
-    /// Datagrams lost on purpose, or because too many waited.
+    /// Datagrams dropped on purpose, or because the queue was full.
     pub mock_lost: u64,
     /// Sessions at the end.
     pub sessions_left: usize,
-    /// What went through.
+    /// Packet counters.
     #[serde(flatten)]
     pub packets: PlaneCounters,
-    /// Packets dropped, by reason, where there were any.
+    /// Packets dropped, by reason. Reasons without packets are left out.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Batches that a worker had no room for.
+    /// Batches dropped because a worker's queue was full.
     pub handoff_dropped: u64,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel did not accept.
     pub unsent: u64,
-    /// The data plane in the kernel, if there was one.
+    /// Counters of the data plane in the kernel, if it is used.
     pub xdp: Option<XdpSummary>,
-    /// CPU time of control and workers, s.
+    /// CPU time of control thread and workers, in seconds.
     pub cpu_s: f64,
-    /// The same for each request.
+    /// CPU time per request, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// Of what its rates are.
+    /// Protocol layer to which its bit rates refer.
     pub rate_layer: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! A stranger's processes under watch: when one was stopped by a signal and for how long, and when the last one ended.
+//! Watches the processes of a third-party system: when a process was stopped by a signal and for how long, and when the
+//! last one ended.
 
 use std::collections::BTreeMap;
 use std::process::{Child, ExitStatus};
@@ -13,14 +14,14 @@ use ranlab_host::{Subject, SubjectMeter};
 use crate::sut;
 use crate::worker::{Stopped, Trouble};
 
-/// Between two looks: so exact are the times that are told.
+/// Polling interval, which is also the accuracy of the reported times.
 const LOOK: Duration = Duration::from_millis(50);
-/// Looks until it is asked anew which processes there are.
+/// Number of polls until the list of processes is renewed.
 const RENEW: u32 = 20;
-/// Stops that are kept; later ones are left out.
+/// Maximum number of recorded stops. Further ones are left out.
 const STOPS_MAX: usize = 64;
 
-/// Looks at processes until it is dropped.
+/// Watches processes until it is dropped.
 pub(crate) struct Watch {
     name: String,
     seen: Arc<Mutex<Seen>>,
@@ -30,28 +31,30 @@ pub(crate) struct Watch {
     window: Option<Instant>,
 }
 
-/// What the watch has seen.
+/// What the watch has recorded.
 struct Seen {
-    /// The process that we started, until it was waited for.
+    /// The process that we started, until its exit status is read.
     main: Option<Child>,
     launches: bool,
-    /// The end of the process that we started, or that it is gone.
+    /// Exit status of that process, or that it is gone.
     how: String,
     ended: Option<(Instant, String)>,
-    /// Stopped now, and since when.
+    /// Processes that are stopped now, and since when.
     stopped: BTreeMap<u32, (String, Instant)>,
     stops: Vec<(String, Instant, Instant)>,
 }
 
 impl Watch {
-    /// Watches `subject`, called `name` in sentences; without one nothing can be seen. `main` is a process that we started. If
-    /// it `launches`, the system is what it leaves behind, and that is not there yet.
+    /// Watches `subject`, named `name` in messages. Without a subject nothing is recorded. `main` is a process that we
+    /// started. If it `launches`, it starts the system and exits, and the system does not exist yet.
     pub(crate) fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
         let how = "is gone".to_owned();
         let seen = Seen { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
-        let (seen, over) = (Arc::new(Mutex::new(seen)), Arc::new(AtomicBool::new(false)));
+        let seen = Arc::new(Mutex::new(seen));
+        let over = Arc::new(AtomicBool::new(false));
         let thread = subject.map(|subject| {
-            let (seen, over) = (seen.clone(), over.clone());
+            let seen = seen.clone();
+            let over = over.clone();
             std::thread::spawn(move || watch(&seen, &over, &subject))
         });
         Self { name: name.to_owned(), seen, over, thread, begun: Instant::now(), window: None }
@@ -61,17 +64,17 @@ impl Watch {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The process that we started and that has not been waited for.
+    /// Returns the process that we started, if its exit status has not been read.
     pub(crate) fn main_pid(&self) -> Option<u32> {
         self.seen().main.as_ref().map(Child::id)
     }
 
-    /// A window begins: times are told from here on.
+    /// Begins a window. Reported times are relative to this moment.
     pub(crate) fn begin(&mut self) {
         self.window = Some(Instant::now());
     }
 
-    /// Whether it lives; the error says who ended, how and when.
+    /// Returns an error if the system has ended, with the name, how and when.
     pub(crate) fn check(&self) -> Result<(), Trouble> {
         let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
         let when = match self.window {
@@ -81,9 +84,10 @@ impl Watch {
         Err(sut(format!("{} {how}, {when}", self.name)))
     }
 
-    /// What was stopped by a signal since the window began.
+    /// Returns the processes that were stopped by a signal since the window began.
     pub(crate) fn stops(&self) -> Vec<Stopped> {
-        let (seen, now) = (self.seen(), Instant::now());
+        let seen = self.seen();
+        let now = Instant::now();
         let Some(window) = self.window else { return Vec::new() };
         let over = seen.stops.iter().map(|(who, from, to)| (who, *from, *to));
         let still = seen.stopped.values().map(|(who, from)| (who, *from, now));
@@ -96,11 +100,11 @@ impl Watch {
         told.collect()
     }
 
-    /// Ends the watch: the processes are the caller's alone from here on, and the one that we started if it still is there.
+    /// Ends the watch. Returns the process that we started if it still runs; the caller is then responsible for it.
     pub(crate) fn stop(&mut self) -> Option<Child> {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic in it is told by the worker.
+            // The worker reports panics.
             let _ = thread.join();
         }
         self.seen().main.take()
@@ -133,7 +137,7 @@ fn watch(seen: &Mutex<Seen>, over: &AtomicBool, subject: &Subject) {
     }
 }
 
-/// Its processes; `None`: it is gone. A control group without any is one without work.
+/// Returns the running processes. `None` if the system has ended; an empty control group also counts as ended.
 fn alive(subject: &Subject) -> Option<Vec<u32>> {
     let mut pids = SubjectMeter::new(subject.clone()).ok()?.alive();
     pids.retain(|pid| standing(*pid) != Standing::Gone);
@@ -170,7 +174,7 @@ impl Seen {
     }
 }
 
-/// `ended with signal 6`, `exited with code 1`.
+/// Describes an exit status: `ended with signal 6`, `exited with code 1`.
 fn how_ended(status: ExitStatus) -> String {
     crate::child::how_ended(status).replacen("it was killed by", "ended with", 1).replacen("it ", "", 1)
 }
@@ -180,13 +184,13 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// What never comes is a failure, after this long.
+    /// Timeout of tests.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     fn watched(script: &str, launches: bool) -> (Watch, u32) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let pid = child.id();
-        // The shell is what it executes a moment after it was started.
+        // The shell replaces itself with the program shortly after it was started.
         if let Some(program) = script.strip_prefix("exec ").and_then(|script| script.split(' ').next()) {
             let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
             until("the program", || name().filter(|name| name.trim_end() == program));
@@ -214,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_is_told_by_name_while_it_lasts_and_after() {
+    fn stopped_process_is_reported_by_name() {
         let (watch, pid) = watched("exec sleep 600", false);
         assert!(watch.stops().is_empty());
         signal(pid, "STOP");
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_is_told_with_how_and_when() {
+    fn exit_is_reported_with_status_and_time() {
         for (script, signalled, how) in [
             ("exec sleep 600", Some("ABRT"), "strange ended with signal 6"),
             ("exit 3", None, "strange exited with code 3"),
@@ -242,7 +246,7 @@ mod tests {
             let told = until("its end", || watch.check().err()).to_string();
             assert!(told.contains(how) && told.ends_with(" s into the window"), "{told}");
         }
-        // A launcher that ended well has left the system behind; one that ended badly has not.
+        // A launcher that succeeded has started the system; one that failed has not.
         let (watch, _) = watched("exit 0", true);
         until("the launcher's end", || watch.main_pid().is_none().then_some(()));
         assert!(watch.check().is_ok());

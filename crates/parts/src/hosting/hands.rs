@@ -1,4 +1,4 @@
-//! The thread that starts hosted xApps, and with which they end.
+//! The thread that starts and ends hosted xApps. They end with the thread.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -12,24 +12,24 @@ use ranlab_host::{confine, trusted};
 use super::{Installation, Installed};
 use crate::child::Child;
 
-/// Between two looks at orders, ends and deadlines.
+/// Polling interval for commands, exits and deadlines.
 const POLL: Duration = Duration::from_millis(20);
-/// How long what was killed may take to be gone.
+/// Timeout until killed processes are gone.
 const GONE_WAIT: Duration = Duration::from_secs(2);
-/// The variable by which a process is known as one that a host has started.
+/// Environment variable that marks processes started by a host.
 const MARK: &str = "RANLAB_XAPP=";
 
-/// Starts and ends hosted xApps; they end with this value.
+/// Starts and ends hosted xApps. They end when this value is dropped.
 pub(crate) struct Hands {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Hands {
-    /// Begins; `http` is where the RIC serves.
+    /// Starts the thread. `http` is the address of the RIC's HTTP server.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The thread cannot be created.
     pub(crate) fn start(
         installation: Installation,
         supervisor: Supervisor,
@@ -37,7 +37,7 @@ impl Hands {
         http: Option<String>,
     ) -> std::io::Result<Self> {
         let (end, ended) = sync_channel(1);
-        // What it starts dies with this thread, which lives as long as the RIC.
+        // The parent-death signal of the xApps refers to this thread, which lives as long as the RIC.
         let thread = std::thread::Builder::new().name("xapp-host".to_owned()).spawn(move || {
             let running = installation.xapps.iter().map(|_| None).collect();
             let mut work = Work { installation, supervisor, desk, http, running };
@@ -60,7 +60,7 @@ impl Drop for Hands {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // One that panicked has let its processes go already.
+            // A thread that panicked has already ended its processes.
             let _ = thread.join();
         }
     }
@@ -82,7 +82,7 @@ struct Work {
 impl Work {
     fn step(&mut self) {
         while let Some((name, verb)) = self.desk.next_order() {
-            // The desk knows the same names.
+            // The mailbox uses the same names.
             let _ = self.supervisor.order(ranlab_sdk::now(), &name, verb);
         }
         self.look();
@@ -93,7 +93,7 @@ impl Work {
         self.desk.show(self.supervisor.statuses());
     }
 
-    /// Everything is asked to end, and ended.
+    /// Asks all xApps to end, and waits until they have.
     fn end(mut self) {
         self.supervisor.end_all(ranlab_sdk::now());
         loop {
@@ -105,7 +105,7 @@ impl Work {
         }
     }
 
-    /// Which have ended.
+    /// Handles xApps that have exited.
     fn look(&mut self) {
         for (place, slot) in self.running.iter_mut().enumerate() {
             let Some((success, how)) = slot.as_mut().and_then(|running| running.child.ended_as()) else {
@@ -140,19 +140,19 @@ impl Work {
             self.supervisor.started(ranlab_sdk::now(), place, started);
         } else if let Some(running) = slot {
             let pid = running.child.id();
-            // One that has ended meanwhile is seen with the next look. What it started goes when it is gone.
+            // An exit in the meantime is noticed by the next poll. Its child processes are killed after its exit.
             let _ =
                 if what == What::Ask { ranlab_host::ask_to_end(pid) } else { ranlab_host::kill_group(pid) };
         }
     }
 }
 
-/// Nothing of an xApp is left.
+/// Kills everything that an xApp has left behind.
 fn clear(xapp: &Installed, group: Option<Group>) {
     if let Some(group) = &group {
         group.kill();
     }
-    // Where no group holds them, whatever runs as its user is its own.
+    // Without a control group, all processes of the xApp's dedicated user belong to it.
     let _ = xapp.user.end_all();
     let until = Instant::now() + GONE_WAIT;
     while !xapp.user.processes().is_empty() && Instant::now() < until {
@@ -160,10 +160,10 @@ fn clear(xapp: &Installed, group: Option<Group>) {
     }
 }
 
-/// Starts an xApp; says how its bounds are held, or why there is none.
+/// Starts an xApp. Returns how its limits are enforced, or the reason why it did not start.
 fn start(xapp: &Installed, http: Option<&str>) -> Result<(Running, String), String> {
     let said = &xapp.manifest.said;
-    // Its file may be another than when the manifest was read.
+    // The file may have changed since the manifest was read.
     let program = trusted::program(&said.command).map_err(|why| why.to_string())?;
     alone(xapp)?;
     let to = xapp.confinement();
@@ -181,7 +181,7 @@ fn start(xapp: &Installed, http: Option<&str>) -> Result<(Running, String), Stri
     Ok((Running { child: Child::apart(child), group }, held_by))
 }
 
-/// Whether nothing else runs as its user; what an earlier RIC has left behind, which it could not end, ends now.
+/// Checks that no other process runs as the xApp's user. Ends leftovers of an earlier RIC that was killed.
 fn alone(xapp: &Installed) -> Result<(), String> {
     let others = xapp.user.processes();
     let is_ours = |pid: &u32| {

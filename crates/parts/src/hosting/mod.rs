@@ -1,5 +1,5 @@
-//! The RIC's hands for xApps that it starts itself: reads what the operator installed, opens each its own doors, and starts,
-//! watches and ends processes as [`ranlab_controllers::hosting::Supervisor`] decides.
+//! Hosted xApps: reads what the operator installed, creates private sockets for each xApp, and starts, watches and ends
+//! processes as [`ranlab_controllers::hosting::Supervisor`] decides.
 mod hands;
 
 use std::collections::BTreeMap;
@@ -28,37 +28,37 @@ use crate::{environment, rig};
 
 pub(crate) use hands::Hands;
 
-/// Entries of the folder that are looked at.
+/// Maximum number of entries read from the folder.
 const ENTRIES_MAX: usize = 1_024;
-/// E42 connections of one xApp: 64 xApps with as many leave half of the RIC's to others.
+/// Maximum number of E42 connections per xApp. 64 xApps at this limit leave half of the RIC's connections to others.
 const CONNECTIONS_MAX: usize = 8;
-/// Last lines of an xApp that the north sees, and characters of each.
+/// Output lines of an xApp that the REST API shows, and maximum number of characters per line.
 const TAIL_LINES: usize = 100;
 const TAIL_CHARS: usize = 4_096;
 
-/// An xApp that was installed, with what it was given.
+/// An installed xApp and its resources.
 pub(crate) struct Installed {
     manifest: Manifest,
     user: User,
-    /// Its folder at the RIC: sockets that it alone may open.
+    /// Its folder at the RIC, with sockets that only this xApp may open.
     folder: PathBuf,
     token: (Token, String),
     output: Arc<Output>,
 }
 
-/// All that were installed. Nothing runs yet.
+/// All installed xApps. None is running yet.
 pub(crate) struct Installation {
     xapps: Vec<Installed>,
-    /// What each may use beside its own namespace.
+    /// Access rights of each xApp outside its own namespace.
     access: BTreeMap<String, Access>,
     _folder: Folder,
 }
 
 impl Installation {
-    /// Reads the folder, and makes each xApp's own; nobody but the operator may have written any of it.
+    /// Reads the folder and creates each xApp's own folder. Only the operator may have write access to the files.
     ///
     /// # Errors
-    /// Somebody else might have; a manifest is wrong; or this process cannot start others' processes.
+    /// Another user has write access, a manifest is invalid, or this process may not start processes as other users.
     pub(crate) fn read(from: &Path) -> Result<Self, Trouble> {
         if trusted::own_uid() != 0 {
             return Err(environment(
@@ -78,7 +78,8 @@ impl Installation {
         }
         let mut folder = Folder::default();
         let place = folder.passable()?;
-        let (mut xapps, mut users) = (Vec::new(), BTreeMap::new());
+        let mut xapps = Vec::new();
+        let mut users = BTreeMap::new();
         for file in files {
             let text = trusted::read(&file, MANIFEST_BYTES_MAX).map_err(rig)?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -97,10 +98,10 @@ impl Installation {
         Ok(Self { xapps, access: BTreeMap::new(), _folder: folder })
     }
 
-    /// Gives each the rule that its manifest names.
+    /// Assigns to each xApp the rule that its manifest names.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no such rule.
     pub(crate) fn bind(&mut self, rules: &mut XappRules) -> Result<(), Trouble> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42()).to_string();
@@ -113,15 +114,15 @@ impl Installation {
         Ok(())
     }
 
-    /// What each may use beside its own namespace, once they are bound.
+    /// Returns the access rights of each xApp outside its own namespace, after [`bind`](Self::bind).
     pub(crate) fn access(&self) -> BTreeMap<String, Access> {
         self.access.clone()
     }
 
-    /// Opens each xApp's own door to the RIC.
+    /// Opens each xApp's private E42 socket at the RIC.
     ///
     /// # Errors
-    /// It cannot listen there.
+    /// A socket cannot be bound.
     pub(crate) async fn listen(&self, ric: &RicHandle) -> Result<(), Trouble> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42());
@@ -132,10 +133,10 @@ impl Installation {
         Ok(())
     }
 
-    /// A desk for all of them, its iApp at the RIC, and the doors to HTTP.
+    /// Returns the control mailbox of all xApps, with its iApp at the RIC, and their private HTTP sockets.
     ///
     /// # Errors
-    /// A socket cannot be made.
+    /// A socket cannot be created.
     pub(crate) fn doors(&self, ric: &RicHandle, supervisor: &Supervisor) -> Result<(Desk, Hosted), Trouble> {
         let tail = |xapp: &Installed| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
             let output = xapp.output.clone();
@@ -154,7 +155,7 @@ impl Installation {
         Ok((desk.clone(), Hosted::new(desk, doors)))
     }
 
-    /// Who decides when they run.
+    /// Returns the supervisor, which decides when they run.
     pub(crate) fn supervisor(&self) -> Supervisor {
         let spec = |xapp: &Installed| Spec {
             name: xapp.manifest.name.clone(),
@@ -165,7 +166,7 @@ impl Installation {
     }
 }
 
-/// Whether an xApp can find this.
+/// Checks that a path is visible inside an xApp's sandbox.
 fn check_seen(path: &Path) -> Result<(), String> {
     let real = std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if confine::is_hidden(&real) {
@@ -187,7 +188,7 @@ impl Installed {
             environment(format!("cannot make {}: {error}", path.display()))
         };
         let folder = place.join(name);
-        // Ours, so that nobody exchanges its sockets; its group may pass.
+        // Owned by this process, so that an xApp cannot replace its sockets. The group may enter the folder.
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&folder)
@@ -216,7 +217,7 @@ impl Installed {
         self.folder.join("http.sock")
     }
 
-    /// Makes a socket this xApp's, and nobody else's but root's.
+    /// Changes the owner of a socket to the xApp's user. Only that user and root may use it.
     fn give(&self, path: &Path) -> Result<(), Trouble> {
         use std::os::unix::fs::PermissionsExt;
         let given = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
@@ -234,7 +235,7 @@ impl Installed {
         Confinement { user: self.user, bounds, open_files: said.limits.open_files, network: said.network }
     }
 
-    /// Its environment: what its manifest allows and sets, and where it finds the RIC.
+    /// Returns its environment variables: those that the manifest allows and sets, and the RIC's addresses.
     fn environment(&self, http: Option<&str>) -> Vec<(String, String)> {
         let said = &self.manifest.said;
         let mut all = vec![

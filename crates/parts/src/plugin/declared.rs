@@ -1,5 +1,5 @@
-//! A declaration as JSON: elements by their names, tables as lists, addresses as text. Written entry by entry: a table may have a
-//! million.
+//! Writes a pipeline's declaration as JSON: elements by name, tables as lists, addresses as text. Written entry by
+//! entry, because a table may have a million entries.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::environment;
 use crate::worker::Trouble;
 
-/// Writes a file.
+/// Writes a declaration to a file.
 pub(super) fn write(path: &Path, declaration: &Declaration) -> Result<(), Trouble> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
@@ -23,7 +23,8 @@ fn all(to: &mut impl Write, declaration: &Declaration) -> std::io::Result<()> {
     let elements = |direction: Direction| -> Vec<Value> {
         declaration.path(direction).blocks.iter().flatten().map(element).collect()
     };
-    let (up, down) = (elements(Direction::Uplink), elements(Direction::Downlink));
+    let up = elements(Direction::Uplink);
+    let down = elements(Direction::Downlink);
     write!(
         to,
         "{{\"fakedrop\":{},\"uplink\":{},\"downlink\":{}",
@@ -85,7 +86,7 @@ fn tables(to: &mut impl Write, tables: &Tables) -> std::io::Result<()> {
     )
 }
 
-/// A list of tables under a name.
+/// Writes a list of tables under a name.
 fn several<W: Write, T>(
     to: &mut W,
     name: &str,
@@ -135,7 +136,7 @@ fn kind(kind: Encapsulation) -> Value {
     }
 }
 
-/// An element by the name that refusals use, with what it looks up.
+/// Converts an element to JSON: its name, as used in error messages, and the tables that it looks up.
 fn element(element: &Element) -> Value {
     let mut own = json!({"element": element_name(element)});
     let mut put = |name: &str, value: Value| own[name] = value;
@@ -166,7 +167,7 @@ fn element(element: &Element) -> Value {
     own
 }
 
-/// Every pipeline, written and read again.
+/// Writes every pipeline and reads it again.
 #[cfg(test)]
 mod tests {
     use super::*;

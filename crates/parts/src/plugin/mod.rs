@@ -1,6 +1,7 @@
-//! Switches and generators of others that are driven by a program of their own: a plug-in, which is told what to do by JSON lines
-//! (docs/how-to/plugins.md). Each request has one reply, bounded in bytes and in time. A plug-in that says something else, says nothing,
-//! dies or floods is the typed end of its point: it cannot hang who asks, and it ends with this process.
+//! Plug-ins: external programs that drive a third-party switch or packet generator. They receive requests as JSON lines
+//! (docs/how-to/plugins.md). Each request has one response, limited in size and time. A plug-in that sends an invalid
+//! response, does not respond, exits or floods us ends its measurement point with a typed error. It cannot block the
+//! caller, and it ends with this process.
 
 mod declared;
 mod switch;
@@ -28,26 +29,26 @@ use crate::{environment, rig, sut};
 pub(crate) use switch::PluginSwitch;
 pub(crate) use tester::PluginTester;
 
-/// What `sut.engine` calls a switch that a plug-in drives.
+/// The value of `sut.engine` for a switch driven by a plug-in.
 pub(crate) const ENGINE: &str = "plugin";
-/// The version of the protocol.
+/// Version of the protocol.
 const VERSION: u64 = 1;
-/// The longest line, either way.
+/// Maximum length of a line in either direction, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// How long a plug-in may take to say hello, and to answer whatever takes no time.
+/// Timeout of the greeting, and of requests that take no time.
 const ANSWER_WAIT: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 10 });
-/// How long it may take to be configured, and to send a trace through once.
+/// Timeout of configuring a plug-in, and of one pass over a trace.
 const CONFIGURE_WAIT: Duration = Duration::from_secs(120);
-/// How long the end of one that has closed its output is waited for.
+/// Timeout until a plug-in that closed its output has exited.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Lines that are taken of what it complained before it ended.
+/// Maximum number of error output lines read from a plug-in that exited.
 const COMPLAINTS_MAX: usize = 64;
-/// Between two looks whether it lives.
+/// Polling interval for its state.
 const POLL: Duration = Duration::from_millis(20);
-/// Of what it said wrong, so many characters are quoted.
+/// Maximum number of characters quoted from an invalid response.
 const QUOTE_MAX: usize = 200;
 
-/// What a plug-in is.
+/// Roles of a plug-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Switch,
@@ -62,7 +63,7 @@ impl Role {
         }
     }
 
-    /// Whose fault it is what a plug-in does wrong: a switch is the system under test, a generator is the measurement's own.
+    /// Classifies an error of a plug-in: a switch is the system under test, a generator belongs to the measurement.
     fn fault(self, what: String) -> Trouble {
         match self {
             Self::Switch => sut(what),
@@ -71,7 +72,7 @@ impl Role {
     }
 }
 
-/// A plug-in that runs.
+/// A running plug-in.
 struct Plugin {
     role: Role,
     path: String,
@@ -79,15 +80,15 @@ struct Plugin {
     told: SyncSender<Vec<u8>>,
     said: Receiver<io::Result<String>>,
     complaints: Receiver<io::Result<String>>,
-    /// The last line that it complained in.
+    /// The last line of its error output.
     complaint: String,
     next: u64,
-    /// What it can besides, as it said.
+    /// Optional features, as stated in its greeting.
     features: Vec<String>,
 }
 
 impl Plugin {
-    /// Starts it and greets it.
+    /// Starts the program and exchanges greetings.
     fn start(path: &str, role: Role) -> Result<Self, Trouble> {
         let mut command = Command::new(path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -98,7 +99,7 @@ impl Plugin {
         let mut input = child.input().ok_or_else(closed)?;
         let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
         let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
-        // One that does not read holds this thread, and nobody else; it ends with the pipe.
+        // A plug-in that does not read its input blocks only this thread, which ends when the pipe closes.
         let (told, waiting) = sync_channel::<Vec<u8>>(1);
         std::thread::spawn(move || {
             while let Ok(line) = waiting.recv() {
@@ -107,7 +108,9 @@ impl Plugin {
                 }
             }
         });
-        let (path, complaint, features) = (path.to_owned(), String::new(), Vec::new());
+        let path = path.to_owned();
+        let complaint = String::new();
+        let features = Vec::new();
         let mut own = Self { role, path, child, told, said, complaints, complaint, next: 1, features };
         let hello = own.ask("hello", json!({"version": VERSION, "role": role.name()}), ANSWER_WAIT)?;
         let version = hello.get("version").and_then(Value::as_u64);
@@ -125,7 +128,7 @@ impl Plugin {
         self.features.iter().any(|own| own == feature)
     }
 
-    /// Tells it something and waits for its reply, which is `ok`.
+    /// Sends a request and waits for its response, which has to be `ok`.
     fn ask(&mut self, what: &str, with: Value, patience: Duration) -> Result<Map<String, Value>, Trouble> {
         self.listen();
         if let Ok(line) = self.said.try_recv() {
@@ -181,20 +184,20 @@ impl Plugin {
         }
     }
 
-    /// A count of a reply.
+    /// Returns a counter from a response.
     fn count(&self, what: &str, reply: &Map<String, Value>, name: &str) -> Result<u64, Trouble> {
         reply.get(name).and_then(Value::as_u64).ok_or_else(|| {
             self.wrong(&format!("its answer to `{what}` lacks `{name}`, a whole number of at least 0"))
         })
     }
 
-    /// Whether it lives.
+    /// Returns an error if the plug-in has exited.
     fn check(&mut self) -> Result<(), Trouble> {
         self.listen();
         self.child.ended().map_or(Ok(()), |how| Err(self.wrong(&how)))
     }
 
-    /// Takes what it complains, so that it does not wait for us.
+    /// Reads its error output, so that it does not block.
     fn listen(&mut self) {
         loop {
             match self.complaints.try_recv() {
@@ -204,7 +207,7 @@ impl Plugin {
         }
     }
 
-    /// The same of one that has ended: what is still in the pipe.
+    /// Reads the rest of its error output after it has exited.
     fn last_words(&mut self) {
         for _ in 0..COMPLAINTS_MAX {
             match self.complaints.recv_timeout(POLL * 10) {
@@ -223,7 +226,7 @@ impl Plugin {
         self.role.fault(format!("the plug-in {}: {what}{last}", self.path))
     }
 
-    /// Tells it the pipeline and its traffic, in files of a folder.
+    /// Configures the pipeline and its traffic, through files in a folder.
     fn configure(&mut self, job: &Wanted<'_>) -> Result<Map<String, Value>, Trouble> {
         let declared = job.folder.join("pipeline.json");
         declared::write(&declared, &job.pipeline.build().map_err(rig)?)?;
@@ -245,26 +248,26 @@ impl Plugin {
 }
 
 impl Drop for Plugin {
-    /// What it has started goes with it.
+    /// Also ends the processes that it has started.
     fn drop(&mut self) {
         self.child.end();
-        // There may be nobody left.
+        // The process group may already be empty.
         let _ = ranlab_host::kill_group(self.child.id());
     }
 }
 
-/// What a plug-in is to do.
+/// The task of a plug-in.
 struct Wanted<'a> {
     pipeline: &'a Pipeline,
     trace: &'a Trace,
     folder: &'a std::path::Path,
-    /// Tier ring: sockets of the switch's ports, access first.
+    /// Tier ring: socket paths of the switch's ports, access first.
     sockets: Option<&'a [std::path::PathBuf; 2]>,
-    /// In what its packets may differ from the oracle's.
+    /// Allowed differences between its packets and the oracle's.
     equivalences: &'a [Equivalence],
 }
 
-/// Compares what left a switch with the oracle; how many packets.
+/// Compares a switch's output with the oracle. Returns the number of compared packets.
 fn verified(job: &Wanted<'_>, found: &Outcomes) -> Result<u64, Trouble> {
     let expected =
         Outcomes::expected(job.pipeline, job.trace, usize::MAX, job.equivalences).map_err(environment)?;

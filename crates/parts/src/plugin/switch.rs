@@ -1,4 +1,4 @@
-//! A switch that a plug-in drives, as system under test.
+//! A switch driven by a plug-in, as the system under test.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::ring::{self, RingCounters};
 use crate::worker::{Report, Trouble};
 use crate::{Running, counts, environment, rig};
 
-/// The most tables that a switch names losses of.
+/// Maximum number of tables in its loss counters.
 const TABLES_MAX: usize = 256;
 
-/// It is configured, and waits for windows.
+/// A configured switch that waits for windows.
 pub(crate) struct PluginSwitch {
     plugin: Plugin,
     sockets: Option<[PathBuf; 2]>,
@@ -46,7 +46,8 @@ impl PluginSwitch {
         let files = folder.made()?;
         let sockets = (part.tier == Tier::Ring.name()).then(|| ring::sockets(&files));
         let mut plugin = Plugin::start(path, Role::Switch)?;
-        let (whole, at) = (&trace, sockets.as_ref());
+        let whole = &trace;
+        let at = sockets.as_ref();
         plugin.configure(&Wanted {
             pipeline,
             trace: whole,
@@ -65,7 +66,7 @@ impl PluginSwitch {
             trouble: None,
             _folder: folder,
         };
-        // Without rings its packets are the generator's to send: who has it verifies.
+        // Without rings, only the generator can send packets to it, and verifies it.
         if let Some(sockets) = own.sockets.as_ref().filter(|_| !first.is_empty()) {
             let mut ports = ring::connected(sockets, ring::Shape::one(part.ring, 1))?;
             let found = ring::pass(&mut ports, &first, &[])?;
@@ -116,7 +117,7 @@ impl PluginSwitch {
 }
 
 impl Running for PluginSwitch {
-    /// Its processes are below this one.
+    /// Its processes are descendants of this process.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Below { pid: std::process::id() })
     }

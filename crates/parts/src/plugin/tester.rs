@@ -1,4 +1,4 @@
-//! A generator that a plug-in drives: it sends a load, says when it is over, and what became of every packet.
+//! A packet generator driven by a plug-in. It sends a load, signals the end, and reports the verdict of every packet.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,18 +20,18 @@ use crate::upf_load::OVER;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, environment, rig};
 
-/// How much longer than its load and its drain a run may take.
+/// Grace time of a run beyond its load and drain times.
 const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
-/// Between two questions whether it is over.
+/// Polling interval for the end of a run.
 const ASK_EACH: Duration = Duration::from_millis(100);
-/// The most values of a distribution.
+/// Maximum number of values of a distribution.
 const VALUES_MAX: usize = 4_096;
 
-/// It is configured, and waits for windows.
+/// A configured generator that waits for windows.
 pub(crate) struct PluginTester {
     plugin: Plugin,
     part: RingTesterPart,
-    /// What it vouches for, packets/s.
+    /// The maximum rate that it guarantees, in packets per second.
     rate_max: f64,
     verified: u64,
     run: u32,
@@ -66,7 +66,7 @@ impl PluginTester {
                     "its answer to `configure` lacks `rate_max`, the packets a second that it vouches for",
                 )
             })?;
-        // A device that looks at nothing is no pipeline.
+        // A bare device has no pipeline to verify.
         let verified =
             if plugin.can("replay") && part.engine != BARE { replay(&mut plugin, &job)? } else { 0 };
         Ok(Self {
@@ -95,7 +95,7 @@ impl PluginTester {
         Ok(())
     }
 
-    /// Asks whether the run is over; it has until its grace is.
+    /// Returns whether the run is over, or its grace time has expired.
     fn is_over(&mut self) -> Result<bool, Trouble> {
         let Some(begun) = self.begun else { return Ok(true) };
         if self.over || self.asked.is_some_and(|asked| asked.elapsed() < ASK_EACH) {
@@ -145,7 +145,7 @@ impl Running for PluginTester {
     fn look(&mut self) -> Numbers {
         let over = self.is_over().unwrap_or_else(|trouble| {
             self.trouble = Some(trouble);
-            // Nobody waits for it any more: the next check tells.
+            // Ends the wait; the next check returns the error.
             true
         });
         [(OVER.to_owned(), f64::from(u8::from(over)))].into()
@@ -162,7 +162,7 @@ impl Running for PluginTester {
     }
 }
 
-/// What of the oracle's packets a switch may change.
+/// Returns the allowed differences between the switch's packets and the oracle's.
 fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equivalence>, Trouble> {
     let Some(backend) = named(&part.engine) else { return Ok(Vec::new()) };
     let declaration = pipeline.build().map_err(rig)?;
@@ -170,7 +170,7 @@ fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equiva
     Ok(backend.equivalences(&Asked { declaration: &declaration, directions: &directions }))
 }
 
-/// Has the trace sent through the switch once, and compares what left it.
+/// Sends the trace through the switch once and compares the output.
 fn replay(plugin: &mut Plugin, job: &Wanted<'_>) -> Result<u64, Trouble> {
     let [access, core] = [Port::Access, Port::Core].map(|port| capture_file(job.folder, port));
     plugin.ask("replay", json!({"access": access, "core": core}), CONFIGURE_WAIT)?;
@@ -181,7 +181,7 @@ fn replay(plugin: &mut Plugin, job: &Wanted<'_>) -> Result<u64, Trouble> {
     verified(job, &found)
 }
 
-/// The generator's books; counts that are absent are 0, but for those that make a run.
+/// Returns the generator's counters. Missing counters are 0, except for those that are required.
 fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, Trouble> {
     let what = "stop";
     let must = |name: &str| plugin.count(what, reply, name);
@@ -207,13 +207,14 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, T
         return Err(plugin.wrong(&format!("it counts {count} packets; at most {PACKETS_MAX} are a run")));
     }
     if outcome.received > outcome.sent {
-        let (received, sent) = (outcome.received, outcome.sent);
+        let received = outcome.received;
+        let sent = outcome.sent;
         return Err(plugin.wrong(&format!("of {sent} packets sent it counts {received} back")));
     }
     Ok(outcome)
 }
 
-/// `[[value, count], …]`; absent: none.
+/// Parses `[[value, count], …]`. A missing distribution is empty.
 fn distribution(plugin: &Plugin, reply: &Map<String, Value>, name: &str) -> Result<Vec<(u64, u64)>, Trouble> {
     let Some(value) = reply.get(name) else { return Ok(Vec::new()) };
     match serde_json::from_value::<Vec<(u64, u64)>>(value.clone()) {

@@ -1,4 +1,4 @@
-//! Plug-ins that misbehave are typed ends, within their time; the example in Python is verified and measured.
+//! Plug-ins that misbehave cause typed errors within a time limit. The Python example is verified and measured.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
 use crate::upf_load::OVER;
 use crate::worker::{Fault, Report};
 
-/// Whatever a plug-in does, whoever waits for it is told within this time.
+/// Time limit until the caller of any misbehaving plug-in gets an error.
 const TOLD: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The program that misbehaves in the way of that name.
+/// Returns a program that misbehaves in the named way.
 fn bad(folder: &mut Folder, name: &str) -> String {
     let path = folder.made().unwrap().join(name);
     if !path.exists() {
@@ -64,7 +64,7 @@ fn generator(path: &str) -> RingTesterPart {
 }
 
 #[test]
-fn a_switch_that_misbehaves_is_a_typed_end_and_no_hang() {
+fn misbehaving_switch_is_a_typed_error() {
     let mut folder = Folder::default();
     for (name, what) in [
         ("silent", "has not answered `hello` within"),
@@ -93,7 +93,7 @@ fn a_switch_that_misbehaves_is_a_typed_end_and_no_hang() {
 }
 
 #[test]
-fn a_generator_that_misbehaves_is_the_measurements_own_fault() {
+fn misbehaving_generator_is_a_rig_error() {
     let mut folder = Folder::default();
     let start = |path: &str| PluginTester::start(&generator(path));
     let trouble = start(&bad(&mut folder, "rateless")).err().unwrap();
@@ -103,7 +103,7 @@ fn a_generator_that_misbehaves_is_the_measurements_own_fault() {
     boasts.end(&mut Report::default());
     let trouble = boasts.check().unwrap_err();
     assert!(trouble.what.contains("of 5 packets sent it counts 6 back"), "{trouble}");
-    // One whose run never ends.
+    // A plug-in whose run never ends.
     let mut part = generator(&bad(&mut folder, "sleepy"));
     (part.duration, part.drain) = (Duration::ZERO, Duration::ZERO);
     let mut sleepy = PluginTester::start(&part).unwrap();
@@ -117,9 +117,9 @@ fn a_generator_that_misbehaves_is_the_measurements_own_fault() {
     assert!(trouble.what.contains("its run is not over after 2 s"), "{trouble}");
 }
 
-/// `examples/plugin.py` as both: every packet is as the oracle says, and each has its fate.
+/// `examples/plugin.py` in both roles: every packet equals the oracle's and is accounted for.
 #[test]
-fn the_example_is_verified_and_measured() {
+fn python_example_is_verified_and_measured() {
     let path = root().join("examples/plugin.py").display().to_string();
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipped: python3 is not here");
@@ -137,7 +137,8 @@ fn the_example_is_verified_and_measured() {
             assert!(begun.elapsed() < TOLD, "it does not end");
             std::thread::sleep(POLL);
         }
-        let (mut ours, mut theirs) = (Report::default(), Report::default());
+        let mut ours = Report::default();
+        let mut theirs = Report::default();
         testing.end(&mut ours);
         under_test.end(&mut theirs);
         testing.check().and_then(|()| under_test.check()).unwrap();
@@ -150,7 +151,7 @@ fn the_example_is_verified_and_measured() {
         assert_eq!(counted, outcome.received);
     }
     drop(testing);
-    // It knows one pipeline, and says so.
+    // It supports a single pipeline and rejects others.
     let mut other = switch(&path);
     other.pipeline = Some(Plain(serde_json::from_str(r#"{"name":"l2fwd"}"#).unwrap()));
     drop(under_test);

@@ -1,4 +1,4 @@
-//! What a switch says of the packets that reached it.
+//! Packet counters of a switch.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,32 @@ use ranlab_pipeline::engine::{Dropped, Engine};
 use ranlab_pipeline::tester::Ledger;
 use serde::{Deserialize, Serialize};
 
-/// A switch's own counters in a window of tier `ring`: what became of packets that did not come back.
+/// Counters of a switch during a window of tier `ring`. They show what happened to packets that did not come back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingCounters {
-    /// Packets that it took out of the rings.
+    /// Packets received from the rings.
     pub received: u64,
-    /// Dropped by its tables: by reason as ours calls them ([`DropReason::name`]), or by table as the switch does.
+    /// Packets dropped by tables. Keys are our names of reasons ([`DropReason::name`]), or the switch's names of
+    /// tables.
     pub dropped: BTreeMap<String, u64>,
-    /// The same of ours by direction, element, table and reason; empty of others.
+    /// Our engine only: drops by direction, element, table and reason.
     #[serde(default)]
     pub places: BTreeMap<String, u64>,
-    /// Dropped because it was told to (`sut.drop_every`).
+    /// Packets dropped on request (`sut.drop_every`).
     pub on_purpose: u64,
-    /// Forwarded into a ring that was full.
+    /// Packets dropped because the transmit ring was full.
     pub ring_full: u64,
-    /// Too long for buffers.
+    /// Packets longer than the buffers.
     pub unfit: u64,
-    /// Descriptors that led nowhere: ours, so that there must be none.
+    /// Invalid descriptors. The tester writes none, so this should be 0.
     pub malformed: u64,
-    /// The same of each core, where there are several that count apart: they add up to the above.
+    /// Counters of each core, if several cores count separately. Their sum equals the counters above.
     #[serde(default)]
     pub cores: Vec<Self>,
 }
 
 impl RingCounters {
-    /// Those of a core of our own device.
+    /// Returns the counters of one core of our own device.
     pub(crate) fn of(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
         let named = DropReason::ALL.into_iter().zip(ledger.dropped).filter(|(_, count)| *count > 0);
         Self {
@@ -46,21 +47,21 @@ impl RingCounters {
         }
     }
 
-    /// Those of all cores together, each beside them where there are several.
+    /// Returns the sum over all cores. The counters of each core are kept if there are several.
     pub(crate) fn of_cores(cores: Vec<Self>) -> Self {
         let mut all = Self::default();
         cores.iter().for_each(|core| all.add(core));
         Self { cores: if cores.len() > 1 { cores } else { Vec::new() }, ..all }
     }
 
-    /// Those of our engine without rings: what it took and dropped.
+    /// Returns the counters of our engine without rings.
     pub(crate) fn of_engine(engine: &Engine) -> Self {
         let counters = engine.counters();
         let ledger = Ledger { dropped: counters.dropped, ..Ledger::default() };
         Self::of(&ledger, engine.drops(), counters.received.iter().sum(), 0)
     }
 
-    /// Those of another core on top.
+    /// Adds the counters of another core.
     pub(crate) fn add(&mut self, other: &Self) {
         let sum = |into: &mut BTreeMap<String, u64>, from: &BTreeMap<String, u64>| {
             from.iter().for_each(|(name, count)| *into.entry(name.clone()).or_default() += count);
@@ -74,14 +75,14 @@ impl RingCounters {
         self.malformed += other.malformed;
     }
 
-    /// Whether what the cores counted is what the whole counted, cause by cause.
+    /// Returns whether the counters of the cores add up to the total, cause by cause.
     #[must_use]
     pub fn adds_up(&self) -> bool {
         let all = Self::of_cores(self.cores.clone());
         self.cores.is_empty() || all == *self
     }
 
-    /// What happened between an earlier look and this one.
+    /// Returns the difference to an earlier reading.
     pub(crate) fn since(&self, then: &Self) -> Self {
         let since = |now: u64, then: u64| now.saturating_sub(then);
         let each = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
@@ -102,7 +103,7 @@ impl RingCounters {
         }
     }
 
-    /// As a tester's books have it, with the packets that nobody took out of the rings.
+    /// Converts the counters to a tester's ledger. `waiting` is the number of packets left in the rings.
     #[must_use]
     pub fn ledger(&self, waiting: u64) -> Ledger {
         let mut ledger = Ledger {
@@ -122,7 +123,7 @@ impl RingCounters {
     }
 }
 
-/// A place where ours drops packets, as a table of drops names it: "downlink route table 0 (miss)".
+/// Returns the key of `places` for a drop of our engine: "downlink route table 0 (miss)".
 pub(crate) fn place(dropped: &Dropped) -> String {
     let direction = if dropped.direction == Direction::Uplink { "uplink" } else { "downlink" };
     format!("{direction} {} ({})", dropped.element, dropped.reason.name().replace('_', " "))
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_the_difference_and_every_drop_keeps_its_name() {
+    fn window_is_difference_and_keeps_drop_reasons() {
         let mut ledger = Ledger { on_purpose: 3, ring_full: 2, ..Ledger::default() };
         ledger.dropped[DropReason::Miss as usize] = 5;
         let missed = |packets| Dropped {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cores_count_is_what_their_device_counts() {
+    fn core_counters_add_up_to_device_counters() {
         let core = |received, on_purpose| {
             let mut ledger = Ledger { on_purpose, ring_full: received / 7, ..Ledger::default() };
             ledger.dropped[DropReason::Metered as usize] = received / 10;
@@ -169,7 +170,7 @@ mod tests {
         assert!(window.adds_up(), "{window:?}");
         assert_eq!((window.received, window.on_purpose, window.cores[1].received), (120, 7, 20));
         assert!(!RingCounters { ring_full: window.ring_full + 1, ..window }.adds_up());
-        // One core has no others beside it.
+        // A single core has no separate counters.
         assert!(RingCounters::of_cores(vec![core(9, 0)]).cores.is_empty());
     }
 }

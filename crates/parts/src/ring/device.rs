@@ -1,4 +1,5 @@
-//! Our packet engine behind two memif ports, or nothing but a crossing: what the rings themselves carry.
+//! The device under test of tier `ring`: our packet engine, or a plain cross-connect, behind two memif ports. The
+//! latter measures the rings themselves.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,19 +25,19 @@ use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
 use crate::worker::{Report, Trouble};
 use crate::{Running, counts, rig};
 
-/// What `sut.engine` calls a device that looks at nothing.
+/// The value of `sut.engine` for a device that forwards without reading packets.
 pub(crate) const BARE: &str = "bare";
-/// How long a look at its counters may take: it answers between two bursts.
+/// Timeout of reading its counters. The device replies between two bursts.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Between two looks for a peer.
+/// Polling interval while it waits for a peer.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A device in a thread of its own.
+/// A device that runs in its own thread.
 pub(crate) struct RingDevice {
     sockets: [PathBuf; 2],
     thread: Option<JoinHandle<()>>,
     pause: Arc<AtomicBool>,
-    /// Who wants to know; dropped, the thread ends.
+    /// Requests for counters. Dropping the sender ends the thread.
     asks: Option<Sender<SyncSender<Seen>>>,
     before: Option<Seen>,
     churn: Option<Churn>,
@@ -46,7 +47,7 @@ pub(crate) struct RingDevice {
     _folder: Folder,
 }
 
-/// What its thread says when it is asked.
+/// The reply to a request for counters.
 struct Seen {
     counters: RingCounters,
     changes_refused: u64,
@@ -66,16 +67,19 @@ impl RingDevice {
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
-        let (mut verified, mut churn) = (0, None);
+        let mut verified = 0;
+        let mut churn = None;
         let works = if part.engine == BARE {
             (0..part.cores).map(|_| Work::Cross).collect()
         } else {
-            let (isa, declaration) = (isa(part)?, pipeline.build().map_err(rig)?);
+            let isa = isa(part)?;
+            let declaration = pipeline.build().map_err(rig)?;
             let spread = Spread::new(&declaration, part.cores).map_err(rig)?;
             let (mut verifying, _control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
             verified = verify(pipeline, &trace, (&spread, &mut verifying), part.verify)?;
             let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
-            let (pipeline, stop) = (pipeline.clone(), Arc::new(AtomicBool::new(false)));
+            let pipeline = pipeline.clone();
+            let stop = Arc::new(AtomicBool::new(false));
             churn = Some(Churn { pipeline, control: Some(control), stop, running: None });
             engines.into_iter().map(|engine| Work::Pipeline(Box::new(engine))).collect()
         };
@@ -101,7 +105,7 @@ impl RingDevice {
         })
     }
 
-    /// Its counters now.
+    /// Reads the counters.
     fn look_in(&self) -> Result<Seen, Trouble> {
         let gone = || rig("the thread of the device under test is gone");
         let (tell, told) = sync_channel(1);
@@ -142,7 +146,8 @@ impl Churn {
     fn begin(&mut self) {
         let Some(control) = self.control.take() else { return };
         self.stop = Arc::new(AtomicBool::new(false));
-        let (pipeline, stopped) = (self.pipeline.clone(), Arc::clone(&self.stop));
+        let pipeline = self.pipeline.clone();
+        let stopped = Arc::clone(&self.stop);
         self.running = Some(std::thread::spawn(move || change(&pipeline, control, &stopped)));
     }
 
@@ -155,7 +160,7 @@ impl Churn {
     }
 }
 
-/// Forwards until nobody can ask any more. Whoever goes makes room for the next tester.
+/// Forwards until the request channel closes. When a peer disconnects, the next tester may connect.
 fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicBool) {
     loop {
         match asked.try_recv() {
@@ -167,14 +172,14 @@ fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicB
                 let counters = RingCounters::of_cores(device.cores().iter().map(of).collect());
                 let changes_refused = device.cores().iter().map(Core::changes_refused).sum();
                 let seen = Seen { counters, changes_refused };
-                // Who asked may have lost patience.
+                // The requester may have timed out.
                 let _ = tell.send(seen);
             }
             Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}
         }
         match device.meet() {
-            // A peer that goes is its own trouble: the tester tells it.
+            // A disconnect is an error of the peer; the tester reports it.
             Ok(true) => drop(device.serve(pause)),
             Ok(false) | Err(_) => std::thread::sleep(LOOK),
         }

@@ -1,5 +1,6 @@
-//! Tier `ring`: packets through shared memory (memif) between our tester and a switch, each in a process and on a core of its
-//! own: the [`tester`], and our engine as the [`device`] under test. Other people's switches are in [`crate::switches`].
+//! Tier `ring`: packets travel through shared memory (memif) between our tester and a switch, each in a process and on
+//! a core of its own. Contains the [`tester`] and our engine as the [`device`] under test. Third-party switches are in
+//! [`crate::switches`].
 
 mod counters;
 pub(crate) mod device;
@@ -21,37 +22,38 @@ pub(crate) use pass::{one, pass};
 pub(crate) use tester::Testing;
 pub use tester::{RingOutcome, RingTesterPart};
 
-/// How long a peer may take to connect.
+/// Timeout until a peer connects.
 const UP: Duration = Duration::from_secs(20);
 
-/// Sockets of a switch's ports, access first.
+/// Returns the socket paths of a switch's ports, access first.
 pub(crate) fn sockets(folder: &Path) -> [PathBuf; 2] {
     [Side::Access, Side::Core].map(|port| folder.join(format!("{}.memif", port_name(port))))
 }
 
-/// What rings of a connection there are.
+/// Number and size of a connection's rings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
-    /// Descriptors of each, by binary logarithm.
+    /// Descriptors per ring, as a binary logarithm.
     pub(crate) log2_ring: u8,
-    /// Rings towards the switch, one for each core that divides packets by them.
+    /// Rings towards the switch: one for each core that receives from its own ring.
     pub(crate) to_switch: u16,
-    /// Rings back: by as many the switch sends.
+    /// Rings on which the switch sends.
     pub(crate) back: u16,
 }
 
 impl Shape {
-    /// One ring there, and so many back.
+    /// One ring towards the switch and `back` rings from it.
     pub(crate) fn one(log2_ring: u8, back: u16) -> Self {
         Self { log2_ring, to_switch: 1, back }
     }
 
-    /// Rings for each of a device's cores.
+    /// One ring per core of the device in each direction.
     pub(crate) fn each_way(log2_ring: u8, cores: u16) -> Self {
         Self { log2_ring, to_switch: cores, back: cores }
     }
 
-    /// Of an end of the connection: a slave owns the rings, and a master wants none fewer than it has cores.
+    /// Returns the settings of one end of the connection. A slave owns the rings; a master requires at least one per
+    /// core.
     fn settings(self, role: Role) -> Settings {
         let own = Settings { log2_ring: self.log2_ring, ..Settings::new(role, 0) };
         match role {
@@ -61,7 +63,7 @@ impl Shape {
     }
 }
 
-/// Rings in each direction for so many cores.
+/// Returns the number of rings per direction for a number of cores.
 fn rings(cores: usize) -> Result<u16, Trouble> {
     let rings = u16::try_from(cores).ok().filter(|cores| (1..=RINGS_MAX).contains(cores));
     rings.ok_or_else(|| {
@@ -71,25 +73,25 @@ fn rings(cores: usize) -> Result<u16, Trouble> {
     })
 }
 
-/// Ports of one role at the sockets.
+/// Opens ports of one role at the sockets.
 pub(crate) fn ports(sockets: &[PathBuf; 2], role: Role, shape: Shape) -> Result<[Port; 2], Trouble> {
     let [access, core] = sockets;
     let open = |path: &Path| Port::new(path, shape.settings(role)).map_err(environment);
     Ok([open(access)?, open(core)?])
 }
 
-/// The tester's ports, connected.
+/// Opens the tester's ports and connects them.
 pub(crate) fn connected(sockets: &[PathBuf; 2], shape: Shape) -> Result<[Port; 2], Trouble> {
     up(ports(sockets, Role::Slave, shape)?)
 }
 
-/// The ports with their peers, which are at their rings.
+/// Waits until both ports are connected.
 pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
     for port in &mut both {
         port.bring_up(UP).map_err(|error| match error {
             PortError::Settings(_) => rig(error),
             PortError::Socket { .. } => environment(error),
-            // It listens and does not talk, or not as it should.
+            // The peer listens but does not respond, or violates the protocol.
             error => sut(error),
         })?;
     }
@@ -106,12 +108,13 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
     Ok(both)
 }
 
-/// The CPU of the tester: the first on which this process may run.
+/// Returns the CPU of the tester: the first one on which this process may run.
 fn tester_cpu() -> Option<usize> {
     crate::switches::allowed_cpus().first().copied()
 }
 
-/// CPUs of a device's cores: from the last on which this process may run downwards, so that the tester's is the last to be shared.
+/// Returns the CPUs of a device's cores, starting with the last on which this process may run. The tester's CPU is
+/// therefore shared last.
 fn device_cpus() -> Vec<usize> {
     let mut all = crate::switches::allowed_cpus();
     all.reverse();

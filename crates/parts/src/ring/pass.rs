@@ -1,4 +1,4 @@
-//! A trace through a switch once, by its rings, to be compared with the oracle.
+//! One pass of a trace through a switch's rings, to be compared with the oracle.
 
 use std::time::{Duration, Instant};
 
@@ -12,28 +12,30 @@ use ranlab_pipeline::trace::Trace;
 use crate::sut;
 use crate::worker::Trouble;
 
-/// Packets that are under way at most, which any ring holds.
+/// Maximum number of packets in flight. Any ring holds this many.
 const AT_ONCE: u64 = 8;
-/// How long one packet may take to be taken.
+/// Timeout until the switch takes a packet.
 const TAKEN: Duration = Duration::from_secs(10);
-/// How long nothing may come before a pass is over.
+/// Time without packets after which a pass is complete.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Sends packets through ports that are up, not faster than any ring takes them; what left by either. They stay up: a switch
-/// over DPDK may die of a peer that leaves while one of its threads is at a ring, so that it has to end before them.
+/// Sends packets through connected ports, at a rate that any ring can take. Returns the packets that left by either
+/// port. The ports stay connected: a DPDK switch may crash if a peer disconnects while one of its threads uses a ring,
+/// so the switch has to end first.
 pub(crate) fn pass(
     ports: &mut [Port; 2],
     trace: &Trace,
     equivalences: &[Equivalence],
 ) -> Result<Outcomes, Trouble> {
-    let (mut outcomes, mut came) = (Outcomes::default(), 0_u64);
+    let mut outcomes = Outcomes::default();
+    let mut came = 0_u64;
     for (sent, (side, frame)) in (0_u64..).zip(trace.iter()) {
         let mut frame = frame.to_vec();
         normalise(&mut frame, input(equivalences));
         let begun = Instant::now();
         loop {
             came += collect(ports, &mut outcomes, equivalences)?;
-            // A packet that is dropped never comes: then it is only waited until the switch has taken all.
+            // A dropped packet never comes back. In that case only wait until the switch has taken all packets.
             let under_way = ports.iter().map(|port| u64::from(port.untaken())).sum::<u64>();
             let room = sent.saturating_sub(came) < AT_ONCE || under_way < AT_ONCE / 2;
             if room && matches!(ports[side as usize].put(&frame).map_err(sut)?, Put::Queued) {
@@ -57,14 +59,16 @@ pub(crate) fn pass(
     Ok(outcomes)
 }
 
-/// Sends one packet through ports that are up and waits for what comes of it; `None`: nothing within `patience`.
+/// Sends one packet through connected ports and waits for the packet that leaves. Returns `None` if none leaves within
+/// `patience`.
 pub(crate) fn one(
     ports: &mut [Port; 2],
     side: Side,
     packet: &[u8],
     patience: Duration,
 ) -> Result<Option<(Side, Vec<u8>)>, Trouble> {
-    let (begun, mut frame) = (Instant::now(), [0; FRAME_MAX]);
+    let begun = Instant::now();
+    let mut frame = [0; FRAME_MAX];
     let queued = matches!(ports[side as usize].put(packet).map_err(sut)?, Put::Queued);
     ports[side as usize].publish();
     while queued && begun.elapsed() < patience {
@@ -84,13 +88,14 @@ pub(crate) fn one(
     Ok(None)
 }
 
-/// Takes what is there; says how many packets.
+/// Receives all available packets. Returns their number.
 fn collect(
     ports: &mut [Port; 2],
     outcomes: &mut Outcomes,
     equivalences: &[Equivalence],
 ) -> Result<u64, Trouble> {
-    let (mut frame, mut count) = ([0; FRAME_MAX], 0);
+    let mut frame = [0; FRAME_MAX];
+    let mut count = 0;
     for side in [Side::Access, Side::Core] {
         loop {
             match ports[side as usize].take(&mut frame).map_err(sut)? {

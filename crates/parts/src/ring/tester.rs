@@ -1,7 +1,8 @@
-//! The tester of tier `ring`, as a part: open loop, with every packet's fate in its books. Beginning a window begins a run,
-//! which ends by itself; [`OVER`] says when it has.
+//! The tester of tier `ring` as a component. It sends at a fixed schedule (open loop) and accounts for every packet.
+//! Beginning a window starts a run, which ends by itself; [`OVER`] signals the end.
 //!
-//! Without sockets it tests itself: it floods a bare device of its own and says what it and the rings carry at best.
+//! Without sockets the tester measures itself: it floods its own bare device and reports the maximum rate of tester and
+//! rings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,13 +28,13 @@ use crate::upf_load::OVER;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, config, counts, rig, sut};
 
-/// How long the tester floods its own device.
+/// Duration of the self-test.
 const FLOOD_FOR: Duration = Duration::from_millis(200);
-/// More than any tester sends; packets/s.
+/// A rate that no tester reaches, in packets per second.
 const FLOOD_PER_S: u64 = 50_000_000;
 
 config! {
-    /// A tester at the ports of a switch.
+    /// A tester connected to the ports of a switch.
     pub struct RingTesterPart {
         /// whose traffic it is
         pipeline: Option<Plain<Pipeline>> = None, wiring();
@@ -70,34 +71,34 @@ config! {
     }
 }
 
-/// What a tester has counted in a window.
+/// Counters of a tester in one window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RingOutcome {
     /// Packets that were due.
     pub due: u64,
-    /// Left.
+    /// Packets sent.
     pub sent: u64,
-    /// Not sent: too late.
+    /// Packets not sent because they were too late.
     pub late: u64,
-    /// Not sent: the ring towards the switch was full.
+    /// Packets not sent because the ring towards the switch was full.
     pub ring_full: u64,
-    /// Not sent: too long for the switch's buffers.
+    /// Packets not sent because they are longer than the switch's buffers.
     pub unfit: u64,
-    /// Came back.
+    /// Packets that came back.
     pub received: u64,
-    /// Of these, behind one that left later.
+    /// Packets that came back after a packet that was sent later.
     pub misordered: u64,
-    /// Came back once more.
+    /// Packets that came back more than once.
     pub duplicated: u64,
-    /// Came, and are none of this run's.
+    /// Received packets that do not belong to this run.
     pub strangers: u64,
-    /// Came with descriptors that lead nowhere.
+    /// Packets received with invalid descriptors.
     pub malformed: u64,
-    /// Left, and nobody took them out of the ring.
+    /// Packets sent that the switch never took out of the ring.
     pub waiting: u64,
-    /// From the first packet that was due to the last one back, ns.
+    /// Time from the first due packet to the last one back, in nanoseconds.
     pub took_ns: u64,
-    /// From the first packet that was due until the last one was sent, ns; 0: a plug-in that does not report it.
+    /// Time from the first due packet until the last one was sent, in nanoseconds. 0 if a plug-in does not report it.
     #[serde(default)]
     pub window_ns: u64,
     /// Packets that came back within `window_ns`.
@@ -126,7 +127,8 @@ impl RingOutcome {
         }
     }
 
-    /// Returns how many packets came back in a second of the sending window; of a plug-in without one, until the last packet.
+    /// Returns the packets per second that came back during the sending window. Without a window (plug-ins), uses the
+    /// time until the last packet.
     #[must_use]
     pub fn carried_per_s(&self) -> f64 {
         let (packets, ns) = match self.window_ns {
@@ -136,10 +138,10 @@ impl RingOutcome {
         packets as f64 * 1e9 / ns.max(1) as f64
     }
 
-    /// Lost packets that nobody names, with the switch's books beside these.
+    /// Returns the number of lost packets without a known cause, given the switch's ledger.
     ///
     /// # Errors
-    /// The counters do not add up.
+    /// The counters are not consistent.
     pub fn unknown(&self, ledger: &Ledger) -> Result<u64, Inconsistent> {
         ledger.remainder((self.due, self.late + self.ring_full + self.unfit), (self.sent, self.received))
     }
@@ -147,16 +149,16 @@ impl RingOutcome {
 
 type Ran = ([Port; 2], Result<Outcome, TesterError>);
 
-/// A tester that is connected, or has tested itself.
+/// A connected tester, or one that has measured itself.
 pub(crate) struct Testing {
     trace: Arc<Trace>,
-    /// By which ring each of its packets leaves; nothing: a port decides by flow.
+    /// The ring on which each packet leaves. Empty if the port decides by flow.
     ways: Arc<[usize]>,
     load: Load,
     ports: Option<[Port; 2]>,
     running: Option<JoinHandle<Ran>>,
     stop: Arc<AtomicBool>,
-    /// What the tester and its rings carry at best.
+    /// The maximum rate of tester and rings, in millions of packets per second.
     best_mpps: Option<f64>,
     trouble: Option<Trouble>,
 }
@@ -165,8 +167,11 @@ impl Testing {
     pub(crate) fn start(part: &RingTesterPart) -> Result<Self, Trouble> {
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Arc::new(trace(part, pipeline)?);
-        let (ways, shape) = (ways(part, pipeline, &trace)?, shape(part)?);
-        let (rate, duration, run) = (part.rate, part.duration, part.run);
+        let ways = ways(part, pipeline, &trace)?;
+        let shape = shape(part)?;
+        let rate = part.rate;
+        let duration = part.duration;
+        let run = part.run;
         let load =
             Load { rate, duration, run, late_after: part.late_after, drain: part.drain, stall: part.stall };
         let stop = Arc::new(AtomicBool::new(false));
@@ -179,7 +184,7 @@ impl Testing {
         let sockets = [&part.access, &part.core].map(PathBuf::from);
         let mut both = connected(&sockets, shape)?;
         if !part.warm_up.is_zero() {
-            // Another mark: what comes late of it is nobody's in the window.
+            // Another mark, so that late packets of the warm-up do not count in the window.
             let load = Load { duration: part.warm_up, run: !run, stall: Duration::ZERO, ..own.load };
             run_until(&mut both, (&own.trace, &own.ways), &load, &own.stop).map_err(wrong)?;
         }
@@ -201,9 +206,10 @@ impl Testing {
         let outcome =
             self.halt().ok_or_else(|| rig("no run was begun, or its thread died"))?.map_err(wrong)?;
         let own = RingOutcome::of(&outcome);
-        // What nobody could send through these rings has spoilt the books.
+        // Duplicated or malformed packets cannot occur in these rings; the counters are not usable.
         if own.duplicated + own.malformed > 0 {
-            let (twice, bad) = (own.duplicated, own.malformed);
+            let twice = own.duplicated;
+            let bad = own.malformed;
             return Err(sut(format!(
                 "{twice} packets came back twice, {bad} with descriptors that lead nowhere"
             )));
@@ -232,8 +238,10 @@ impl Running for Testing {
         let _ = self.halt();
         let Some(mut ports) = self.ports.take() else { return };
         self.load.run = self.load.run.wrapping_add(1);
-        let (trace, ways) = (Arc::clone(&self.trace), Arc::clone(&self.ways));
-        let (load, stop) = (self.load, Arc::clone(&self.stop));
+        let trace = Arc::clone(&self.trace);
+        let ways = Arc::clone(&self.ways);
+        let load = self.load;
+        let stop = Arc::clone(&self.stop);
         self.running = Some(std::thread::spawn(move || {
             stay();
             let outcome = run_until(&mut ports, (&trace, &ways), &load, &stop);
@@ -256,14 +264,14 @@ impl Drop for Testing {
     }
 }
 
-/// The tester's thread stays on its CPU; where it may not choose, it runs all the same.
+/// Pins the tester's thread to its CPU. Runs unpinned if that is not permitted.
 fn stay() {
     if let Some(cpu) = tester_cpu() {
         let _ = ranlab_net::pin_thread(cpu);
     }
 }
 
-/// Rings of the connection with the switch.
+/// Returns the rings of the connection with the switch.
 fn shape(part: &RingTesterPart) -> Result<Shape, Trouble> {
     if part.cores > 1 {
         return Ok(Shape::each_way(part.ring, rings(part.cores)?));
@@ -281,7 +289,7 @@ fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc
     Ok(spread.workers(trace).into())
 }
 
-/// What is sent: the trace as the switch under test understands it.
+/// Returns the trace to send, normalised for the switch under test.
 fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
     let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
@@ -297,7 +305,7 @@ fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
     Ok(trace)
 }
 
-/// Whose fault it is that a run did not end well.
+/// Classifies the error of a run.
 fn wrong(error: TesterError) -> Trouble {
     match error {
         TesterError::Port { .. } => sut(error),
@@ -305,16 +313,20 @@ fn wrong(error: TesterError) -> Trouble {
     }
 }
 
-/// The tester against a device of its own that looks at nothing, as fast as it goes: what comes back, in millions a second.
+/// Runs the tester at full speed against its own bare device. Returns the rate of packets that come back, in millions
+/// per second.
 fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, Trouble> {
     let mut folder = Folder::default();
     let sockets = sockets(&folder.made()?);
     let under_test = ports(&sockets, Role::Master, shape)?;
     let over = Arc::new(AtomicBool::new(false));
-    let (ended, enough) = (Arc::clone(&over), Arc::new(AtomicBool::new(false)));
+    let ended = Arc::clone(&over);
+    let enough = Arc::new(AtomicBool::new(false));
     let device = std::thread::spawn(move || bare(under_test, &ended));
     let ran = connected(&sockets, shape).and_then(|mut both| {
-        let (trace, ways, told) = (Arc::clone(trace), Arc::clone(ways), Arc::clone(&enough));
+        let trace = Arc::clone(trace);
+        let ways = Arc::clone(ways);
+        let told = Arc::clone(&enough);
         let load = Load { late_after: Duration::MAX, ..Load::new(FLOOD_PER_S, Duration::from_secs(1)) };
         let tester = std::thread::spawn(move || {
             stay();
@@ -328,7 +340,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     over.store(true, Ordering::Relaxed);
     let ledger = device.join().map_err(|_| rig("the tester's own device died"))?;
     let own = |error: &dyn std::fmt::Display| rig(format!("the tester's own test: {error}"));
-    // Its ports have to be there until the device has been asked.
+    // The ports have to exist until the device has replied.
     let (_ports, outcome) = ran?;
     let (outcome, ledger) = (outcome.map_err(|error| own(&error))?, ledger.map_err(|error| own(&error))?);
     match ledger.unknown(&outcome.tally) {
@@ -338,7 +350,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     }
 }
 
-/// A device that looks at nothing, until it is told to end; what it has counted.
+/// Runs a bare device until `over` is set. Returns its counters.
 fn bare(ports: [Port; 2], over: &AtomicBool) -> Result<Ledger, PortError> {
     let mut device = Device::new(ports, Work::Cross, 0).on(device_cpus());
     while !over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Tester and device under test, each a part, at the two ends of rings: three losses of which the cause is known.
+//! Tests of tester and device under test at the two ends of rings, including three kinds of loss with a known cause.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ fn bare() -> PipelinePart {
     under_test(BARE, r#"{"name":"portfwd"}"#)
 }
 
-/// 20,000 packets/s for half a second, with patience for a machine that others use.
+/// Sends 20,000 packets/s for half a second. Timeouts allow for a shared machine.
 fn tester(device: &dyn Running, part: &PipelinePart) -> RingTesterPart {
     let at = device.addresses();
     RingTesterPart {
@@ -48,7 +48,7 @@ fn tester(device: &dyn Running, part: &PipelinePart) -> RingTesterPart {
     }
 }
 
-/// A window of both, as a rig opens it.
+/// Runs a window of both, as a rig does.
 fn window(device: &mut RingDevice, testing: &mut Testing) -> (RingOutcome, RingCounters, Report) {
     device.begin();
     testing.begin();
@@ -57,7 +57,8 @@ fn window(device: &mut RingDevice, testing: &mut Testing) -> (RingOutcome, RingC
         assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (mut ours, mut theirs) = (Report::default(), Report::default());
+    let mut ours = Report::default();
+    let mut theirs = Report::default();
     testing.end(&mut ours);
     device.end(&mut theirs);
     testing.check().unwrap();
@@ -71,7 +72,7 @@ fn unknown(outcome: &RingOutcome, counters: &RingCounters) -> u64 {
 }
 
 #[test]
-fn a_device_that_drops_every_thousandth_packet_is_named() {
+fn device_drops_are_attributed_to_device() {
     let part = PipelinePart { drop_every: 1_000, ..bare() };
     let mut device = RingDevice::start(&part).unwrap();
     let mut testing = Testing::start(&tester(&device, &part)).unwrap();
@@ -87,40 +88,40 @@ fn a_device_that_drops_every_thousandth_packet_is_named() {
 }
 
 #[test]
-fn rings_of_a_device_that_hangs_are_named() {
+fn stalled_device_fills_rings() {
     let part = PipelinePart { hang_after: Some(100), ring: 4, ..bare() };
     let mut device = RingDevice::start(&part).unwrap();
     let quick = Duration::from_millis(50);
     let mut testing = Testing::start(&RingTesterPart { drain: quick, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
-    // A hundred were taken, and sixteen wait in the one ring that is used: uplink alone.
+    // 100 packets were taken, and 16 wait in the only ring in use (uplink).
     assert_eq!((counters.received, outcome.received, outcome.waiting), (100, 100, 16));
     assert_eq!((outcome.sent, outcome.ring_full), (116, 10_000 - outcome.late - 116));
     assert_eq!(unknown(&outcome, &counters), 0);
 }
 
 #[test]
-fn a_generator_that_was_made_late_is_named_and_the_device_is_not() {
+fn late_generator_is_reported_as_late() {
     let part = bare();
     let mut device = RingDevice::start(&part).unwrap();
     let stall = Duration::from_millis(400);
     let mut testing = Testing::start(&RingTesterPart { stall, ..tester(&device, &part) }).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
-    // What was due in the first 200 ms of the pause: a packet each 50 us, or more if others took the CPU, too.
+    // Packets due in the first 200 ms, during the pause: one per 50 us, or more if other processes used the CPU.
     assert!(outcome.late >= 3_990, "{outcome:?}");
     assert_eq!(outcome.late + outcome.sent + outcome.ring_full, 10_000);
     assert_eq!((outcome.sent, unknown(&outcome, &counters)), (outcome.received, 0));
 }
 
 #[test]
-fn our_engine_is_verified_changed_and_its_drops_have_names() {
+fn engine_is_verified_and_changed_and_drops_have_reasons() {
     let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000,"rate-burst":20000}"#;
     let part = PipelinePart { verify: 64, ..under_test("native", json) };
     let mut device = RingDevice::start(&part).unwrap();
     let mut testing = Testing::start(&tester(&device, &part)).unwrap();
     let (outcome, counters, report) = window(&mut device, &mut testing);
     assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
-    // Some 85 kB/s of each user are within a rate of 1 MB/s.
+    // Each user sends about 85 kB/s, below the limit of 1 MB/s.
     assert!(outcome.received > 0 && report.numbers["verified_packets"] == 64.0);
     assert!(report.numbers["updates_sent"] > 0.0 && !report.distributions["update_visible_ns"].is_empty());
     let slow = PipelinePart { verify: 0, ..under_test("native", &json.replace("1000000", "1000")) };
@@ -134,9 +135,9 @@ fn our_engine_is_verified_changed_and_its_drops_have_names() {
     assert!(counters.dropped["metered"] > 0, "{counters:?}");
 }
 
-/// Two cores: verified as such, changed together, and each core's books are part of the device's.
+/// Two cores are verified and changed as one device, and their counters add up to the device's.
 #[test]
-fn two_cores_of_ours_share_the_traffic_and_their_books_add_up() {
+fn two_cores_share_traffic_and_counters_add_up() {
     let json =
         r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":200,"rate-limit":1000,"rate-burst":20000}"#;
     let part = PipelinePart { verify: 512, cores: 2, ..under_test("native", json) };
@@ -151,7 +152,7 @@ fn two_cores_of_ours_share_the_traffic_and_their_books_add_up() {
         assert!(report.numbers["verified_packets"] == 512.0 && report.numbers["busiest_over_mean"] >= 1.0);
         assert!(report.numbers["updates_sent"] > 0.0 && report.numbers["changes_refused"] == 0.0);
     }
-    // Of each core's packets one of a hundred.
+    // Each core drops one packet of a hundred.
     let part = PipelinePart { cores: 3, drop_every: 100, ..under_test(BARE, json) };
     let mut device = RingDevice::start(&part).unwrap();
     let mut testing = Testing::start(&tester(&device, &part)).unwrap();
@@ -161,7 +162,7 @@ fn two_cores_of_ours_share_the_traffic_and_their_books_add_up() {
 }
 
 #[test]
-fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
+fn tester_measures_itself_and_reconnects_to_next_device() {
     let part = bare();
     let alone = RingTesterPart {
         pipeline: part.pipeline.clone(),
@@ -176,7 +177,7 @@ fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
     assert!(report.numbers["tester_mpps"] > 0.0 && !testing.look().contains_key(OVER));
     let mut device = RingDevice::start(&part).unwrap();
     for run in [3, 4] {
-        // Each trial of a search has a tester of its own.
+        // Each trial of a search has its own tester.
         let mut testing = Testing::start(&RingTesterPart { run, ..tester(&device, &part) }).unwrap();
         let (outcome, counters, _) = window(&mut device, &mut testing);
         assert_eq!((outcome.strangers, unknown(&outcome, &counters)), (0, 0));
@@ -194,12 +195,12 @@ fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
 }
 
 #[test]
-fn what_rings_cannot_have_is_said() {
+fn invalid_ring_settings_are_rejected() {
     let many = RingDevice::start(&PipelinePart { cores: 17, ..bare() }).err().unwrap();
     assert!(many.fault == Fault::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
     let part = PipelinePart { cores: 2, ..bare() };
     let device = RingDevice::start(&part).unwrap();
-    // A tester of one ring at a switch that needs two.
+    // A tester with one ring, at a switch that needs two.
     let few = Testing::start(&RingTesterPart { cores: 1, ..tester(&device, &part) }).err().unwrap();
     assert!(few.fault == Fault::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
     drop(device);
@@ -211,7 +212,7 @@ fn what_rings_cannot_have_is_said() {
     testing.begin();
     testing.end(&mut Report::default());
     assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
-    // Strangers have no tester on this machine's sockets.
+    // Untrusted scenarios cannot use a tester with local sockets.
     let part = Part::RingTester(Box::new(tester(&device, &part)));
     let started = ranlab_sdk::run(crate::start(part, crate::worker::Trust::PartsOnly));
     assert!(started.err().unwrap().what.contains("memory of one machine"));

@@ -1,4 +1,4 @@
-//! What this machine can do at best, and the generator beside it.
+//! Calibration: the maximum rates of this machine, and those of the load generator for comparison.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,66 +11,68 @@ use serde::Serialize;
 
 use super::UpfLoad;
 
-/// Each is measured so often; the medians count.
+/// Number of repetitions. The medians count.
 const TURNS: usize = Calibration::TURNS;
 const TURN: Duration = Duration::from_secs(2);
-/// How long packets of one shape are sent.
+/// Duration of sending packets of one shape.
 const MOMENT: Duration = Duration::from_millis(500);
-/// Shapes that are tried.
+/// Maximum number of sending threads.
 const MOST_THREADS: usize = 8;
 const SESSIONS: [usize; 3] = [1, 100, 1_000];
 const OCTETS: [usize; 3] = [64, 512, 1_400];
-/// Sessions that come and go without sockets.
+/// Number of session cycles without sockets.
 const CYCLES: u64 = 1 << 20;
 
-/// What a machine can do.
+/// Maximum rates of a machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibration {
-    /// Bare sendmmsg and recvmmsg against an echo thread.
+    /// Plain sendmmsg and recvmmsg with an echo thread.
     pub bare: BareLoop,
-    /// Requests answered for each second of the SMF thread's CPU time, against the UPF named.
+    /// Answered requests per second of CPU time of the SMF thread, with the named UPF.
     pub generator_per_cpu_s: f64,
-    /// Their ratio.
+    /// Ratio of both.
     pub ratio: f64,
-    /// Sessions in a second of wall time.
+    /// Session cycles per second of wall time.
     pub cycles_per_s: f64,
-    /// Base stations' packets flat out: threads by sessions by octets, by each way of I/O that was asked for.
+    /// Maximum packet rates of the base stations: by threads, sessions and bytes, for each I/O method.
     pub packets: Vec<PacketsReached>,
-    /// Our UPF without sockets: sessions recognised by their octets, with 500,000 that live, and each decoded.
+    /// Our UPF without sockets: sessions recognized by their bytes, with 500,000 live sessions, and with every message
+    /// decoded.
     pub in_memory: [Option<InMemory>; 3],
 }
 
-/// What base stations send at most, so set up: the published emulator's estimator, without a delay between batches to set.
+/// Maximum packet rate of base stations with a given configuration. Comparable to the estimator of the published
+/// emulator, without a delay between batches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PacketsReached {
-    /// The way of I/O, as it is written.
+    /// I/O method, as written in a scenario.
     pub io: String,
-    /// Threads that send.
+    /// Number of sending threads.
     pub threads: usize,
-    /// Sessions that they send for in turn.
+    /// Number of sessions for which they send, round robin.
     pub sessions: usize,
-    /// Octets of a user's IP packet.
+    /// Length of a user's IP packet, in bytes.
     pub octets: usize,
-    /// Packets that the kernel accepted, in a second.
+    /// Packets per second that the kernel accepted.
     pub accepted_per_s: f64,
-    /// Of the user's IP packets, bits in a second.
+    /// Bit rate of the accepted IP packets, in bit/s.
     pub accepted_bps: f64,
-    /// Packets that it refused, of those offered.
+    /// Fraction of the offered packets that the kernel rejected.
     pub refused_ratio: f64,
-    /// Packets accepted for each second of the threads' CPU time.
+    /// Accepted packets per second of CPU time of the threads.
     pub per_cpu_s: f64,
 }
 
 impl Calibration {
-    /// Turns that the figures are medians of.
+    /// Number of repetitions of which the figures are medians.
     pub const TURNS: usize = 3;
 }
 
 impl UpfLoad {
-    /// The bare loop and the generator in turns, so that both see the same machine.
+    /// Measures the plain loop and the generator alternately, so that both run under the same conditions.
     ///
     /// # Errors
-    /// The UPF cannot be loaded.
+    /// The load on the UPF cannot run.
     pub fn calibrate(&self, window: usize, stop: &AtomicBool) -> Result<Calibration, LoadError> {
         let begin = Loop::Closed { window };
         let mode = Mode::Control { begin, cycles: None, duration: TURN, hold: Duration::ZERO, live: 0 };
@@ -78,7 +80,7 @@ impl UpfLoad {
     }
 }
 
-/// Packets of every shape flat out, each for a moment: by sockets, and by the other way if that was asked for.
+/// Sends packets of each shape at full speed: over sockets, and with the configured I/O method if that is another.
 fn packets(config: &LoadConfig, stop: &AtomicBool) -> Result<Vec<PacketsReached>, LoadError> {
     let mut ways = vec![N3Io::Sockets];
     ways.extend((config.n3_io != N3Io::Sockets).then(|| config.n3_io.clone()));
@@ -179,9 +181,10 @@ mod tests {
     use std::net::SocketAddr;
 
     #[test]
-    fn packets_flat_out_are_those_that_the_kernel_accepted() {
+    fn maximum_rate_counts_accepted_packets() {
         let at = |host, port| SocketAddr::from(([127, 62, 17, host], port));
-        let (n4, n3) = (at(8, 8805), at(8, 2152));
+        let n4 = at(8, 8805);
+        let n3 = at(8, 2152);
         let upf = Upf::start(&UpfPart { n4, n3, n6: N6::Sink, ..UpfPart::default() }).unwrap();
         let smf = Some(at(1, 8805));
         let load =

@@ -1,4 +1,4 @@
-//! A user plane function's load at several places: SMFs, base stations, UEs and servers are numbered through.
+//! Divides the load on a UPF among several locations. SMFs, base stations, UEs and servers are numbered consecutively.
 
 use ranlab_emulator::load::{Network, UePool, capacity, default_smf, nth};
 
@@ -8,8 +8,8 @@ use crate::rig;
 use crate::worker::Trouble;
 
 impl UpfLoadPart {
-    /// Its shares at so many places. Every place has SMFs and base stations of its own, whose addresses go on where the place
-    /// before ended; so do UEs and, where there is a data network, servers.
+    /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses
+    /// continue those of the previous location. The same holds for UEs and, with a data network, for servers.
     pub(crate) fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
         if self.mode == LoadMode::Blind {
             return Err(rig(
@@ -18,7 +18,7 @@ impl UpfLoadPart {
             ));
         }
         divisible("SMFs (`load.smfs`)", self.smfs as u64, places)?;
-        // Places on other machines derive their addresses themselves; without a number each has one base station.
+        // Locations on other machines choose their addresses themselves. Without a number, each has one base station.
         let (first, count) = match self.gnb {
             Some(first) => (Some(first), self.gnbs_from(first)),
             None => (
@@ -29,7 +29,9 @@ impl UpfLoadPart {
         divisible("base stations (`load.gnbs`)", count as u64, places)?;
         let all = Self { gnbs: Some(count), ..self.totals(places)? };
         let mut shares = Vec::with_capacity(places);
-        let (mut smfs, mut gnbs, mut ues) = (0, 0, 0);
+        let mut smfs = 0;
+        let mut gnbs = 0;
+        let mut ues = 0;
         for place in 0..places {
             let part = self.numbers(&all, place, places);
             let smf = self.smf.or_else(|| self.n4.ip().is_loopback().then(|| default_smf(self.n4).ok())?);
@@ -39,20 +41,21 @@ impl UpfLoadPart {
                 ue: UePool { first: self.ue }.address(ues),
                 n6: self.n6.of_place(place),
                 server: if self.n6 == Network::None { self.server } else { nth(self.server, place) },
-                // Packets of another place are strangers; each step of a run has the next name.
+                // Packets of another location must not be counted, so each location has its own run name, distinct in
+                // all steps of a run.
                 run: self.run.map(|run| run.wrapping_add((place as u32) << 16)),
                 shared: true,
                 ..part
             };
             (smfs, gnbs) = (smfs + part.smfs, gnbs + part.gnbs.unwrap_or(0));
-            // Which address speaks to the UPF changes no capacity.
+            // The addresses do not affect the capacity.
             ues += capacity(&Self { smf: Some(part.n4), gnb: Some(part.n3), ..part.clone() }.load()?);
             shares.push(part);
         }
         Ok(shares)
     }
 
-    /// Its numbers with all defaults in place.
+    /// Returns the numbers with all defaults filled in.
     fn totals(&self, places: usize) -> Result<Self, Trouble> {
         let mut all = self.clone();
         if self.mode == LoadMode::Control {
@@ -76,7 +79,8 @@ impl UpfLoadPart {
         Ok(all)
     }
 
-    /// What one place has of all numbers. Rates of packets follow the sessions, so that each session's rate is as it was.
+    /// Returns one location's part of all numbers. Packet rates are divided like the sessions, so each session keeps
+    /// its rate.
     fn numbers(&self, all: &Self, place: usize, places: usize) -> Self {
         let of = |total: u64| share(total, place, places);
         let size = |total: usize| of(total as u64) as usize;

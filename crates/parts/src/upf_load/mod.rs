@@ -1,7 +1,7 @@
-//! The load on a user plane function, as a part: SMF, base stations and data network.
+//! The load on a UPF as a component: SMF, base stations and data network.
 //!
-//! Beginning a window begins the load, which ends by itself; [`OVER`] says when it has. Its whole report is the window's
-//! [`detail`](crate::worker::Report::detail).
+//! Beginning a window starts the load, which ends by itself; [`OVER`] signals the end. The complete report is in the
+//! window's [`detail`](crate::worker::Report::detail).
 
 mod calibration;
 mod divide;
@@ -28,49 +28,49 @@ pub(crate) use run::Loading;
 pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
 
-/// Sessions where none are asked for.
+/// Default number of sessions.
 const SESSIONS: u64 = 100;
-/// Requests under way at most, for each SMF.
+/// Maximum number of pending requests per SMF.
 const WINDOW: usize = 1 << 16;
 
 choices! {
-    /// What a load does.
+    /// Kinds of load.
     pub enum LoadMode {
-        /// Sessions come and go, no packets.
+        /// Sessions are created and deleted, without packets.
         Control = "control",
-        /// The same without waiting for any answer, at a fixed distance.
+        /// Like `Control`, but at a fixed interval without waiting for responses.
         Blind = "blind",
-        /// Sessions are set up, then send.
+        /// Sessions are created, then send packets.
         Sessions = "sessions",
-        /// Static sessions send while dynamic ones come and go.
+        /// Static sessions send packets while dynamic sessions are created and deleted.
         Mixed = "mixed",
-        /// Sessions send and are handed over.
+        /// Sessions send packets and are handed over.
         Handover = "handover",
-        /// Sessions fall idle and are paged.
+        /// Sessions become idle and are paged.
         Paging = "paging",
-        /// Rates below and above the maximum.
+        /// Rates below and above the maximum bit rate.
         Qos = "qos",
-        /// What this machine can do at best, and the generator beside it.
+        /// Calibration: the maximum rates of this machine and of the generator.
         Calibrate = "calibrate",
     }
 
-    /// Which end of the load a process is.
+    /// The part of the load that a process runs.
     pub enum LoadRole {
-        /// Everything.
+        /// All of it.
         All = "all",
         /// The data network alone, on another host.
         DataNetwork = "data-network",
     }
 
-    /// How sessions begin.
+    /// Arrival process of sessions.
     pub enum LoadArrivals {
-        /// A window of cycles, each ending begins the next.
+        /// A fixed number of concurrent cycles; each end starts the next cycle.
         Closed = "closed",
-        /// At equal distances.
+        /// Constant intervals.
         Constant = "constant",
-        /// With exponential distances.
+        /// Exponentially distributed intervals.
         Poisson = "poisson",
-        /// So many at once.
+        /// Several sessions at the same time.
         Burst = "burst",
         /// From one rate to another over the duration.
         Ramp = "ramp",
@@ -78,7 +78,7 @@ choices! {
 }
 
 config! {
-    /// SMF, base stations and data network towards a user plane function.
+    /// SMF, base stations and data network that load a UPF.
     pub struct UpfLoadPart {
         /// what to do: control (sessions come and go), blind (without waiting for answers), sessions (set up, then send), mixed
         /// (some stay and send, others come and go), handover, paging, qos (rates below and above the maximum), calibrate
@@ -178,17 +178,17 @@ config! {
 }
 
 impl UpfLoadPart {
-    /// Sessions, where a mode has a number of them.
+    /// Returns the number of sessions for modes that have a fixed number.
     fn sessions(&self) -> usize {
         usize::try_from(self.sessions.unwrap_or(SESSIONS)).unwrap_or(usize::MAX)
     }
 
-    /// Address of the first base station.
+    /// Returns the address of the first base station.
     fn first_gnb(&self) -> Result<SocketAddr, Trouble> {
         Ok(self.gnb.map_or_else(|| default_gnb(self.n3), Ok)?)
     }
 
-    /// Number of base stations if the first one has this address.
+    /// Returns the number of base stations if the first one has this address.
     fn gnbs_from(&self, first: SocketAddr) -> usize {
         self.gnbs.unwrap_or_else(|| default_gnbs(first, &[self.n3.ip(), self.n4.ip()]))
     }
@@ -250,7 +250,7 @@ impl UpfLoadPart {
         })
     }
 
-    /// Packets of both directions: uplink where a mode has some and nobody said otherwise.
+    /// Returns the packet rates of both directions. The default is uplink traffic in modes that send packets.
     fn flows(&self) -> (Option<PacketRate>, Option<PacketRate>) {
         let packets = !matches!(self.mode, LoadMode::Control | LoadMode::Blind | LoadMode::Calibrate);
         let unsaid = packets && self.downlink.is_none();
@@ -271,7 +271,9 @@ impl UpfLoadPart {
     }
 
     fn what(&self) -> Mode {
-        let (sessions, duration, rate) = (self.sessions(), self.duration, self.rate);
+        let sessions = self.sessions();
+        let duration = self.duration;
+        let rate = self.rate;
         match self.mode {
             LoadMode::Calibrate | LoadMode::Control => Mode::Control {
                 begin: self.begin(),
@@ -283,13 +285,15 @@ impl UpfLoadPart {
             LoadMode::Blind => Mode::Blind { delay: self.delay, sessions: self.sessions.unwrap_or(SESSIONS) },
             LoadMode::Sessions => Mode::Sessions { sessions, duration },
             LoadMode::Mixed => {
-                let (dynamic, round, lead) = (self.dynamic, self.round, self.lead);
+                let dynamic = self.dynamic;
+                let round = self.round;
+                let lead = self.lead;
                 Mode::Mixed { fixed: sessions, dynamic, duration, round, lead }
             }
             LoadMode::Handover => Mode::Handover { sessions, rate, duration },
             LoadMode::Paging => Mode::Paging { sessions, rate, duration },
             LoadMode::Qos => {
-                // One session unless said otherwise: the maximum is each one's.
+                // Default is one session, because each has its own maximum bit rate.
                 let sessions = if self.sessions.is_some() { sessions } else { 1 };
                 let offered_bps = self.offered_mbps.iter().map(|rate| rate.0).collect();
                 Mode::Qos { offered_bps, sessions, duration }

@@ -1,4 +1,4 @@
-//! A load that runs: in the caller's thread, or in one of its own below a worker.
+//! Runs a load: in the caller's thread, or in a separate thread of a worker.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::{LoadMode, LoadRole, UpfLoadPart};
 use crate::worker::{Fault, Numbers, Report, Trouble};
 use crate::{Running, rig};
 
-/// Of a look: 1 when the load has ended, 0 until then.
+/// Metric: 1 when the load has ended, 0 before.
 pub const OVER: &str = "over";
-/// Of a look at one of several shares: 1 when it is set up and waits for the second beginning, which is that of all.
+/// Metric of one of several shares: 1 when it is set up and waits for the common start.
 pub const SET_UP: &str = "set_up";
-/// Between two looks at a load that is to end.
+/// Polling interval while waiting for the end of a load.
 const LOOK: Duration = Duration::from_millis(10);
 
 impl From<LoadError> for Trouble {
@@ -42,19 +42,20 @@ impl From<LoadError> for Trouble {
     }
 }
 
-/// What came of a load.
+/// Results of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UpfLoadReport {
-    /// CPU time of the UPF's process where it is known here, set-up and taking down included, s.
+    /// CPU time of the UPF's process in seconds, including setup and teardown. `None` if the process is not on this
+    /// machine.
     pub upf_cpu_s: Option<f64>,
-    /// Where threads were pinned that should not be together, or not so far from each other.
+    /// Warnings about pinned threads that share a CPU or are far from each other.
     pub remarks: Vec<String>,
-    /// What it found.
+    /// Results of the load generator.
     pub load: LoadReport,
 }
 
 impl UpfLoadReport {
-    /// Adds what another share of the same load found.
+    /// Adds the results of another share of the same load.
     pub fn join(&mut self, other: &Self) {
         self.upf_cpu_s = self.upf_cpu_s.or(other.upf_cpu_s);
         self.remarks.extend_from_slice(&other.remarks);
@@ -70,13 +71,14 @@ pub struct UpfLoad {
 }
 
 impl UpfLoad {
-    /// Reads the config; nothing is sent yet.
+    /// Validates the configuration. No packet is sent yet.
     ///
     /// # Errors
-    /// The config contradicts itself, or no way leads to the UPF.
+    /// The configuration contradicts itself, or there is no route to the UPF.
     pub fn new(part: &UpfLoadPart) -> Result<Self, Trouble> {
         let config = part.load()?;
-        // What pins have put where it costs: beside the UPF's threads, or far from the device that packets leave by.
+        // Pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing
+        // device.
         let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
         let device = route.and_then(|route| routes::device(route.device).ok());
         let device = device.as_ref().map(|device| device.name.as_str());
@@ -84,19 +86,19 @@ impl UpfLoad {
         Ok(Self { config, remarks })
     }
 
-    /// Where threads were pinned that should not be.
+    /// Returns warnings about the pinning of threads.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// The same, with somebody who looks on while it runs.
+    /// Adds an observer that is updated while the load runs.
     #[must_use]
     pub fn watched(self, glance: Arc<Glance>) -> Self {
         let config = LoadConfig { onlooker: Onlooker(Some(glance)), ..self.config };
         Self { config, ..self }
     }
 
-    /// Does what it was told; `stop` ends it early, with a report of what was done.
+    /// Runs the load. Setting `stop` ends it early with a report of what was done.
     ///
     /// # Errors
     /// Nothing could be measured.
@@ -114,29 +116,29 @@ impl UpfLoad {
     }
 }
 
-/// What the data network alone has seen.
+/// Counters of a data network without base stations.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct NetworkSummary {
-    /// Packets that came.
+    /// Packets received.
     pub received: u64,
-    /// Packets that came twice.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Packets that were overtaken.
+    /// Packets received out of order.
     pub reordered: u64,
-    /// Octets of them.
+    /// Bytes received.
     pub octets: u64,
     /// Packets sent back.
     pub reflected: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets of nobody's.
+    /// Packets that do not belong to any session.
     pub strangers: u64,
 }
 
-/// The data network alone, until `stop`.
+/// Runs the data network alone until `stop` is set.
 ///
 /// # Errors
-/// Its address is not to be had.
+/// Its address cannot be bound.
 pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSummary, Trouble> {
     let seen = network(&part.load()?, part.sessions(), stop)?;
     let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
@@ -153,7 +155,7 @@ pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSumm
 
 type Ended = Result<UpfLoadReport, Trouble>;
 
-/// A load below a worker: a thread of its own from the beginning of the window on, so that the worker can be asked.
+/// A load in a worker. It runs in a separate thread from the begin of the window, so that the worker keeps responding.
 pub(crate) struct Loading {
     load: Arc<UpfLoad>,
     shared: bool,
@@ -177,13 +179,15 @@ impl Loading {
     }
 
     fn spawn(&self) -> std::io::Result<JoinHandle<Result<UpfLoadReport, LoadError>>> {
-        let (load, stop, gate) = (Arc::clone(&self.load), Arc::clone(&self.stop), Arc::clone(&self.gate));
+        let load = Arc::clone(&self.load);
+        let stop = Arc::clone(&self.stop);
+        let gate = Arc::clone(&self.gate);
         std::thread::Builder::new()
             .name("upf-load".to_owned())
             .spawn(move || load.run_when_told(&stop, &gate))
     }
 
-    /// What came of it, once it has ended.
+    /// Returns the results after the load has ended.
     fn ended(&mut self) -> Option<&Ended> {
         if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
             let result = thread.join().unwrap_or(Err(LoadError::Panicked));
@@ -211,7 +215,7 @@ impl Running for Loading {
     }
 
     fn begin(&mut self) {
-        // A load under way goes on, as all shares of it do together: a window is of one load.
+        // A running load continues, and all shares of it start together: one window measures one load.
         if self.thread.is_some() {
             self.gate.open();
         } else {
@@ -224,14 +228,14 @@ impl Running for Loading {
         }
     }
 
-    /// Without a detail while the load is under way: it is not waited for here.
+    /// Does not wait for a running load. The report then has no detail.
     fn end(&mut self, report: &mut Report) {
         if let Some(Ok(loaded)) = self.ended() {
             report.detail = serde_json::to_value(loaded).unwrap_or_default();
         }
     }
 
-    /// Ends it early, so that its sessions do not stay at the UPF.
+    /// Ends the load early, so that its sessions are deleted at the UPF.
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         self.stop.store(true, Relaxed);
         Box::pin(async {
@@ -240,7 +244,7 @@ impl Running for Loading {
                     tokio::time::sleep(LOOK).await;
                 }
             };
-            // Who takes longer is left: its process ends.
+            // On timeout the thread is abandoned; the process ends anyway.
             let _ = tokio::time::timeout(crate::LEAVE_WAIT, gone).await;
         })
     }

@@ -19,7 +19,7 @@ fn load(settings: &[(&str, Value)]) -> LoadConfig {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn every_mode_has_what_it_was_told() {
+fn modes_map_to_configuration() {
     let mode = |name: &str, more: &[(&str, Value)]| {
         let all: Vec<_> = [("mode", Value::from(name))].into_iter().chain(more.iter().cloned()).collect();
         load(&all).mode
@@ -40,7 +40,7 @@ fn every_mode_has_what_it_was_told() {
 }
 
 #[test]
-fn sessions_begin_as_was_asked() {
+fn arrivals_map_to_configuration() {
     let begin = |name: &str| {
         let rate = ("rate", Value::Float(10.0));
         match load(&[("arrivals", name.into()), rate, ("burst", 3.into()), ("window", 9.into())]).mode {
@@ -57,7 +57,7 @@ fn sessions_begin_as_was_asked() {
 }
 
 #[test]
-fn packets_flow_where_a_mode_has_some_and_nobody_said_otherwise() {
+fn packet_modes_default_to_uplink() {
     let rates = |settings: &[(&str, Value)]| {
         let config = load(settings);
         (config.uplink, config.downlink).map_both(|traffic| traffic.map(|traffic| traffic.packets_per_s))
@@ -97,7 +97,7 @@ fn a_profile_follows_from_the_settings() {
 }
 
 #[test]
-fn what_is_left_out_is_found_or_switched_off() {
+fn omitted_settings_have_defaults() {
     let config = load(&[("heartbeat", Value::Span(Duration::ZERO)), ("no_smoke", true.into())]);
     assert_eq!((config.heartbeat, config.smoke), (None, false));
     assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
@@ -109,7 +109,7 @@ fn what_is_left_out_is_found_or_switched_off() {
 }
 
 #[test]
-fn bounds_are_those_of_the_load() {
+fn field_limits_match_load_limits() {
     let mut part = UpfLoadPart::default();
     for (name, wrong) in [("smfs", 65), ("gnbs", 1_025), ("threads", 0), ("window", 65_537), ("n1", 256)] {
         let error = crate::Config::set(&mut part, name, &Value::Int(wrong)).unwrap_err().to_string();
@@ -121,7 +121,7 @@ fn bounds_are_those_of_the_load() {
 }
 
 #[test]
-fn only_devices_and_processes_are_the_machines_own() {
+fn only_devices_and_processes_are_local_fields() {
     let local = |field: &Field| field.role == Role::Local;
     let locals: Vec<_> = part(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
     assert_eq!(locals, ["io", "upf_pid"]);
@@ -131,10 +131,11 @@ fn only_devices_and_processes_are_the_machines_own() {
 }
 
 #[test]
-fn whose_fault_a_load_is_that_does_not_run() {
+fn load_errors_are_classified() {
     use crate::worker::Fault;
     let fault = |error: LoadError| Trouble::from(error).fault;
-    let (upf, smf) = ("10.0.0.2:8805".parse().unwrap(), "10.0.0.1:8805".parse().unwrap());
+    let upf = "10.0.0.2:8805".parse().unwrap();
+    let smf = "10.0.0.1:8805".parse().unwrap();
     assert_eq!(fault(LoadError::NoAssociation { upf, smf, waited: SECOND }), Fault::Sut);
     assert_eq!(fault(LoadError::Smoke { way: "uplink", ue: [10, 60, 0, 1].into() }), Fault::Sut);
     assert_eq!(fault(LoadError::Panicked), Fault::Rig);
@@ -143,7 +144,7 @@ fn whose_fault_a_load_is_that_does_not_run() {
 }
 
 #[test]
-fn a_load_that_was_not_begun_is_not_over_and_reports_nothing() {
+fn load_not_begun_is_not_over_and_reports_nothing() {
     let mut loading = Loading::new(&part(&[])).unwrap();
     assert_eq!(loading.look()[OVER], 0.0);
     let mut report = crate::worker::Report::default();
@@ -154,7 +155,7 @@ fn a_load_that_was_not_begun_is_not_over_and_reports_nothing() {
 }
 
 #[test]
-fn shares_of_a_load_are_disjoint_and_sum_up() {
+fn shares_are_disjoint_and_add_up() {
     let shares = |more: &[(&str, Value)], places: usize| {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
         let divided = crate::Part::UpfLoad(Box::new(part(&all))).divide(places);
@@ -175,7 +176,7 @@ fn shares_of_a_load_are_disjoint_and_sum_up() {
         (sum(&three, &|one| one.live as f64), sum(&three, &|one| one.sessions.unwrap() as f64)),
         (7.0, 100.0)
     );
-    // Bursts stay in step.
+    // All shares keep the same burst interval.
     assert!(three.iter().all(|one| (f64::from(one.burst) / one.rate - 0.2).abs() < 1e-12), "{three:?}");
     let flows = [mode("mixed"), ("sessions", 10.into()), ("dynamic", 3.into()), ("uplink", 5_000.into())];
     let two = shares(&[&flows[..], &[("rate", Value::Float(8.0))]].concat(), 2).unwrap();
@@ -184,16 +185,17 @@ fn shares_of_a_load_are_disjoint_and_sum_up() {
         (3.0, 5_000.0)
     );
     assert_eq!(two[1].downlink, None);
-    // Identities go on where the place before ended: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs and the 256 numbers
-    // that rest.
+    // Numbering continues: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs and the 256 reserved numbers.
     assert_eq!(two.iter().map(|one| one.smfs).collect::<Vec<_>>(), [2, 3]);
-    let (smf, gnb, ue) = (two[1].smf.unwrap(), two[1].gnb.unwrap(), two[1].ue);
+    let smf = two[1].smf.unwrap();
+    let gnb = two[1].gnb.unwrap();
+    let ue = two[1].ue;
     assert_eq!(
         [smf.to_string(), gnb.to_string(), ue.to_string()],
         ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.1.8"]
     );
     assert_ne!(two[0].run, two[1].run);
-    // Without packets of its own a data network has one server, with them each place has one.
+    // Without its own packets, the data network has one server. With packets, each location has one.
     assert_eq!((two[0].server, two[1].server), (two[0].server, two[0].server));
     let own = ("n6", Value::from("udp://127.0.0.10:1,127.0.0.8:1"));
     let two = shares(&[mode("sessions"), own], 2).unwrap();

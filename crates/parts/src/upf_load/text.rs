@@ -1,4 +1,4 @@
-//! Rates and CPUs, as people write them.
+//! Text forms of rates and CPU lists.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::{Setting, setting_by_text};
 pub struct BitRate(pub f64);
 
 impl BitRate {
-    /// In kbit/s, as PFCP has it (TS 29.244 clause 8.2.8).
+    /// In kbit/s, the unit of PFCP (TS 29.244 clause 8.2.8).
     pub(super) fn kbps(self) -> u64 {
         (self.0 / 1e3).round() as u64
     }
@@ -43,7 +43,7 @@ impl fmt::Display for BitRate {
 
 const BIT_RATE: &str = "a bit rate: a number above 0 and one of k, M, G, e.g. 10M";
 
-/// Packets in a second; infinite: as fast as it goes (`max`).
+/// Packets per second. Infinite (`max`): as fast as possible.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PacketRate(pub f64);
 
@@ -69,7 +69,7 @@ impl fmt::Display for PacketRate {
 
 const PACKET_RATE: &str = "a packet rate: a number above 0, or max";
 
-/// Rates are text, and numbers of a unit.
+/// Implements [`Setting`] for rates: text with a unit, or a number of the key's unit.
 macro_rules! rates {
     ($($type:ident, $unit:expr, $allowed:expr;)*) => {$(
         impl Setting for $type {
@@ -99,7 +99,7 @@ rates! {
     PacketRate, 1.0, PACKET_RATE;
 }
 
-/// CPUs by number, as `0,1`; none: the kernel decides.
+/// List of CPU numbers, such as `0,1`. Empty: the kernel decides.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cpus(pub Vec<usize>);
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_of_the_keys_unit_and_a_text_says_its_own() {
+    fn numbers_use_key_unit_and_text_has_its_own() {
         let both = [Value::Float(12.5), Value::Text("12.5M".to_owned())];
         for value in both {
             let accepted = BitRate::accept(&Kind::Text, &value).unwrap();

@@ -1,8 +1,8 @@
-//! The values of statistics, whatever their model: the latest of each base station, as a table ([`Screen`]), row by row
-//! ([`Line`]), in a file ([`Recorder`]).
+//! The latest statistics of each base station, for any service model: as a table ([`Screen`]), row by row ([`Line`]),
+//! or in a file ([`Recorder`]).
 //!
-//! Of each report the octets are kept, written over those of the report before. They are read when somebody looks, so
-//! an indication costs one copy; only a recorder or a stream of rows reads each.
+//! The bytes of each report overwrite those of the previous one and are decoded only on display. An indication thus
+//! costs one copy; only a recorder or a stream of rows decodes every report.
 
 mod node;
 mod record;
@@ -28,21 +28,21 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use self::node::{ActionKey, Function, Node, Report};
 use crate::monitor::unix_us;
 
-/// Base stations whose latest reports are kept to be looked at; those beyond are streamed and recorded alone.
+/// Maximum number of base stations whose latest reports are kept for display. Others are only streamed and recorded.
 const NODES_MAX: usize = 256;
-/// Octets of the longest report that is kept to be looked at.
+/// Maximum length of a report that is kept for display, in bytes.
 const REPORT_BYTES: usize = 256 << 10;
 
-/// Index of a model.
+/// Index of a service model.
 type ModelIndex = usize;
-/// Subscriptions of a base station whose latest reports are kept.
+/// Maximum number of subscriptions per base station whose latest reports are kept.
 const SOURCES_MAX: usize = 64;
 
-/// What an xApp knows of base stations and of its own subscriptions.
+/// An xApp's view of base stations and of its subscriptions.
 pub(crate) trait Knowledge {
-    /// RAN functions of a base station.
+    /// Returns the RAN functions of a base station.
     fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>>;
-    /// Action definition of a subscription.
+    /// Returns the action definition of a subscription.
     fn action(&self, subscription: SubscriptionHandle, action: RicActionId) -> Option<Bytes>;
 }
 
@@ -66,28 +66,28 @@ impl Knowledge for XappHandle {
     }
 }
 
-/// The latest values that an xApp heard.
+/// The latest values that an xApp received.
 pub struct Values {
     models: Vec<Watched>,
-    /// Only of this UE.
+    /// Restricts the values to this UE.
     ue: Option<u32>,
-    /// Base stations with the functions whose model is watched.
+    /// Base stations, with their RAN functions of the watched models.
     nodes: HashMap<GlobalE2NodeId, Node>,
     latest: BTreeMap<GlobalE2NodeId, BTreeMap<(ModelIndex, ActionKey), Latest>>,
-    /// Base stations that reported were too many to be kept.
+    /// Whether more base stations reported than can be kept.
     beyond: bool,
     /// Whether reports are kept at all.
     keeps: bool,
 }
 
-/// A model, how its messages are octets, and its columns.
+/// A service model, its encoding, and its columns.
 struct Watched {
     model: &'static dyn Model,
     encoding: Encoding,
     columns: Vec<Column>,
 }
 
-/// The bytes of a report, and what is known of its subscription.
+/// The bytes of a report, and its subscription.
 #[derive(Default)]
 struct Latest {
     header: Vec<u8>,
@@ -95,11 +95,11 @@ struct Latest {
     context: Context,
 }
 
-/// A report as it came; its octets are read by [`table`](Self::table).
+/// An encoded report. [`table`](Self::table) decodes it.
 pub struct Heard<'a> {
     /// The base station.
     pub node: GlobalE2NodeId,
-    /// What it is about.
+    /// Its service model.
     pub model: &'static dyn Model,
     encoding: Encoding,
     columns: &'a [Column],
@@ -108,12 +108,13 @@ pub struct Heard<'a> {
     ue: Option<u32>,
     action: Bytes,
     function: &'a Function,
-    /// Time stamp of the report as it is, and what it means.
+    /// Time stamp of the report, and its interpretation.
     stamp: Option<(Stamp, ReportTime)>,
 }
 
 impl Values {
-    /// Values of some models, in this encoding where they have it; of one UE alone if `ue` names it.
+    /// Creates a store for values of some models. Uses this encoding for models that support it, and keeps a single UE
+    /// if `ue` is set.
     pub fn new(models: &[&'static dyn Model], encoding: Option<Encoding>, ue: Option<u32>) -> Self {
         let watched = |&model: &&'static dyn Model| Watched {
             model,
@@ -124,18 +125,18 @@ impl Values {
         Self { models, ue, nodes: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
     }
 
-    /// Values that nobody looks at: reports are told apart and passed on, none is kept.
+    /// Creates a store without display: reports are recognized and passed on, and none is kept.
     pub(crate) fn passing(models: &[&'static dyn Model], encoding: Option<Encoding>) -> Self {
         Self { keeps: false, ..Self::new(models, encoding, None) }
     }
 
-    /// Takes an event of an xApp. A report comes back, to be recorded or streamed.
+    /// Handles an event of an xApp. Returns a report, to be recorded or streamed.
     pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<Heard<'a>> {
         self.take_of(xapp, event, unix_us())
     }
 
-    /// As [`take`](Self::take), by the knowledge of an xApp in whatever driver; `received_us`: the time of the arrival,
-    /// microseconds since the Unix epoch.
+    /// Like [`take`](Self::take), for an xApp in any driver. `received_us` is the time of arrival, in microseconds
+    /// since the Unix epoch.
     pub(crate) fn take_of<'a>(
         &'a mut self,
         xapp: &dyn Knowledge,
@@ -152,7 +153,8 @@ impl Values {
                 None
             }
             XappEvent::Indication { handle, node, indication, .. } => {
-                // Of many nodes that come at once some events may be dropped, of which this one tells.
+                // With many base stations, their connection events may be dropped; an indication also shows that a base
+                // station exists.
                 if !self.nodes.contains_key(node) {
                     self.ask(xapp, node);
                 }
@@ -172,7 +174,7 @@ impl Values {
         }
     }
 
-    /// A base station has these functions now.
+    /// Records the RAN functions of a base station.
     fn learn(&mut self, node: GlobalE2NodeId, functions: &[RanFunctionItem]) {
         let watched = functions.iter().filter_map(|function| {
             let oid = function.oid.as_deref()?;
@@ -183,7 +185,7 @@ impl Values {
         self.nodes.insert(node, Node::new(functions));
     }
 
-    /// A base station is not there any more.
+    /// Removes a base station.
     fn forget(&mut self, node: &GlobalE2NodeId) {
         self.nodes.remove(node);
         self.latest.remove(node);
@@ -202,7 +204,7 @@ impl Values {
         let stamp = subscription.stamp(function.context(&action), *model, *encoding, &report);
         let Report { header, message, .. } = report;
         if !self.keeps {
-            // Nobody looks.
+            // No display.
         } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
             let reports = self.latest.entry(node).or_default();
             let key = (index, report.of);
@@ -232,7 +234,7 @@ impl Values {
         })
     }
 
-    /// Why latest reports are not in rows, or only partly.
+    /// Returns the reasons why latest reports have no rows or only some.
     pub fn unreadable(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (node, reports) in &self.latest {
@@ -246,28 +248,29 @@ impl Values {
         reasons
     }
 
-    /// What the time stamps of all base stations that are there have shown.
+    /// Returns the time stamp statistics of all connected base stations.
     pub fn times(&self) -> Times {
         self.nodes.values().map(Node::times).fold(Times::default(), Times::and)
     }
 }
 
 impl Heard<'_> {
-    /// When the base station took the statistics, microseconds since the Unix epoch; `None` if that is unknown.
+    /// Returns when the base station measured the statistics, in microseconds since the Unix epoch, or `None` if
+    /// unknown.
     pub fn tstamp_us(&self) -> Option<i64> {
         let (stamp, time) = self.stamp?;
         if stamp.is_start { time.end_us } else { Some(stamp.at_us) }
     }
 
-    /// The time stamp of the report, and what is known of its age; `None` if the model has none.
+    /// Returns the time stamp of the report and its age. `None` if the model has no time stamp.
     pub fn stamp(&self) -> Option<(Stamp, ReportTime)> {
         self.stamp
     }
 
-    /// What the report says.
+    /// Decodes the report.
     ///
     /// # Errors
-    /// It is none of its model's.
+    /// It is not a valid report of its model.
     pub fn table(&self) -> Result<Table, SmError> {
         let mut context = self.function.context(&self.action);
         let table = self.model.table_in(self.encoding, &mut context, self.header, self.message);
@@ -279,7 +282,7 @@ impl Heard<'_> {
         Ok(table)
     }
 
-    /// The rows of the report's table that were asked for.
+    /// Returns the selected rows of the report's table.
     pub fn lines<'a>(&'a self, table: &'a Table, received_us: i64) -> impl Iterator<Item = Line<'a>> {
         let node = self.node.to_string();
         let rows = table.rows().filter(|(key, _)| self.ue.is_none() || key.ue() == self.ue);
@@ -295,18 +298,18 @@ impl Heard<'_> {
     }
 }
 
-/// A row of a report with all that tells it from other rows. As JSON it is an object with `node`, `sm`, `tstamp_us`,
-/// `received_us`, `ue`, `bearer` and `tunnel` (those that it has), then a field for each column.
+/// A row of a report with its identity. Its JSON form is an object with `node`, `sm`, `tstamp_us`, `received_us`, `ue`,
+/// `bearer` and `tunnel` (where present), followed by one field per column.
 pub struct Line<'a> {
     /// The base station.
     pub node: String,
     /// The service model.
     pub model: &'static dyn Model,
-    /// When the base station took the statistics, microseconds since the Unix epoch.
+    /// When the base station measured the statistics, in microseconds since the Unix epoch.
     pub tstamp_us: Option<i64>,
-    /// When they came, microseconds since the Unix epoch, on this machine's clock.
+    /// Time of arrival on this machine's clock, in microseconds since the Unix epoch.
     pub received_us: i64,
-    /// Whom it is about.
+    /// UE, bearer or tunnel of the row.
     pub key: RowKey,
     columns: &'a [Column],
     values: &'a [Value],
@@ -337,7 +340,7 @@ impl Serialize for Line<'_> {
     }
 }
 
-/// The numbers of a key, by name.
+/// Returns the numbers of a key, by name.
 fn identity(key: RowKey) -> [(&'static str, Option<u32>); 3] {
     [("ue", key.ue()), ("bearer", key.bearer().map(u32::from)), ("tunnel", key.tunnel())]
 }

@@ -1,4 +1,4 @@
-//! What is known of a base station whose reports are read: its functions, its subscriptions, its time stamps.
+//! Decoding state of a base station: its RAN functions, subscriptions and time stamps.
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::ModelIndex;
 
-/// Subscriptions known of each base station, the latest ones.
+/// Maximum number of subscriptions per base station. The latest are kept.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
 /// A subscription and one of its actions.
@@ -23,11 +23,11 @@ pub(super) type ActionKey = (SubscriptionHandle, RicActionId);
 pub(super) struct Node {
     pub(super) functions: Vec<Function>,
     subscriptions: VecDeque<Subscription>,
-    /// What was counted of subscriptions that are not known any more.
+    /// Statistics of subscriptions that were removed.
     before: Times,
 }
 
-/// An indication, as it arrived.
+/// An indication in encoded form.
 pub(super) struct Report<'a> {
     pub(super) of: ActionKey,
     pub(super) header: &'a Bytes,
@@ -35,17 +35,17 @@ pub(super) struct Report<'a> {
     pub(super) received_us: i64,
 }
 
-/// A subscription whose reports are read.
+/// A subscription whose reports are decoded.
 pub(super) struct Subscription {
     of: ActionKey,
-    /// Action definition; empty if it has none.
+    /// Action definition. Empty if the subscription has none.
     pub(super) action: Bytes,
     timing: Timing,
-    /// Coarsest step of the time stamps, microseconds.
+    /// Coarsest resolution of the time stamps, in microseconds.
     step_us: i64,
     /// Hash of the latest message.
     latest: Option<u64>,
-    /// Reports whose values are those of the report before.
+    /// Number of reports with the same values as the previous report.
     unchanged: u64,
 }
 
@@ -54,20 +54,21 @@ pub(super) struct Function {
     pub(super) id: RanFunctionId,
     pub(super) model: ModelIndex,
     definition: Bytes,
-    /// ASN.1 text of the node.
+    /// Format of ASN.1 text that the base station uses.
     text: Cell<Text>,
 }
 
-/// What the time stamps of reports have shown.
+/// Statistics of the reports' time stamps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// Reports missing between others, by their time stamps.
+    /// Number of missing reports, derived from the time stamps of the others.
     pub missing: u64,
-    /// Reports whose values are those of the report before: the period may be shorter than the node's own.
+    /// Number of reports with the same values as the previous one. The period may be shorter than the base station's
+    /// own.
     pub unchanged: u64,
-    /// Longest time between the stamps of two reports in a row, microseconds.
+    /// Longest interval between the time stamps of two successive reports, in microseconds.
     pub longest_pause_us: i64,
-    /// Coarsest step of time stamps, microseconds; 1,000,000 for whole seconds, from which no age follows.
+    /// Coarsest resolution of time stamps, in microseconds. With 1,000,000 (whole seconds) no age can be computed.
     pub step_us: i64,
 }
 
@@ -76,7 +77,7 @@ impl Node {
         Self { functions, ..Self::default() }
     }
 
-    /// Adds a subscription unless it is known.
+    /// Adds a subscription unless it exists.
     pub(super) fn add_subscription(&mut self, of: ActionKey, action: impl FnOnce() -> Option<Bytes>) {
         if self.subscriptions.iter().any(|it| it.of == of) {
             return;
@@ -96,7 +97,7 @@ impl Node {
         });
     }
 
-    /// A function, and a subscription of it.
+    /// Returns a function and one of its subscriptions.
     pub(super) fn find(
         &mut self,
         function: RanFunctionId,
@@ -107,7 +108,7 @@ impl Node {
         Some((function, subscription))
     }
 
-    /// What the time stamps of all subscriptions have shown.
+    /// Returns the time stamp statistics of all subscriptions.
     pub(super) fn times(&self) -> Times {
         self.subscriptions.iter().fold(self.before, Times::with)
     }
@@ -118,14 +119,14 @@ impl Function {
         Self { id, model, definition, text: Cell::new(Text::default()) }
     }
 
-    /// What is known for reading a report of a subscription.
+    /// Returns the context for decoding a subscription's reports.
     pub(super) fn context(&self, action: &Bytes) -> Context {
         let mut context = Context::new(self.definition.clone(), action.clone());
         context.text = self.text.get();
         context
     }
 
-    /// Messages have shown the text that the node writes.
+    /// Records the text format that the node uses, as seen in its messages.
     pub(super) fn learn_text(&self, node: &GlobalE2NodeId, model: &dyn Model, text: Text) {
         if self.text.replace(text) != text {
             tracing::info!(%node, model = model.name(), "reports follow {text}");
@@ -134,7 +135,7 @@ impl Function {
 }
 
 impl Subscription {
-    /// Reads the time stamp of a report.
+    /// Decodes the time stamp of a report.
     pub(super) fn stamp(
         &mut self,
         mut context: Context,
@@ -165,7 +166,7 @@ impl Times {
         })
     }
 
-    /// Of both.
+    /// Combines two statistics.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             missing: self.missing + other.missing,

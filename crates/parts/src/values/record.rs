@@ -1,4 +1,4 @@
-//! Statistics in a file, for data frames.
+//! Records statistics in a file, for use in data frames.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -9,30 +9,32 @@ use ranlab_sdk::wire::e2sm::{Model, Type, Value};
 
 use super::{Line, identity};
 
-/// Columns that every row has, before those of the models.
+/// Number of columns common to all rows. They precede those of the models.
 const COMMON: usize = 7;
 
-/// Statistics cannot be recorded.
+/// The reason why statistics cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The file's ending names no form: the caller's fault.
+    /// The file name's extension is not supported.
     #[error("{} ends in no form of file that is written; allowed are .csv and .parquet", .0.display())]
     Form(PathBuf),
-    /// The medium's fault.
+    /// The file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Medium {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Writes a row for each UE, bearer or tunnel of each report: `time_us` (when the base station took it), `received_us`,
-/// `node`, `sm`, `ue`, `bearer`, `tunnel`, then the columns of each model as `MODEL_COLUMN`, empty in rows of others.
+/// Writes a row for each UE, bearer or tunnel of each report. Columns are `time_us` (when the base station measured
+/// it), `received_us`, `node`, `sm`, `ue`, `bearer`, `tunnel`, then the columns of each model as `MODEL_COLUMN`, which
+/// are empty in rows of other models.
 ///
-/// CSV can be read at any time; Parquet has its footer, without which it is not read, from [`finish`](Self::finish) on.
+/// A CSV file can be read at any time. A Parquet file is readable only after [`finish`](Self::finish) has written its
+/// footer.
 pub struct Recorder {
     path: PathBuf,
     rows: RowWriter<BufWriter<File>>,
@@ -41,10 +43,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the file, `.csv` or `.parquet`; one that is there is written over.
+    /// Creates the file, `.csv` or `.parquet`. An existing file is overwritten.
     ///
     /// # Errors
-    /// The ending, or the medium.
+    /// The extension is not supported, or the file cannot be created.
     pub fn create(path: &Path, models: &[&'static dyn Model]) -> Result<Self, RecordError> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let kind = FileKind::from_name(&ending.to_ascii_lowercase());
@@ -75,10 +77,10 @@ impl Recorder {
         Ok(Self { path: path.to_owned(), rows, models: at, written: 0 })
     }
 
-    /// Appends a row; one of a model that is not recorded is passed over.
+    /// Appends a row. Rows of models that are not recorded are ignored.
     ///
     /// # Errors
-    /// The medium.
+    /// The file cannot be written.
     pub fn row(&mut self, line: &Line<'_>) -> Result<(), RecordError> {
         let Some((_, first)) = self.models.iter().find(|(model, _)| *model == line.model) else {
             return Ok(());
@@ -101,18 +103,18 @@ impl Recorder {
         Ok(())
     }
 
-    /// Hands on what can be read already.
+    /// Flushes buffered rows.
     ///
     /// # Errors
-    /// The medium.
+    /// The file cannot be written.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         self.rows.flush().map_err(medium(&self.path))
     }
 
-    /// Ends the file. Says how many rows it has.
+    /// Completes the file. Returns its number of rows.
     ///
     /// # Errors
-    /// The medium.
+    /// The file cannot be written.
     pub fn finish(self) -> Result<u64, RecordError> {
         self.rows.finish().map_err(medium(&self.path))?;
         Ok(self.written)
@@ -132,7 +134,7 @@ fn of(of: Type) -> export::Type {
     }
 }
 
-/// A cell; empty where the sender has no value.
+/// Converts a value to a cell. Returns `None` if the sender has no value.
 fn cell(value: &Value) -> Option<Cell<'_>> {
     Some(match value {
         Value::Single(value) if value.is_nan() => return None,

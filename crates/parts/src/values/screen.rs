@@ -1,4 +1,4 @@
-//! The latest values as text: a line for each UE of each base station.
+//! The latest values as text: one line for each UE of each base station.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,32 +8,33 @@ use ranlab_sdk::wire::e2sm::{Column, Kind, RowKey, Table, Value};
 
 use super::{ModelIndex, NODES_MAX, Values, Watched};
 
-/// Lines of one look where nothing else bounds them.
+/// Default maximum number of lines.
 const LINES_MAX: usize = 200;
-/// The narrowest column of values.
+/// Minimum width of a column of values.
 const WIDTH_MIN: usize = 6;
-/// What is shown where nothing is known.
+/// Text for an unknown value.
 const UNKNOWN: &str = "-";
 
-/// Room for a table.
+/// Available space for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Lines.
     pub lines: usize,
-    /// Characters of a line.
+    /// Characters per line.
     pub columns: usize,
 }
 
-/// What was shown last: counters are shown as what they grew by each second.
+/// The last displayed values. Counters are displayed as growth per second.
 #[derive(Default)]
 pub struct Screen {
     before: HashMap<Shown, Counted>,
 }
 
-/// A row that was shown.
+/// Identity of a displayed row.
 type Shown = (GlobalE2NodeId, ModelIndex, RowKey);
 
-/// Its time, its numbers, and what each grew by a second; `None` if it fell (it wrapped, or began anew), or is new.
+/// Its time, its numbers, and their growth per second. The growth is `None` if the value is new or decreased (wrapped
+/// or restarted).
 #[derive(Clone)]
 struct Counted {
     tstamp_us: i64,
@@ -45,7 +46,7 @@ impl Counted {
     fn new(tstamp_us: i64, row: &[Value], before: Option<&Self>) -> Self {
         let numbers: Vec<f64> = row.iter().filter_map(Value::number).collect();
         let growth = match before {
-            // No report came since: what was shown still stands.
+            // No new report; the displayed values are still valid.
             Some(before) if before.tstamp_us == tstamp_us => before.growth.clone(),
             Some(before) => {
                 let seconds = (tstamp_us - before.tstamp_us) as f64 / 1e6;
@@ -60,7 +61,7 @@ impl Counted {
     }
 }
 
-/// A line before it is laid out: whom it is about, and a text for each column.
+/// A line before layout: its identity, and a text for each column.
 struct Told {
     node: String,
     ue: String,
@@ -68,8 +69,8 @@ struct Told {
 }
 
 impl Screen {
-    /// The table for a terminal: three lines of headings, then as many UEs as there is room for, and how many there are
-    /// besides. Columns that do not fit are left out, from the right. Empty before the first report.
+    /// Returns a table for a terminal: three header lines, then UEs as far as there is space, then the number of
+    /// omitted lines. Columns that do not fit are omitted from the right. Empty before the first report.
     pub fn table(&mut self, values: &Values, room: Room) -> Vec<String> {
         let (told, left_out) = self.look(values, room.lines.saturating_sub(4));
         if told.is_empty() {
@@ -114,7 +115,7 @@ impl Screen {
         lines
     }
 
-    /// The same for a file or a pipe: each line says all of itself.
+    /// Returns self-contained lines for a file or a pipe.
     pub fn lines(&mut self, values: &Values) -> Vec<String> {
         let (told, left_out) = self.look(values, LINES_MAX);
         let columns = headings(values);
@@ -134,10 +135,11 @@ impl Screen {
         told.into_iter().map(line).chain(rest(values.beyond, left_out, 0)).collect()
     }
 
-    /// Reads the latest reports, as far as there is room; says how many lines it left out.
+    /// Decodes the latest reports as far as there is space. Returns the lines, and the number of omitted ones.
     fn look(&mut self, values: &Values, room: usize) -> (Vec<Told>, usize) {
         let before = std::mem::take(&mut self.before);
-        let (mut told, mut left_out) = (Vec::new(), 0);
+        let mut told = Vec::new();
+        let mut left_out = 0;
         for (node, reports) in &values.latest {
             let of_model = |(model, of): (ModelIndex, &Watched)| {
                 let kept = reports.iter().filter(|((index, _), _)| *index == model);
@@ -147,7 +149,7 @@ impl Screen {
             let rows: Vec<_> = tables.iter().map(|tables| by_ue(tables, values.ue)).collect();
             let ues: BTreeSet<Option<u32>> = rows.iter().flat_map(BTreeMap::keys).copied().collect();
             for ue in ues {
-                // A UE with several bearers or tunnels has as many lines.
+                // A UE with several bearers or tunnels has one line for each.
                 let of_ue = |model: ModelIndex| rows[model].get(&ue).map_or(&[][..], Vec::as_slice);
                 let lines = (0..rows.len()).map(|model| of_ue(model).len()).max().unwrap_or(0);
                 for line in 0..lines {
@@ -183,7 +185,7 @@ impl Screen {
     }
 }
 
-/// A column that is shown.
+/// A displayed column.
 struct Shape {
     model: &'static str,
     name: String,
@@ -205,7 +207,7 @@ fn headings(values: &Values) -> Vec<Shape> {
     values.models.iter().flat_map(of).collect()
 }
 
-/// A report that is kept; empty if it is not one of its model.
+/// Decodes a stored report. Returns an empty table if it is invalid.
 fn read(of: &Watched, kept: &super::Latest) -> Table {
     let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
     let header = octets(&kept.header);
@@ -225,7 +227,7 @@ fn by_ue(tables: &[Table], only: Option<u32>) -> RowsByUe<'_> {
     rows
 }
 
-/// The texts of a row's headline columns.
+/// Returns the texts of a row's headline columns.
 fn texts(columns: &[Column], row: &[Value], counted: &Counted) -> Vec<String> {
     let mut growth = counted.growth.iter();
     let mut texts = Vec::new();
@@ -244,7 +246,7 @@ fn texts(columns: &[Column], row: &[Value], counted: &Counted) -> Vec<String> {
     texts
 }
 
-/// A number in few characters: three digits at least, and a prefix of the SI above a million.
+/// Formats a number in few characters: at least three digits, and an SI prefix from one million on.
 fn short(number: f64) -> String {
     let size = number.abs();
     let (scaled, prefix) = match size {
@@ -262,7 +264,7 @@ fn short(number: f64) -> String {
     format!("{scaled:.digits$}{prefix}")
 }
 
-/// What there is besides.
+/// Returns a note about omitted lines and columns.
 fn rest(beyond: bool, lines: usize, columns: usize) -> Option<String> {
     let all = "--record and --format ndjson have all";
     match (beyond, lines, columns) {

@@ -28,7 +28,7 @@ fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
     values
 }
 
-/// Hears a report, and gives its rows to `each`.
+/// Passes a report to the store, and its rows to `each`.
 fn hear<M: ServiceModel>(values: &mut Values, from: u32, message: &Bytes, each: impl FnMut(&Line<'_>)) {
     let header = Bytes::from_static(&INDICATION_HEADER);
     let of = (SubscriptionHandle(u64::from(M::DEFAULT_FUNCTION_ID)), 0);
@@ -55,7 +55,7 @@ fn bearer(rnti: u32, rbid: u8, waiting: u32) -> RlcBearer {
     RlcBearer { rnti, rbid, txbuf_occ_bytes: waiting, mode, ..RlcBearer::default() }
 }
 
-/// Two base stations in two reports a second apart; UE 2 of the first has two bearers.
+/// Two base stations with two reports each, one second apart. UE 2 of the first has two bearers.
 fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
     let mut values = values(&[&Mac, &Rlc], ue_alone);
     let mut screen = Screen::default();
@@ -64,7 +64,7 @@ fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
         hear::<Rlc>(&mut values, 1, &report(second, vec![bearer(2, 1, 40), bearer(2, 2, 900)]), |_| {});
         hear::<Mac>(&mut values, 3, &report(second, vec![ue(7, 1_000 - sent.min(1_000))]), |_| {});
         if second == 0 {
-            // The rates need a look before.
+            // Growth needs a previous reading.
             let _ = screen.lines(&values);
         }
     }
@@ -72,7 +72,7 @@ fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
 }
 
 #[test]
-fn the_table_of_a_terminal() {
+fn terminal_table_is_laid_out() {
     let (values, mut screen) = watched(None);
     let table = screen.table(&values, Room { lines: 20, columns: 78 });
     let expected = [
@@ -86,7 +86,7 @@ fn the_table_of_a_terminal() {
         "… 5 columns more: they need a wider terminal",
     ];
     assert_eq!(table, expected, "{}", table.join("\n"));
-    // Nothing came since: what is shown stays.
+    // No new report; the table is unchanged.
     assert_eq!(screen.table(&values, Room { lines: 20, columns: 78 }), expected);
     let wide = screen.table(&values, Room { lines: 20, columns: 160 });
     assert!(
@@ -98,7 +98,7 @@ fn the_table_of_a_terminal() {
 }
 
 #[test]
-fn a_small_terminal_says_how_much_it_does_not_show() {
+fn small_terminal_shows_number_of_omitted_lines() {
     let (values, mut screen) = watched(None);
     let table = screen.table(&values, Room { lines: 6, columns: 30 });
     assert_eq!(table.len(), 6, "{}", table.join("\n"));
@@ -111,7 +111,7 @@ fn a_small_terminal_says_how_much_it_does_not_show() {
 }
 
 #[test]
-fn the_lines_of_a_pipe_say_all_of_themselves() {
+fn pipe_lines_are_self_contained() {
     let (values, mut screen) = watched(Some(2));
     assert_eq!(
         screen.lines(&values),
@@ -124,7 +124,7 @@ fn the_lines_of_a_pipe_say_all_of_themselves() {
 }
 
 #[test]
-fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
+fn every_model_becomes_json_and_file_rows() {
     let folder = std::env::temp_dir().join(format!("ranlab-values-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("all.csv");
@@ -145,7 +145,7 @@ fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
                 let json = serde_json::to_value(&line).unwrap();
                 let object = json.as_object().unwrap();
                 let keys = identity(line.key).iter().filter(|(_, value)| value.is_some()).count();
-                // No column has the name of a field that every row has.
+                // No column has the name of a common field.
                 assert_eq!(object.len(), 4 + keys + model.columns().len(), "{model}");
                 assert_eq!(
                     (object["sm"].as_str(), object["received_us"].as_i64()),
@@ -160,7 +160,7 @@ fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len() as u64, rows + 2);
     let columns = 7 + MODELS.iter().map(|model| model.columns().len()).sum::<usize>();
-    // Text that has commas stands in quotes.
+    // Text that contains commas is quoted.
     let fields =
         |line: &str| 1 + line.split('"').step_by(2).map(|bare| bare.matches(',').count()).sum::<usize>();
     let odd = lines[1..].iter().find(|line| fields(line) != columns);
@@ -169,7 +169,7 @@ fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
 }
 
 #[test]
-fn a_recorded_file_says_what_was_heard() {
+fn recorded_file_contains_received_values() {
     let folder = std::env::temp_dir().join(format!("ranlab-record-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("some.csv");
@@ -212,7 +212,7 @@ fn a_recorded_file_says_what_was_heard() {
 }
 
 #[test]
-fn a_file_of_another_form_is_refused() {
+fn unsupported_file_type_is_rejected() {
     let Err(refused) = Recorder::create("values.xlsx".as_ref(), MODELS) else { panic!("created") };
     assert!(refused.to_string().ends_with("allowed are .csv and .parquet"), "{refused}");
     let Err(refused) = Recorder::create("/nowhere/values.csv".as_ref(), MODELS) else { panic!("created") };
@@ -220,7 +220,7 @@ fn a_file_of_another_form_is_refused() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
+fn store_is_bounded_and_forgets_disconnected_nodes() {
     let mut values = Values::new(&[&Mac], None, None);
     let message = report(0, vec![ue(1, 10)]);
     for number in 0..=NODES_MAX as u32 {
@@ -235,7 +235,7 @@ fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
     let report_of = |message| Report { of, header: &header, message, received_us: EPOCH_US };
     assert!(values.hear(node(5), Mac::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
     assert!(values.hear(node(6), Hw::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
-    // Too long to be kept, it is streamed and recorded all the same.
+    // A report too long to be kept is still streamed and recorded.
     let long = report(0, vec![ue(1, 10); 2_000]);
     let mut rows = 0;
     hear::<Mac>(&mut values, 6, &long, |_| rows += 1);

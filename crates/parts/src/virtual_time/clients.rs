@@ -1,4 +1,5 @@
-//! xApps over E42 in virtual time: parties like agents and RICs, whose messages take a link and share what goes wrong with it.
+//! xApps over E42 in virtual time. Like agents and RICs, they are parties of the simulated world: their messages use
+//! links and are subject to the planned faults.
 
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::xapp::{Xapp, XappConfig};
@@ -10,21 +11,21 @@ use crate::values::Values;
 use crate::worker::Trouble;
 use crate::{MonitorPart, MonitorReport, Part, rig, sut};
 
-/// What an xApp over E42 heard in the window.
+/// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
 pub struct Heard {
-    /// The xApp.
+    /// Name of the xApp.
     pub name: String,
-    /// In sum; indications and their ages since the window's begin, gaps since its own.
+    /// Its counters. Indications and ages are counted since the begin of the window, gaps since the start of the xApp.
     pub report: MonitorReport,
-    /// How often each age of statistics was counted, us.
+    /// How often each age of statistics occurred, as (microseconds, count).
     pub ages_us: Vec<(u64, u64)>,
 }
 
 struct Client {
     name: String,
     part: MonitorPart,
-    /// The RIC's name.
+    /// Name of its RIC.
     ric: String,
     party: Option<PartyId>,
     counted: Counted,
@@ -36,7 +37,7 @@ struct Client {
 pub(super) struct Clients(Vec<Client>);
 
 impl Clients {
-    /// Those of the xApps that are over E42; they start later.
+    /// Selects the xApps that use E42. They are started later.
     pub(super) fn new<'a>(xapps: impl Iterator<Item = &'a (String, Part, String)>) -> Result<Self, Trouble> {
         let client = |(name, part, ric): &(String, Part, String)| {
             let Part::Monitor(part) = part else { return Ok(None) };
@@ -47,10 +48,12 @@ impl Clients {
                 );
                 return Err(rig(format!("{why} in virtual time; a fault `slow:agent:…` is a slow peer")));
             }
-            // What cannot be is told here; each life's is as this one.
+            // Validates the configuration; each restart uses the same one.
             part.machine(ric, 0)?;
             let counted = Counted::new(part, Values::passing(&part.models()?, part.sm_encoding), None)?;
-            let (name, part, ric) = (name.clone(), part.clone(), ric.clone());
+            let name = name.clone();
+            let part = part.clone();
+            let ric = ric.clone();
             Ok(Some(Client { name, part, ric, party: None, counted, lost_at_begin: 0 }))
         };
         Ok(Self(xapps.filter_map(|xapp| client(xapp).transpose()).collect::<Result<_, Trouble>>()?))
@@ -58,16 +61,17 @@ impl Clients {
 
     pub(super) fn start(&mut self, world: &mut World) {
         for client in &mut self.0 {
-            let (part, ric) = (client.part.clone(), client.ric.clone());
+            let part = client.part.clone();
+            let ric = client.ric.clone();
             let make = move |_: Time, life| {
-                // It could be made before, so that it can.
+                // The configuration was valid before, so this does not fail.
                 part.machine(&ric, life).unwrap_or_else(|_| Xapp::new(XappConfig::new(ric.clone())))
             };
             client.party = Some(world.client(&client.name, make));
         }
     }
 
-    /// Counts what they were told.
+    /// Counts the events that the xApps received.
     pub(super) fn hear(&mut self, world: &mut World) {
         for (party, event) in world.take_heard() {
             let Some(client) = self.0.iter_mut().find(|it| it.party == Some(party)) else { continue };
@@ -77,7 +81,7 @@ impl Clients {
         }
     }
 
-    /// A window begins.
+    /// Begins a window.
     pub(super) fn begin(&mut self, world: &World) {
         for client in &mut self.0 {
             client.counted.begin();
@@ -95,7 +99,7 @@ impl Clients {
         self.0.iter().filter_map(one).collect()
     }
 
-    /// One that was started and never set up.
+    /// Returns an error if an xApp was started and never set up.
     pub(super) fn check(&self) -> Result<(), Trouble> {
         match self.0.iter().find(|it| it.party.is_some() && !it.counted.has_joined()) {
             Some(client) => Err(sut(format!("{} was never set up at {}", client.name, client.ric))),

@@ -1,4 +1,4 @@
-//! RICs and what is in them; a virtualization controller's agents towards its operators.
+//! RICs with their controllers, and a virtualization controller's agents towards its operators.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::refused;
 use crate::worker::Trouble;
 use crate::{BusUrl, Part, VirtPart, rig};
 
-/// The controller's messages, until the network carries them on.
+/// Messages published by a controller, until the network delivers them.
 #[derive(Clone, Default)]
 pub(super) struct Post(Arc<Mutex<Vec<Bytes>>>);
 
@@ -33,7 +33,7 @@ impl Bus for Post {
     }
 }
 
-/// The RIC's config and what is in it, made anew for each of its lives.
+/// Builds the RIC's configuration and its iApp. Called for each restart.
 fn brain(
     controller: &Part,
     post: &Post,
@@ -66,20 +66,20 @@ fn brain(
     })
 }
 
-/// A RIC and what is in it.
+/// A RIC with its controller.
 pub(super) struct Controller {
     pub(super) name: String,
     pub(super) ric: PartyId,
-    /// What answers over REST, in its present life.
+    /// The iApp that serves REST since the last restart.
     pub(super) iapp: Rc<Cell<Option<IAppId>>>,
     pub(super) post: Post,
     shared: Option<Shared>,
 }
 
-/// What a virtualization controller has besides.
+/// Additional state of a virtualization controller.
 struct Shared {
     desk: Desk,
-    /// The names of the operators' RICs.
+    /// Names of the operators' RICs.
     operators: Vec<String>,
     faces: BTreeMap<FaceId, PartyId>,
 }
@@ -90,16 +90,17 @@ impl Shared {
         Ok(Self { desk, operators: part.controllers(), faces: BTreeMap::new() })
     }
 
-    /// Starts the agent of a face, whose lives are as many as its controller's.
+    /// Starts the agent of a face. It restarts together with its controller.
     fn start(&self, world: &mut World, name: &str, face: FaceId) -> Option<PartyId> {
         let (id, tenant) = self.desk.face(face)?;
         let operator = self.operators.get(tenant)?.clone();
         let name = format!("{name} of {id} towards {operator}");
-        let (desk, first) = (self.desk.clone(), self.desk.agent(face)?);
+        let desk = self.desk.clone();
+        let first = self.desk.agent(face)?;
         let first = Cell::new(Some(first));
         let make = move |now, _| {
             let born = first.take().or_else(|| desk.agent(face));
-            // A face stays for ever, so there is one.
+            // A face is never removed, so it exists.
             let mut agent = born.unwrap_or_else(|| Agent::new(AgentConfig::new(id, Vec::new())));
             desk.tend(face, &mut agent, now);
             if desk.is_open(face) {
@@ -113,14 +114,17 @@ impl Shared {
 }
 
 impl Controller {
-    /// Starts it, under its name.
+    /// Starts the RIC under its name.
     pub(super) fn new(world: &mut World, name: &str, part: &Part) -> Result<Self, Trouble> {
-        let (post, iapp) = (Post::default(), Rc::new(Cell::new(None)));
+        let post = Post::default();
+        let iapp = Rc::new(Cell::new(None));
         let shared = if let Part::Virt(part) = part { Some(Shared::new(part)?) } else { None };
         let desk = shared.as_ref().map(|shared| shared.desk.clone());
-        // What cannot be is told here; in later lives it is as it was.
+        // Validates the configuration; each restart uses the same one.
         brain(part, &post, desk.as_ref())?;
-        let (part, letters, hosted) = (part.clone(), post.clone(), iapp.clone());
+        let part = part.clone();
+        let letters = post.clone();
+        let hosted = iapp.clone();
         let ric = world.ric(name, move |life| {
             let (mut config, iapp) = brain(&part, &letters, desk.as_ref()).unwrap_or_default();
             config.first_instance = u16::try_from(life).unwrap_or(u16::MAX);
@@ -132,14 +136,14 @@ impl Controller {
         Ok(Self { name: name.to_owned(), ric, iapp, post, shared })
     }
 
-    /// Its agents towards operators of base stations that are there; `None` if it has no operators.
+    /// Returns its agents towards operators for connected base stations, or `None` if it has no operators.
     pub(super) fn faces(&self) -> Option<impl ExactSizeIterator<Item = PartyId> + use<>> {
         let shared = self.shared.as_ref()?;
         let open = shared.faces.iter().filter(|(face, _)| shared.desk.is_open(**face));
         Some(open.map(|(_, party)| *party).collect::<Vec<_>>().into_iter())
     }
 
-    /// Does what it wants done.
+    /// Executes pending requests of the virtualization controller.
     pub(super) fn run_errands(&mut self, world: &mut World) {
         let Some(shared) = &mut self.shared else { return };
         while let Some(errand) = shared.desk.next_errand() {
@@ -148,7 +152,7 @@ impl Controller {
                     Some(party) => {
                         let operator = shared.desk.face(face).and_then(|(_, it)| shared.operators.get(it));
                         let operator = operator.cloned().unwrap_or_default();
-                        // One that began anew has it already.
+                        // A restarted agent already has this connection.
                         world.with_agent(*party, |agent, now| drop(agent.add_controller(now, operator)));
                     }
                     None => {

@@ -1,4 +1,4 @@
-//! What shall go wrong, as people write it.
+//! Fault plans as users write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use ranlab_sim::{Chance, Fault, PartyId};
 use crate::worker::Trouble;
 use crate::{Spell, rig};
 
-/// Random faults at most.
+/// Maximum number of random faults.
 const RANDOM_MAX: usize = 1_000;
-/// Longest random absence, freeze, delay or slowness.
+/// Maximum duration of a random absence, freeze, delay or slowdown.
 const RANDOM_LASTING: Duration = Duration::from_secs(5);
 
-/// Whom it befalls.
+/// The party that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// This RIC with its controller, from 1.
+    /// The RIC with this number (from 1) and its controller.
     Ric(u32),
-    /// The agent of this base station, from 1. Its cell goes on.
+    /// The agent of the base station with this number (from 1). Its cell keeps running.
     Agent(u32),
 }
 
@@ -47,7 +47,7 @@ impl FromStr for Target {
     }
 }
 
-/// What.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Crash { polite: bool },
@@ -58,7 +58,7 @@ enum What {
     Jump(Duration),
 }
 
-/// Something that shall go wrong; times are counted from the begin of the window.
+/// A planned fault. Times are relative to the begin of the window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultPlan {
     kind: PlanKind,
@@ -69,12 +69,12 @@ pub struct FaultPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanKind {
     One(Target, What),
-    /// So many of any kind, between two times.
+    /// This number of faults of random kinds, between two times.
     Random(usize),
 }
 
 impl FaultPlan {
-    /// When it is over, at the latest.
+    /// Returns the latest time at which the fault is over.
     pub fn end(&self) -> Duration {
         let over = self.until.unwrap_or(self.from);
         if matches!(self.kind, PlanKind::Random(_)) { over + RANDOM_LASTING } else { over }
@@ -96,7 +96,10 @@ impl Spell for FaultPlan {
             return None;
         }
         let mut words = what.split(':');
-        let (name, of, by, rest) = (words.next()?, words.next()?, words.next(), words.next());
+        let name = words.next()?;
+        let of = words.next()?;
+        let by = words.next();
+        let rest = words.next();
         let lasts = until.is_some();
         let kind = match (name, by, lasts) {
             ("random", None, true) => {
@@ -120,7 +123,7 @@ impl Spell for FaultPlan {
     }
 }
 
-/// What of the world's it is.
+/// Converts it to a fault of the simulated world.
 fn fault(what: What, party: PartyId, lasting: Duration) -> Fault {
     match what {
         What::Crash { polite } => Fault::Crash { party, polite, away: lasting },
@@ -132,10 +135,10 @@ fn fault(what: What, party: PartyId, lasting: Duration) -> Fault {
     }
 }
 
-/// A RIC, and the agents that live in its process.
+/// A RIC, and the agents that run in its process.
 pub(super) type Process = (PartyId, Vec<PartyId>);
 
-/// When what befalls whom. What is random is drawn from the seed alone.
+/// Returns the faults with their times and parties. Random choices depend on the seed only.
 pub(super) fn faults(
     plans: &[FaultPlan],
     seed: u64,
@@ -146,7 +149,7 @@ pub(super) fn faults(
     let mut all = Vec::new();
     let mut befall = |at, what, party: PartyId, lasting| {
         all.push((at, fault(what, party, lasting)));
-        // A link is its own, a process is all of them.
+        // A link fault affects one party; a process fault affects all parties of the process.
         if matches!(what, What::Crash { .. } | What::Freeze | What::Jump(_)) {
             let with = rics.iter().filter(|(ric, _)| *ric == party).flat_map(|(_, with)| with);
             all.extend(with.map(|other| (at, fault(what, *other, lasting))));
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shall_go_wrong_is_read_and_everything_else_is_refused() {
+    fn fault_plans_parse_and_reject_invalid_text() {
         let second = Duration::from_secs;
         let one = |target, what, from, until: Option<u64>| FaultPlan {
             kind: PlanKind::One(target, what),

@@ -1,6 +1,6 @@
-//! A whole network in virtual time: RIC, controller, base stations with radios, xApps over REST and E42, a local bus in one
-//! thread, from the configs that bring the same parts up on sockets. No clock and no chance but the seed's: the same cast
-//! gives the same [`Network::digest`] in any process.
+//! A whole network in virtual time and in one thread: RIC, controller, base stations with radios, xApps over REST and
+//! E42, and a local bus. It uses the same configurations that start the components on sockets. There is no clock, and
+//! randomness depends on the seed only: the same cast and seed give the same [`Network::digest`] in any process.
 //!
 //! ```text
 //! sim::World --E2, its own links--> RIC with the controller's iApp
@@ -34,26 +34,27 @@ pub use clients::Heard;
 pub use faults::{FaultPlan, Target};
 pub use programs::Control;
 
-/// How long after its death the end of a connection is noticed that nobody ended in order.
+/// Time until a peer notices a connection that broke without being closed.
 const DETECTION: Duration = Duration::from_secs(1);
-/// The token of the call by which radios are driven; programs' are above.
+/// Token of the call that advances the radios. Tokens of programs are larger.
 const TICK: u64 = 0;
 
-/// Who is in a network.
+/// The members of a network.
 #[derive(Debug, Clone)]
 pub struct Cast {
-    /// RICs, bare or with a controller, by the names by which the others find them.
+    /// RICs, with or without a controller, and the names under which the others find them.
     pub controllers: Vec<(String, Part)>,
-    /// Base stations, each with a radio, and the RIC that they connect to.
+    /// Base stations, each with a radio, and the name of their RIC.
     pub fleets: Vec<(FleetPart, String)>,
-    /// xApps over a controller's REST or a RIC's E42, by name, and at which RIC. They start with [`Network::start_xapps`].
+    /// xApps over a controller's REST or a RIC's E42: name, configuration, name of the RIC. Started with
+    /// [`Network::start_xapps`].
     pub xapps: Vec<(String, Part, String)>,
-    /// How long a message takes from one to another.
+    /// One-way latency of every message.
     pub latency: Duration,
 }
 
 impl Cast {
-    /// One RIC, named `ric`, and everybody at it.
+    /// Returns a network with a single RIC, named `ric`, to which all others connect.
     pub fn of_one(controller: Part, fleet: FleetPart, xapps: Vec<(String, Part)>, latency: Duration) -> Self {
         let ric = || "ric".to_owned();
         let xapps = xapps.into_iter().map(|(name, part)| (name, part, ric())).collect();
@@ -61,7 +62,7 @@ impl Cast {
     }
 }
 
-/// A UE at a time.
+/// State of a UE at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UeState {
     /// Base station, from 1.
@@ -70,31 +71,31 @@ pub struct UeState {
     pub ue: u32,
     /// Its C-RNTI.
     pub rnti: u16,
-    /// The slice that a controller put it into.
+    /// The slice to which a controller assigned it.
     pub slice: Option<u16>,
-    /// Bytes of IP that arrived there since it came.
+    /// Bytes of IP delivered since it attached.
     pub bytes: u64,
-    /// Downlink PRBs since it came.
+    /// Downlink PRBs used since it attached.
     pub prbs: u64,
-    /// Bytes that wait for it in RLC.
+    /// Bytes queued for it in RLC.
     pub backlog_bytes: u64,
 }
 
-/// Hears what happens, in words.
+/// Called with a description of each event.
 pub type Witness = Box<dyn FnMut(Time, &str)>;
 
-/// What a part is called where it is told of.
+/// Returns the name of a component's type, for messages.
 fn name_of(part: &Part) -> String {
     let told = serde_json::to_value(part).unwrap_or_default();
     told["type"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A part that has no form in virtual time.
+/// Returns the error for a component that does not run in virtual time.
 fn refused(part: &Part, role: &str, allowed: &str) -> Trouble {
     rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", name_of(part)))
 }
 
-/// A base station: its radios, and its agents in their order with the cells whose UEs they have.
+/// A base station: its radios, and its agents in order with the cells of their UEs.
 struct Station {
     number: u32,
     told: Told,
@@ -102,7 +103,7 @@ struct Station {
     agents: Vec<(PartyId, Vec<usize>)>,
 }
 
-/// A network that runs when it is told to.
+/// A network that runs in steps.
 pub struct Network {
     world: World,
     controllers: Vec<Controller>,
@@ -112,11 +113,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// Everybody but the xApps, at time zero; base stations come over their config's ramp. A `witness` hears everything but
-    /// each message.
+    /// Creates all members but the xApps at time zero. Base stations connect over their configured ramp. A `witness` is
+    /// called for every event except single messages.
     ///
     /// # Errors
-    /// A part has no form in virtual time, or its config says what cannot be.
+    /// A component does not run in virtual time, or its configuration is invalid.
     pub fn new(cast: &Cast, seed: u64, witness: Option<Witness>) -> Result<Self, Trouble> {
         let profile = LinkProfile {
             latency: (cast.latency, cast.latency),
@@ -148,7 +149,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Brings the base stations in.
+    /// Adds base stations.
     fn settle(&mut self, part: &FleetPart, ric: &str) -> Result<(), Trouble> {
         if part.radio.is_none() {
             return Err(rig("base stations without a `radio` do not run in virtual time"));
@@ -157,7 +158,8 @@ impl Network {
         for n in 0..fleet.nodes {
             let comes = Time::ZERO + fleet.ramp.mul_f64(f64::from(n) / f64::from(fleet.nodes));
             self.pass_until(comes.max(self.world.now()))?;
-            let (now, index) = (self.world.now(), fleet.first + n);
+            let now = self.world.now();
+            let index = fleet.first + n;
             let template = fleet.template(now, 0);
             let number = template.layout().station(index);
             if self.stations.last().is_none_or(|last| last.number != number) {
@@ -178,7 +180,7 @@ impl Network {
             let address = ric.to_owned();
             let make = move |now, _| {
                 let born = first.borrow_mut().take();
-                // A later one is over the cell, which went on.
+                // A restarted agent is connected to its cell, which kept running.
                 let mut agent = born.unwrap_or_else(|| template.agent_over(index, &told));
                 let added = agent.add_controller(now, address.clone());
                 debug_assert!(added.is_ok(), "{added:?}");
@@ -190,15 +192,15 @@ impl Network {
         Ok(())
     }
 
-    /// The time.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Time {
         self.world.now()
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     ///
     /// # Errors
-    /// Somebody broke the rules of the world, or an xApp cannot go on.
+    /// A party violated the rules of the simulation, or an xApp failed.
     pub fn pass(&mut self, time: Duration) -> Result<(), Trouble> {
         self.pass_until(self.world.now() + time)
     }
@@ -219,7 +221,7 @@ impl Network {
         Ok(())
     }
 
-    /// Lets the radios' time pass, and tells their agents who came and went.
+    /// Advances the radios, and notifies their agents about UEs that attached or detached.
     fn tick(&mut self) {
         let now = self.world.now();
         for station in &self.stations {
@@ -235,7 +237,7 @@ impl Network {
         self.world.call_at(now + RADIO_TICK, TICK);
     }
 
-    /// Something of the programs'.
+    /// Handles an event of a program.
     fn take(&mut self, turn: Turn) {
         match turn {
             Turn::Request { token, at, request } => {
@@ -255,7 +257,7 @@ impl Network {
         }
     }
 
-    /// Carries what controllers said, and does what they want done.
+    /// Delivers controllers' messages and executes their requests.
     fn carry(&mut self) {
         self.clients.hear(&mut self.world);
         for (_, reply) in self.world.take_replies() {
@@ -276,13 +278,13 @@ impl Network {
         self.stations.iter().flat_map(|station| station.agents.iter().map(|(party, _)| *party))
     }
 
-    /// The radios of all base stations.
+    /// Returns the radios of all base stations.
     fn cells(&self) -> impl Iterator<Item = MutexGuard<'_, Radio>> {
         let cells = self.stations.iter().flat_map(|station| station.site.cells());
         cells.map(|radio| radio.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether each base station is set up with its RIC, and with its operators where it has some.
+    /// Returns whether each base station is set up with its RIC, and with its operators if it has any.
     pub fn is_up(&self) -> bool {
         let up = |party| {
             let agent = self.world.look_at_agent(party)?;
@@ -294,10 +296,10 @@ impl Network {
                 .all(|faces| faces.is_none_or(|mut all| all.len() > 0 && all.all(|it| up(it) == Some(true))))
     }
 
-    /// Lets time pass until all base stations are set up, in steps.
+    /// Advances the time in steps until all base stations are set up.
     ///
     /// # Errors
-    /// They are not so in time.
+    /// The timeout expired.
     pub fn pass_until_up(&mut self, step: Duration, patience: Duration) -> Result<(), Trouble> {
         let end = self.world.now() + patience;
         while !self.is_up() {
@@ -315,10 +317,10 @@ impl Network {
         self.clients.start(&mut self.world);
     }
 
-    /// Plans what shall go wrong, counted from now.
+    /// Schedules faults, relative to now.
     ///
     /// # Errors
-    /// It is about somebody who is not there.
+    /// A fault affects an unknown party.
     pub fn plan(&mut self, faults: &[FaultPlan], seed: u64) -> Result<(), Trouble> {
         let agents: Vec<_> = self.agents().collect();
         // A controller and its agents towards operators are one process.
@@ -330,18 +332,18 @@ impl Network {
         Ok(())
     }
 
-    /// A window begins.
+    /// Begins a window.
     pub fn begin(&mut self) {
         self.cells().for_each(|mut radio| radio.begin());
         self.clients.begin(&self.world);
     }
 
-    /// What xApps over E42 heard since then.
+    /// Returns the results of xApps over E42 since the window began.
     pub fn heard(&self) -> Vec<Heard> {
         self.clients.heard(&self.world)
     }
 
-    /// What happened at each radio since then; `busy`: how long that took.
+    /// Returns the radio statistics since the window began. `busy` is the computing time.
     pub fn radios(&mut self, busy: Duration) -> Vec<RadioMeter> {
         let read = |mut radio: MutexGuard<'_, Radio>| {
             radio.was_busy(busy);
@@ -350,7 +352,7 @@ impl Network {
         self.cells().map(read).collect()
     }
 
-    /// The UEs that are there now.
+    /// Returns the UEs that are attached now.
     pub fn ues(&self) -> Vec<UeState> {
         let of = |station: usize, radio: &SharedRadio| {
             let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
@@ -375,26 +377,26 @@ impl Network {
         (1..).zip(&self.stations).flat_map(cells).collect()
     }
 
-    /// What xApps asked the controller to change so far.
+    /// Returns the changes that xApps have requested so far.
     pub fn controls(&self) -> &[Control] {
         &self.programs.controls
     }
 
-    /// Whether the xApps live, or have done their work.
+    /// Checks that all xApps run or have finished.
     ///
     /// # Errors
-    /// One could not go on.
+    /// An xApp failed.
     pub fn check(&self) -> Result<(), Trouble> {
         self.programs.check()?;
         self.clients.check()
     }
 
-    /// FNV-1a over every message that was delivered and over what each radio carried.
+    /// Returns the FNV-1a hash of every delivered message and of the traffic of each radio.
     pub fn digest(&mut self) -> u64 {
         let mut digest = Digest::default();
         digest.number(self.world.digest());
         for mut meter in self.radios(Duration::ZERO) {
-            // How long it took is the machine's affair.
+            // The computing time depends on the machine.
             meter.real_time_factor = 0.0;
             digest.bytes(&serde_json::to_vec(&meter).unwrap_or_default());
         }

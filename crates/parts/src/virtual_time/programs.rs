@@ -1,4 +1,4 @@
-//! xApps over REST in virtual time: their requests, answers and messages take a link's latency.
+//! xApps over REST in virtual time. Their requests, responses and messages take the latency of a link.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
@@ -18,75 +18,75 @@ use crate::xapp_slice::Slicer;
 use crate::xapp_traffic::Helper;
 use crate::{Part, RestUrl, SLICING_PORT, rig};
 
-/// Messages of the bus that wait for one xApp; beyond, it misses some, as it would over HTTP.
+/// Maximum number of bus messages queued for an xApp. Further ones are lost, as over HTTP.
 const INBOX_MAX: usize = 1_024;
 
-/// Controls that are kept, at most.
+/// Maximum number of recorded control requests.
 const CONTROLS_MAX: usize = 100_000;
 
-/// What an xApp asked the controller to change, and what came of it.
+/// A change that an xApp requested, and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Control {
-    /// When it was asked for.
+    /// Time of the request.
     pub at: Time,
-    /// By whom.
+    /// Name of the xApp.
     pub by: String,
-    /// As in HTTP.
+    /// HTTP method.
     pub method: &'static str,
     /// The resource.
     pub path: String,
-    /// What it is to be; JSON.
+    /// The requested state, as JSON.
     pub body: String,
-    /// Why it was not done; `None`: it was, or there is no answer yet.
+    /// Error of a rejected request. `None` if it was accepted or is pending.
     pub refused: Option<String>,
 }
 
-/// What happens to programs at a time.
+/// A scheduled event of a program.
 pub(super) enum Turn {
-    /// A request reaches the RIC of this number.
+    /// A request arrives at the RIC with this number.
     Request { token: u64, at: usize, request: NorthboundRequest },
-    /// The answer to a request reaches who asked.
+    /// The response to a request arrives at the xApp.
     Answer { token: u64, answer: Result<Json, RestError> },
-    /// The answer should have come by now.
+    /// The timeout of a request expires.
     Late { token: u64 },
-    /// A message of the bus reaches an xApp.
+    /// A bus message arrives at an xApp.
     Message { xapp: usize, message: Json },
-    /// An xApp waited until now.
+    /// The waiting time of an xApp is over.
     Wake { xapp: usize },
 }
 
 struct Program {
     name: String,
-    /// The number of its RIC.
+    /// Number of its RIC.
     at: usize,
     machine: Box<dyn RestXapp>,
     begun: Option<Time>,
-    /// The request under way.
+    /// The pending request.
     asking: Option<u64>,
     inbox: VecDeque<Json>,
     missed: u64,
     ended: Option<Result<(), Trouble>>,
 }
 
-/// The xApps, and what is under way for them.
+/// The xApps and their pending events.
 pub(super) struct Programs {
     all: Vec<Program>,
     latency: Duration,
     rics: Vec<PartyId>,
-    /// When the last thing reaches the RIC, and an xApp: nothing overtakes.
+    /// Time of the last arrival at a RIC and at an xApp. Messages do not overtake each other.
     last: [Time; 2],
     turns: BTreeMap<u64, Turn>,
-    /// Tokens of the world's calls and of requests, which are the same numbers.
+    /// Last token. Calls of the simulation and requests share the numbers.
     last_token: u64,
-    /// Requests that a RIC has taken and not answered, and which.
+    /// Requests that a RIC has accepted and not answered, with the number of the RIC.
     requests: BTreeMap<u64, usize>,
-    /// What was asked for, the first ones.
+    /// The first control requests, up to the maximum.
     pub(super) controls: Vec<Control>,
-    /// Which of these are not answered yet, by request.
+    /// Indexes of pending control requests, by request.
     open: BTreeMap<u64, usize>,
 }
 
-/// Its machine; `None`: it is over E42, and a party of the world.
+/// Returns its state machine. `None` if it uses E42 and is a party of the simulated world.
 fn machine(part: &Part) -> Result<Option<Box<dyn RestXapp>>, Trouble> {
     Ok(match part {
         Part::SliceXapp(part) => Some(Box::new(Slicer::new(part)?)),
@@ -96,13 +96,13 @@ fn machine(part: &Part) -> Result<Option<Box<dyn RestXapp>>, Trouble> {
     })
 }
 
-/// The controller as those see it who do not reach it.
+/// Returns the error for an unreachable controller.
 fn away(why: ErrorKind) -> RestError {
     RestError::Away(RestUrl::loopback(SLICING_PORT), why.into())
 }
 
 impl Programs {
-    /// xApps, each at a RIC of these names.
+    /// Creates xApps, each at one of the RICs with these names.
     pub(super) fn new(
         xapps: &[(String, Part, String)],
         latency: Duration,
@@ -145,25 +145,25 @@ impl Programs {
         }
     }
 
-    /// One that could not go on.
+    /// Returns the error of an xApp that failed.
     pub(super) fn check(&self) -> Result<(), Trouble> {
         let ended = self.all.iter().filter_map(|program| program.ended.clone());
         ended.collect()
     }
 
-    /// What a call of the world's is about.
+    /// Returns the event that belongs to a call of the simulation.
     pub(super) fn turn(&mut self, token: u64) -> Option<Turn> {
         self.turns.remove(&token)
     }
 
-    /// Once more, later.
+    /// Schedules an event at a later time.
     pub(super) fn again(&mut self, world: &mut World, at: Time, turn: Turn) {
         self.last_token += 1;
         self.turns.insert(self.last_token, turn);
         world.call_at(at, self.last_token);
     }
 
-    /// On its way between the RIC of a number and an xApp.
+    /// Schedules an event that travels between a RIC and an xApp.
     fn soon(&mut self, world: &mut World, ric: usize, turn: Turn) {
         let last = &mut self.last[usize::from(!matches!(turn, Turn::Request { .. }))];
         let at = (world.now() + self.latency + world.delay_of(self.rics[ric])).max(*last);
@@ -173,7 +173,7 @@ impl Programs {
 
     pub(super) fn take(&mut self, world: &mut World, turn: Turn) {
         match turn {
-            // The network's affair.
+            // Handled by the network.
             Turn::Request { .. } => {}
             Turn::Answer { token, answer } => self.answered(world, token, answer),
             Turn::Late { token } => self.answered(world, token, Err(away(ErrorKind::TimedOut))),
@@ -210,7 +210,7 @@ impl Programs {
         self.go_on(world, xapp);
     }
 
-    /// Does what an xApp wants until it has to wait.
+    /// Runs an xApp until it has to wait.
     fn go_on(&mut self, world: &mut World, xapp: usize) {
         let now = world.now();
         loop {
@@ -249,7 +249,9 @@ impl Programs {
         let path = ask.path.strip_prefix("/v1/").unwrap_or(&ask.path).to_owned();
         if method != Method::Get && self.controls.len() < CONTROLS_MAX {
             self.open.insert(token, self.controls.len());
-            let (at, by, path) = (world.now(), self.all[xapp].name.clone(), ask.path.clone());
+            let at = world.now();
+            let by = self.all[xapp].name.clone();
+            let path = ask.path.clone();
             let body = body.clone();
             self.controls.push(Control { at, by, method: ask.method, path, body, refused: None });
         }
@@ -260,7 +262,7 @@ impl Programs {
         self.again(world, world.now() + PATIENCE, Turn::Late { token });
     }
 
-    /// A RIC answers.
+    /// A RIC has responded.
     pub(super) fn replied(&mut self, world: &mut World, reply: NorthboundReply) {
         if let Some(at) = self.requests.remove(&reply.token) {
             let body = serde_json::from_slice(&reply.body).unwrap_or_else(|_| json!({}));
@@ -269,22 +271,22 @@ impl Programs {
         }
     }
 
-    /// Nobody was there to take a request.
+    /// A request found no running RIC.
     pub(super) fn gone(&mut self, world: &mut World, at: usize, token: u64) {
         self.soon(world, at, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
     }
 
-    /// A RIC takes a request; its reply may follow at once.
+    /// A RIC has accepted a request. Its response may follow immediately.
     pub(super) fn taken(&mut self, at: usize, token: u64) {
         self.requests.insert(token, at);
     }
 
-    /// Whether a request waits for a RIC.
+    /// Returns whether a request is pending at a RIC.
     pub(super) fn waits_for(&self, at: usize) -> bool {
         self.requests.values().any(|of| *of == at)
     }
 
-    /// A RIC has died: what it had taken, it will not answer.
+    /// A RIC has crashed. Its pending requests get no response.
     pub(super) fn all_gone(&mut self, world: &mut World, at: usize) {
         let gone: Vec<_> = self.requests.iter().filter(|(_, of)| **of == at).map(|(it, _)| *it).collect();
         for token in gone {
@@ -293,7 +295,7 @@ impl Programs {
         }
     }
 
-    /// A controller publishes a message.
+    /// A controller has published a message.
     pub(super) fn publish(&mut self, world: &mut World, at: usize, message: &Bytes) {
         for xapp in 0..self.all.len() {
             let program = &self.all[xapp];

@@ -1,4 +1,4 @@
-//! The rig's end: starts a worker wherever it belongs, asks it, and lets go of it in any case.
+//! The rig's side of the worker protocol: starts a worker at its location, sends requests, and ends it in any case.
 
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -18,45 +18,45 @@ use crate::child::{Child, lines};
 use crate::lab::{Host, Lab};
 use crate::{LEAVE_WAIT, START_WAIT};
 
-/// How long a worker may take to say who it is; ssh has to log in.
+/// Timeout of a worker's greeting. Includes the login over ssh.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
-/// How long a question may take.
+/// Timeout of a request.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
-/// How long a worker may take to end by itself, beyond what its part may.
+/// Grace time for a worker's exit, in addition to that of its component.
 const END_WAIT: Duration = Duration::from_secs(2);
-/// How long a worker that has closed its output may take to be gone.
+/// Timeout until a worker that closed its output has exited.
 const LAST_WORDS_WAIT: Duration = Duration::from_secs(1);
-/// Between two looks at what may stop us.
+/// Interval at which the stop flag is checked.
 const SLICE: Duration = Duration::from_millis(20);
-/// How often a remote clock is asked; the quickest answer counts.
+/// Number of requests to a remote clock. The fastest response counts.
 const CLOCK_ROUNDS: usize = 16;
 
-/// A worker and the part that it holds; dropping it takes both down.
+/// A worker and its component. Dropping it ends both.
 pub struct Worker {
-    /// What the part is to this rig, for messages (`"base stations"`).
+    /// Role of the component in this rig, for messages (`"base stations"`).
     pub role: &'static str,
-    /// Where it runs.
+    /// Location of the worker.
     pub host: Host,
-    /// Its clock minus ours; zero on this machine.
+    /// Its clock minus ours, in microseconds. Zero on this machine.
     pub clock_offset_us: f64,
-    /// How wrong that may be; zero on this machine.
+    /// Maximum error of that offset, in microseconds. Zero on this machine.
     pub clock_error_us: f64,
-    /// How much further it is from ours at the end of a window than when it was first asked; zero on this machine.
+    /// Change of the offset from the first measurement to the end of a window, in microseconds. Zero on this machine.
     pub clock_drift_us: f64,
-    /// Where the part listens, and its process.
+    /// Addresses and process of the component.
     pub ready: Ready,
-    /// How long its part may take to serve, and to be gone.
+    /// Maximum time for the start and for the end of the component.
     start_wait: Duration,
     end_wait: Duration,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
     from: Receiver<io::Result<String>>,
-    /// The answer to a question has not come: it may still, and would pass for another one's.
+    /// Whether a response is overdue. It may still arrive, and would be taken for the response to another request.
     owing: bool,
 }
 
 impl Worker {
-    /// Starts a worker on a machine and brings a part up in it.
+    /// Starts a worker on a machine, and a component in it.
     pub fn start(
         lab: &Lab,
         host: &Host,
@@ -69,7 +69,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Starts a worker that holds nothing yet; its clock is known.
+    /// Starts a worker without a component, and measures its clock offset.
     pub fn meet(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
         let mut worker = Self::reach(lab, host, role)?;
         let hello: Hello = worker.ask(&Request::Hello, HELLO_WAIT, stop)?;
@@ -86,29 +86,29 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Brings its part up.
+    /// Starts its component.
     pub fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
         (self.start_wait, self.end_wait) = (part.start_wait(), part.end_wait());
         self.ready = self.ask(&Request::Start { part: Box::new(part) }, self.start_wait, stop)?;
         Ok(())
     }
 
-    /// Gives its part a clean state for a further repeat.
+    /// Resets its component for the next repetition.
     pub fn reset(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.ask(&Request::Reset, self.start_wait, stop)
     }
 
-    /// The part's numbers now.
+    /// Returns the component's current numbers.
     pub fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
         self.ask(&Request::Look, ANSWER_WAIT, stop)
     }
 
-    /// A measured window begins.
+    /// Begins a measurement window.
     pub fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.ask(&Request::Begin, ANSWER_WAIT, stop)
     }
 
-    /// The window ends. A clock elsewhere is asked again: what it ran away meanwhile adds to its error.
+    /// Ends the window. The offset of a remote clock is measured again, and its drift is added to the error.
     pub fn end(&mut self, stop: &Stop) -> Result<Report, RigError> {
         let report = self.ask(&Request::End, ANSWER_WAIT, stop)?;
         self.compare_again(stop)?;
@@ -124,7 +124,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Looks until `enough` says so.
+    /// Polls the numbers until `enough` returns true.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -220,7 +220,7 @@ impl Worker {
         self.hear(patience, stop)
     }
 
-    /// Asks; the answer is to be heard before anything else is asked.
+    /// Sends a request. Its response has to be read before the next request.
     fn tell(&mut self, request: &Request) -> Result<(), RigError> {
         let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
         line.push('\n');
@@ -235,7 +235,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The answer to what was asked.
+    /// Reads the response to a request.
     fn hear<T: DeserializeOwned>(&mut self, patience: Duration, stop: &Stop) -> Result<T, RigError> {
         let deadline = Instant::now() + patience;
         let line = loop {
@@ -247,7 +247,9 @@ impl Worker {
                 }
                 Err(RecvTimeoutError::Timeout) if stop.now() => return Err(RigError::Stopped),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
-                    let (role, host, seconds) = (self.role, &self.host, patience.as_secs());
+                    let role = self.role;
+                    let host = &self.host;
+                    let seconds = patience.as_secs();
                     let why = format!("the worker of the {role} at {host} did not answer within {seconds} s");
                     return Err(RigError::Rig(why));
                 }
@@ -274,9 +276,9 @@ impl Worker {
         }
     }
 
-    /// Why it cannot be asked any more.
+    /// Returns the error for a worker that no longer responds.
     fn gone(&mut self) -> RigError {
-        // Its output closes a moment before it ends.
+        // Its output closes shortly before it exits.
         let how = match &mut self.child {
             _ if self.owing => Some("a question to it was given up".to_owned()),
             Some(child) => child.wait(LAST_WORDS_WAIT),
@@ -286,12 +288,15 @@ impl Worker {
         RigError::Rig(format!("the worker of the {} at {} has ended{how}", self.role, self.host))
     }
 
-    /// Cristian's algorithm: of some questions the one with the shortest round trip tells the offset best; it is wrong
-    /// by half of that round trip at most. The offset, and how wrong it may be, us.
+    /// Measures the clock offset with Cristian's algorithm: among several requests, the one with the shortest round
+    /// trip is the most accurate; its error is at most half of the round trip. Returns the offset and its maximum
+    /// error, in microseconds.
     fn compare_clocks(&mut self, stop: &Stop) -> Result<(f64, f64), RigError> {
-        let (mut best, mut offset_us) = (f64::INFINITY, 0.0);
+        let mut best = f64::INFINITY;
+        let mut offset_us = 0.0;
         for _ in 0..CLOCK_ROUNDS {
-            let (before, begin) = (unix_us(), Instant::now());
+            let before = unix_us();
+            let begin = Instant::now();
             let clock: Clock = self.ask(&Request::Clock, ANSWER_WAIT, stop)?;
             let round_us = begin.elapsed().as_secs_f64() * 1e6;
             if round_us < best {
@@ -303,7 +308,7 @@ impl Worker {
     }
 }
 
-/// Looks until `enough` says so.
+/// Polls the numbers until `enough` returns true.
 fn looked_until(
     mut look: impl FnMut() -> Result<Numbers, RigError>,
     what: &str,
@@ -327,8 +332,8 @@ fn looked_until(
     }
 }
 
-/// An offset that was right within `first_us` at the start and is taken for a whole window, at whose end another one was
-/// found, right within `last_us`.
+/// Returns the error of an offset used for a whole window. It was accurate to `first_us` at the begin; at the end
+/// another offset was measured with accuracy `last_us`.
 fn error_with_drift(first_us: f64, last_us: f64, drift_us: f64) -> f64 {
     first_us.max(drift_us.abs() + last_us)
 }
@@ -339,14 +344,15 @@ fn unix_us() -> f64 {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input is what a worker ends at; the word before it is a courtesy.
+        // A worker ends at the end of its input. The stop request is optional.
         if let Some(mut to) = self.to.take() {
             let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
         }
         let patience = self.end_wait + END_WAIT;
         match &mut self.child {
             Some(child) => drop(child.wait(patience)),
-            // Its answer says that the part is gone; behind one that is late for another question, the connection's end.
+            // Its response confirms that the component has ended. If another response is overdue, wait for the end of
+            // the connection.
             None => {
                 let deadline = Instant::now() + patience;
                 let left = || deadline.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! What several shares of one load report, as one report: counts add, distributions are joined value by value, and
+//! Joins the reports of several shares of one load: counts are added, distributions are merged value by value, and
 //! nothing is averaged.
 
 use std::collections::BTreeMap;
@@ -7,12 +7,12 @@ use ranlab_host::traffic::Carried;
 
 use super::{Numbers, ProcessReport, Report};
 
-/// Numbers that are the largest of all shares' and not their sum, by their endings.
+/// Name endings of numbers for which the maximum of all shares counts instead of the sum.
 const LARGEST: [&str; 2] = ["_max", "set_up_us"];
-/// Endings of quantiles, which no sum makes: they are left out, since distributions have them.
+/// Name endings of quantiles. They cannot be joined and are left out; the merged distributions provide them.
 const QUANTILES: [&str; 2] = ["_p50", "_p99"];
 
-/// The numbers of all shares as those of one.
+/// Joins the numbers of all shares.
 pub fn numbers(shares: &[Numbers]) -> Numbers {
     if let [one] = shares {
         return one.clone();
@@ -29,7 +29,7 @@ pub fn numbers(shares: &[Numbers]) -> Numbers {
     all
 }
 
-/// The report of all shares as that of one. Own reports are one if they are lists; those of machines are not joined.
+/// Joins the reports of all shares. Details are concatenated if they are lists; machine reports are not joined.
 pub fn reports(shares: &[Report]) -> Report {
     if let [one] = shares {
         return one.clone();
@@ -57,7 +57,7 @@ pub fn reports(shares: &[Report]) -> Report {
     }
 }
 
-/// Without a series: samples of several machines are not of one instant.
+/// Joins process reports. There is no time series, because samples of different machines are not simultaneous.
 fn processes(shares: Vec<&ProcessReport>) -> ProcessReport {
     let sum = |of: fn(&ProcessReport) -> u64| shares.iter().map(|share| of(share)).sum();
     ProcessReport {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_add_the_largest_stays_the_largest_and_quantiles_come_from_joined_distributions_alone() {
+    fn joined_reports_add_counts_keep_maxima_and_drop_quantiles() {
         let wire = Some(Carried { sent_bytes: 7, ..Carried::default() });
         let one = share(10.0, 2.0, &[(1, 5), (3, 1)], wire);
         let all = reports(&[one.clone(), share(4.0, 1.5, &[(1, 2), (9, 1)], wire)]);
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(all.distributions["late_us"], [(1, 7), (3, 1), (9, 1)]);
         assert_eq!((all.wall_s, all.wire.unwrap().sent_bytes), (2.0, 14));
         assert_eq!(all.process.map(|process| (process.cpu_s, process.rss_bytes)), Some((0.5, 6)));
-        // One place is as it ever was, and what one place cannot tell is not told of all.
+        // A single report is unchanged. Values that cannot be joined are left out.
         assert_eq!(reports(std::slice::from_ref(&one)).numbers, one.numbers);
         assert_eq!(reports(&[one, share(4.0, 1.5, &[], None)]).wire, None);
     }

@@ -1,7 +1,7 @@
-//! Parts of an experiment in processes of their own, on this machine or another.
+//! Components of an experiment in separate processes, on this machine or another.
 //!
-//! The protocol: lines of JSON, one request, one reply, in order. A worker holds at most one part and ends when its input
-//! does, taking the part with it.
+//! The protocol consists of lines of JSON: one request, one response, in order. A worker holds at most one component.
+//! It ends at the end of its input, together with its component.
 //!
 //! ```text
 //! -> {"op":"hello"}                       <- {"ok":{"version":"0.1.0","pid":4711,"cpus":2}}
@@ -30,186 +30,187 @@ pub use super::Part;
 pub use client::{Crew, Worker};
 pub use serve::{Trust, grace, serve};
 
-/// The longest line of either side; a longer one is an error, and the last.
+/// Maximum length of a line in either direction, in bytes. A longer line is an error and ends the connection.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// What a worker is asked.
+/// A request to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Who are you? Answered with [`Hello`].
+    /// Requests the worker's identity. Response: [`Hello`].
     Hello,
-    /// What time is it? Answered with [`Clock`].
+    /// Requests the worker's time. Response: [`Clock`].
     Clock,
-    /// Bring a part up. Answered with [`Ready`].
+    /// Starts a component. Response: [`Ready`].
     Start {
-        /// Which.
+        /// The component's configuration.
         part: Box<Part>,
     },
-    /// The part's numbers now: [`Numbers`].
+    /// Requests the component's current numbers. Response: [`Numbers`].
     Look,
-    /// A measured window begins.
+    /// Begins a measurement window.
     Begin,
-    /// It ends: [`Report`].
+    /// Ends the window. Response: [`Report`].
     End,
-    /// A clean state for a further repeat.
+    /// Resets the component for the next repetition.
     Reset,
-    /// Take the part down and end.
+    /// Ends the component and the worker.
     Stop,
 }
 
-/// What a worker answers.
+/// A response of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Done; the content depends on the request.
+    /// Success. The content depends on the request.
     Ok(serde_json::Value),
-    /// Not done.
+    /// Failure.
     Error(Trouble),
 }
 
-/// Why a worker could not do what it was asked.
+/// The reason why a worker could not execute a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}")]
 pub struct Trouble {
-    /// Whose fault it was.
+    /// Origin of the error.
     pub fault: Fault,
-    /// One sentence.
+    /// Description in one sentence.
     pub what: String,
 }
 
-/// Whose fault something was.
+/// Origin of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// The system under test's.
+    /// The system under test.
     Sut,
-    /// The machine's or the network's.
+    /// The machine or the network.
     Environment,
-    /// The rig's own.
+    /// The rig itself.
     Rig,
 }
 
-/// Numbers of a part by name.
+/// Numbers of a component, by name.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// Who a worker is.
+/// Identity of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Hello {
-    /// Version of the program; another one than the rig's is refused.
+    /// Version of the program. The rig rejects versions other than its own.
     pub version: String,
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// CPUs of its machine.
+    /// Number of CPUs of its machine.
     pub cpus: usize,
 }
 
-/// A worker's time.
+/// Time of a worker.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Clock {
     /// Nanoseconds since 1970.
     pub unix_ns: u64,
 }
 
-/// A part that serves.
+/// A running component.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Ready {
-    /// Where it listens, by name (`e2`, `e42`).
+    /// Listening addresses, by name (`e2`, `e42`).
     pub addresses: BTreeMap<String, String>,
-    /// The process that is metered, if it is one.
+    /// The process to be metered, if it is a single one.
     pub pid: Option<u32>,
 }
 
-/// What a part did in a window.
+/// Results of a component in a window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Length of the window, s.
+    /// Length of the window, in seconds.
     pub wall_s: f64,
-    /// Its process, if it is one of that machine.
+    /// Resource usage of its process, if it runs on that machine.
     pub process: Option<ProcessReport>,
-    /// The machine that it ran on.
+    /// Resource usage of its machine.
     pub machine: Option<MachineReport>,
-    /// The identifier of that machine's boot: a worker in another network namespace is at another address, and here; `None`
-    /// if the kernel does not say.
+    /// Boot identifier of that machine, by which workers in different network namespaces of one machine are recognized.
+    /// `None` if the kernel does not report it.
     #[serde(default)]
     pub boot: Option<String>,
-    /// What the worker's own TCP connections carried, the campaign's to it not counted; `None` if it has none.
+    /// Traffic of the worker's TCP connections, without the connection to the campaign. `None` if it has none.
     pub wire: Option<Carried>,
-    /// When something of a stranger's system was stopped by a signal; `None`: it is not watched.
+    /// Processes of a third-party system that were stopped by a signal. `None` if the system is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<Stopped>>,
-    /// What its output says against the result, a sentence each.
+    /// Warnings from its output that cast doubt on the result, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Time in which this worker stood still (stopped by a signal, or without a CPU for over 250 ms), s.
+    /// Time for which this worker was suspended (stopped by a signal, or without a CPU for over 250 ms), in seconds.
     #[serde(default)]
     pub stood_still_s: f64,
-    /// Counters and the like.
+    /// Counters and other numbers.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.
     pub distributions: BTreeMap<String, Vec<(u64, u64)>>,
-    /// The part's own report, of a type that the part and who asks it know; see [`Report::detail`].
+    /// The component's own report. Its type is known to the component and the rig; see [`Report::detail`].
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub detail: serde_json::Value,
 }
 
 impl Report {
-    /// Sets numbers that the part counts.
+    /// Sets counters.
     pub(crate) fn put<const N: usize>(&mut self, numbers: [(&str, u64); N]) {
         self.numbers.extend(numbers.map(|(name, value)| (name.to_owned(), value as f64)));
     }
 
-    /// A number that the part counts.
+    /// Returns a counter.
     ///
     /// # Errors
-    /// It did not report it: a fault of ours that must not pass for a 0.
+    /// The component did not report it. This is a bug, and must not be taken for 0.
     pub fn number(&self, name: &str) -> Result<f64, RigError> {
         number(&self.numbers, name)
     }
 
-    /// The part's own report.
+    /// Returns the component's own report.
     ///
     /// # Errors
-    /// It made none, or one of another type: a fault of ours.
+    /// It is missing or has another type, which is a bug.
     pub fn detail<T: DeserializeOwned>(&self) -> Result<T, RigError> {
         T::deserialize(&self.detail)
             .map_err(|error| RigError::Rig(format!("the part's own report is none: {error}")))
     }
 }
 
-/// A number that a part counts; see [`Report::number`].
+/// Returns a counter; see [`Report::number`].
 ///
 /// # Errors
-/// The part did not report it.
+/// The component did not report it.
 pub fn number(numbers: &Numbers, name: &str) -> Result<f64, RigError> {
     let known = || numbers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let missing = || RigError::Rig(format!("the part reported no `{name}`; it reported {}", known()));
     numbers.get(name).copied().ok_or_else(missing)
 }
 
-/// A process that was stopped by a signal within a window.
+/// A process that was stopped by a signal during a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stopped {
-    /// Which.
+    /// Its name.
     pub who: String,
-    /// From when on, s into the window.
+    /// Begin of the stop, in seconds since the window began.
     pub from_s: f64,
-    /// For how long of the window, s.
+    /// Duration of the stop within the window, in seconds.
     pub seconds: f64,
 }
 
-/// What a process used in a window.
+/// Resource usage of a process in a window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ProcessReport {
-    /// CPU time, s.
+    /// CPU time, in seconds.
     pub cpu_s: f64,
-    /// Resident memory at the end.
+    /// Resident memory at the end, in bytes.
     pub rss_bytes: u64,
-    /// Proportional memory at the end: what n processes share counts 1/n; `None` if the kernel does not say.
+    /// Proportional memory at the end, in bytes: memory shared by n processes counts 1/n. `None` if the kernel does not
+    /// report it.
     pub pss_bytes: Option<u64>,
-    /// Largest that was seen in the window.
+    /// Maximum resident memory in the window, in bytes.
     pub rss_peak_bytes: u64,
-    /// Context switches of both kinds in the window.
+    /// Voluntary and involuntary context switches in the window.
     pub context_switches: u64,
     /// Page faults in the window.
     pub faults: u64,
@@ -218,22 +219,22 @@ pub struct ProcessReport {
     pub processes: u64,
     /// Threads at the end.
     pub threads: u64,
-    /// (offset in s, CPU cores since the sample before, resident bytes), about each second.
+    /// Samples about every second: (offset in s, CPU cores since the previous sample, resident bytes).
     pub series: Vec<(f64, f64, u64)>,
 }
 
-/// What a machine did in a window.
+/// Resource usage of a machine in a window.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct MachineReport {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// CPU seconds of all work.
+    /// CPU time of all processes, in seconds.
     pub busy_s: f64,
-    /// Share of CPU time stolen by the hypervisor.
+    /// Fraction of CPU time stolen by the hypervisor.
     pub steal_share: f64,
-    /// Share of time in which something waited for a CPU; `None` if the kernel does not say.
+    /// Fraction of time in which a task waited for a CPU. `None` if the kernel does not report it.
     pub cpu_pressure: Option<f64>,
-    /// What its processors took in the mean, W; `None` if the machine does not show it.
+    /// Mean power of its processors, in watts. `None` if the machine does not report it.
     #[serde(default)]
     pub watts: Option<f64>,
 }

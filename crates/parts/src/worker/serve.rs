@@ -1,4 +1,4 @@
-//! The worker's end: one part, its meters, until the input ends.
+//! The worker's side of the protocol: one component with its meters, until the input ends.
 
 use std::io::{self, BufReader, Read, Write};
 use std::rc::Rc;
@@ -15,34 +15,34 @@ use crate::child::next_line;
 use crate::meters::{Cost, Meters};
 use crate::{Running, start};
 
-/// What a worker may be told to do.
+/// Requests that a worker accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Everything, commands of the user's included: who started this process may do so anyway.
+    /// All, including commands of the user. For callers who could start this process anyway.
     Full,
-    /// Parts of this program alone: whoever reaches the socket.
+    /// Built-in components only. For anyone who can connect to the socket.
     PartsOnly,
 }
 
-/// What [`grace`] tells, ms.
+/// The value of [`grace`], in milliseconds.
 static GRACE_MS: AtomicU64 = AtomicU64::new(0);
 
-/// How long what this process holds may take to end in order once the campaign has gone: cards that were lent to it are given back
-/// port by port. 0: no longer than anything else.
+/// Returns how long this process may take to end in order after the campaign has disconnected. Physical ports, for
+/// example, are returned one by one. 0: no extra time.
 pub fn grace() -> Duration {
     Duration::from_millis(GRACE_MS.load(Ordering::Relaxed))
 }
 
-/// The first panic of this process since a worker serves here; what it ran cannot be believed any more.
+/// The first panic of this process since the worker started. Later results cannot be trusted.
 static PANIC: OnceLock<String> = OnceLock::new();
 
-/// Threads and tasks of parts may panic where nobody joins them: it is kept, and every later question is answered with it.
+/// Records panics of threads and tasks that are never joined. Every later request is answered with the recorded panic.
 fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // The first one is the cause of the others.
+            // The first panic causes the others.
             let _ = PANIC.set(info.to_string().replace('\n', " "));
             before(info);
         }));
@@ -56,7 +56,7 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
     }
 }
 
-/// Serves requests from `input` until it ends or says stop.
+/// Serves requests from `input` until it ends or a stop request arrives.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -94,7 +94,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
                     Reply::Error(Trouble { fault: Fault::Rig, what: format!("no request: {error}") })
                 }
             };
-            // As a whole: on a socket without delay each piece would be a packet.
+            // Written as a whole: on a socket with TCP_NODELAY each piece would be a packet.
             let mut line = serde_json::to_vec(&reply).map_err(io::Error::from)?;
             line.push(b'\n');
             output.write_all(&line)?;
@@ -111,7 +111,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
 /// A line of the input.
 type Line = io::Result<String>;
 
-/// The next line, one that came early before the others.
+/// Returns the next line. A line that was read ahead comes first.
 async fn next(early: &mut Option<Line>, lines: &mut Receiver<Line>) -> Option<Line> {
     match early.take() {
         Some(line) => Some(line),
@@ -119,8 +119,8 @@ async fn next(early: &mut Option<Line>, lines: &mut Receiver<Line>) -> Option<Li
     }
 }
 
-/// An answer, given up (`None`) when nobody wants it any more: the input has ended, or says stop. What a part that is coming up
-/// has started by then goes with it.
+/// Waits for an answer. Returns `None` if the input ends or a stop request arrives in the meantime; whatever a starting
+/// component has created by then is dropped.
 async fn wanted<T>(
     answer: impl Future<Output = T>,
     early: &mut Option<Line>,
@@ -175,10 +175,12 @@ impl Bench {
                 Err(Trouble { fault: Fault::Rig, what: "a worker holds one part".to_owned() })
             }
             Request::Start { part } => {
-                // Kept before it is up: the campaign may go while it comes.
+                // Recorded before the component is up, because the campaign may disconnect in the meantime.
                 GRACE_MS.fetch_max(part.farewell().as_millis() as u64, Ordering::Relaxed);
                 let running = start(*part, self.trust).await?;
-                let (subject, addresses, pid) = (running.subject(), running.addresses(), running.pid());
+                let subject = running.subject();
+                let addresses = running.addresses();
+                let pid = running.pid();
                 self.part =
                     Some(Held { running, meters: Meters::new(subject, self.cost.clone()), window: None });
                 ok(Ready { addresses, pid })
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_says_who_it_is_and_stops_when_told() {
+    fn worker_identifies_itself_and_stops_on_request() {
         let replies = talk(
             "{\"op\":\"hello\"}\n{\"op\":\"clock\"}\n{\"op\":\"stop\"}\n{\"op\":\"hello\"}\n",
             Trust::Full,
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_answered_and_does_no_harm() {
+    fn invalid_requests_get_an_error_response() {
         let replies = talk(
             "nonsense\n{\"op\":\"begin\"}\n{\"op\":\"start\",\"part\":{\"type\":\"rocket\"}}\n{\"op\":\"hello\"}",
             Trust::Full,
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_reports_what_the_process_used() {
+    fn window_reports_resource_usage() {
         let replies = talk(
             "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"command\":\"no-such-program\"}}\n\
              {\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n\
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_a_thread_is_what_every_later_question_is_answered_with() {
+    fn panic_in_thread_answers_every_later_request() {
         assert_eq!(sound(None), Ok(()));
         let trouble = sound(Some(&"panicked at x.rs:1:2: index out of bounds".to_owned())).unwrap_err();
         assert_eq!(trouble.what, "a thread of the part panicked at x.rs:1:2: index out of bounds");
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_socket_no_process_of_the_machine_is_metered() {
+    fn untrusted_worker_meters_no_foreign_process() {
         let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"pid\":1}}\n";
         let replies = talk(attach, Trust::PartsOnly);
         assert!(trouble(&replies[0]).contains("not one over TCP"), "{replies:?}");

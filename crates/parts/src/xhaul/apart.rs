@@ -1,5 +1,5 @@
-//! The two ends of the midhaul's cable on two machines: each has its half of the network, of every flow the end that is there, and its
-//! own clock, which whoever brings both up has compared with the campaign's.
+//! A midhaul cable between two machines. Each machine has its half of the network, the local end of every flow, and its
+//! own clock. The code that starts both ends measures the offset of each clock to the campaign's clock.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -11,54 +11,56 @@ use super::topology::{Lab, MIDHAUL, in_namespace};
 use crate::environment;
 use crate::worker::Trouble;
 
-/// How long senders wait at the beginning of a window: until the other machine has begun its own.
+/// Time that senders wait at the beginning of a window, so that the other machine has begun its window, too.
 pub(super) const LEAD: Duration = Duration::from_secs(2);
-/// How long before the end of a window they stop: until what they sent has arrived, and the other machine still takes it.
+/// Time before the end of a window at which senders stop, so that the other machine still receives what was sent.
 const TAIL: Duration = Duration::from_millis(500);
-/// The shortest window in which something is sent.
+/// Minimum length of a window in which packets are sent.
 pub const WINDOW_MIN: Duration = Duration::from_secs(3);
-/// How long the other end may take to answer.
+/// Timeout until the other end responds.
 const PATIENCE: Duration = Duration::from_secs(6);
 const LOOK: Duration = Duration::from_millis(50);
-/// Nobody listens there.
+/// The discard port, on which nothing listens.
 const DISCARD_PORT: u16 = 9;
-/// Before a window: what a clock that is behind ours says of it is after that.
+/// Time before a window up to which a sending time is representable, in nanoseconds. A clock that is behind ours then
+/// still gives a positive time.
 const BEFORE_NS: i64 = 3_600_000_000_000;
 
-/// One machine's end.
+/// The end of the cable on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OneEnd {
-    /// The DUs' and the switch's, or the CU's.
+    /// Whether this is the end of the DUs and the switch. Otherwise it is the end of the CU.
     pub far: bool,
-    /// How far this machine's clock is ahead of the campaign's, ns.
+    /// Offset of this machine's clock to the campaign's clock, in nanoseconds. Positive if it is ahead.
     pub ahead_ns: i64,
-    /// How long a window is that is measured, ns.
+    /// Length of a measurement window, in nanoseconds.
     pub window_ns: u64,
 }
 
 impl OneEnd {
-    /// When senders stop, since the window began.
+    /// Time at which senders stop, since the window began.
     pub(super) fn until(self) -> Duration {
         Duration::from_nanos(self.window_ns).saturating_sub(TAIL)
     }
 
-    /// Whether a node is on this machine.
+    /// Returns whether a node is on this machine.
     pub(super) fn has(self, node: &str) -> bool {
         self.far == matches!(node, "du" | "du2" | "tester")
     }
 }
 
-/// When a window began, and by whose clock times are told.
+/// Begin of a window, and the clock to which times refer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Epoch {
-    /// By this machine's clock.
+    /// Begin on this machine's clock.
     pub(super) base_ns: u64,
-    /// How far that is ahead of the campaign's; `None`: both ends are here.
+    /// Offset of that clock to the campaign's, in nanoseconds. `None` if both ends are on this machine.
     pub(super) ahead_ns: Option<i64>,
 }
 
 impl Epoch {
-    /// What a packet bears that is sent at this time of this machine's: since the window began, or the campaign's time.
+    /// Returns the time stamp for a packet sent at `at_ns` on this machine's clock: the time since the window began, or
+    /// the campaign's time.
     pub(super) fn mark(self, at_ns: u64) -> u64 {
         match self.ahead_ns {
             None => at_ns.saturating_sub(self.base_ns),
@@ -66,13 +68,14 @@ impl Epoch {
         }
     }
 
-    /// Times of sending and of arrival since some moment before the window; `None`: the packet is of another window.
+    /// Returns the times of sending and arrival relative to a common origin before the window. `None` if the packet
+    /// belongs to another window.
     pub(super) fn times(self, mark_ns: u64, at_ns: u64) -> Option<(u64, u64)> {
         let Some(ahead_ns) = self.ahead_ns else {
             return Some((mark_ns, at_ns.checked_sub(self.base_ns)?));
         };
         let own = self.mark(self.base_ns);
-        // The other machine may have begun a little earlier, or still be in the window before.
+        // The other machine may have begun slightly earlier, or may still be in the previous window.
         if mark_ns < own.saturating_add(LEAD.as_nanos() as u64 / 2) {
             return None;
         }
@@ -81,16 +84,17 @@ impl Epoch {
     }
 }
 
-/// The hardware address of a node elsewhere, which answers through the cable; asked for until it does.
+/// Returns the hardware address of a remote node. Requests it over the cable until the node replies.
 ///
 /// # Errors
-/// Nobody answers.
+/// The node does not reply.
 pub(super) fn address_of(lab: &Lab, from: &str, to: &str) -> Result<[u8; 6], Trouble> {
-    let (from, to) = (lab.get(from)?, lab.get(to)?);
+    let from = lab.get(from)?;
+    let to = lab.get(to)?;
     let begun = Instant::now();
     let asker = in_namespace(&from.namespace, || UdpSocket::bind("0.0.0.0:0").map_err(environment))?;
     loop {
-        // The kernel asks for the address, and drops this.
+        // The kernel resolves the hardware address before it can send this packet, which the receiver discards.
         let _ = asker.send_to(b"where", (to.ip, DISCARD_PORT));
         std::thread::sleep(LOOK);
         if let Some(found) = lab.testbed.neighbour(&from.namespace, MIDHAUL, to.ip).map_err(lab_trouble)? {
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_machine_has_its_nodes_and_all_have_one() {
+    fn each_node_is_on_exactly_one_machine() {
         let end = |far| OneEnd { far, ahead_ns: 0, window_ns: 4_000_000_000 };
         for node in ["v1", "v2", "v3", "server", "du", "du2", "tester"] {
             assert!(end(true).has(node) != end(false).has(node), "{node}");
@@ -121,19 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn two_clocks_tell_one_delay_and_other_windows_are_left_out() {
+    fn delay_is_independent_of_clock_offsets() {
         let second = 1_000_000_000;
         let now = 1_800_000_000 * second;
-        // The sender's clock is 5 s ahead of the campaign's, the receiver's 7 s behind.
+        // The sender's clock is 5 s ahead of the campaign's, the receiver's is 7 s behind.
         let sender = Epoch { base_ns: now + 5 * second, ahead_ns: Some(5_000_000_000) };
         let receiver = Epoch { base_ns: now - 7 * second, ahead_ns: Some(-7_000_000_000) };
         let at = |epoch: Epoch, since: u64| epoch.base_ns + since;
         let mark = sender.mark(at(sender, 2 * second));
         let (sent, came) = receiver.times(mark, at(receiver, 2 * second + 40_000)).unwrap();
         assert_eq!(came - sent, 40_000);
-        // Of the window before.
+        // A packet of the previous window.
         assert_eq!(receiver.times(sender.mark(at(sender, second / 2)), at(receiver, second)), None);
-        // Here both ends have one clock.
+        // Both ends are on this machine and share a clock.
         let here = Epoch { base_ns: now, ahead_ns: None };
         assert_eq!(here.times(here.mark(now + 3), now + 10), Some((3, 10)));
         assert_eq!(here.times(3, now - 1), None);

@@ -1,8 +1,9 @@
-//! Both ends of the midhaul's cable, where ports are given: small frames that the cards themselves stamp, each by its own clock, where
-//! both can; the kernel's stamps elsewhere.
+//! Latency of the midhaul's cable, if physical ports are used. Small frames are stamped by the network cards, each with
+//! its own clock, if both cards support it; otherwise by the kernel.
 //!
-//! Most cards stamp only what looks like PTP, and have room for one stamp of what leaves: so these are Syncs of PTP (version 2, in
-//! Ethernet frames, to the other port's own address), and one way's next one is sent when the one before has been stamped.
+//! Most cards stamp only PTP messages and hold only one transmit stamp at a time. The frames are therefore PTP Sync
+//! messages (version 2, over Ethernet, to the other port's address), and each direction sends the next one after the
+//! stamp of the previous one is available.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -25,38 +26,38 @@ use super::{XhaulPart, lab_trouble};
 use crate::environment;
 use crate::worker::{Report, Trouble};
 
-/// Who may stamp, as `live.stamps` says it.
+/// Allowed values of `live.stamps`.
 pub(super) const STAMPS: [&str; 4] = ["auto", "card", "kernel", "none"];
-/// IEEE 1588 in Ethernet frames.
+/// EtherType of IEEE 1588.
 const ETHERTYPE: u16 = 0x88F7;
-/// A message, octets, and what it is padded to.
+/// Length of a Sync message, in bytes, followed by the length to which it is padded.
 const SYNC_BYTES: usize = 44;
 const BODY_BYTES: usize = 46;
-/// Where its numbers are: who sends (clock, port), and when: nobody of ours, so our own count.
+/// Offset of the source port identity. The time stamp field holds our sequence number, because no PTP clock reads it.
 const CLOCK_AT: usize = 20;
 const PORT_AT: usize = 28;
 const COUNT_AT: usize = 34;
-/// The clock's name in our messages.
+/// The clock identity in our messages.
 const CLOCK: [u8; 8] = *b"ranlab\0\0";
-/// A domain that no profile of PTP uses by itself.
+/// A domain number that no PTP profile uses by default.
 const DOMAIN: u8 = 127;
-/// Between two frames of one way, in slow motion as much longer, up to a bound; and between two readings of the clocks.
+/// Interval between two frames of one direction, and between two clock readings. Longer in slow motion, up to a limit.
 const EACH: Duration = Duration::from_millis(20);
 const EACH_MAX: Duration = Duration::from_millis(500);
 const READ_EACH: Duration = Duration::from_millis(50);
-/// How long a stamp of what left may take: a card's is fetched by work of its driver.
+/// Timeout of a transmit stamp. The driver fetches a card's stamp asynchronously.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Frames of one way, and readings of a clock, in one window; later ones are not sent, not taken.
+/// Maximum number of frames per direction and of clock readings in one window. Further ones are skipped.
 const FRAMES_MAX: u64 = 200_000;
 const READINGS_MAX: usize = 100_000;
-/// Ways of a cable, as metrics have them: from the near port (the CU's), and from the far one.
+/// Directions of a cable as metrics name them: from the near port (the CU's), and from the far port.
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
-/// A cable whose ends stamp.
+/// A cable whose ends take time stamps.
 pub(super) struct Cable {
-    /// Near and far.
+    /// Near end, far end.
     ends: [End; 2],
-    /// Their cards' clocks; `None`: the kernel stamps.
+    /// Clocks of the cards. `None` if the kernel takes the stamps.
     clocks: Option<CardClocks>,
     each: Duration,
 }
@@ -64,12 +65,12 @@ pub(super) struct Cable {
 struct End {
     sender: Arc<OwnedFd>,
     tap: Arc<OwnedFd>,
-    /// Of what it sends.
+    /// Ethernet header of sent frames.
     header: [u8; ETHERNET_BYTES],
 }
 
 enum CardClocks {
-    /// One card has both ports.
+    /// Both ports are on one card.
     One,
     Two(Arc<[Phc; 2]>),
 }
@@ -82,10 +83,10 @@ pub(super) struct Watch {
 }
 
 impl Cable {
-    /// Of a network whose midhaul has given ports, if it is to be stamped at all.
+    /// Opens both ends if the midhaul uses physical ports and stamps are enabled.
     ///
     /// # Errors
-    /// Cards have to stamp and cannot, with what they lack; a port without an address; sockets that the kernel does not give.
+    /// The cards must stamp and do not support it, a port has no address, or a socket cannot be opened.
     pub(super) fn open(lab: &mut Lab, part: &XhaulPart) -> Result<Option<Self>, Trouble> {
         let must = part.stamps == "card";
         let ends = lab.cable.clone();
@@ -123,21 +124,27 @@ impl Cable {
         if self.clocks.is_some() { Clock::Card } else { Clock::Kernel }
     }
 
-    /// Sends each way and takes what arrives, until told to stop the one and then the other.
+    /// Sends and receives frames in both directions. Senders run until `sending` is cleared, receivers until
+    /// `receiving` is.
     pub(super) fn watch(&self, sending: &Arc<AtomicBool>, receiving: &Arc<AtomicBool>) -> Watch {
-        let (clock, each) = (self.clock(), self.each);
+        let clock = self.clock();
+        let each = self.each;
         let [near, far] = &self.ends;
         let senders = [near, far].into_iter().zip(1_u16..).map(|(end, way)| {
-            let (socket, header, go) = (Arc::clone(&end.sender), end.header, Arc::clone(sending));
+            let socket = Arc::clone(&end.sender);
+            let header = end.header;
+            let go = Arc::clone(sending);
             std::thread::spawn(move || send(&socket, (header, way), (clock, each), &go))
         });
         let taps = [far, near].into_iter().zip(1_u16..).map(|(end, way)| {
-            let (socket, go) = (Arc::clone(&end.tap), Arc::clone(receiving));
+            let socket = Arc::clone(&end.tap);
+            let go = Arc::clone(receiving);
             std::thread::spawn(move || take(&socket, way, clock, &go))
         });
         let readings = match &self.clocks {
             Some(CardClocks::Two(clocks)) => {
-                let (clocks, go) = (Arc::clone(clocks), Arc::clone(receiving));
+                let clocks = Arc::clone(clocks);
+                let go = Arc::clone(receiving);
                 Some(std::thread::spawn(move || read(&clocks, &go)))
             }
             _ => None,
@@ -145,16 +152,17 @@ impl Cable {
         Watch { senders: senders.collect(), taps: taps.collect(), readings }
     }
 
-    /// What a window's stamps say, into its report.
+    /// Adds the results of a window to its report.
     ///
     /// # Errors
-    /// The cards' clocks could not be read often enough to say anything of them.
+    /// There are too few readings of the cards' clocks.
     pub(super) fn tell(&self, seen: &CableSeen, report: &mut Report) -> Result<(), Trouble> {
         let lines = match &seen.readings {
             None => None,
             Some(readings) => Some(lines(readings)?),
         };
-        let (mut error_ns, mut drift_ppm) = (0, 0.0);
+        let mut error_ns = 0;
+        let mut drift_ppm = 0.0;
         for (way, name) in WAYS.into_iter().enumerate() {
             let clocks = match &lines {
                 None => Clocks::One,
@@ -164,7 +172,8 @@ impl Cable {
                 }
             };
             error_ns = error_ns.max(clocks.error_ns());
-            let (sent, came) = (&seen.sent[way], &seen.came[way]);
+            let sent = &seen.sent[way];
+            let came = &seen.came[way];
             Crossing::of(sent, came, &clocks).numbers(&mut |number, value| {
                 report.numbers.insert(format!("{name}.{number}"), value);
             });
@@ -181,7 +190,7 @@ impl Cable {
     }
 }
 
-/// Both clocks as the system's.
+/// Fits the clocks of both cards to the system clock.
 fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], Trouble> {
     let of = |end: usize| {
         Line::through(&readings[end]).ok_or_else(|| {
@@ -196,7 +205,7 @@ fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], Trouble> {
     Ok([of(0)?, of(1)?])
 }
 
-/// What a window saw: of the way down, and of the way up.
+/// Results of a window, downlink first.
 #[derive(Default)]
 pub(super) struct CableSeen {
     sent: [Vec<Sent>; 2],
@@ -205,14 +214,14 @@ pub(super) struct CableSeen {
 }
 
 impl Watch {
-    /// What was sent, when senders have been told to stop.
+    /// Collects the sent frames after the senders have been stopped.
     pub(super) fn sent(&mut self, seen: &mut CableSeen) {
         for (thread, sent) in self.senders.drain(..).zip(&mut seen.sent) {
             *sent = thread.join().unwrap_or_default();
         }
     }
 
-    /// What arrived, when receivers have.
+    /// Collects the received frames after the receivers have been stopped.
     pub(super) fn came(self, seen: &mut CableSeen) {
         for (thread, came) in self.taps.into_iter().zip(&mut seen.came) {
             *came = thread.join().unwrap_or_default();
@@ -225,7 +234,7 @@ impl End {
     fn open(interface: &str, clock: Clock, header: [u8; ETHERNET_BYTES]) -> std::io::Result<Self> {
         let sender = open_frames(interface, ETHERTYPE)?;
         stamp_sent(&sender, clock)?;
-        // Before a bridge or a device above the port takes it.
+        // Taps the port below any bridge or device that would consume the frame.
         let tap = open_tap(interface, ETHERTYPE)?;
         stamp_received(&tap, BUFFER_BYTES, WAIT)?;
         if clock == Clock::Card {
@@ -235,7 +244,7 @@ impl End {
     }
 }
 
-/// Tells both cards to stamp and opens their clocks; why they cannot.
+/// Enables stamping on both cards and opens their clocks. Returns the reason if they do not support it.
 fn by_cards(lab: &mut Lab, ends: &[NetEnd; 2]) -> Result<CardClocks, String> {
     let mut offered = Vec::new();
     for (namespace, interface) in ends {
@@ -258,10 +267,10 @@ fn by_cards(lab: &mut Lab, ends: &[NetEnd; 2]) -> Result<CardClocks, String> {
     })
 }
 
-/// A Sync of way 1 (down) or 2 (up), with its number.
+/// Builds a Sync of direction 1 (down) or 2 (up) with a sequence number.
 fn sync(header: [u8; ETHERNET_BYTES], way: u16, sequence: u64) -> Vec<u8> {
     let mut body = [0_u8; BODY_BYTES];
-    // A Sync of version 2; its length; its domain.
+    // Version 2 Sync, its length, and its domain.
     (body[1], body[3], body[4]) = (2, SYNC_BYTES as u8, DOMAIN);
     body[CLOCK_AT..CLOCK_AT + CLOCK.len()].copy_from_slice(&CLOCK);
     body[PORT_AT..PORT_AT + 2].copy_from_slice(&way.to_be_bytes());
@@ -270,7 +279,7 @@ fn sync(header: [u8; ETHERNET_BYTES], way: u16, sequence: u64) -> Vec<u8> {
     [&header[..], &body[..]].concat()
 }
 
-/// The number of such a frame; `None`: the other way's, or somebody else's.
+/// Returns the sequence number of such a frame. `None` if it belongs to the other direction or is not ours.
 fn number_of(frame: &[u8], way: u16) -> Option<u64> {
     let body = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + SYNC_BYTES)?;
     let ours =
@@ -286,8 +295,9 @@ fn send(
     go: &AtomicBool,
 ) -> Vec<Sent> {
     let _ = urgent_thread(PRIORITIES.1);
-    let (mut all, mut number) = (Vec::new(), 0);
-    // Numbers of stamps begin anew with each window, and behind a frame that the kernel did not take.
+    let mut all = Vec::new();
+    let mut number = 0;
+    // The kernel's stamp numbers restart with each window, and after a frame that it rejected.
     if stamp_sent(socket, clock).is_err() {
         return all;
     }
@@ -308,20 +318,20 @@ fn send(
     all
 }
 
-/// The stamp of the frame with this number; those before it, which came too late, are passed over.
+/// Returns the stamp of the frame with this number. Late stamps of earlier frames are skipped.
 fn left_ns(socket: &OwnedFd, clock: Clock, number: u32) -> Option<u64> {
     let begun = Instant::now();
     loop {
         let left = PATIENCE.checked_sub(begun.elapsed())?;
         match sent_stamp(socket, clock, left) {
             Ok(Some(stamp)) if stamp.number == number => return Some(stamp.at_ns),
-            // Another error of the socket's, which is read off with it.
+            // Another error of the socket. Reading clears it.
             Ok(_) | Err(_) => {}
         }
     }
 }
 
-/// Reads both clocks until told to stop, and often enough to say something of them.
+/// Reads both clocks until `go` is cleared, and at least as often as the fit needs.
 fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
     let mut all = [Vec::new(), Vec::new()];
     let more = |all: &[Vec<CrossReading>; 2]| go.load(Ordering::Relaxed) && all[0].len() < READINGS_MAX;
@@ -333,7 +343,7 @@ fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
         rounds += 1;
         std::thread::sleep(READ_EACH);
     }
-    // What came last lies between two readings, too.
+    // A last reading after the last frame.
     for (clock, readings) in clocks.iter().zip(&mut all) {
         readings.extend(clock.read());
     }
@@ -342,7 +352,8 @@ fn read(clocks: &[Phc; 2], go: &AtomicBool) -> [Vec<CrossReading>; 2] {
 
 fn take(socket: &OwnedFd, way: u16, clock: Clock, go: &AtomicBool) -> Vec<Came> {
     let _ = urgent_thread(PRIORITIES.0);
-    let (mut room, mut all) = ([0_u8; 256], Vec::new());
+    let mut room = [0_u8; 256];
+    let mut all = Vec::new();
     while go.load(Ordering::Relaxed) && (all.len() as u64) < FRAMES_MAX {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
         let Some(sequence) = number_of(&room[..stamped.bytes.min(room.len())], way) else { continue };
@@ -360,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_a_sync_of_version_2_and_known_by_its_way() {
+    fn frame_is_ptp_sync_of_its_direction() {
         let header = write_ethernet(Mac([2; 6]), Mac([4; 6]), EtherType(ETHERTYPE));
         let frame = sync(header, 2, 77);
         // IEEE 1588-2019, 13.3: type and version, length, domain.
@@ -373,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_were_hardly_read_are_no_clocks() {
+    fn too_few_clock_readings_are_an_error() {
         let readings: Vec<_> = (1..9)
             .map(|at| CrossReading { before_ns: at * 100, card_ns: at * 100, after_ns: at * 100 })
             .collect();

@@ -1,30 +1,31 @@
-//! Clocks of a cable's two ends, and stamps of what went from one to the other, as numbers: no sockets and no time of its own.
+//! Clock conversion and one-way delays between the two ends of a cable. Pure computation, without sockets or a clock.
 //!
-//! A card's clock is read between two readings of the system's, again and again. Between readings it is taken to go straight;
-//! how far it did not, its own readings say. So every converted time has a stated error, and a delay that of both ends.
+//! A card's clock is read repeatedly, each time between two readings of the system clock. Between readings it is
+//! interpolated linearly. The deviation from linearity is estimated from the readings, so every converted time has an
+//! error bound, and a delay has that of both ends.
 
 use std::collections::BTreeMap;
 
 use ranlab_host::phc::CrossReading;
 
-/// Readings without which nothing is known of how straight a clock goes.
+/// Minimum number of readings for an estimate of a clock's linearity.
 pub(super) const READINGS_MIN: usize = 3;
-/// A reading that took so many times as long as the middle one was interrupted, and tells less than its neighbours.
+/// A reading that took this many times as long as the median was interrupted, and is less exact than its neighbours.
 const INTERRUPTED: u64 = 4;
 
-/// A card's clock as the system's: its readings, and how wrong a time between them may be.
+/// Conversion of a card's clock to the system clock, with an error bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line {
-    /// The card's time, and how far the system's is ahead of it, ns.
+    /// The card's time, and the offset of the system clock to it, in nanoseconds.
     knots: Vec<(u64, i64)>,
-    /// Of every converted time, ns.
+    /// Error bound of every converted time, in nanoseconds.
     pub(super) error_ns: u64,
-    /// The longest time between two knots, ns: so far beyond the first and the last one a time is converted, too.
+    /// Longest interval between two knots, in nanoseconds. Times are extrapolated by at most this much.
     gap_ns: u64,
 }
 
 impl Line {
-    /// Through readings in the order in which they were taken; `None`: too few, or a clock that was set back.
+    /// Interpolates readings in chronological order. Returns `None` if there are too few, or if the clock was set back.
     pub(super) fn through(readings: &[CrossReading]) -> Option<Self> {
         let took = |reading: &CrossReading| reading.after_ns.saturating_sub(reading.before_ns);
         let mut all: Vec<u64> = readings.iter().map(took).collect();
@@ -48,20 +49,22 @@ impl Line {
         Some(Self { error_ns: half.saturating_add(bend.ceil() as u64), knots, gap_ns })
     }
 
-    /// A time of the card's by the system's clock, ns; `None`: too far from every reading.
+    /// Converts a card's time to system time, in nanoseconds. Returns `None` if it is too far from every reading.
     pub(super) fn system_ns(&self, card_ns: u64) -> Option<i64> {
-        let (first, last) = (self.knots.first()?.0, self.knots.last()?.0);
+        let first = self.knots.first()?.0;
+        let last = self.knots.last()?.0;
         if card_ns < first.saturating_sub(self.gap_ns) || card_ns > last.saturating_add(self.gap_ns) {
             return None;
         }
         let behind = self.knots.partition_point(|knot| knot.0 <= card_ns).clamp(1, self.knots.len() - 1);
-        let (from, to) = (self.knots[behind - 1], self.knots[behind]);
+        let from = self.knots[behind - 1];
+        let to = self.knots[behind];
         let since = card_ns.wrapping_sub(from.0).cast_signed() as f64;
         let ahead = from.1.wrapping_add((slope(from, to) * since).round() as i64);
         Some(card_ns.cast_signed().wrapping_add(ahead))
     }
 
-    /// How much faster than the card's the system's clock goes, in millionths.
+    /// Drift of the system clock relative to the card's, in parts per million.
     pub(super) fn drift_ppm(&self) -> f64 {
         match (self.knots.first(), self.knots.last()) {
             (Some(&first), Some(&last)) if last.0 > first.0 => slope(first, last) * 1e6,
@@ -74,30 +77,30 @@ fn slope(from: (u64, i64), to: (u64, i64)) -> f64 {
     to.1.wrapping_sub(from.1) as f64 / (to.0 - from.0).max(1) as f64
 }
 
-/// How far a clock leaves the straight way around the middle of three knots: what its change of pace makes of the longer of both
-/// intervals. A step between two of them is no more than that.
+/// Returns the nonlinearity at the middle one of three knots: the change of rate times the longer interval. A clock
+/// step between two knots is bounded by this value, too.
 fn bend_ns(knots: &[(u64, i64)]) -> f64 {
     let [a, b, c] = [knots[0], knots[1], knots[2]];
     let longer = (b.0 - a.0).max(c.0 - b.0) as f64;
     (slope(b, c) - slope(a, b)).abs() * longer
 }
 
-/// By which clocks a frame's leaving and its arrival were stamped.
+/// The clocks that stamped the departure and the arrival of frames.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Clocks {
-    /// By one: this machine's, or that of a card which has both ends.
+    /// One clock: this machine's, or that of a card with both ports.
     One,
-    /// By two cards'.
+    /// Two cards with a clock each.
     Two {
-        /// Of the end that sends.
+        /// Clock of the sending end.
         from: Line,
-        /// Of the end that receives.
+        /// Clock of the receiving end.
         to: Line,
     },
 }
 
 impl Clocks {
-    /// How wrong a delay may be by the clocks alone, ns.
+    /// Error bound of a delay due to the clocks, in nanoseconds.
     pub(super) const fn error_ns(&self) -> u64 {
         match self {
             Self::One => 0,
@@ -117,7 +120,7 @@ impl Clocks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) sequence: u64,
-    /// The stamp of its leaving; `None`: there was none in time.
+    /// Time stamp of its departure. `None` if it was not available in time.
     pub(super) left_ns: Option<u64>,
 }
 
@@ -125,38 +128,40 @@ pub(super) struct Sent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Came {
     pub(super) sequence: u64,
-    /// The stamp of its arrival; `None`: the clock that was asked did not take one.
+    /// Time stamp of its arrival. `None` if the selected clock did not take one.
     pub(super) came_ns: Option<u64>,
 }
 
-/// What stamps of both ends say together.
+/// Delays from the stamps of both ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Crossing {
-    /// Frames sent, and those of them that arrived.
+    /// Number of frames sent, and of those that arrived.
     pub(super) sent: u64,
     pub(super) arrived: u64,
-    /// Frames whose leaving was stamped, and those with a stamp at both ends.
+    /// Number of frames with a departure stamp, and of those with both stamps.
     pub(super) left: u64,
     pub(super) stamped: u64,
-    /// Stamps that are not later than those of the frame before, at either end.
+    /// Number of stamps not later than those of the previous frame, at either end.
     pub(super) unordered: u64,
-    /// Frames that arrived before they left, by more than the clocks' error: the clocks are not what they are taken for.
+    /// Number of frames that arrived before their departure by more than the error bound. If there are any, the clocks
+    /// are not what they are assumed to be.
     pub(super) early: u64,
-    /// From stamp to stamp, in ascending order; within the clocks' error one may be below 0.
+    /// Delays from stamp to stamp, ascending. May be negative within the error bound.
     pub(super) delays_ns: Vec<i64>,
 }
 
 impl Crossing {
-    /// Of frames in the order in which they were sent.
+    /// Combines the stamps of frames in the order in which they were sent.
     pub(super) fn of(sent: &[Sent], came: &[Came], clocks: &Clocks) -> Self {
         let mut arrivals: BTreeMap<u64, Option<u64>> = BTreeMap::new();
         for frame in came {
-            // What comes twice came when it came first.
+            // Of duplicates, the first arrival counts.
             arrivals.entry(frame.sequence).or_insert(frame.came_ns);
         }
         let mut crossing = Self { sent: sent.len() as u64, ..Self::default() };
         let error_ns = clocks.error_ns().cast_signed();
-        let (mut left, mut reached) = (None, None);
+        let mut left = None;
+        let mut reached = None;
         for frame in sent {
             let came = arrivals.get(&frame.sequence);
             crossing.arrived += u64::from(came.is_some());
@@ -174,7 +179,7 @@ impl Crossing {
         crossing
     }
 
-    /// As numbers of a report.
+    /// Adds the results to a report.
     pub(super) fn numbers(&self, put: &mut dyn FnMut(&str, f64)) {
         let share = |count: u64| count as f64 / self.sent.max(1) as f64;
         put("sent", self.sent as f64);

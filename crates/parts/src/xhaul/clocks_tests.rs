@@ -1,9 +1,9 @@
-//! Clocks with offsets, paces, wander and steps that are known, by seeds.
+//! Seeded tests with simulated clocks of known offset, drift, wander and steps.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use super::*;
 
-/// A generator of numbers that is the same everywhere (Vigna's splitmix64).
+/// A portable random number generator (Vigna's splitmix64).
 struct Seeded(u64);
 
 impl Seeded {
@@ -19,18 +19,18 @@ impl Seeded {
     }
 }
 
-/// Ns since 1970 when a window begins.
+/// Begin of a window, in nanoseconds since 1970.
 const BEGUN: u64 = 1_800_000_000_000_000_000;
-/// Between two readings.
+/// Interval between two readings, in nanoseconds.
 const EACH: u64 = 50_000_000;
 
-/// A card's clock: the truth that readings are taken of.
+/// The simulated clock of a card.
 struct Card {
     zero: u64,
     ppm: f64,
-    /// Of a slow oscillation (a processor that warms up): ns, period in ns.
+    /// Amplitude and period of a slow oscillation, such as a processor that warms up; both in nanoseconds.
     wander: (f64, f64),
-    /// It is set ahead by so many ns at that time.
+    /// A step ahead: size and time, in nanoseconds.
     step: (u64, u64),
 }
 
@@ -51,14 +51,15 @@ impl Card {
         self.zero + paced.round() as u64 + if true_ns >= self.step.0 { self.step.1 } else { 0 }
     }
 
-    /// Readings over a window of two seconds; some are interrupted.
+    /// Returns readings over a window of two seconds. Some are interrupted.
     fn readings(&self, seeded: &mut Seeded) -> Vec<CrossReading> {
         (0..40).map(|index| self.reading(BEGUN + 1 + index * EACH + seeded.below(EACH / 2), seeded)).collect()
     }
 
     fn reading(&self, true_ns: u64, seeded: &mut Seeded) -> CrossReading {
         let times = if seeded.below(20) == 0 { 100 } else { 1 };
-        let (before, after) = (seeded.below(400) * times, seeded.below(400) * times);
+        let before = seeded.below(400) * times;
+        let after = seeded.below(400) * times;
         CrossReading {
             before_ns: true_ns.saturating_sub(before),
             card_ns: self.at(true_ns),
@@ -68,7 +69,7 @@ impl Card {
 }
 
 #[test]
-fn a_cards_time_is_the_systems_within_the_stated_error() {
+fn card_time_converts_within_error_bound() {
     let mut widest = 0;
     for seed in 0..500 {
         let mut seeded = Seeded(seed);
@@ -84,12 +85,12 @@ fn a_cards_time_is_the_systems_within_the_stated_error() {
         }
         assert!((line.drift_ppm() + card.ppm).abs() < 2.0, "seed {seed}: {} {}", line.drift_ppm(), card.ppm);
     }
-    // What is stated is worth something: readings took some 400 ns, the clock wandered by up to 300.
+    // The bound is tight: readings took about 400 ns, and the clock wandered by up to 300 ns.
     assert!(widest < 6_000, "{widest}");
 }
 
 #[test]
-fn a_clock_that_is_set_meanwhile_is_no_more_wrong_than_it_says() {
+fn clock_step_stays_within_error_bound() {
     for seed in 0..300 {
         let mut seeded = Seeded(seed);
         let step = (BEGUN + 100_000_000 + seeded.below(1_700_000_000), 1_000 + seeded.below(1_000_000_000));
@@ -106,11 +107,11 @@ fn a_clock_that_is_set_meanwhile_is_no_more_wrong_than_it_says() {
 }
 
 #[test]
-fn what_says_too_little_is_no_line() {
+fn too_few_readings_give_no_line() {
     let card = Card { zero: 5, ppm: 10.0, wander: (0.0, 1e9), step: (u64::MAX, 0) };
     let readings = card.readings(&mut Seeded(7));
     assert!(Line::through(&[]).is_none() && Line::through(&readings[..2]).is_none());
-    // Set back.
+    // A clock that was set back.
     let back: Vec<_> = readings.iter().rev().copied().collect();
     assert!(Line::through(&back).is_none());
     let line = Line::through(&readings).unwrap();
@@ -118,9 +119,11 @@ fn what_says_too_little_is_no_line() {
     assert!(line.system_ns(card.at(BEGUN + 2_010_000_000)).is_some());
 }
 
-/// Frames between two cards over a cable that takes `takes` ns: sent, seen at the far end, with what goes wrong on the way.
+/// Frames between two cards over a cable with a delay of `takes` ns, some lost, duplicated or without stamps.
 fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<Sent>, Vec<Came>, u64) {
-    let (mut sent, mut came, mut whole) = (Vec::new(), Vec::new(), 0);
+    let mut sent = Vec::new();
+    let mut came = Vec::new();
+    let mut whole = 0;
     for sequence in 0..90 {
         let true_ns = BEGUN + 20_000_000 * (sequence + 1) + seeded.below(1_000_000);
         let fate = seeded.below(20);
@@ -139,10 +142,11 @@ fn frames(seeded: &mut Seeded, from: &Card, to: &Card, takes: u64) -> (Vec<Sent>
 }
 
 #[test]
-fn delays_between_two_cards_are_the_cables_within_the_error_of_both() {
+fn delays_match_cable_within_error_bound() {
     for seed in 0..300 {
         let mut seeded = Seeded(seed);
-        let (near, far) = (Card::seeded(&mut seeded), Card::seeded(&mut seeded));
+        let near = Card::seeded(&mut seeded);
+        let far = Card::seeded(&mut seeded);
         let line = |card: &Card, seeded: &mut Seeded| Line::through(&card.readings(seeded)).unwrap();
         let clocks = Clocks::Two { from: line(&near, &mut seeded), to: line(&far, &mut seeded) };
         let takes = 1 + seeded.below(100_000);
@@ -153,7 +157,7 @@ fn delays_between_two_cards_are_the_cables_within_the_error_of_both() {
         let lost = 90 - crossing.arrived;
         assert!(lost < 20 && crossing.arrived >= whole, "seed {seed}: {crossing:?}");
         for delay in &crossing.delays_ns {
-            // A clock's nanoseconds are whole.
+            // Clocks count whole nanoseconds.
             let wrong = delay.abs_diff(takes.cast_signed());
             assert!(wrong <= clocks.error_ns() + 2, "seed {seed}: {wrong} ns, stated {}", clocks.error_ns());
         }
@@ -161,11 +165,12 @@ fn delays_between_two_cards_are_the_cables_within_the_error_of_both() {
 }
 
 #[test]
-fn clocks_that_are_not_what_they_are_taken_for_show() {
+fn inconsistent_clocks_are_counted() {
     let frame = |sequence, left: u64, came: u64| {
         (Sent { sequence, left_ns: Some(left) }, Came { sequence, came_ns: Some(came) })
     };
-    // The second arrives before it leaves, the third's stamps go back at both ends.
+    // The second frame arrives before its departure. The third frame's stamps are earlier than the second's at both
+    // ends.
     let (sent, came): (Vec<_>, Vec<_>) =
         [frame(0, 100, 130), frame(1, 300, 250), frame(2, 200, 240)].into_iter().unzip();
     let crossing = Crossing::of(&sent, &came, &Clocks::One);

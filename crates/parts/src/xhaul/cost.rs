@@ -1,8 +1,8 @@
-//! What a path costs for each packet: CPU time of the sender's system call, which on veth is the whole path.
+//! Cost of a path per packet: CPU time of the sender's system call, which on veth includes the whole path.
 //!
-//! A processor's clock follows its heat and its neighbours, so nanoseconds of one minute and of the next differ by more
-//! than ways to share a card do. Beside the path a second one is measured, batch by batch in turn: two containers with a
-//! switch port each. What the clock does to one it does to the other; their ratio stays.
+//! Processor frequency varies with temperature and load, so absolute times drift by more than the sharing methods
+//! differ. A reference path (two containers with a switch port each) is therefore measured in alternation with the path
+//! under test, batch by batch. Frequency changes affect both, and their ratio stays stable.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -13,23 +13,23 @@ use crate::field::Plain;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// Packets of a batch: short enough that some batches are never interrupted.
+/// Packets per batch. Few enough that some batches are never interrupted.
 const BATCH: u32 = 64;
-/// Packets before it, which are not counted: the other path was in the caches.
+/// Packets before each batch that are not counted. They refill the caches after the other path.
 const WARMING: u32 = 4;
-/// Octets of a packet's Ethernet frame without check sequence, as published for the background.
+/// Length of a packet's Ethernet frame without FCS, in bytes, as published for the background load.
 const FRAME_BYTES: usize = 996;
-/// Headers in front of the UDP payload.
+/// Length of the headers before the UDP payload, in bytes.
 const HEADER_BYTES: usize = 14 + 28;
-/// Nobody listens there but a socket whose buffer is full.
+/// The discard port. Its only listener is a socket whose buffer is full.
 const PORT: u16 = 9;
-/// Rounds between two rests, so that no other work is starved.
+/// Number of rounds between two pauses, which keep other processes from starving.
 const REST_AFTER: u32 = 16;
-/// Rounds before the first that counts: they ask for the neighbour's address.
+/// Number of initial rounds that are not counted. They resolve the neighbour's address.
 const UNCOUNTED: u32 = 2;
 
-/// The least cost of a packet from vBBU to DU and back, in ns and as a share of what a port of one's own costs at the same
-/// time: (metric, value).
+/// Returns the minimum cost of a packet from vBBU to DU and back, as (metric, value): in nanoseconds, and relative to
+/// the cost of a dedicated port at the same time.
 pub(super) fn measure(
     lab: &Lab,
     part: &XhaulPart,
@@ -38,7 +38,7 @@ pub(super) fn measure(
     if batches == 0 {
         return Ok(Vec::new());
     }
-    // Nothing of the scenario but its kind of switch: the same for every way to share.
+    // The reference uses only the scenario's kind of switch, so it is the same for every sharing method.
     let port = Lab::build(&XhaulPart {
         sharing: Plain(LiveSharing::OwnPorts),
         midhaul_switch: true,
@@ -60,16 +60,17 @@ pub(super) fn measure(
     Ok(costs)
 }
 
-/// A way for packets.
+/// A path for packets.
 pub(super) struct Path {
     socket: UdpSocket,
-    /// Keeps the port open; what its buffer does not hold costs nobody's time to take out.
+    /// Keeps the port open. Packets beyond its buffer are dropped without cost.
     _sink: UdpSocket,
 }
 
 impl Path {
     pub(super) fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, Trouble> {
-        let (from, to) = (lab.get(from)?, lab.get(to)?);
+        let from = lab.get(from)?;
+        let to = lab.get(to)?;
         let sink = in_namespace(&to.namespace, || {
             let sink = UdpSocket::bind(("0.0.0.0", PORT)).map_err(environment)?;
             ranlab_net::bound_buffers(&sink, 4096, 2048).map_err(environment)?;
@@ -83,7 +84,8 @@ impl Path {
         Ok(Self { socket, _sink: sink })
     }
 
-    /// Times of `count` packets one by one, ns, after some that nobody counts; nothing of those that the kernel did not take.
+    /// Measures `count` packets one by one, in nanoseconds, after some uncounted ones. Packets that the kernel rejects
+    /// are skipped.
     pub(super) fn singles_ns(&self, packet: &[u8], count: u32, put: &mut dyn FnMut(u64)) {
         for _ in 0..WARMING {
             let _ = self.socket.send(packet);
@@ -96,7 +98,7 @@ impl Path {
         }
     }
 
-    /// Time of a packet, ns; `None` if the kernel did not take them all.
+    /// Returns the time per packet of a batch, in nanoseconds. `None` if the kernel rejected a packet.
     fn batch_ns(&self, packet: &[u8]) -> Option<f64> {
         let send = |count: u32| (0..count).filter(|_| self.socket.send(packet).is_ok()).count();
         send(WARMING);
@@ -107,15 +109,15 @@ impl Path {
     }
 }
 
-/// What is sent.
+/// Returns the payload of a packet.
 pub(super) fn packet() -> Vec<u8> {
     vec![0; FRAME_BYTES - HEADER_BYTES]
 }
 
-/// The least of the batches on each path, which take turns.
+/// Returns the fastest batch of each path. The paths alternate.
 fn least_ns(paths: &[Path; 2], batches: u32) -> [f64; 2] {
     let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
-    // Elsewhere the least is the same, found later.
+    // Without pinning, the minimum is the same but takes longer to find.
     let _ = ranlab_net::pin_thread(last);
     let packet = packet();
     let mut least = [f64::INFINITY; 2];
@@ -137,9 +139,9 @@ fn least_ns(paths: &[Path; 2], batches: u32) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// Two paths of one kind, measured as two: over the loopback.
+    /// Measures two paths of the same kind, over the loopback interface.
     #[test]
-    fn the_same_path_costs_the_same_beside_itself() {
+    fn equal_paths_have_similar_cost() {
         let path = || {
             let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -147,15 +149,15 @@ mod tests {
             Path { socket, _sink: sink }
         };
         let [a, b] = least_ns(&[path(), path()], 200);
-        // No statement about time: only that both were measured, by their packets and not by their batches.
+        // Absolute times are not checked, only that both paths were measured and that times are per packet.
         assert!(a > 1.0 && a < 1e6 && b > 1.0 && b < 1e6, "{a} {b}");
         assert!(a / b < 10.0 && b / a < 10.0, "{a} {b}");
     }
 
     #[test]
-    fn a_path_that_takes_no_packet_has_no_cost() {
+    fn path_that_rejects_packets_has_no_cost() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        // Not connected: sending fails.
+        // The socket is not connected, so sending fails.
         let path = || Path { socket: socket.try_clone().unwrap(), _sink: socket.try_clone().unwrap() };
         assert_eq!(least_ns(&[path(), path()], 1), [f64::INFINITY; 2]);
     }

@@ -1,8 +1,8 @@
-//! Delays of packets as numbers of a report, whoever saw them: the kernel or the simulator.
+//! Delay statistics of packets as report metrics, measured by the kernel or by the simulator.
 
 use ranlab_xhaul::{BUDGETS, Delays, Ps};
 
-/// Names of [`BUDGETS`] as metrics have them.
+/// Metric names of [`BUDGETS`].
 pub const LATE: [&str; 7] =
     ["late_25us", "late_100us", "late_200us", "late_250us", "late_500us", "late_1ms", "late_100ms"];
 const _: () = assert!(BUDGETS.len() == LATE.len());
@@ -11,7 +11,7 @@ fn us(ps: Ps) -> f64 {
     ps as f64 / 1e6
 }
 
-/// The statistics of a role, whoever saw its packets.
+/// Computes the statistics of a role.
 pub fn numbers(
     delays: &Delays,
     (sent, lost): (u64, u64),
@@ -45,8 +45,8 @@ pub fn numbers(
     }
 }
 
-/// What a user would see: of echoes the round-trip times, of UDP the jitter that iperf3 would print each second (median,
-/// quartiles and maximum).
+/// Computes application-level metrics: round-trip times of echoes, or the jitter of UDP that iperf3 would print each
+/// second (median, quartiles and maximum).
 pub fn seen_by_user(delays: &Delays, echo: bool, put: &mut dyn FnMut(&str, f64)) {
     if echo {
         put("rtt_ms", delays.mean_ps() / 1e9);

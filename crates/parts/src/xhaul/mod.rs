@@ -1,9 +1,10 @@
-//! The live answer: namespaces with veth pairs, bridges and macvlan as the scenario has them, paced senders with the
-//! splits' own frames, and receivers that take the kernel's time stamps.
+//! Live measurement of a mobile transport network (Xhaul) on this machine: network namespaces connected by veth pairs,
+//! bridges and macvlan as the scenario defines, paced senders with the frames of the functional splits, and receivers
+//! that use kernel time stamps.
 //!
-//! First, unshaped, the cost of the path for each packet: on veth the whole path runs in the sender's system call, so the
-//! least over many short batches is what the path costs, whatever else the machine does; a switch port of one's own is
-//! measured in turn with it. Then every link is held to its rate and the flows run.
+//! Before links are shaped, the cost of the path per packet is measured. On veth the whole path runs in the sender's
+//! system call, so the minimum over many short batches is the cost of the path, independent of other load. A dedicated
+//! switch port is measured in alternation as the reference. Then every link is limited to its rate and the flows start.
 
 mod apart;
 mod cable;
@@ -47,14 +48,14 @@ use traffic::{Arrived, Departed, Pair};
 use vbbu::{Caught, Vbbu};
 pub use vbbu::{NAMES as VBBU_NAMES, OwnProcess, OwnVbbu, VbbuPart};
 
-/// How long packets may still travel when the senders have stopped.
+/// Time that packets may still travel after the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);
 
-/// The most that a slower network is waited for, as a multiple of [`DRAIN`].
+/// Maximum wait for a slower network, as a multiple of [`DRAIN`].
 const DRAINS_MAX: u32 = 20;
 
 config! {
-    /// A network of namespaces and what is sent through it.
+    /// A network of namespaces and its traffic.
     pub struct XhaulPart {
         /// how the CU's containers share its card
         sharing: Plain<LiveSharing> = Plain::default(), wiring();
@@ -100,7 +101,7 @@ config! {
     }
 }
 
-/// Priorities of IEEE 802.1Q, 7 the most urgent, of who sends; the measured flow has the cell's.
+/// Priorities (IEEE 802.1Q, 7 is the highest) by sender. The measured flow has the priority of the cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
     /// The cell.
@@ -109,50 +110,50 @@ pub struct Classes {
     pub neighbour: u8,
     /// The background load.
     pub background: u8,
-    /// Who goes first: rank 0 is class 7.
+    /// Order of the ranks. Rank 0 is class 7.
     pub order: RankOrder,
 }
 
-/// How containers share a network card, as the kernel does it.
+/// How containers share a network card; the kernel's implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {
-    /// A switch port for each: where no port is given also the limit of perfect virtual functions, which would share the
-    /// port's rate.
+    /// A switch port for each container. Without a physical port this is also the limit of ideal virtual functions,
+    /// which would share the port's rate.
     #[default]
     OwnPorts,
     /// macvlan in bridge mode on one port.
     Macvlan,
     /// A software bridge with veth pairs on one port.
     Bridge,
-    /// A virtual function of the port for each.
+    /// A virtual function of the port for each container.
     Functions,
-    /// ipvlan in layer-2 mode on one port: containers have its hardware address and are told apart by IP address.
+    /// ipvlan in layer-2 mode on one port: containers share its hardware address and differ by IP address.
     Ipvlan,
 }
 
-/// A flow.
+/// A traffic flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LiveFlow {
-    /// Its role: what its numbers begin with.
+    /// Its role, which is the prefix of its metrics.
     pub role: String,
-    /// From whom to whom.
+    /// Its source and destination.
     pub way: Way,
-    /// IF4p5 in raw frames, or UDP datagrams.
+    /// Whether it consists of raw frames with IF4p5. Otherwise it consists of UDP datagrams.
     pub raw: bool,
-    /// Octets of samples (raw) or of UDP payload, for each packet of a release.
+    /// Bytes of samples (raw) or of UDP payload, for each packet of a release.
     pub payloads: Vec<usize>,
-    /// Time of so many releases, ns.
+    /// Duration of `releases` releases, in nanoseconds.
     pub period_ns: u64,
-    /// Releases in a period.
+    /// Number of releases per period.
     pub releases: u32,
-    /// A sender that wakes up by a timer of this period, ns; 0: at each release.
+    /// Period of a timer that wakes up the sender, in nanoseconds. 0: the sender wakes up at each release.
     pub timer_ns: u64,
-    /// One-way budget, ns.
+    /// One-way delay budget, in nanoseconds.
     pub budget_ns: Option<u64>,
 }
 
-/// Between which nodes.
+/// Source and destination of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -160,9 +161,9 @@ pub enum Way {
     CellDown,
     /// DU to vBBU.
     CellUp,
-    /// The other vBBU's.
+    /// The other vBBU to the other DU.
     NeighbourDown,
-    /// The other DU's.
+    /// The other DU to the other vBBU.
     NeighbourUp,
     /// CU to the midhaul.
     BackgroundDown,
@@ -174,29 +175,29 @@ pub enum Way {
     Echo,
 }
 
-/// A network that is up.
+/// A running network.
 pub(super) struct Live {
-    // Before the lab: its processes end, sockets are closed, then the namespaces go.
+    // Declared before the lab: on drop, processes end first, then sockets close, then the namespaces are removed.
     vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
     cable: Option<Cable>,
-    /// Of iperf3, if it runs.
+    /// Observer of iperf3's packets, if iperf3 runs.
     witness: Option<Witness>,
-    /// What holds the vBBU's threads.
+    /// CPU quota of the vBBU's threads.
     quota: Option<Arc<CpuQuota>>,
     lab: Lab,
     part: XhaulPart,
     costs: Vec<(&'static str, f64)>,
     window: Option<Window>,
-    /// Why a program beside our own probe found nothing.
+    /// The reason why an additional program gave no result.
     failed: Option<String>,
 }
 
 /// Threads of a window.
 struct Window {
     begun: Instant,
-    /// How long the quota had kept the vBBU's threads waiting before.
+    /// Throttled time of the vBBU's threads before the window, in nanoseconds.
     throttled_ns: u64,
     queues: Option<[QueueCounters; 2]>,
     sending: Arc<AtomicBool>,
@@ -206,7 +207,7 @@ struct Window {
     taps: Vec<JoinHandle<Seen>>,
     caught: Vec<JoinHandle<Caught>>,
     cable: Option<Watch>,
-    /// Nanoseconds since 1970 when it began.
+    /// Begin of the window, in nanoseconds since 1970.
     base_ns: u64,
     tools: Vec<JoinHandle<Told>>,
     witness: Option<JoinHandle<ranlab_xhaul::Delays>>,
@@ -220,7 +221,8 @@ impl Live {
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let mut lab = Lab::build(part)?;
-        // Through a card the path does not run in the sender's system call: that call's time is not the path's.
+        // With a physical card the path does not run in the sender's system call, so the time of the call is not its
+        // cost.
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
         let cable = Cable::open(&mut lab, part)?;
@@ -295,25 +297,25 @@ impl Live {
     }
 }
 
-/// What a window was.
+/// Results of a window.
 struct Ended {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
     seen: Vec<Seen>,
     caught: Vec<Caught>,
     stamped: CableSeen,
-    /// Since the window began, when senders were told to stop.
+    /// Time at which senders were stopped, in nanoseconds since the window began.
     stopped_ns: u64,
     told: Vec<Told>,
     witness: Option<ranlab_xhaul::Delays>,
-    /// Before and after.
+    /// Counters before and after the window.
     queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
     throttled_ns: u64,
     seconds: f64,
 }
 
 impl Ended {
-    /// What programs beside our own probe printed; why one did not.
+    /// Adds the results of additional programs. Returns the error of one that failed.
     fn tools(&self, put: &mut dyn FnMut(String, f64)) -> Option<String> {
         let mut failed = None;
         for told in &self.told {
@@ -328,7 +330,7 @@ impl Ended {
         failed
     }
 
-    /// What the CU's two queues let through each second, and how often it had to wait.
+    /// Adds the packet rate of the CU's two queues, and how often they were over their limit.
     fn queues(&self, put: &mut dyn FnMut(String, f64)) {
         let Some((before, after)) = self.queues else { return };
         for ((name, before), after) in ["cu_dl", "cu_ul"].into_iter().zip(before).zip(after) {
@@ -392,14 +394,15 @@ impl Running for Live {
             window.receivers.extend(pair.receive(epoch, &receiving, self.quota.as_ref()));
             window.helpers.extend(pair.help(&receiving));
         }
-        // One that does not answer is asked once.
+        // A peer that does not respond is contacted once.
         let met = self.pairs.iter_mut().try_for_each(|pair| pair.meet(&self.lab));
         self.failed = self.failed.take().or_else(|| met.err().map(|trouble| trouble.what));
         for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {
             window.senders.extend(pair.send(epoch, &sending, self.quota.as_ref()));
         }
         if let Some(Plain((period, busy))) = self.part.busy_ns {
-            let (stop, quota) = (Arc::clone(&sending), self.quota.clone());
+            let stop = Arc::clone(&sending);
+            let quota = self.quota.clone();
             window.helpers.push(std::thread::spawn(move || {
                 if let Some(quota) = quota {
                     let _ = quota.hold_this_thread();
@@ -418,7 +421,7 @@ impl Running for Live {
         let failed = ended.tools(&mut |name, value| {
             report.numbers.insert(name, value);
         });
-        // One clock stamps all of it, unless cards do.
+        // A single clock takes all stamps, unless cards do.
         for name in ["live.clock", "live.clock_error_us"] {
             report.numbers.insert(name.to_owned(), 0.0);
         }
@@ -455,7 +458,8 @@ impl Drop for Live {
     }
 }
 
-/// What both ends of a flow say, or the one that is on this machine: then what was sent is its sender's to say.
+/// Adds the results of both ends of a flow, or of the end on this machine. In the latter case the sender's machine
+/// reports what was sent.
 fn told_of(
     flow: &LiveFlow,
     (sent, got): (Option<&Departed>, Option<&Arrived>),
@@ -495,7 +499,7 @@ fn told_of(
     }
 }
 
-/// A vBBU's processing on the first core: busy for a part of each period.
+/// Simulates a vBBU's processing on the first core: busy for a fraction of each period.
 fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
     let _ = ranlab_net::pin_thread(0);
     let begun = Instant::now();
@@ -510,7 +514,7 @@ fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
     }
 }
 
-/// The environment's or the scenario's fault, as the namespaces' error says.
+/// Maps an error of the namespaces to an environment error.
 fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
     super::environment(error)
 }

@@ -1,7 +1,7 @@
-//! Whether a kernel's schedulers do what they are told, by the order in which frames of two classes come out of a link that
-//! has more to send than it can: no statement about time but where gates make one.
+//! Tests of the kernel's packet schedulers. They check the order in which frames of two classes leave an overloaded
+//! link, and no times except for gates.
 //!
-//! A kernel that lacks one says so and the test is skipped, unless `RANLAB_SCHEDULERS` is `all`, as in the machine that
+//! If the kernel lacks a scheduler, its test is skipped, unless `RANLAB_SCHEDULERS` is `all`, as in the machine that
 //! `make test-sriov` boots.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
@@ -20,7 +20,7 @@ use crate::environment;
 const CELL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const BACKGROUND: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
 const SINK: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
-/// Of each class.
+/// Frames per class.
 const FRAMES: usize = 40;
 const PAYLOAD: usize = 1_000;
 const RATE_BPS: u64 = 1_000_000;
@@ -38,7 +38,8 @@ struct Yard {
 impl Yard {
     fn new() -> Self {
         let mut testbed = Testbed::new().unwrap();
-        let (near, far) = (testbed.namespace("near").unwrap(), testbed.namespace("far").unwrap());
+        let near = testbed.namespace("near").unwrap();
+        let far = testbed.namespace("far").unwrap();
         testbed.veth_of(8, (&near, "left"), (&far, "right")).unwrap();
         for address in [CELL, BACKGROUND] {
             testbed.ip(&near, &["addr", "add", &format!("{address}/24"), "dev", "left"]).unwrap();
@@ -51,7 +52,7 @@ impl Yard {
         })
         .unwrap();
         let yard = Self { testbed, near, tap, _sink: sink };
-        // They ask for the neighbour's address.
+        // The first packets resolve the neighbour's address.
         for address in [CELL, BACKGROUND] {
             yard.from(address).send(b"first").unwrap();
         }
@@ -59,7 +60,8 @@ impl Yard {
         yard
     }
 
-    /// A socket of a class. One that has sent keeps the queue of the device that it had: a link is told first.
+    /// Opens a socket of a class. A socket keeps the device queue that it used first, so the link has to be configured
+    /// before.
     fn from(&self, address: Ipv4Addr) -> UdpSocket {
         in_namespace(&self.near, || {
             let socket = UdpSocket::bind((address, 0)).map_err(environment)?;
@@ -73,7 +75,7 @@ impl Yard {
         (&self.near, "left")
     }
 
-    /// Tells the link; `false`: this kernel cannot, and need not.
+    /// Configures the link. Returns `false` if this kernel lacks the scheduler and may.
     fn told(&self, order: RankOrder) -> bool {
         let port_bps = in_namespace(&self.near, || Ok(port_bps("left").unwrap_or(0))).unwrap();
         let ranks = [(BACKGROUND, 7)];
@@ -82,7 +84,7 @@ impl Yard {
         accepted(self.testbed.prioritise(self.at(), &link))
     }
 
-    /// The background's frames, then the cell's, at once.
+    /// Sends the background's frames, then the cell's, without a pause.
     fn burst(&self) {
         let payload = [0; PAYLOAD];
         for socket in [BACKGROUND, CELL].map(|address| self.from(address)) {
@@ -92,7 +94,8 @@ impl Yard {
         }
     }
 
-    /// What came out, in order: whose it was, when, and its first octet. Ends when there were so many or nothing comes.
+    /// Returns the frames that left, in order: source, time, first byte. Ends after `count` frames, or when no more
+    /// arrive.
     fn arrived(&self, count: usize) -> Vec<(Ipv4Addr, u64, u8)> {
         let mut room = [0; 2048];
         let mut seen = Vec::new();
@@ -110,7 +113,7 @@ impl Yard {
         seen
     }
 
-    /// The order of a burst's classes: c and b.
+    /// Returns the order of a burst's classes as a string of c (cell) and b (background).
     fn order(&self) -> String {
         self.burst();
         let seen = self.arrived(2 * FRAMES);
@@ -121,7 +124,7 @@ impl Yard {
     }
 }
 
-/// Whether a kernel took it; one that has not is an error only where all are wanted.
+/// Returns whether the kernel accepted the configuration. A rejection is an error only if all schedulers are required.
 fn accepted(told: Result<(), NetnsError>) -> bool {
     match told {
         Ok(()) => true,
@@ -145,7 +148,7 @@ fn yard() -> Option<Yard> {
     }
 }
 
-/// How many of the background's frames come after the cell's last, and between its first and last.
+/// Returns the number of background frames after the cell's last frame, and between its first and last.
 fn behind_and_between(letters: &str) -> (usize, usize) {
     let (first, last) = (letters.find('c').unwrap(), letters.rfind('c').unwrap());
     let count = |part: &str| part.chars().filter(|&letter| letter == 'b').count();
@@ -153,18 +156,19 @@ fn behind_and_between(letters: &str) -> (usize, usize) {
 }
 
 #[test]
-fn one_queue_keeps_the_order_and_strict_priority_turns_it_round() {
+fn fifo_keeps_order_and_strict_priority_reverses_it() {
     let Some(yard) = yard() else { return };
     yard.testbed.shape(yard.at(), RATE_BPS, QUEUE_BYTES).unwrap();
     assert_eq!(yard.order(), format!("{}{}", "b".repeat(FRAMES), "c".repeat(FRAMES)));
     assert!(yard.told(RankOrder::Strict), "every kernel has it");
     let (behind, between) = behind_and_between(&yard.order());
-    // What left before the cell's first frame came left; of the rest nothing goes before the cell's last.
+    // Some frames left before the cell's first frame was queued. After that, no background frame precedes the cell's
+    // last one.
     assert!(behind >= FRAMES / 2 && between <= 4, "{behind} {between}");
 }
 
 #[test]
-fn turns_let_both_go_by_their_quanta() {
+fn round_robin_follows_quanta() {
     let Some(yard) = yard() else { return };
     assert!(yard.told(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel has it");
     let (behind, between) = behind_and_between(&yard.order());
@@ -172,14 +176,14 @@ fn turns_let_both_go_by_their_quanta() {
 }
 
 #[test]
-fn credit_holds_the_most_urgent_class_to_its_rate() {
+fn credit_limits_highest_class_to_its_rate() {
     let Some(yard) = yard() else { return };
     if !yard.told(RankOrder::Credit { idle_bps: RATE_BPS / 4 }) {
         return;
     }
     let letters = yard.order();
     let (behind, between) = behind_and_between(&letters);
-    // A quarter of the link is the cell's while both have something: three of the background's for each of it.
+    // The cell has a quarter of the link while both classes are queued: three background frames for each of the cell's.
     let both = &letters[letters.find('c').unwrap()..letters.rfind('b').unwrap()];
     let cell = both.chars().filter(|&letter| letter == 'c').count();
     assert!(behind == 0 && between >= FRAMES / 2, "{behind} {between}");
@@ -187,9 +191,9 @@ fn credit_holds_the_most_urgent_class_to_its_rate() {
 }
 
 #[test]
-fn gates_let_classes_go_in_their_windows() {
+fn gates_pass_classes_in_their_windows() {
     const WINDOW_NS: u64 = 150_000_000;
-    /// What a timer may be late by, on a machine that is emulated.
+    /// Tolerance for late timers on an emulated machine, in nanoseconds.
     const LATE_NS: u64 = 25_000_000;
     let Some(yard) = yard() else { return };
     if !yard.told(RankOrder::Gates { entries: vec![(WINDOW_NS, 0b1), (WINDOW_NS, 0b1000_0000)] }) {
@@ -197,7 +201,7 @@ fn gates_let_classes_go_in_their_windows() {
     }
     // All gates are open until the first cycle begins.
     std::thread::sleep(Duration::from_nanos(4 * WINDOW_NS));
-    // Sent in turn; FIFO would let them go in turn.
+    // Sent alternately, so FIFO would deliver them alternately.
     let sockets = [BACKGROUND, CELL].map(|address| yard.from(address));
     for _ in 0..FRAMES {
         for socket in &sockets {
@@ -218,27 +222,28 @@ fn gates_let_classes_go_in_their_windows() {
 }
 
 #[test]
-fn device_queues_do_not_wait_for_each_other() {
+fn device_queues_are_independent() {
     let Some(yard) = yard() else { return };
     if !yard.told(RankOrder::Queues) {
         return;
     }
     let letters = yard.order();
-    // Which queue goes first is the device's: each is held to the rate, and they go side by side.
+    // The device chooses which queue is first. Each is limited to its rate, so their frames interleave.
     let (_, between) = behind_and_between(&letters);
     assert!(letters.find('c').unwrap() < FRAMES / 2 && between >= FRAMES / 4, "{letters}");
 }
 
 #[test]
-fn launch_times_and_not_the_order_of_sending_decide() {
+fn launch_times_override_sending_order() {
     let Some(yard) = yard() else { return };
     if !accepted(yard.testbed.launch(yard.at(), Some(RATE_BPS * 100), QUEUE_BYTES, 20_000_000)) {
         return;
     }
-    let (cell, background) = (yard.from(CELL), yard.from(BACKGROUND));
+    let cell = yard.from(CELL);
+    let background = yard.from(BACKGROUND);
     launch_timed(&cell, LAUNCHED).unwrap();
     let begun = tai_ns();
-    // The last sent leaves first; what has no launch time leaves at once.
+    // The frame sent last leaves first. A frame without a launch time leaves immediately.
     for index in 0..8_u8 {
         let later = 900_000_000 - u64::from(index) * 80_000_000;
         send_at(&cell, &[index + 1; 100], begun + later).unwrap();

@@ -1,5 +1,5 @@
-//! Ports of this machine that are given to the network: the CU's card and the far end of its cable, virtual functions of it;
-//! and a network in slow motion, for a machine that is emulated.
+//! Physical ports for the network: the CU's card and the far end of its cable, with virtual functions; and slow motion
+//! for emulated machines.
 
 use super::topology::Lab;
 use super::{LiveFlow, XhaulPart, lab_trouble};
@@ -10,15 +10,15 @@ use crate::worker::{Report, Trouble};
 /// Both ends of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CablePorts {
-    /// The CU's own.
+    /// The port of the CU.
     near: String,
-    /// Where the switch, or the other host, is.
+    /// The port of the switch or of the other host.
     far: String,
-    /// Of the midhaul, or of the backhaul.
+    /// Ports of the midhaul, or of the backhaul.
     midhaul: bool,
 }
 
-/// What is given.
+/// The physical ports of a scenario.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Ports {
     pub(super) midhaul: Option<CablePorts>,
@@ -26,7 +26,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// What a part is told.
+    /// Reads the ports from a component's configuration.
     pub(super) fn read(part: &XhaulPart) -> Result<Self, Trouble> {
         let of = |name: &str, given: &Option<String>| {
             given.as_deref().map(|text| CablePorts::read(name, text)).transpose()
@@ -66,23 +66,25 @@ impl CablePorts {
 }
 
 impl Lab {
-    /// Whether it has ports of this machine's.
+    /// Returns whether it uses physical ports of this machine.
     pub(super) fn borrows(&self) -> bool {
         self.borrowed.0 > 0
     }
 
-    /// A cable between two nodes that is there: both ends are taken, held to a rate later.
+    /// Connects two nodes by a physical cable. Moves both ports to the nodes' namespaces; they are limited to a rate
+    /// later.
     pub(super) fn borrowed_cable(
         &mut self,
         ports: &CablePorts,
         (near, far): (&str, &str),
         interface: &str,
     ) -> Result<(), Trouble> {
-        let (near, far) = (self.get(near)?.namespace.clone(), self.get(far)?.namespace.clone());
+        let near = self.get(near)?.namespace.clone();
+        let far = self.get(far)?.namespace.clone();
         self.borrow(ports, (&near, interface), (&far, interface))
     }
 
-    /// Takes both ends of a cable, or the one that is here (the other has no namespace), and waits until it is up.
+    /// Moves both ports of a cable, or the local one (the other has no namespace), and waits until the link is up.
     pub(super) fn borrow(
         &mut self,
         ports: &CablePorts,
@@ -100,7 +102,7 @@ impl Lab {
         if ports.midhaul && here.len() == ends.len() {
             self.cable = Some([end(near), end(far)]);
         }
-        // The far end of another machine's cable is there first.
+        // With two machines, the far end comes up first.
         if self.apart.is_some_and(|end| end.far) {
             return Ok(());
         }
@@ -110,8 +112,8 @@ impl Lab {
         Ok(())
     }
 
-    /// A virtual function for each container, of a port that has been taken. What leaves them shares the port's own rate, which
-    /// the card holds; the far end is held to the link's.
+    /// Creates a virtual function of a physical port for each container. Frames from the containers share the port's
+    /// rate, which the card limits; the far end is limited to the link's rate.
     pub(super) fn functions(
         &mut self,
         ports: &CablePorts,
@@ -134,7 +136,7 @@ impl Lab {
         Ok(())
     }
 
-    /// What of this machine's it had, and whether its times are any.
+    /// Reports the physical resources that were used, and whether times are meaningful.
     pub(super) fn told(&self, part: &XhaulPart, report: &mut Report) {
         let (ports, functions) = self.borrowed;
         report.numbers.insert("live.ports".to_owned(), ports as f64);
@@ -154,12 +156,12 @@ impl Lab {
 }
 
 impl XhaulPart {
-    /// Whether ports of this machine's are given to it.
+    /// Returns whether physical ports are configured.
     pub(crate) const fn borrows(&self) -> bool {
         self.midhaul_ports.is_some() || self.backhaul_ports.is_some()
     }
 
-    /// The same in slow motion, as it says.
+    /// Returns the configuration in slow motion by the configured factor.
     pub(super) fn slowed(&self) -> Self {
         let times = u64::from(self.slowdown.max(1));
         let flow = |flow: &LiveFlow| LiveFlow {
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_two_and_none_twice() {
+    fn ports_must_be_two_distinct_interfaces() {
         let part = |midhaul: &str, backhaul: Option<&str>| XhaulPart {
             midhaul_ports: Some(midhaul.to_owned()),
             backhaul_ports: backhaul.map(str::to_owned),
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_motion_keeps_the_loads() {
+    fn slow_motion_keeps_relative_loads() {
         let flow = LiveFlow {
             role: "cell_dl".to_owned(),
             way: super::super::Way::CellDown,

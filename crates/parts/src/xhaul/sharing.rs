@@ -1,9 +1,8 @@
-//! What sharing a network card costs each frame, as a distribution: its profile, and how a machine's is measured.
+//! Cost distributions of sharing a network card: the profile format, and the measurement on this machine.
 //!
-//! A cost is time of the processor above the least that a switch port of one's own takes on the same machine at the same
-//! time. So a port of one's own has a cost too: what its own packets differ by. It is measured packet by packet, each way to
-//! share in turn with all the others; the slowest percent is left out, because there the machine's other work is measured
-//! and no network card.
+//! A cost is CPU time above the minimum of a dedicated switch port on the same machine at the same time. A dedicated
+//! port has a cost, too: the variation of the packets on that port. Each packet is timed, and all sharing methods alternate. The
+//! slowest percent is left out, because it measures the machine's other load.
 
 use std::collections::BTreeMap;
 
@@ -18,21 +17,21 @@ use crate::field::Plain;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// Rounds of a measurement: in each, some packets on every path.
+/// Allowed number of rounds. Each round sends some packets on every path.
 pub const ROUNDS: std::ops::RangeInclusive<u32> = 100..=200_000;
-/// Packets of a round on each path that are timed.
+/// Timed packets per round and path.
 const SINGLES: u32 = 8;
-/// Rounds that are compared with the same least: a processor's clock is steady so long.
+/// Rounds that share a minimum. The processor's frequency is stable for this long.
 const STRETCH: u32 = 250;
-/// The share of the packets that counts; the rest met other work.
+/// Fraction of the packets that counts. The rest was delayed by other load.
 const KEPT: f64 = 0.99;
-/// Where a measured distribution is noted, as shares of what counts.
+/// Quantiles at which a measured distribution is recorded.
 const SHARES: [f64; 13] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0];
-/// Points of a distribution, at most.
+/// Maximum number of quantiles in a distribution.
 const SHARES_MAX: usize = 64;
-/// A cost of a frame, ns, at most: a millisecond.
+/// Maximum cost of a frame, in nanoseconds: one millisecond.
 const COST_NS_MAX: u32 = 1_000_000;
-/// What a virtual function's frame takes more when the card's table of addresses lacks it (I/O TLB), ns; assumed.
+/// Additional cost of a virtual function's frame on an I/O TLB miss, in nanoseconds (assumed).
 const TABLE_MISS_NS: u32 = 330;
 const TABLE_MISS: &str = "not measured here, assumed: software as with a port of one's own, by this measurement; 330 ns more in 1 % of the frames, \
      for a miss in the I/O TLB. That such misses cost, and how they are measured: Neugebauer et al., Understanding PCIe performance for end \
@@ -42,9 +41,9 @@ const TABLE_MISS: &str = "not measured here, assumed: software as with a port of
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingKind {
-    /// A switch port for each.
+    /// A switch port for each container.
     Dedicated,
-    /// Virtual functions: the card switches.
+    /// Virtual functions: the card switches the frames.
     SrIov,
     /// macvlan in bridge mode.
     Macvlan,
@@ -54,66 +53,66 @@ pub enum SharingKind {
     Ipvlan,
 }
 
-/// Where a cost comes from.
+/// Origin of a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// The profile's machine.
+    /// Measured on the profile's machine.
     Measured,
-    /// Somebody else's work, and what was assumed; `source` says both.
+    /// From literature, with assumptions; `source` names both.
     Literature,
-    /// Nobody's measurement: `source` says of what it is made, and results must hold for other values as well.
+    /// An assumption; `source` explains it. Results must also hold for other values.
     Assumed,
 }
 
-/// The cost of one way to share a card.
+/// The cost of one sharing method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharingCost {
-    /// Which way.
+    /// The sharing method.
     pub kind: SharingKind,
-    /// Measured, or not.
+    /// Origin of the values.
     pub origin: Origin,
-    /// By what, or by whom.
+    /// The measuring program, or the publication.
     pub source: String,
-    /// ns above the least of a port of one's own at each of the profile's shares, from vBBU to DU.
+    /// Cost from vBBU to DU, in nanoseconds above the minimum of a dedicated port, at each of the profile's quantiles.
     pub from_vbbu_ns: Vec<u32>,
-    /// The same from DU to vBBU.
+    /// Cost from DU to vBBU, in the same form.
     pub to_vbbu_ns: Vec<u32>,
 }
 
-/// What sharing a card costs on a machine.
+/// Costs of sharing a card on a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharingProfile {
     /// The machine.
     pub machine: String,
-    /// Shares of frames whose cost is not above the value in the same place of the lists; from 0 to 1.
+    /// Quantiles from 0 to 1: the fraction of frames whose cost is at most the value at the same index of the lists.
     pub shares: Vec<f64>,
-    /// Each way to share.
+    /// The sharing methods.
     pub sharing: Vec<SharingCost>,
 }
 
-/// Why a profile cannot be used; its writer's fault.
+/// The reason why a profile is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharingError {
-    /// No distribution.
+    /// Not a distribution.
     #[error(
         "`shares` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and each list of costs must have as many, in ns, \
          not falling, up to {COST_NS_MAX}; {0} has not"
     )]
     Shape(String),
-    /// A cost of nothing, which no way to share has.
+    /// A cost of zero, which no sharing method has.
     #[error("`{0}` costs nothing at all: no way to share a card does, not even a port of one's own")]
     Nothing(String),
-    /// Twice the same.
+    /// A sharing method appears twice.
     #[error("`{0}` is there twice")]
     Twice(String),
 }
 
 impl SharingKind {
-    /// Its name in a profile and in `sut.sharing`.
+    /// Returns its name in profiles and in `sut.sharing`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dedicated => "dedicated",
@@ -126,10 +125,10 @@ impl SharingKind {
 }
 
 impl SharingProfile {
-    /// Whether every cost is a distribution, and none is nothing.
+    /// Checks that every cost is a distribution and greater than zero.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first invalid cost.
     pub fn check(&self) -> Result<(), SharingError> {
         for (index, cost) in self.sharing.iter().enumerate() {
             let name = || cost.kind.name().to_owned();
@@ -146,21 +145,24 @@ impl SharingProfile {
         Ok(())
     }
 
-    /// What a frame costs on its way to the vBBU, and from it; `None`: the profile does not say.
+    /// Returns the cost distributions of a frame towards the vBBU and from it. `None` if the profile has no such
+    /// method.
     pub fn cost(&self, kind: SharingKind) -> Option<[Quantiles; 2]> {
         let cost = self.sharing.iter().find(|cost| cost.kind == kind)?;
         Some([self.drawn(&cost.to_vbbu_ns)?, self.drawn(&cost.from_vbbu_ns)?])
     }
 
-    /// The same, with so many times what it adds to a port of one's own: how far a result hangs on a cost that nobody measured.
+    /// Like [`cost`](Self::cost), with the difference to a dedicated port multiplied by `times`. Shows how much a
+    /// result depends on an assumed cost.
     pub fn scaled(&self, kind: SharingKind, times: f64) -> Option<[Quantiles; 2]> {
         let of = |kind: SharingKind| self.sharing.iter().find(|cost| cost.kind == kind);
-        let (own, port) = (of(kind)?, of(SharingKind::Dedicated)?);
+        let own = of(kind)?;
+        let port = of(SharingKind::Dedicated)?;
         let list = |own: &[u32], port: &[u32]| -> Vec<u32> {
             let mut least = 0;
             let scaled = own.iter().zip(port).map(|(&own, &port)| {
                 let ns = f64::from(port) + (f64::from(own) - f64::from(port)) * times;
-                // A distribution does not fall, whatever becomes of its parts.
+                // The quantiles must not decrease.
                 least = (ns.round().clamp(0.0, f64::from(COST_NS_MAX)) as u32).max(least);
                 least
             });
@@ -182,12 +184,12 @@ impl SharingProfile {
     }
 }
 
-/// Measures what sharing a card costs on this machine, in namespaces that are removed afterwards: as many `rounds` as
-/// [`ROUNDS`] allows, a few seconds for 10,000. Ways that this kernel lacks are not in the profile; virtual functions are by
-/// what others found.
+/// Measures the cost of sharing a card on this machine, in temporary namespaces. `rounds` is limited to [`ROUNDS`];
+/// 10,000 rounds take a few seconds. Methods that this kernel lacks are left out of the profile. Values for virtual
+/// functions come from literature.
 ///
 /// # Errors
-/// No namespaces here, or a kernel that does not take the packets.
+/// Namespaces are not permitted, or the kernel rejects the packets.
 pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
     let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
     let yard = lab(LiveSharing::OwnPorts)?;
@@ -200,7 +202,8 @@ pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
     ] {
         match lab(sharing) {
             Ok(lab) => labs.push((kind, lab)),
-            // A kernel without the device; a port and a bridge are what everything else is compared with.
+            // The kernel lacks the device. A dedicated port and a bridge are required, because the other methods are
+            // compared with them.
             Err(_) if matches!(kind, SharingKind::Macvlan | SharingKind::Ipvlan) => {}
             Err(trouble) => return Err(trouble),
         }
@@ -222,12 +225,13 @@ pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
     Ok(profile(&ways, rounds))
 }
 
-/// A network with nothing but a switch and what is between it and the vBBU.
+/// Builds a network that consists of a switch and the path between it and the vBBU.
 fn lab(sharing: LiveSharing) -> Result<Lab, Trouble> {
     Lab::build(&XhaulPart { sharing: Plain(sharing), midhaul_switch: true, ..XhaulPart::default() })
 }
 
-/// Of each path but the first, its packets' times above the least of the first one's in the same stretch, ns.
+/// Returns the packet times of each path but the first, above the minimum of the first path in the same stretch, in
+/// nanoseconds.
 fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
     let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
     let _ = ranlab_net::pin_thread(last);
@@ -239,7 +243,7 @@ fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
             path.singles_ns(&packet, SINGLES, &mut |ns| times.push(ns));
         }
         if round == 0 {
-            // It asked for the neighbours' addresses.
+            // The first round resolved the neighbours' addresses.
             stretch.iter_mut().for_each(Vec::clear);
         }
         if round % STRETCH != 0 && round != rounds {
@@ -252,13 +256,13 @@ fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
             all.extend(above.map(|ns| u32::try_from(ns).unwrap_or(u32::MAX)));
         }
         stretch.iter_mut().for_each(Vec::clear);
-        // No other work is starved.
+        // Lets other processes run.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     all
 }
 
-/// The values at [`SHARES`] of those that count.
+/// Returns the values at [`SHARES`] of the fraction that counts.
 fn noted(costs: &mut [u32]) -> Option<Vec<u32>> {
     costs.sort_unstable();
     let last = costs.len().checked_sub(1)? as f64 * KEPT;
@@ -280,7 +284,8 @@ fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingP
     let mut sharing = Vec::new();
     for (&kind, from_vbbu_ns) in down {
         let Some(to_vbbu_ns) = up.get(&kind).cloned() else { continue };
-        let (origin, from_vbbu_ns) = (Origin::Measured, from_vbbu_ns.clone());
+        let origin = Origin::Measured;
+        let from_vbbu_ns = from_vbbu_ns.clone();
         let packets = u64::from(rounds) * u64::from(SINGLES);
         let source = format!(
             "veth in namespaces, {packets} packets of 1000 octets each way, without the slowest percent"
@@ -295,7 +300,7 @@ fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingP
     SharingProfile { machine, shares: SHARES.to_vec(), sharing }
 }
 
-/// A virtual function, by what a port of one's own costs and what others found.
+/// Returns the cost of a virtual function, from that of a dedicated port and values from literature.
 fn missing(port: &SharingCost) -> SharingCost {
     let tail = |list: &[u32]| {
         let slow =
@@ -332,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_distributions_of_both_ways_and_no_cost_is_nothing() {
+    fn profile_requires_nonzero_distributions_both_ways() {
         let fine = given(&[(SharingKind::Dedicated, &[0, 10, 100]), (SharingKind::Bridge, &[400, 450, 900])]);
         assert_eq!(fine.check(), Ok(()));
         let [to, from] = fine.cost(SharingKind::Bridge).unwrap().map(Duration::Drawn);
@@ -352,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_leaves_out_the_slowest_percent() {
+    fn slowest_percent_is_left_out() {
         let mut costs: Vec<u32> = (0..10_000).rev().collect();
         let list = noted(&mut costs).unwrap();
         assert_eq!((list[0], list[5], list[12]), (0, 4949, 9899));
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_function_is_told_as_not_measured_and_slower_at_times() {
+    fn virtual_function_cost_is_from_literature_with_tail() {
         let port: Vec<u32> = (0..13).collect();
         let ways = [
             BTreeMap::from([(SharingKind::Dedicated, port.clone())]),
@@ -374,9 +379,9 @@ mod tests {
         assert_eq!((function.from_vbbu_ns[10], function.from_vbbu_ns[12]), (10, 342));
     }
 
-    /// No statement about time: that each way that this kernel has was measured, and removed.
+    /// Checks that each method that this kernel supports is measured and removed. Checks no times.
     #[test]
-    fn this_machine_has_a_profile() {
+    fn this_machine_can_be_measured() {
         if let Some(lack) = ranlab_host::netns::lacking().first() {
             return ranlab_host::doctor::skipped(lack);
         }

@@ -1,4 +1,5 @@
-//! Taps at the ports of the midhaul switch: when each frame of the cell came in, and when it left after its queue.
+//! Taps at the ports of the midhaul switch. They time each frame of the cell when it enters, and when it leaves after
+//! its queue.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -17,26 +18,26 @@ use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// The cell's two ends.
+/// The two end nodes of the cell.
 const ENDS: (&str, &str) = ("v1", "du");
 
-/// Both ports of the cell.
+/// Taps of the cell's two ports.
 pub(super) struct Taps {
-    /// Towards the CU and towards the DU.
+    /// Port towards the CU, port towards the DU.
     ports: [Arc<OwnedFd>; 2],
     ends: Ends,
 }
 
-/// By what the cell's packets are known.
+/// Addresses that identify the cell's packets.
 #[derive(Debug, Clone, Copy)]
 enum Ends {
     /// IF4p5 frames: hardware addresses of vBBU and DU.
     Frames([[u8; 6]; 2]),
-    /// Datagrams: IP addresses of both. Of one in fragments the first counts.
+    /// Datagrams: IP addresses of vBBU and DU. Only the first fragment of a datagram counts.
     Datagrams([Ipv4Addr; 2]),
 }
 
-/// What a tap saw: time since sending, of frames down and up.
+/// Results of a tap: time since sending, of downlink and uplink frames.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) down: Delays,
@@ -44,7 +45,7 @@ pub(super) struct Seen {
 }
 
 impl Taps {
-    /// Of a cell whose packets are `raw` frames or datagrams.
+    /// Opens the taps for a cell whose packets are raw frames or datagrams.
     pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, Trouble> {
         let ethertype = if raw { ETHERTYPE } else { EtherType::IPV4.0 };
         let tap = |node: &str| {
@@ -63,10 +64,12 @@ impl Taps {
         Ok(Self { ports: [tap(ENDS.0)?, tap(ENDS.1)?], ends })
     }
 
-    /// Looks until told to stop: the port towards the CU, then the one towards the DU.
+    /// Watches both ports until `go` is cleared: the one towards the CU, then the one towards the DU.
     pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<Seen>> {
         let watch = |socket: &Arc<OwnedFd>| {
-            let (socket, go, ends) = (Arc::clone(socket), Arc::clone(go), self.ends);
+            let socket = Arc::clone(socket);
+            let go = Arc::clone(go);
+            let ends = self.ends;
             std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
                 look(&socket, ends, base_ns, &go)
@@ -94,9 +97,10 @@ fn look(socket: &OwnedFd, ends: Ends, base_ns: u64, go: &AtomicBool) -> Seen {
     seen
 }
 
-/// Whether a frame goes down, its number and time of sending; `None`: another cell's, or none.
+/// Returns whether a frame is downlink, its number, and its time of sending. `None` if it is not a frame of the cell.
 fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
-    let (to, from) = (packet.get(..6)?, packet.get(6..12)?);
+    let to = packet.get(..6)?;
+    let from = packet.get(6..12)?;
     // The mark is in the first resource block.
     let head = packet.get(ETHERNET_BYTES..ETHERNET_BYTES + HEADER_SIZE + PRB_SIZE)?;
     let down = match Frame::decode(head).ok()?.kind {
@@ -108,7 +112,7 @@ fn cells(packet: &[u8], [vbbu, du]: [[u8; 6]; 2]) -> Option<(bool, u64, u64)> {
     Some((down, sequence, sent_ns))
 }
 
-/// The same of a datagram.
+/// Like [`cells`], for a datagram.
 fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64)> {
     let (from, to, port, payload) = datagram(packet)?;
     let down = (from, to, port) == (vbbu, du, Way::CellDown.port());
@@ -117,7 +121,8 @@ fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64
     Some((down, sequence, sent_ns))
 }
 
-/// Where the mean delay goes, us: up to the switch, in it, and behind it; and 99 % at its two ports.
+/// Splits the mean delay into segments, in microseconds: to the switch, inside it, and after it; and the 99th
+/// percentile at its two ports.
 pub(super) fn segments(seen: &[Seen], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
     let [cu, du] = seen else { return None };
     let (entering, leaving) = if down { (&cu.down, &du.down) } else { (&du.up, &cu.up) };
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cells_own_frames_count() {
+    fn only_frames_of_the_cell_count() {
         let found = |to, from, kind| cells(&frame(to, from, kind), [VBBU, DU]);
         assert_eq!(found(DU, VBBU, Kind::DownlinkFft), Some((true, 7, 1234)));
         assert_eq!(found(VBBU, DU, Kind::UplinkFft), Some((false, 7, 1234)));
@@ -162,8 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_are_the_cells_by_address_and_port() {
-        let (vbbu, du) = (Ipv4Addr::new(10, 77, 0, 11), Ipv4Addr::new(10, 77, 0, 1));
+    fn datagrams_match_by_address_and_port() {
+        let vbbu = Ipv4Addr::new(10, 77, 0, 11);
+        let du = Ipv4Addr::new(10, 77, 0, 1);
         let packet = |from: Ipv4Addr, to: Ipv4Addr, port: u16, offset: u8| {
             let mut octets = [DU, VBBU].concat();
             octets.extend([0x08, 0x00, 0x45, 0, 0, 60, 0, 0, 0x20, offset, 64, 17, 0, 0]);
@@ -182,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_sum_to_the_delay() {
+    fn segments_add_up_to_delay() {
         let delays = |us: u64| {
             let mut delays = Delays::new();
             (0..10).for_each(|number| delays.record(number, 0, us * 1_000_000, None));

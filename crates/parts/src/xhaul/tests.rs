@@ -1,4 +1,4 @@
-//! Live networks on this machine, where namespaces may be made.
+//! Tests of live networks. Skipped where namespaces are not permitted.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use super::*;
@@ -21,7 +21,7 @@ fn part(flows: Vec<LiveFlow>) -> XhaulPart {
     XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: Plain(flows), ..XhaulPart::default() }
 }
 
-/// Why there can be no network here, if there can be none.
+/// Returns whether networks are not possible here. Prints the reason.
 fn impossible() -> bool {
     let lacks = ranlab_host::netns::lacking();
     if let Some(lack) = lacks.first() {
@@ -30,7 +30,7 @@ fn impossible() -> bool {
     !lacks.is_empty()
 }
 
-/// Looks at windows until all of these numbers are there and above 0: a busy machine may take a whole window away.
+/// Reads windows until all of these metrics are present and above 0. A busy machine may delay a whole window.
 fn found(live: &mut Live, names: &[&str]) -> Report {
     let mut report = Report::default();
     for _ in 0..20 {
@@ -46,9 +46,9 @@ fn found(live: &mut Live, names: &[&str]) -> Report {
     panic!("no {names:?} in {report:?}");
 }
 
-/// Two campaigns at once, or two parts of one process: each has namespaces, addresses and queues of its own.
+/// Two networks at the same time have separate namespaces, addresses and queues.
 #[test]
-fn two_networks_at_once_do_not_take_each_others_packets() {
+fn concurrent_networks_are_isolated() {
     if impossible() {
         return;
     }
@@ -57,10 +57,10 @@ fn two_networks_at_once_do_not_take_each_others_packets() {
     let mut second = both(vec![flow("cell_dl", Way::CellDown), flow("user", Way::Echo)]);
     second.begin();
     let report = found(&mut first, &["cell_dl.sent", "cell_ul.sent", "cell_dl.delay_us_p99", "cu_dl.mbps"]);
-    // Nothing of the other network's.
+    // No packet of the other network arrived.
     assert_eq!((report.numbers["cell_dl.malformed"], report.numbers["cell_ul.malformed"]), (0.0, 0.0));
     assert!(!report.numbers.contains_key("rtt_ms") && !report.distributions["cell_ul_ns"].is_empty());
-    // A budget of a nanosecond is missed by every frame.
+    // Every frame exceeds a budget of one nanosecond.
     assert_eq!(report.numbers["cell_dl.late_ratio"], 1.0);
     second.end(&mut Report::default());
     let names: Vec<_> = [&first, &second].iter().map(|live| live.lab.namespaces()).collect();
@@ -71,7 +71,7 @@ fn two_networks_at_once_do_not_take_each_others_packets() {
 }
 
 #[test]
-fn a_card_that_containers_share_carries_both_vbbus_and_taps_see_the_switch() {
+fn shared_card_carries_both_vbbus_and_taps_see_switch() {
     if impossible() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_card_that_containers_share_carries_both_vbbus_and_taps_see_the_switch() {
 }
 
 #[test]
-fn a_network_that_cannot_be_says_why() {
+fn invalid_network_is_rejected_with_reason() {
     let tools = Plain(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
     let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..part(Vec::new()) }) else {
         panic!("more than a CPU of one CPU")

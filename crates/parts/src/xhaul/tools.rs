@@ -1,5 +1,5 @@
-//! ping and iperf3 beside our own probe: the programs that people know, what they print, and of iperf3's packets what the
-//! kernel's time stamps say.
+//! Runs ping and iperf3 in addition to our own probe. Parses their output, and times iperf3's packets with kernel time
+//! stamps.
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -22,41 +22,41 @@ use crate::worker::Trouble;
 
 /// iperf3's port.
 const PORT: u16 = 5301;
-/// How long a program may go on when the window is over.
+/// Time that a program may run beyond the end of the window.
 const GRACE: Duration = Duration::from_secs(3);
-/// The longest output that is read.
+/// Maximum length of the output that is read, in bytes.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// How often it is looked whether it ended.
+/// Polling interval while waiting for its exit.
 const POLL: Duration = Duration::from_millis(10);
-/// Until iperf3's server listens, and how often a client that found none tries again.
+/// Time until iperf3's server listens, and retry interval of a client that finds no server.
 const LISTENING: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 5;
 
-/// A program beside our own probe.
+/// An additional measuring program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
     /// Echoes from the DU to the server.
     Ping {
-        /// Octets behind the ICMP header.
+        /// Bytes after the ICMP header.
         bytes: u32,
-        /// Between two requests, ns.
+        /// Interval between two requests, in nanoseconds.
         interval_ns: u64,
-        /// Requests.
+        /// Number of requests.
         count: u64,
     },
     /// UDP from the server to the DU.
     Iperf3 {
-        /// Payload, bit/s.
+        /// Payload rate, in bit/s.
         bps: u64,
-        /// Payload of a packet, octets.
+        /// Payload of a packet, in bytes.
         bytes: u32,
-        /// How long.
+        /// Duration, in seconds.
         seconds: u64,
     },
 }
 
-/// What a program found: (metric, value), or why nothing.
+/// Results of a program as (metric, value), or its error.
 pub(super) type Told = Result<Vec<(&'static str, f64)>, String>;
 
 impl Tool {
@@ -67,7 +67,7 @@ impl Tool {
         }
     }
 
-    /// Whether the program is there; if not, how to get it.
+    /// Checks that the program is installed. The error says how to install it.
     pub(super) fn find(&self) -> Result<(), Trouble> {
         let program = self.program();
         let package = if program == "ping" { "iputils-ping" } else { "iperf3" };
@@ -81,7 +81,7 @@ impl Tool {
         })
     }
 
-    /// The client's words, towards `to`.
+    /// Returns the client's command line. `to` is the address of the server.
     fn words(&self, to: Ipv4Addr) -> Vec<String> {
         let text = match self {
             Self::Ping { bytes, interval_ns, count } => {
@@ -95,14 +95,16 @@ impl Tool {
         text.split(' ').map(str::to_owned).collect()
     }
 
-    /// Begins; the thread ends with the program, at the latest some seconds after `go` is over.
+    /// Starts the program. The thread ends with it, at the latest a few seconds after `go` is cleared.
     pub(super) fn begin(&self, lab: &Lab, go: &Arc<AtomicBool>) -> Result<JoinHandle<Told>, Trouble> {
         let (from, to) = match self {
             Self::Ping { .. } => ("du", "server"),
             Self::Iperf3 { .. } => ("server", "du"),
         };
-        let (from, to) = (lab.get(from)?.clone(), lab.get(to)?.clone());
-        let (tool, go) = (self.clone(), Arc::clone(go));
+        let from = lab.get(from)?.clone();
+        let to = lab.get(to)?.clone();
+        let tool = self.clone();
+        let go = Arc::clone(go);
         Ok(std::thread::spawn(move || {
             let client = || run(&from.namespace, &tool.words(to.ip), &go);
             match &tool {
@@ -129,11 +131,11 @@ fn spawn(namespace: &str, words: &[String]) -> Result<Child, String> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // In the worker's own group: they go with it, whatever ends it.
+    // The program stays in the worker's process group and is killed with it.
     Child::start(&mut command).map_err(|error| format!("{}: {error}", words.join(" ")))
 }
 
-/// What the program printed.
+/// Runs the program and returns its output.
 fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, String> {
     let said = |what: &str| format!("`{}`: {what}", words.join(" "));
     let mut child = spawn(namespace, words)?;
@@ -150,7 +152,7 @@ fn run(namespace: &str, words: &[String], go: &AtomicBool) -> Result<String, Str
     if printed.trim().is_empty() { Err(said(complained.trim())) } else { Ok(printed) }
 }
 
-/// Lines as one text, until it is longer than any of these programs writes.
+/// Joins lines to a text, up to a length that these programs never reach.
 fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
     lines.map_while(Result::ok).fold(String::new(), |mut text, line| {
         if text.len() < OUTPUT_BYTES_MAX {
@@ -160,8 +162,8 @@ fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
     })
 }
 
-/// Of ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008 ms`. One
-/// without `mdev` (BusyBox) has no deviation.
+/// Parses ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008
+/// ms`. Without `mdev` (BusyBox) there is no deviation.
 fn ping(text: &str) -> Told {
     let unknown = || format!("ping: no summary in {:?}", text.chars().take(200).collect::<String>());
     let count = |before: &str| -> Option<f64> {
@@ -178,13 +180,13 @@ fn ping(text: &str) -> Told {
     Ok(found)
 }
 
-/// Of iperf3's JSON: what the receiver counted.
+/// Parses the receiver's results in iperf3's JSON output.
 fn iperf3(text: &str) -> Told {
     let json: serde_json::Value = serde_json::from_str(text).map_err(|error| format!("iperf3: {error}"))?;
     if let Some(why) = json.get("error").and_then(serde_json::Value::as_str) {
         return Err(format!("iperf3: {why}"));
     }
-    // Older ones have the receiver's numbers in `sum`.
+    // Older versions have the receiver's results in `sum`.
     let end = &json["end"];
     let received = end.get("sum_received").filter(|sum| sum.get("jitter_ms").is_some());
     let sum = received.unwrap_or_else(|| &end["sum"]);
@@ -200,7 +202,7 @@ fn iperf3(text: &str) -> Told {
     ])
 }
 
-/// Sees iperf3's packets at the DU, with the kernel's stamps.
+/// Observes iperf3's packets at the DU with kernel time stamps.
 pub(super) struct Witness(Arc<OwnedFd>);
 
 impl Witness {
@@ -212,10 +214,11 @@ impl Witness {
         })
     }
 
-    /// Looks until told to stop.
+    /// Observes packets until `go` is cleared.
     pub(super) fn watch(&self, go: &Arc<AtomicBool>) -> JoinHandle<Delays> {
-        let (socket, go) = (Arc::clone(&self.0), Arc::clone(go));
-        // Of the clock that iperf3 reads to the one that the kernel stamps with.
+        let socket = Arc::clone(&self.0);
+        let go = Arc::clone(go);
+        // Offset of the clock that iperf3 uses to the clock of kernel stamps.
         let between_ns = real_ns().saturating_sub(ranlab_net::monotonic_ns());
         std::thread::spawn(move || {
             let _ = urgent_thread(PRIORITIES.0);
@@ -225,7 +228,7 @@ impl Witness {
                 let Ok(stamped) = receive_stamped(&*socket, &mut room) else { continue };
                 let Some((.., PORT, payload)) = datagram(&room[..stamped.bytes]) else { continue };
                 let Some((sequence, sent_ns)) = mark(payload) else { continue };
-                // Before 3.8 or so it was the time of day.
+                // Versions before about 3.8 use the time of day.
                 let wall = sent_ns > between_ns;
                 let at_ns = if wall { stamped.at_ns } else { stamped.at_ns.saturating_sub(between_ns) };
                 let start = if wall { between_ns } else { 0 };
@@ -236,11 +239,13 @@ impl Witness {
     }
 }
 
-/// iperf3's header of a datagram: seconds, microseconds, number; the network's order.
+/// Parses iperf3's datagram header: seconds, microseconds, sequence number; in network byte order.
 fn mark(payload: &[u8]) -> Option<(u64, u64)> {
     let word = |at: usize| Some(u64::from(u32::from_be_bytes(payload.get(at..at + 4)?.try_into().ok()?)));
-    let (seconds, micros, number) = (word(0)?, word(4)?, word(8)?);
-    // The first datagram asks for the connection, and has none of them.
+    let seconds = word(0)?;
+    let micros = word(4)?;
+    let number = word(8)?;
+    // The first datagram requests the connection and has no header.
     (micros < 1_000_000 && number < 1 << 31).then_some((number, seconds * 1_000_000_000 + micros * 1000))
 }
 
@@ -263,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_of_ping_is_read() {
+    fn ping_summary_parses() {
         let found = ping(PING);
         close(&found, "ping.sent", 50.0);
         close(&found, "ping.lost_ratio", 0.04);
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_of_iperf3_is_read() {
+    fn iperf3_result_parses() {
         let found = iperf3(IPERF3);
         close(&found, "iperf3.jitter_ms", 0.0228);
         close(&found, "iperf3.lost_ratio", 0.01);
@@ -294,20 +299,20 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_of_iperf3_says_when_it_was_sent() {
+    fn iperf3_datagram_header_parses() {
         let mut payload = vec![0; 1470];
         payload[..4].copy_from_slice(&12_u32.to_be_bytes());
         payload[4..8].copy_from_slice(&345_678_u32.to_be_bytes());
         payload[8..12].copy_from_slice(&9_u32.to_be_bytes());
         assert_eq!(mark(&payload), Some((9, 12_345_678_000)));
-        // Its first one: a number of its own, little endian on most machines.
+        // The first datagram: a magic number, little endian on most machines.
         assert_eq!(mark(&0x3936_3735_u32.to_be_bytes()), None);
         payload[4..8].copy_from_slice(&1_000_000_u32.to_be_bytes());
         assert_eq!(mark(&payload), None);
     }
 
     #[test]
-    fn programs_are_told_what_the_scenario_asks_for() {
+    fn command_lines_follow_scenario() {
         let to = Ipv4Addr::new(10, 78, 0, 1);
         let words = |tool: &Tool| tool.words(to).join(" ");
         let ping = Tool::Ping { bytes: 954, interval_ns: 20_000_000, count: 50 };

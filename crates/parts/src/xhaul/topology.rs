@@ -1,4 +1,4 @@
-//! Namespaces and what connects them.
+//! Namespaces and the links between them.
 
 use std::net::Ipv4Addr;
 
@@ -13,25 +13,25 @@ use crate::field::Plain;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// The midhaul's and the backhaul's interface of every node.
+/// Interface names of the midhaul and of the backhaul in every node.
 pub(super) const MIDHAUL: &str = "mh0";
 const BACKHAUL: &str = "bh0";
 
-/// Nodes that are not the CU's.
+/// Nodes that are not part of the CU.
 const EDGES: [&str; 4] = ["du", "du2", "tester", "server"];
 
-/// The most urgent class of IEEE 802.1Q.
+/// Highest priority of IEEE 802.1Q.
 const CLASS_MAX: u8 = 7;
 
-/// An interface in a namespace.
+/// Namespace and interface.
 pub(super) type End = (String, String);
 
-/// A node's namespace and addresses.
+/// Namespace and addresses of a node.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     name: &'static str,
     pub(super) namespace: String,
-    /// On the midhaul, or of the server on the backhaul.
+    /// Address on the midhaul. The server's is on the backhaul.
     pub(super) ip: Ipv4Addr,
 }
 
@@ -40,19 +40,19 @@ pub(super) struct Node {
 pub(super) struct Lab {
     pub(super) testbed: Testbed,
     nodes: Vec<Node>,
-    /// What is held to the links' rate.
+    /// Interfaces that are limited to the rate of their link.
     links: Vec<End>,
-    /// The midhaul switch's port towards each node.
+    /// Ports of the midhaul switch, by node.
     ports: Vec<(&'static str, End)>,
-    /// The CU's own side of the cable to that switch, if its containers share one.
+    /// The CU's end of the cable to that switch, if its containers share a card.
     card: Option<End>,
-    /// Transmit queues that cables get.
+    /// Number of transmit queues per cable.
     queues: usize,
-    /// Ports of this machine's that it borrowed, and virtual functions that it made.
+    /// Number of physical ports in use, and of virtual functions created.
     pub(super) borrowed: (usize, usize),
-    /// This machine's end, if the other one is elsewhere.
+    /// This machine's end, if the network spans two machines.
     pub(super) apart: Option<OneEnd>,
-    /// Where the ends of the midhaul's cable are, if its ports were given: the near and the far one.
+    /// Near and far end of the midhaul's cable, if physical ports are used.
     pub(super) cable: Option<[End; 2]>,
     count: usize,
 }
@@ -78,7 +78,8 @@ impl Lab {
         let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
         let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
         let user = has(&[Way::User, Way::Echo]);
-        let (mut edges, mut containers) = (vec![("du", 1)], vec![("v1", 11)]);
+        let mut edges = vec![("du", 1)];
+        let mut containers = vec![("v1", 11)];
         if neighbour {
             edges.push(("du2", 2));
             containers.push(("v2", 12));
@@ -114,7 +115,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The server, and routes through the first vBBU.
+    /// Adds the server and the routes through the first vBBU.
     fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), Trouble> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
         let route = |lab: &Self, from: &str, to: &str, via: &str| {
@@ -147,18 +148,18 @@ impl Lab {
     }
 
     fn node(&mut self, name: &'static str, ip: Ipv4Addr) -> Result<(), Trouble> {
-        // A node of the other machine has an address, and nothing here.
+        // A node on the other machine has an address but no namespace here.
         let namespace = if self.here(name) { self.make(name)? } else { String::new() };
         self.nodes.push(Node { name, namespace, ip });
         Ok(())
     }
 
-    /// Whether a node is on this machine.
+    /// Returns whether a node is on this machine.
     pub(super) fn here(&self, name: &str) -> bool {
         self.apart.is_none_or(|end| end.has(name))
     }
 
-    /// A node by name.
+    /// Returns a node by name.
     pub(super) fn get(&self, name: &str) -> Result<&Node, Trouble> {
         self.nodes
             .iter()
@@ -166,14 +167,15 @@ impl Lab {
             .ok_or_else(|| rig(format!("the network has no node {name}")))
     }
 
-    /// How many namespaces there are.
+    /// Returns the number of namespaces.
     pub(super) fn namespaces(&self) -> usize {
         self.count
     }
 
-    /// A cable between two nodes, both ends shaped later.
+    /// Connects two nodes by a cable. Both ends are shaped later.
     fn cable(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
-        let (from, to) = (self.get(a.0)?.namespace.clone(), self.get(b.0)?.namespace.clone());
+        let from = self.get(a.0)?.namespace.clone();
+        let to = self.get(b.0)?.namespace.clone();
         self.pair((&from, a.1), (&to, b.1))
     }
 
@@ -184,7 +186,7 @@ impl Lab {
         Ok(())
     }
 
-    /// A link's end, which will be held to the link's rate.
+    /// Registers a link's end for rate limiting.
     pub(super) fn held(&mut self, (namespace, interface): (&str, &str)) {
         self.links.push((namespace.to_owned(), interface.to_owned()));
     }
@@ -198,8 +200,8 @@ impl Lab {
         self.ip(namespace, &["link", "set", "br0", "up"])
     }
 
-    /// A switch in a namespace of its own, with the edges' ports, and the containers behind it as they share a card: one of
-    /// software, or a given port, whose cable ends in the switch.
+    /// Adds a switch in its own namespace, with a port for each edge node, and connects the containers as they share
+    /// the card: a software card, or a physical port whose cable ends at the switch.
     fn switched(
         &mut self,
         name: &str,
@@ -208,13 +210,13 @@ impl Lab {
         interface: &str,
         (sharing, given): (LiveSharing, Option<&CablePorts>),
     ) -> Result<(), Trouble> {
-        // The midhaul's is at the far end of its cable.
+        // With two machines, the midhaul switch is at the far end of the cable.
         let there = interface == MIDHAUL && self.apart.is_some_and(|end| !end.far);
         let switch = if there { String::new() } else { self.make(name)? };
         if !there {
             self.bridge(&switch)?;
         }
-        // Of a card of software there are no functions: a switch port for each, the limit of perfect ones.
+        // A software card has no virtual functions. A switch port for each container is the ideal case of them.
         let own = sharing == LiveSharing::OwnPorts || (sharing == LiveSharing::Functions && given.is_none());
         if let (true, Some(_), false) = (own, given, containers.len() == 1) {
             let why = "live: `sut.sharing` \"dedicated\" gives each container a port, and one is given: a row without a neighbour and a \
@@ -255,7 +257,7 @@ impl Lab {
         self.shared(&cu, containers, interface, sharing)
     }
 
-    /// The CU's cable ends in a switch, if that is here; by that port its containers' frames reach it.
+    /// Connects the CU's cable to the switch, if that is on this machine. The containers' frames arrive at that port.
     fn plugged(
         &mut self,
         containers: &[(&'static str, u8)],
@@ -273,7 +275,7 @@ impl Lab {
         Ok(())
     }
 
-    /// The CU's cable: of software, or between given ports.
+    /// Creates the CU's cable: in software, or between physical ports.
     fn wire(
         &mut self,
         given: Option<&CablePorts>,
@@ -286,7 +288,7 @@ impl Lab {
         }
     }
 
-    /// Containers behind the card `nic` of the CU, which its kernel divides.
+    /// Connects containers to the CU's card `nic`, which the kernel shares.
     fn shared(
         &self,
         cu: &str,
@@ -308,7 +310,7 @@ impl Lab {
                     self.ip(&namespace, &["link", "set", interface, "up"])?;
                 }
                 None => {
-                    // Within the host: no cable, so no rate.
+                    // Inside the host there is no cable and no rate limit.
                     self.testbed.veth((cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
                     self.ip(cu, &["link", "set", &inner, "master", "br0"])?;
                 }
@@ -323,9 +325,10 @@ impl Lab {
         self.ip(&node.namespace, &["addr", "add", &address, "dev", interface])
     }
 
-    /// Holds every cable to its rate, both ways, in the order that is asked for.
+    /// Limits every cable to its rate in both directions, with the configured order of classes.
     pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), Trouble> {
-        let (rate_bps, queue_bytes) = (part.rate_bps, part.queue_bytes);
+        let rate_bps = part.rate_bps;
+        let queue_bytes = part.queue_bytes;
         for (namespace, interface) in &self.links {
             let at = (namespace.as_str(), interface.as_str());
             let Some(Plain(classes)) = &part.classes else {
@@ -333,7 +336,7 @@ impl Lab {
                 continue;
             };
             let (rank, ranks) = self.ranks(classes);
-            // What a credit is counted by is what the device says, and not what we hold it to.
+            // The credit-based shaper accounts by the rate that the device reports, not by the rate of our shaper.
             let port_bps =
                 in_namespace(namespace, || Ok(ranlab_net::launch::port_bps(interface).unwrap_or(0)))?;
             let order = match &classes.order {
@@ -354,7 +357,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Whether a link's end is of a cable to a node that shares it with nobody: those have no gates, as in a simulation.
+    /// Returns whether a link leads to a node that uses it alone. Such links have no gates, as in the simulation.
     fn edge(&self, (namespace, interface): (&str, &str)) -> bool {
         let edges = self.nodes.iter().filter(|node| EDGES.contains(&node.name));
         edges.into_iter().any(|node| {
@@ -362,7 +365,7 @@ impl Lab {
         })
     }
 
-    /// The rank of everything, and of those whose nodes have another.
+    /// Returns the default rank, and the nodes with another rank.
     fn ranks(&self, classes: &Classes) -> (u8, Vec<(Ipv4Addr, u8)>) {
         let rank = |class: u8| CLASS_MAX.saturating_sub(class);
         let of = |node: &Node| match node.name {
@@ -373,12 +376,13 @@ impl Lab {
         (rank(classes.cell), self.nodes.iter().filter_map(of).collect())
     }
 
-    /// The midhaul switch's namespace and port towards a node.
+    /// Returns the midhaul switch's namespace and port towards a node.
     pub(super) fn port(&self, node: &str) -> Option<&(String, String)> {
         self.ports.iter().find(|(of, _)| *of == node).map(|(_, port)| port)
     }
 
-    /// Queues that all of the CU's traffic shares, or the first vBBU's own: towards the midhaul, and from it.
+    /// Returns the counters of the queues that all of the CU's traffic shares, or of the first vBBU's queues: towards
+    /// the midhaul, and from it.
     pub(super) fn queues(&self) -> Option<[QueueCounters; 2]> {
         let down = match &self.card {
             Some((namespace, interface)) => (namespace.as_str(), interface.as_str()),
@@ -388,13 +392,13 @@ impl Lab {
         Some([self.testbed.queue(down).ok()?, self.testbed.queue((namespace, interface)).ok()?])
     }
 
-    /// The hardware address of a node's midhaul interface.
+    /// Returns the hardware address of a node's midhaul interface.
     pub(super) fn hardware(&self, node: &str) -> Result<[u8; 6], Trouble> {
         self.testbed.address(&self.get(node)?.namespace, MIDHAUL).map_err(lab_trouble)
     }
 }
 
-/// What `ip` is told so that the kernel's own device divides the card `nic`; `None` where a bridge does.
+/// Returns the arguments of `ip` for a kernel device that shares the card `nic`. `None` if a bridge is used.
 fn upper_device(sharing: LiveSharing, inner: &str) -> Option<[&str; 10]> {
     let (kind, mode) = match sharing {
         LiveSharing::Macvlan => ("macvlan", "bridge"),
@@ -404,7 +408,7 @@ fn upper_device(sharing: LiveSharing, inner: &str) -> Option<[&str; 10]> {
     Some(["link", "add", "link", "nic", "name", inner, "type", kind, "mode", mode])
 }
 
-/// What a kernel without the device says, in words that help.
+/// Adds the name of the missing kernel module to an error.
 fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
     let module = match sharing {
         LiveSharing::Macvlan => "macvlan (CONFIG_MACVLAN)",
@@ -421,7 +425,7 @@ fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
     ))
 }
 
-/// Does something in a namespace, in a thread of its own: what it opens stays there.
+/// Runs `work` inside a namespace, on a separate thread. Sockets opened there remain in that namespace.
 pub(super) fn in_namespace<T: Send>(
     namespace: &str,
     work: impl FnOnce() -> Result<T, Trouble> + Send,
@@ -441,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_divided_by_the_kernels_own_devices() {
+    fn card_is_shared_by_kernel_devices() {
         let told = |sharing| upper_device(sharing, "c-v1").map(|words| words.join(" "));
         let macvlan = "link add link nic name c-v1 type macvlan mode bridge";
         assert_eq!(told(LiveSharing::Macvlan).as_deref(), Some(macvlan));
@@ -453,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_the_device_is_named() {
+    fn missing_kernel_module_is_named() {
         let said = |what: &str| lacking(LiveSharing::Ipvlan, environment(what)).what;
         let told = said("`ip -n x link add` failed: Error: Unknown device type.");
         assert!(

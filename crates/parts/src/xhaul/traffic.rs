@@ -1,4 +1,4 @@
-//! Paced senders, stamping receivers, a reflector.
+//! Paced senders, receivers with time stamps, and a reflector.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,30 +23,32 @@ use super::{LiveFlow, RankOrder, Way, XhaulPart};
 use crate::environment;
 use crate::worker::Trouble;
 
-/// Octets of sequence number and time in a packet.
+/// Length of sequence number and time stamp in a packet, in bytes.
 const MARK_BYTES: usize = 16;
-/// Room of a receiving socket.
+/// Size of a receive buffer, in bytes.
 pub(super) const BUFFER_BYTES: usize = 8 << 20;
-/// How long a receiver waits before it looks whether to stop.
+/// Read timeout, after which a receiver checks whether to stop.
 pub(super) const WAIT: Duration = Duration::from_millis(20);
-/// Before the first packet of a window.
+/// Time before the first packet of a window.
 const LEAD: Duration = Duration::from_millis(20);
-/// Real-time priorities of receivers, senders, and senders of background.
+/// Real-time priorities of receivers, senders, and background senders.
 pub(super) const PRIORITIES: (i32, i32, i32) = (45, 40, 20);
-/// The node whose threads a quota holds.
+/// The node whose threads have a CPU quota.
 const VBBU: &str = "v1";
-/// The port of a flow's receiver, and of the reflector.
+/// First port number of receivers and of the reflector.
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
 
-/// When packets of a flow leave, beside their periods.
+/// Departure times of a flow's packets, in addition to its period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Timing {
-    /// They are given to the kernel so long before, with their launch time; `None`: when they leave.
+    /// How long before its launch time a packet is passed to the kernel. `None` if packets are passed when they are
+    /// due.
     lead: Option<Duration>,
-    /// The other end is on another machine, until so long after the window began.
+    /// End of sending since the window began, if the other end is on another machine.
     apart: Option<Duration>,
-    /// The first is due at a multiple of this of the machine's clock, as gates open; 0: whenever.
+    /// The first packet is due at a multiple of this on the machine's clock, as gates open, in nanoseconds. 0: no
+    /// alignment.
     aligned_ns: u64,
 }
 
@@ -61,12 +63,12 @@ impl Timing {
         Self { lead, apart: part.end.as_ref().map(|end| end.0.until()), aligned_ns }
     }
 
-    /// How long before its launch time a packet leaves the kernel's queue: it is due then.
+    /// How long before its launch time a packet is due.
     fn early(self) -> Duration {
         self.lead.map_or(Duration::ZERO, |lead| Duration::from_nanos(early_ns(lead.as_nanos() as u64)))
     }
 
-    /// How much longer to wait before the first packet.
+    /// Returns the remaining wait before the first packet.
     fn wait(self, now_ns: u64) -> Duration {
         let begin = if self.apart.is_some() { super::apart::LEAD } else { LEAD };
         let lead = begin + self.lead.unwrap_or_default();
@@ -75,7 +77,7 @@ impl Timing {
     }
 }
 
-/// How much of a packet's lead its launch time is behind the time when it leaves: what the kernel's timer may be late by.
+/// Returns how long before its launch time a packet is due: the tolerance for a late kernel timer.
 pub(super) const fn early_ns(lead_ns: u64) -> u64 {
     lead_ns / 4
 }
@@ -84,35 +86,35 @@ pub(super) const fn early_ns(lead_ns: u64) -> u64 {
 pub(super) struct Pair {
     flow: LiveFlow,
     timing: Timing,
-    /// `None`: it is on another machine.
+    /// `None` if it is on another machine.
     sender: Option<Arc<Socket>>,
-    /// `None`: nobody counts, the packets only load the network; or it is on another machine.
+    /// `None` if packets only load the network and are not counted, or if the receiver is on another machine.
     receiver: Option<Arc<Socket>>,
     reflector: Option<Arc<UdpSocket>>,
 }
 
 enum Socket {
-    /// With the Ethernet header of what it sends.
+    /// A raw socket, with the Ethernet header of its frames.
     Frames(OwnedFd, [u8; ETHERNET_BYTES]),
     Datagrams(UdpSocket),
 }
 
-/// What a sender did.
+/// Results of a sender.
 pub(super) struct Departed {
     pub(super) role: String,
     pub(super) packets: u64,
-    /// How late it was.
+    /// Send delay (scheduled to actual send).
     pub(super) late: Delays,
 }
 
-/// What a receiver saw.
+/// Results of a receiver.
 pub(super) struct Arrived {
     pub(super) role: String,
     pub(super) delays: Delays,
     pub(super) malformed: u64,
-    /// Of packets that arrived before they were sent, by two machines' clocks.
+    /// Number of packets that arrived before they were sent, by the clocks of two machines.
     pub(super) early: u64,
-    /// The least exact stamp; `None`: nothing came.
+    /// The least exact kind of time stamp. `None` if no packet arrived.
     pub(super) rung: Option<Rung>,
 }
 
@@ -134,7 +136,7 @@ impl Way {
         matches!(self, Self::BackgroundDown | Self::BackgroundUp)
     }
 
-    /// Flows between the same nodes do not share a port.
+    /// Returns the port of a flow. Flows between the same nodes use different ports.
     pub(super) fn port(self) -> u16 {
         PORT + self as u16
     }
@@ -151,7 +153,7 @@ impl Socket {
 
 fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
     let own = lab.hardware(node)?;
-    // That of a peer elsewhere is asked for when both are there.
+    // The address of a remote peer is resolved when both machines are up.
     let far = if lab.here(peer) { lab.hardware(peer)? } else { [0; 6] };
     let header = write_ethernet(Mac(far), Mac(own), EtherType(ETHERTYPE));
     let socket = in_namespace(&lab.get(node)?.namespace, || {
@@ -199,7 +201,7 @@ impl Pair {
             Way::Echo => (sender.clone(), far.map(Arc::new)),
             way if way.background() => {
                 if let Some(far) = &far {
-                    // Full at once: what comes later costs nobody's time to take out.
+                    // A full buffer drops further packets without cost.
                     ranlab_net::bound_buffers(far, 4096, 2048).map_err(environment)?;
                 }
                 (None, far.map(Arc::new))
@@ -209,13 +211,14 @@ impl Pair {
         Ok(Self { flow, timing, sender, receiver, reflector })
     }
 
-    /// Asks a receiver on another machine for its address, which frames bear; whoever sends datagrams there has it known, too.
+    /// Resolves the hardware address of a remote receiver, which frames need. Datagrams need it in the neighbour table,
+    /// too.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The receiver does not reply.
     pub(super) fn meet(&mut self, lab: &Lab) -> Result<(), Trouble> {
         let (from, to) = self.flow.way.nodes();
-        // What is routed goes to the first vBBU.
+        // Routed packets go to the first vBBU.
         let next = if self.flow.way == Way::Echo { VBBU } else { to };
         if !lab.here(from) || lab.here(to) || from == "server" {
             return Ok(());
@@ -230,7 +233,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Sends at the flow's times until told to stop; what the first vBBU sends, held to its `quota`.
+    /// Sends at the flow's times until `go` is cleared. Threads of the first vBBU are limited by its `quota`.
     pub(super) fn send(
         &self,
         epoch: Epoch,
@@ -238,17 +241,19 @@ impl Pair {
         quota: Option<&Arc<CpuQuota>>,
     ) -> Option<JoinHandle<Departed>> {
         let quota = quota.filter(|_| self.flow.way.nodes().0 == VBBU).cloned();
-        let (flow, socket, go) = (self.flow.clone(), Arc::clone(self.sender.as_ref()?), Arc::clone(go));
+        let flow = self.flow.clone();
+        let socket = Arc::clone(self.sender.as_ref()?);
+        let go = Arc::clone(go);
         let timing = self.timing;
         Some(std::thread::spawn(move || {
             let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
-            // Without the right to it the senders are later, and say so.
+            // Without permission for real-time priority, senders are later and report that.
             hold(quota.as_deref(), priority);
             Sender::new(&flow, &socket, epoch).run(timing, &go)
         }))
     }
 
-    /// Takes what arrives until told to stop; at the first vBBU, held to its `quota`.
+    /// Receives until `go` is cleared. Threads of the first vBBU are limited by its `quota`.
     pub(super) fn receive(
         &self,
         epoch: Epoch,
@@ -257,16 +262,18 @@ impl Pair {
     ) -> Option<JoinHandle<Arrived>> {
         let quota = quota.filter(|_| self.flow.way.nodes().1 == VBBU).cloned();
         let socket = Arc::clone(self.receiver.as_ref()?);
-        let (flow, go) = (self.flow.clone(), Arc::clone(go));
+        let flow = self.flow.clone();
+        let go = Arc::clone(go);
         Some(std::thread::spawn(move || {
             hold(quota.as_deref(), PRIORITIES.0);
             receive(&flow, &socket, epoch, &go)
         }))
     }
 
-    /// Sends echoes back until told to stop.
+    /// Reflects echoes until `go` is cleared.
     pub(super) fn help(&self, go: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
-        let (socket, go) = (Arc::clone(self.reflector.as_ref()?), Arc::clone(go));
+        let socket = Arc::clone(self.reflector.as_ref()?);
+        let go = Arc::clone(go);
         if self.flow.way != Way::Echo {
             return None;
         }
@@ -282,7 +289,8 @@ impl Pair {
     }
 }
 
-/// Holds the calling thread to a quota, which real-time threads escape; without one it is urgent.
+/// Assigns the calling thread to a CPU quota. Real-time threads would escape the quota, so only threads without one get
+/// real-time priority.
 fn hold(quota: Option<&CpuQuota>, priority: i32) {
     match quota {
         Some(quota) => {
@@ -310,8 +318,10 @@ impl<'a> Sender<'a> {
     }
 
     fn run(mut self, timing: Timing, go: &AtomicBool) -> Departed {
-        // One moment by three clocks: of sleeping, of stamps, of launch times.
-        let (now, real, tai) = (Instant::now(), real_ns(), tai_ns());
+        // The same point in time on three clocks: for sleeping, for stamps, and for launch times.
+        let now = Instant::now();
+        let real = real_ns();
+        let tai = tai_ns();
         let first = timing.wait(real);
         let begun = now + first;
         for release in 0_u64.. {
@@ -344,8 +354,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Sends one packet with its number and time; what the kernel refuses is lost like any other. One that is launched has the time
-    /// when it is due, by the clock of stamps, and its launch time, by that one's.
+    /// Sends one packet with its number and time. Packets that the kernel rejects count as lost. A launched packet
+    /// carries the time when it is due on the clock of stamps, and its launch time on the clock of launch times.
     fn one(&mut self, (release, index): (u64, usize), bytes: usize, launch: Option<(u64, u64)>) {
         let mut payload = vec![0; bytes.max(MARK_BYTES)];
         payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
@@ -412,7 +422,7 @@ fn receive(flow: &LiveFlow, socket: &Socket, epoch: Epoch, go: &AtomicBool) -> A
     arrived
 }
 
-/// Sequence number and time of sending; `None`: not ours.
+/// Returns sequence number and time of sending. `None` if the packet is not ours.
 fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
     let payload = if flow.raw {
         let body = packet.get(ETHERNET_BYTES..)?;
@@ -425,19 +435,19 @@ fn mark(flow: &LiveFlow, packet: &[u8]) -> Option<(u64, u64)> {
     numbers_of(payload)
 }
 
-/// Addresses, destination port and payload of a UDP datagram in an Ethernet frame; `None`: something else, or a fragment
-/// that is not the first.
+/// Returns addresses, destination port and payload of a UDP datagram in an Ethernet frame. `None` if it is something
+/// else, or a fragment other than the first.
 pub(super) fn datagram(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr, u16, &[u8])> {
     let ip = Ipv4::parse_captured(Ethernet::parse(frame).ok()?.payload).ok()?;
     if ip.protocol != Protocol::UDP || ip.fragment_offset_bytes != 0 {
         return None;
     }
-    // Its first fragment has less than its length says.
+    // A first fragment is shorter than its UDP length.
     let udp = Udp::parse_captured(ip.payload).ok()?;
     Some((ip.src, ip.dst, udp.dst_port, udp.payload))
 }
 
-/// What a payload begins with.
+/// Reads the two numbers at the beginning of a payload.
 pub(super) fn numbers_of(payload: &[u8]) -> Option<(u64, u64)> {
     let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
     Some((number(0)?, number(8)?))
@@ -448,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sender_begins_as_the_gates_do_and_a_launch_needs_a_lead() {
+    fn sender_aligns_to_gates_and_launch_needs_lead() {
         let whenever = Timing::default();
         assert_eq!(whenever.wait(123), LEAD);
         let aligned = Timing { aligned_ns: 1_000_000_000, ..whenever };

@@ -1,9 +1,9 @@
-//! A user's own vBBU on the network: its CU and its DU as processes in the nodes' namespaces, in the place of our senders and
-//! receivers, and their frames counted and timed where they leave one container's interface and reach the other's.
+//! A user's own vBBU on the network. Its CU and DU run as processes in the nodes' namespaces and replace our senders
+//! and receivers. Their frames are counted and timed when they leave one container's interface and reach the other's.
 //!
-//! Each is the first of a process namespace (`unshare`): whatever it starts ends with it, and it with this process, however
-//! that ends, a kill -9 included. Its frames are a stranger's and carry no mark of ours: a frame that arrives is the earliest
-//! one of the same octets that left and has not arrived.
+//! Each process is the first of a process namespace (`unshare`): everything it starts ends with it, and it ends with
+//! this process, even after SIGKILL. Third-party frames carry no mark. An arriving frame is matched with the earliest
+//! frame of the same bytes that was sent and has not arrived yet.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
@@ -30,75 +30,75 @@ use crate::program::Span;
 use crate::worker::{Report, Trouble};
 use crate::{environment, rig, sut};
 
-/// What a profile's commands may name of the network, beside what a scenario fills in: the CU's and the DU's address and the
-/// interface of both.
+/// Placeholders for a profile's commands, in addition to those that a scenario fills in: the addresses of CU and DU,
+/// and the interface name of both.
 pub const NAMES: [(&str, &str); 3] = [("cu", "10.77.0.11"), ("du", "10.77.0.1"), ("interface", MIDHAUL)];
 
-/// Frames of a window that are noted at each end; 32 octets each.
+/// Maximum number of frames recorded per window and end; 32 bytes each.
 const FRAMES_MAX: usize = 2_000_000;
 /// All types of frames: ETH_P_ALL of packet(7).
 const ALL_TYPES: u16 = 3;
-/// Two addresses and a type.
+/// Length of an Ethernet header, in bytes: two addresses and a type.
 const ETHERNET_BYTES: usize = 14;
-/// Octets of the shortest frame, without its check sequence.
+/// Minimum length of a frame without FCS, in bytes.
 const SHORTEST: usize = 60;
-/// Address resolution, which is the kernel's and not the vBBU's.
+/// EtherType of ARP. These frames come from the kernel, not from the vBBU.
 const ARP: [u8; 2] = [0x08, 0x06];
-/// Between two looks whether a process serves or has ended.
+/// Polling interval for the state of a process.
 const POLL: Duration = Duration::from_millis(10);
-/// How long a process has to live before it counts as up, if its profile says no line.
+/// How long a process has to run before it counts as up, if its profile names no output line.
 const UP: Duration = Duration::from_millis(100);
 
-/// A CU and a DU of a user's own (`[vbbu]` of a profile): lists of arguments, and no shell.
+/// A user's CU and DU (`[vbbu]` of a profile). Commands are argument lists; no shell is used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnVbbu {
-    /// The part on the server, started first.
+    /// The process on the server, which is started first.
     pub cu: OwnProcess,
-    /// The part at the antenna.
+    /// The process at the antenna.
     pub du: OwnProcess,
-    /// Working folder; none: the campaign's.
+    /// Working folder. Default: that of the campaign.
     pub folder: Option<PathBuf>,
-    /// Added to our environment.
+    /// Variables added to the environment.
     pub environment: BTreeMap<String, String>,
-    /// How long each may take to end before it is killed.
+    /// How long each process may take to end before it is killed.
     pub grace: Span,
 }
 
-/// A process of it.
+/// One of the two processes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OwnProcess {
     /// The program and its arguments.
     pub start: Vec<String>,
-    /// It serves when a line of its output matches this regular expression; empty: as soon as it lives.
+    /// Regular expression for the output line that shows that the process is up. Empty: as soon as it runs.
     pub line: String,
-    /// How long that may take.
+    /// Timeout for this line.
     pub within: Span,
 }
 
-/// What a live network is told of it.
+/// The configuration of a vBBU for a live network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VbbuPart {
-    /// As sentences call it.
+    /// Name used in messages.
     pub name: String,
     /// Its processes.
     pub own: OwnVbbu,
-    /// The folder that keeps their output; none: the last lines alone are kept.
+    /// Folder that keeps their output. Without one, only the last lines are kept.
     pub log: Option<PathBuf>,
 }
 
 impl OwnVbbu {
-    /// Its commands by name, in the order in which they are started.
+    /// Returns its commands by name, in the order in which they are started.
     pub fn commands(&self) -> [(&'static str, &[String]); 2] {
         [("cu", &self.cu.start), ("du", &self.du.start)]
     }
 
-    /// Whether each process has a program and a pattern that is one.
+    /// Checks that each process has a program and a valid pattern.
     ///
     /// # Errors
-    /// The key and what is wrong.
+    /// The key and what is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         for (name, process) in [("cu", &self.cu), ("du", &self.du)] {
             if process.start.first().is_none_or(String::is_empty) {
@@ -110,18 +110,18 @@ impl OwnVbbu {
     }
 }
 
-/// A CU and a DU that are up.
+/// A running CU and DU.
 pub(super) struct Vbbu {
     name: String,
-    // The DU goes first.
+    // The DU ends first.
     processes: Vec<Process>,
     /// Hardware addresses of the CU's container and of the DU.
     ends: [[u8; 6]; 2],
-    /// Why the window that is over says nothing.
+    /// The reason why the last window has no result.
     fault: Option<Trouble>,
 }
 
-/// A process that goes with this value.
+/// A process that ends when this value is dropped.
 struct Process {
     role: &'static str,
     child: Child,
@@ -141,14 +141,15 @@ impl Vbbu {
         Ok(vbbu)
     }
 
-    /// Whether both live, and the last window saw frames; the error has the last lines of one that does not.
+    /// Checks that both processes run and that the last window had frames. The error contains the last output lines of
+    /// a process that ended.
     pub(super) fn check(&mut self) -> Result<(), Trouble> {
         let name = &self.name;
         self.processes.iter_mut().try_for_each(|process| process.check(name))?;
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Opens both ends, the CU's and the DU's: what passes before the second one is open is no part of a window.
+    /// Opens taps at both ends, CU and DU. Frames before the second tap is open are not counted.
     pub(super) fn open(lab: &Lab) -> Result<[OwnedFd; 2], Trouble> {
         let open = |node: &str| {
             in_namespace(&lab.get(node)?.namespace, || {
@@ -160,7 +161,7 @@ impl Vbbu {
         Ok([open("v1")?, open("du")?])
     }
 
-    /// Looks at both ends until told to stop.
+    /// Watches both ends until `go` is cleared.
     pub(super) fn watch(
         &self,
         sockets: [OwnedFd; 2],
@@ -168,7 +169,8 @@ impl Vbbu {
         go: &Arc<AtomicBool>,
     ) -> Vec<JoinHandle<Caught>> {
         let watch = |socket: OwnedFd| {
-            let (go, ends) = (Arc::clone(go), self.ends);
+            let go = Arc::clone(go);
+            let ends = self.ends;
             std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
                 look(&socket, ends, base_ns, &go)
@@ -177,8 +179,8 @@ impl Vbbu {
         sockets.into_iter().map(watch).collect()
     }
 
-    /// What a window's frames were: of the cell's two flows, as if ours had been sent. Those that left after `until_ns` were
-    /// perhaps still on their way.
+    /// Adds the window's results as the cell's two flows, in the same form as for our own senders. Frames sent after
+    /// `until_ns` may still have been in flight and are not counted.
     pub(super) fn tell(&mut self, caught: &[Caught], until_ns: u64, flows: &[LiveFlow], report: &mut Report) {
         let [cu, du] = caught else { return };
         if cu.more + du.more > 0 {
@@ -187,7 +189,8 @@ impl Vbbu {
             )));
             return;
         }
-        let (mut frames, seconds) = (0, until_ns as f64 / 1e9);
+        let mut frames = 0;
+        let seconds = until_ns as f64 / 1e9;
         for (role, way) in [("cell_dl", Way::CellDown), ("cell_ul", Way::CellUp)] {
             let down = way == Way::CellDown;
             let (left, reached) = if down { (cu, du) } else { (du, cu) };
@@ -249,7 +252,8 @@ impl Process {
     }
 
     fn until_up(&mut self, name: &str, process: &OwnProcess) -> Result<(), Trouble> {
-        let (begun, within) = (Instant::now(), process.within.0.unwrap_or(Duration::from_secs(30)));
+        let begun = Instant::now();
+        let within = process.within.0.unwrap_or(Duration::from_secs(30));
         loop {
             self.check(name)?;
             let said = if process.line.is_empty() { begun.elapsed() > UP } else { self.output.line_came() };
@@ -257,7 +261,8 @@ impl Process {
                 return Ok(());
             }
             if begun.elapsed() > within {
-                let (role, words) = (self.role, self.output.last_words());
+                let role = self.role;
+                let words = self.output.last_words();
                 return Err(sut(format!(
                     "{role} of {name} was not up within {} s: no line of its output matches \"{}\"{words}",
                     within.as_secs_f64(),
@@ -270,7 +275,8 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// The user's process is `unshare`'s child, which does not listen itself; what it left behind goes with it.
+    /// The user's process is the child of `unshare`, which ignores signals. Processes that it leaves behind end with
+    /// the namespace.
     fn drop(&mut self) {
         if let Some(&first) = kin::below(self.child.id()).first() {
             let _ = ranlab_host::ask_to_end(first);
@@ -282,21 +288,21 @@ impl Drop for Process {
     }
 }
 
-/// A frame between the two.
+/// A frame between CU and DU.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     down: bool,
     at_ns: u64,
-    /// Of its type and all behind it.
+    /// Hash over its type and everything after it.
     hash: u64,
     bytes: u32,
 }
 
-/// What one end saw.
+/// Frames recorded at one end.
 #[derive(Debug, Default)]
 pub(super) struct Caught {
     frames: Vec<Seen>,
-    /// Frames beyond the most that are noted.
+    /// Number of frames beyond the maximum.
     more: u64,
 }
 
@@ -312,9 +318,11 @@ fn look(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> 
     caught
 }
 
-/// `None`: not between the two, or address resolution.
+/// Returns `None` if the frame is not between CU and DU, or is ARP.
 fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<Seen> {
-    let (to, from, kind) = (frame.get(..6)?, frame.get(6..12)?, frame.get(12..ETHERNET_BYTES)?);
+    let to = frame.get(..6)?;
+    let from = frame.get(6..12)?;
+    let kind = frame.get(12..ETHERNET_BYTES)?;
     let down = match (from, to) {
         _ if kind == ARP => return None,
         pair if pair == (&cu, &du) => true,
@@ -323,20 +331,20 @@ fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<Seen> {
     };
     let mut hasher = DefaultHasher::new();
     hasher.write(&frame[12..]);
-    // A card fills short frames up, and software does not.
+    // Network cards pad short frames; software does not.
     hasher.write(&[0; SHORTEST][frame.len().min(SHORTEST)..]);
     Some(Seen { down, at_ns, hash: hasher.finish(), bytes: u32::try_from(frame.len()).unwrap_or(u32::MAX) })
 }
 
-/// One direction's frames at both ends.
+/// The frames of one direction, matched between both ends.
 #[derive(Debug, Default)]
 struct Matched {
-    /// That left in the window, and their octets.
+    /// Number of frames sent in the window, and their bytes.
     sent: u64,
     bytes: u64,
-    /// Number, when it left, when it arrived.
+    /// Number, time of departure, time of arrival.
     arrived: Vec<(u64, u64, u64)>,
-    /// That arrived and were never seen to leave.
+    /// Number of frames that arrived without a recorded departure.
     unknown: u64,
 }
 
@@ -349,7 +357,7 @@ fn matched(left: &Caught, reached: &Caught, down: bool, until_ns: u64) -> Matche
             waiting.entry(seen.hash).or_default().push_back((found.sent, seen.at_ns));
             found.sent += 1;
         } else {
-            // Late ones take their own arrivals along, and are not counted.
+            // Frames sent late are matched with their arrivals, but not counted.
             waiting.entry(seen.hash).or_default().push_back((u64::MAX, seen.at_ns));
         }
     }
@@ -392,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_between_the_two_are_seen_and_the_kernels_own_are_not() {
+    fn only_frames_between_cu_and_du_are_recorded() {
         let of = |from, to, kind| seen(&frame(from, to, kind, b"x"), [CU, DU], 5).map(|seen| seen.down);
         assert_eq!((of(CU, DU, [8, 0]), of(DU, CU, [8, 0])), (Some(true), Some(false)));
         assert_eq!(of(DU, CU, ARP), None);
@@ -406,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_arrives_is_the_earliest_of_the_same_octets() {
+    fn arrival_matches_earliest_equal_frame() {
         let left = caught(&[(b"a", 10), (b"b", 20), (b"a", 30), (b"lost", 40), (b"a", 99)]);
         let reached = caught(&[(b"b", 25), (b"a", 27), (b"stranger", 28), (b"a", 35), (b"a", 120)]);
         let found = matched(&left, &reached, true, 50);
@@ -418,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_a_program_and_a_pattern_that_is_none_are_refused() {
+    fn missing_program_and_invalid_pattern_are_rejected() {
         let of = |start: &str, line: &str| OwnProcess {
             start: vec![start.to_owned()],
             line: line.to_owned(),

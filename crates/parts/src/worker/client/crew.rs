@@ -1,4 +1,5 @@
-//! Several workers with a share of one load each: asked at once, so that they begin and end together.
+//! Several workers, each with a share of one load. Requests are sent to all before responses are read, so that they
+//! begin and end together.
 
 use std::time::Duration;
 
@@ -9,32 +10,32 @@ use super::super::{Numbers, Part, Ready, Report, Request, join};
 use super::{ANSWER_WAIT, START_WAIT, Worker, looked_until};
 use crate::lab::{Host, Lab};
 
-/// Workers that hold one part, or the shares of one; dropping it takes all down.
+/// Workers that hold one component or the shares of one. Dropping it ends all of them.
 pub struct Crew {
     workers: Vec<Worker>,
 }
 
 impl Crew {
-    /// Starts a worker on each machine; they hold nothing yet, and their clocks are known.
+    /// Starts a worker on each machine, without components, and measures their clock offsets.
     pub fn meet(lab: &Lab, hosts: &[Host], role: &'static str, stop: &Stop) -> Result<Self, RigError> {
         let met = hosts.iter().map(|host| Worker::meet(lab, host, role, stop));
         Ok(Self { workers: met.collect::<Result<_, _>>()? })
     }
 
-    /// The workers, in the order of their machines.
+    /// Returns the workers, in the order of their machines.
     pub fn workers(&self) -> &[Worker] {
         &self.workers
     }
 
-    /// The first one.
+    /// Returns the first worker.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no worker.
     pub fn first(&mut self) -> Result<&mut Worker, RigError> {
         self.workers.first_mut().ok_or_else(|| RigError::Rig("a part has no machine".to_owned()))
     }
 
-    /// Brings their parts up, all at once.
+    /// Starts their components in parallel.
     pub fn bring_up(&mut self, parts: Vec<Part>, stop: &Stop) -> Result<(), RigError> {
         let longest = parts.iter().map(Part::start_wait).max().unwrap_or(START_WAIT);
         for (worker, part) in self.workers.iter_mut().zip(&parts) {
@@ -47,24 +48,24 @@ impl Crew {
         Ok(())
     }
 
-    /// The numbers of each now.
+    /// Returns the current numbers of each.
     pub fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
         self.each(|| Some(Request::Look), ANSWER_WAIT, stop)
     }
 
-    /// A measured window begins for all.
+    /// Begins a measurement window on all.
     pub fn begin(&mut self, stop: &Stop) -> Result<(), RigError> {
         self.each::<()>(|| Some(Request::Begin), ANSWER_WAIT, stop).map(drop)
     }
 
-    /// The window ends for all. Clocks elsewhere are asked again, when every window is closed.
+    /// Ends the window on all. Afterwards, offsets of remote clocks are measured again.
     pub fn end(&mut self, stop: &Stop) -> Result<Vec<Report>, RigError> {
         let reports = self.each(|| Some(Request::End), ANSWER_WAIT, stop)?;
         self.workers.iter_mut().try_for_each(|worker| worker.compare_again(stop))?;
         Ok(reports)
     }
 
-    /// Looks until `enough` says so of the numbers of all together.
+    /// Polls until `enough` returns true for the joined numbers.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -75,7 +76,7 @@ impl Crew {
         looked_until(|| Ok(join::numbers(&self.looks(stop)?)), what, patience, stop, enough)
     }
 
-    /// Every question is on its way before the first answer is waited for.
+    /// Sends a request to all workers before it waits for the first response.
     fn each<T: DeserializeOwned>(
         &mut self,
         mut request: impl FnMut() -> Option<Request>,
@@ -96,7 +97,7 @@ impl Crew {
     }
 }
 
-/// What went wrong, and at which of several places.
+/// Adds the location to an error, if there are several.
 fn of_place(worker: &Worker, error: RigError) -> RigError {
     let place = worker.host.to_string();
     let told = |what: String| {

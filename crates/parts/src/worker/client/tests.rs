@@ -1,4 +1,4 @@
-//! Against workers that do not do what they should: scripts, and sockets.
+//! Tests with misbehaving workers: scripts and sockets.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::*;
 use crate::AttachPart;
 
-/// A laboratory whose program is this script; it finds `$VERSION` and `$HELLO`.
+/// A laboratory whose program is this script, which may use `$VERSION` and `$HELLO`.
 struct Script(PathBuf);
 
 impl Script {
@@ -19,8 +19,8 @@ impl Script {
         let version = env!("CARGO_PKG_VERSION");
         let hello = format!(r#"{{"ok":{{"version":"{version}","pid":1,"cpus":2}}}}"#);
         let script = format!("#!/bin/sh\nHELLO='{hello}'\n{text}\n");
-        // By a process of its own: a child that another test forks just now would hold our file open, and what is open for
-        // writing cannot be run ("Text file busy").
+        // Written by a separate process: a child that another test forks at this moment would inherit our open file,
+        // and a file that is open for writing cannot be executed ("Text file busy").
         let written = Command::new("sh")
             .args(["-c", r#"printf %s "$1" >"$0" && chmod 700 "$0""#])
             .arg(&path)
@@ -37,7 +37,7 @@ impl Drop for Script {
     }
 }
 
-/// What meeting such a worker, and bringing a part up in it, comes to.
+/// Connects to such a worker and starts a component. Returns the result.
 fn met(name: &str, text: &str) -> Result<(), RigError> {
     let (_script, lab) = Script::new(name, text);
     let stop = Stop::never();
@@ -50,13 +50,13 @@ fn why(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_worker_of_another_version_is_refused() {
+fn worker_of_another_version_is_rejected() {
     let why = why("old", r#"read line; echo '{"ok":{"version":"0.0.1","pid":1,"cpus":2}}'; read line"#);
     assert!(why.contains("is version 0.0.1, this is") && why.contains("must be the same"), "{why}");
 }
 
 #[test]
-fn what_is_no_answer_is_said_to_be_none() {
+fn invalid_response_is_an_error() {
     let chatter = why("chatter", "read line; echo Welcome to this machine; read line");
     assert!(chatter.contains("the worker of the base stations at local answers no JSON"), "{chatter}");
     let odd = why("odd", r#"read line; echo '{"ok":{"pid":1}}'; read line"#);
@@ -67,7 +67,7 @@ fn what_is_no_answer_is_said_to_be_none() {
 }
 
 #[test]
-fn a_worker_that_ends_says_how() {
+fn exited_worker_is_reported_with_status() {
     let died = why("died", r#"read line; echo "$HELLO"; read line; kill -9 $$"#);
     assert!(died.ends_with("at local has ended: it was killed by signal 9"), "{died}");
     let left = why("left", "exit 7");
@@ -78,25 +78,25 @@ fn a_worker_that_ends_says_how() {
 }
 
 #[test]
-fn an_endless_line_is_not_kept() {
+fn endless_line_is_rejected() {
     let why = why("endless", "read line; head -c 9000000 /dev/zero | tr '\\0' x; sleep 60");
     assert!(why.contains("answers no JSON: a line of more than 8388608 octets"), "{why}");
 }
 
 #[test]
-fn one_that_hangs_is_given_up_when_told_and_is_not_asked_again() {
+fn hanging_worker_is_abandoned_on_stop() {
     let (_script, lab) = Script::new("hangs", r#"read line; echo "$HELLO"; exec sleep 60"#);
     let mut worker = Worker::meet(&lab, &Host::Local, "RIC", &Stop::never()).unwrap();
     let soon = Stop::never().with_deadline(Instant::now());
     assert_eq!(worker.look(&soon).unwrap_err(), RigError::Stopped);
-    // Its late answer would pass for that of the next question.
+    // Its late response would be taken for that of the next request.
     let again = worker.look(&Stop::never()).unwrap_err().to_string();
     assert!(again.contains("a question to it was given up"), "{again}");
 }
 
-/// A worker over TCP whose clock is ahead of ours, and further after a window; what it is told at last.
+/// A worker over TCP whose clock is ahead of ours, and further ahead after a window. The last request is recorded.
 #[test]
-fn a_clock_elsewhere_is_known_with_its_error_and_the_part_is_gone_when_the_worker_is_dropped() {
+fn remote_clock_offset_has_error_and_drop_ends_component() {
     const AHEAD_US: f64 = 5e6;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host: Host = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -105,7 +105,9 @@ fn a_clock_elsewhere_is_known_with_its_error_and_the_part_is_gone_when_the_worke
     let worker = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
-        let (mut out, mut ahead_us, mut last) = (stream.try_clone().unwrap(), AHEAD_US, String::new());
+        let mut out = stream.try_clone().unwrap();
+        let mut ahead_us = AHEAD_US;
+        let mut last = String::new();
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
             let request: Request = serde_json::from_str(&line).unwrap();
             let reply = match request {
@@ -118,7 +120,7 @@ fn a_clock_elsewhere_is_known_with_its_error_and_the_part_is_gone_when_the_worke
                     serde_json::to_string(&Report::default()).unwrap()
                 }
                 Request::Stop => {
-                    // A system that takes its time to let go.
+                    // A system that takes time to release its resources.
                     std::thread::sleep(Duration::from_millis(100));
                     leaves.store(true, Ordering::Relaxed);
                     "null".to_owned()
@@ -139,7 +141,7 @@ fn a_clock_elsewhere_is_known_with_its_error_and_the_part_is_gone_when_the_worke
     assert!((met.clock_offset_us - AHEAD_US).abs() <= first, "{} +- {first}", met.clock_offset_us);
     met.begin(&stop).unwrap();
     met.end(&stop).unwrap();
-    // A second further, within what both comparisons are wrong by; and the error has grown by it.
+    // One second more, within the error of both measurements. The error has grown accordingly.
     assert!((met.clock_drift_us - 1e6).abs() <= first + met.clock_error_us);
     assert!(met.clock_error_us >= 1e6 - first, "{}", met.clock_error_us);
     drop(met);
