@@ -1,4 +1,4 @@
-//! Something that runs already, as a part: it is metered and not touched.
+//! A running process as a component. It is metered and not touched.
 
 use ranlab_host::{Subject, SubjectMeter, kin};
 
@@ -7,7 +7,8 @@ use crate::worker::{Report, Trouble};
 use crate::{Running, config, environment};
 
 config! {
-    /// What runs already, by the first of these that is said; without any, nothing of it can be metered: it runs elsewhere.
+    /// Selection of the running process; the first configured field counts. Without any, nothing is metered, because
+    /// the system runs on another machine.
     pub struct AttachPart {
         /// its process on sut.at; without this, sut.command and sut.cgroup nothing of it is metered
         pid: Option<u32> = None, range(1, 1 << 22), local();
@@ -18,7 +19,7 @@ config! {
     }
 }
 
-/// What runs already, as its meters know it.
+/// The subject of the meters.
 pub(crate) struct Attached {
     subject: Option<Subject>,
     watch: Watch,

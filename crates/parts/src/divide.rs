@@ -1,21 +1,22 @@
-//! A load divided among several places: nothing of it is lost, and no two places are the same base station, UE or session.
+//! Divides a load among several locations. The shares add up to the whole load, and each base station, UE and session
+//! is at one location only.
 
 use std::time::Duration;
 
 use crate::worker::Trouble;
 use crate::{FleetPart, Part, SouthFleetPart, rig};
 
-/// Places of one load at most.
+/// Maximum number of locations of a load.
 pub const PLACES_MAX: usize = 128;
 
-/// What one of several places has of a total: the shares of all are the total, and differ by one at most.
+/// Returns one location's share of a total. The shares differ by at most one.
 pub(crate) fn share(total: u64, place: usize, places: usize) -> u64 {
     let until = |place: usize| u128::from(total) * place as u128 / places.max(1) as u128;
-    // Below the total, which is one.
+    // The difference is at most the total, which is a u64.
     (until(place + 1) - until(place)) as u64
 }
 
-/// A total that each place needs one of.
+/// Checks that each location gets at least one.
 pub(crate) fn divisible(what: &str, total: u64, places: usize) -> Result<(), Trouble> {
     if total >= places as u64 {
         return Ok(());
@@ -24,10 +25,10 @@ pub(crate) fn divisible(what: &str, total: u64, places: usize) -> Result<(), Tro
 }
 
 impl Part {
-    /// The shares of a load at so many places, in their order.
+    /// Returns the shares of a load for a number of locations, in their order.
     ///
     /// # Errors
-    /// It is one, or too small for so many.
+    /// The component cannot be divided, or the load is too small.
     pub fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
         if places == 1 {
             return Ok(vec![self.clone()]);
@@ -56,8 +57,8 @@ impl Part {
     }
 }
 
-/// Base stations of each place: how many, the number of the first, and the time over which they start, which is that of
-/// all. Whatever is a base station's own (identities, seeds, UEs) follows from its number.
+/// Returns number, first index and start times of a location's base stations. All locations share the ramp time.
+/// Identities, seeds and UEs follow from the index of a base station.
 fn stations(
     nodes: u32,
     first: u32,
@@ -81,7 +82,7 @@ mod tests {
     use crate::{PingPart, Seed};
 
     #[test]
-    fn nothing_is_lost_and_shares_differ_by_one_at_most() {
+    fn shares_add_up_and_differ_by_at_most_one() {
         for (total, places) in [(10, 3), (3, 3), (2, 3), (0, 2), (u64::MAX, 7)] {
             let shares: Vec<_> = (0..places).map(|place| share(total, place, places)).collect();
             assert_eq!(shares.iter().map(|share| u128::from(*share)).sum::<u128>(), total.into());
@@ -90,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn base_stations_are_numbered_through_and_start_over_the_time_of_all() {
+    fn base_stations_are_numbered_consecutively_over_one_ramp() {
         let fleet = FleetPart { nodes: 10, first: 5, ..FleetPart::default() };
         let shares = Part::Fleet(fleet.clone()).divide(3).unwrap();
         let mut next = 5;
         for share in &shares {
             let Part::Fleet(share) = share else { panic!("{share:?}") };
             assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
-            // The seed is one: a base station's own follows from its number, so that it is the same wherever it stands.
+            // All shares have the same seed. A base station's seed follows from its index, independent of its location.
             assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
             next += share.nodes;
         }
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_or_too_small_is_refused_in_words() {
+    fn indivisible_load_is_rejected() {
         let why = |part: Part, places| part.divide(places).unwrap_err().what;
         let two = FleetPart { nodes: 2, ..FleetPart::default() };
         let told = why(Part::Fleet(two.clone()), 3);

@@ -1,4 +1,4 @@
-//! Base stations, as a part.
+//! Base stations as a component.
 
 use std::fs::File;
 use std::io::{LineWriter, Write};
@@ -23,11 +23,11 @@ use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
 
-/// Offers HW to every controller.
+/// Name of the HW service model, which every controller may use.
 pub const HW: &str = <Hw as ServiceModel>::NAME;
 
 config! {
-    /// Base stations of E2 and their UEs.
+    /// E2 base stations and their UEs.
     pub struct FleetPart {
         /// controller of every base station; repeatable, the first one is the default of the UEs
         connect: Vec<Address> = Vec::new(), wiring();
@@ -82,7 +82,7 @@ config! {
     }
 }
 
-/// Keys that only a radio has.
+/// Keys that require a radio.
 pub const RADIO_KEYS: [&str; 11] = [
     "radio",
     "fidelity",
@@ -118,7 +118,8 @@ impl FleetPart {
         }
         self.check_rc(fluid)?;
         let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
-        let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
+        let rlc_buffer = *rlc_buffer;
+        let ues = (*ues).into();
         let settings = RadioSettings { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues };
         let config = settings.config()?;
         match config {
@@ -134,7 +135,8 @@ impl FleetPart {
         }
     }
 
-    /// RC is a radio's, and who hands over by itself does so by RC, where RRC ends.
+    /// Checks the RC settings: RC requires a radio, and handovers by the base station itself need RC where RRC
+    /// terminates.
     fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
         let offers = |name: &str| self.sm.iter().any(|it| it == name);
         let steered = self.radio.is_some() && !fluid;
@@ -180,11 +182,11 @@ impl FleetPart {
     }
 }
 
-/// A fleet that runs.
+/// A running fleet.
 pub struct Stations {
     fleet: Fleet,
     at_begin: FleetReport,
-    /// Time from the first start until a look found all of them up, us; 0: not yet.
+    /// Time from the first start until all base stations were up, in microseconds. 0 until then.
     set_up_us: u64,
     started: Instant,
     nodes: u32,
@@ -192,35 +194,36 @@ pub struct Stations {
 }
 
 impl Stations {
-    /// Base stations that are to be started by [`ramp_up`](Self::ramp_up).
+    /// Prepares base stations, which [`ramp_up`](Self::ramp_up) starts.
     ///
     /// # Errors
-    /// The config names something that the emulator does not have.
+    /// The configuration names something that the emulator does not support.
     pub fn new(part: &FleetPart) -> Result<Self, Trouble> {
-        let (fleet, at_begin) = (Fleet::new(part.fleet()?), FleetReport::default());
+        let fleet = Fleet::new(part.fleet()?);
+        let at_begin = FleetReport::default();
         Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
     }
 
-    /// Writes a line `NODE NUMBER` to this file for each ping (HW) of a control that a base station has executed: what an
-    /// acknowledgement can be held against.
+    /// Writes a line `NODE NUMBER` to this file for each HW ping that a base station executed, for comparison with the
+    /// acknowledgements.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub fn log_pings(&mut self, file: &Path) -> Result<(), Trouble> {
         let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
         let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
         self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            // A full disk shows as lines that are missing, and does not end base stations.
+            // If the disk is full, lines are missing; the base stations continue.
             let _ = writeln!(lines, "{node} {number}");
         }));
         Ok(())
     }
 
-    /// Starts them, over the config's ramp; those that are started live on if this is given up.
+    /// Starts the base stations over the configured ramp. If the call is cancelled, those already started keep running.
     ///
     /// # Errors
-    /// The first one reaches no controller.
+    /// The first base station cannot reach a controller.
     pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
         self.started = Instant::now();
         self.fleet.ramp_up().await.map_err(|error| match error {
@@ -229,17 +232,17 @@ impl Stations {
         })
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> FleetReport {
         self.fleet.report()
     }
 
-    /// Why setups have failed at base stations that are not set up.
+    /// Returns the reasons of failed setups, for base stations that are not set up.
     pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
         self.fleet.setup_failures()
     }
 
-    /// What happened at each radio since this was last asked.
+    /// Returns the radio statistics since the last call.
     pub fn take_radios(&mut self) -> Vec<RadioMeter> {
         let radios = self.fleet.radios();
         self.fleet.begin_radios();
@@ -268,12 +271,13 @@ impl Running for Stations {
     fn begin(&mut self) {
         self.at_begin = self.fleet.report();
         self.fleet.begin_radios();
-        // What was late before the window does not count in it.
+        // Send delays before the window do not count.
         drop(self.fleet.take_lateness());
     }
 
     fn end(&mut self, report: &mut Report) {
-        let (then, now) = (self.at_begin, self.fleet.report());
+        let then = self.at_begin;
+        let now = self.fleet.report();
         report.put([
             ("alive", now.alive.into()),
             ("ues", u64::from(now.alive) * u64::from(self.ues)),

@@ -10,13 +10,13 @@ use crate::rest_client::escaped;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
-/// Reports of one request.
+/// Reports per request.
 const BATCH: u64 = 1_000;
-/// How long reports are collected for one request.
+/// Maximum time for which reports are collected for one request.
 const COLLECT: Duration = Duration::from_millis(500);
-/// How long a request may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the longest token.
+/// Maximum length of a token, in bytes.
 const TOKEN_BYTES: usize = 4 << 10;
 
 /// A database of an InfluxDB server.
@@ -67,7 +67,7 @@ impl Influx {
     /// Writes lines.
     ///
     /// # Errors
-    /// The server is away, or its status is not 2xx.
+    /// The server is unreachable, or its status is not 2xx.
     fn write(&self, token: Option<&str>, lines: &str) -> Result<(), ureq::Error> {
         let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
         let url = format!("http://{}{}", self.place, self.target());
@@ -79,11 +79,11 @@ impl Influx {
     }
 }
 
-/// Writes every report until the monitor ends. A batch that the server does not take is counted and not repeated, so that
-/// nothing piles up while it is away.
+/// Writes every report until the monitor ends. A batch that the server rejects is counted and not retried, so memory
+/// use stays bounded while the server is unreachable.
 ///
 /// # Errors
-/// The token's file cannot be read; the machine gives no thread.
+/// The token file cannot be read, or the thread cannot be created.
 pub(crate) fn start(server: &Influx, token_file: Option<&Path>, messages: Messages) -> Result<(), Trouble> {
     let token = token_file.map(token).transpose()?;
     let server = server.clone();
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// A server that answers one request with a status; what it read.
+    /// A server that answers one request with a status. Returns the received request.
     fn server(status: &'static str) -> (Influx, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let influx = format!("influx://{}/db", listener.local_addr().unwrap()).parse().unwrap();

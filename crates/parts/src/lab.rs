@@ -1,4 +1,4 @@
-//! Where the parts of an experiment run.
+//! Machines on which the components of an experiment run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,34 +8,35 @@ use ranlab_campaign::rig::{Need, RigError};
 
 use crate::found;
 
-/// What all rigs share: the program whose verb `worker` runs the parts.
+/// Settings shared by all rigs, such as the program that runs as worker.
 #[derive(Debug, Clone)]
 pub struct Lab {
-    /// The binary `ranlab` on this machine.
+    /// Path of the `ranlab` binary on this machine.
     pub program: PathBuf,
     /// The secure shell client.
     pub ssh: PathBuf,
-    /// The network namespace, made before, in which workers of this machine are started; none: this program's.
+    /// Existing network namespace in which workers on this machine are started. `None`: that of this program.
     pub netns: Option<String>,
     /// Whether commands of a profile may be run.
     pub commands: bool,
-    /// The folder that keeps what programs of others print; none: only their last lines are kept.
+    /// Folder for the output of third-party programs. `None`: only their last lines are kept.
     pub folder: Option<PathBuf>,
 }
 
 impl Lab {
-    /// A laboratory whose parts on this machine are processes of `program`.
+    /// Creates a laboratory whose components on this machine are processes of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        let (program, ssh) = (program.into(), PathBuf::from("ssh"));
+        let program = program.into();
+        let ssh = PathBuf::from("ssh");
         Self { program, ssh, netns: None, commands: false, folder: None }
     }
 
-    /// The same laboratory with its workers in another network namespace.
+    /// Returns the same laboratory with its workers in another network namespace.
     pub fn within(&self, netns: Option<&str>) -> Self {
         Self { netns: netns.map(str::to_owned), ..self.clone() }
     }
 
-    /// What every rig needs whose parts are workers.
+    /// Returns the requirements of every rig that uses workers.
     pub fn needs(&self) -> Vec<Need> {
         let there = self.program.is_file();
         vec![Need {
@@ -50,33 +51,33 @@ impl Lab {
     }
 }
 
-/// A machine of the laboratory.
+/// The location of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// This one.
+    /// This machine.
     Local,
-    /// Another one, reached by ssh; `program` is its binary `ranlab`.
+    /// Another machine, connected over ssh. `program` is the path of `ranlab` there.
     Ssh {
-        /// As ssh takes it: a name of its configuration, `user@host`.
+        /// The destination for ssh: a name from its configuration, or `user@host`.
         destination: String,
         /// Path of `ranlab` there.
         program: String,
     },
-    /// Another one, where `ranlab worker --listen` waits.
+    /// Another machine on which `ranlab worker --listen` runs.
     Tcp {
         /// `host:port`.
         address: String,
     },
-    /// Those others that a bus tells of: `ranlab worker --listen --bus`.
+    /// Machines found through a bus, on which `ranlab worker --listen --bus` runs.
     Bus {
         /// `nats://host:port`.
         server: String,
-        /// Which of them.
+        /// The group of workers.
         group: String,
     },
 }
 
-/// The text names no machine.
+/// The text is not a valid location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is no place for a worker; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\", \"tcp://host:port\" \
@@ -108,7 +109,7 @@ impl FromStr for Host {
         }
         let address = |text: &str| {
             let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-            // What is before an @ would be a password, which belongs into no scenario.
+            // The part before an @ would be a password, which must not be in a scenario.
             let good = plain(host) && !host.contains('@') && port.parse::<u16>().is_ok();
             good.then(|| text.to_owned()).ok_or_else(wrong)
         };
@@ -124,10 +125,10 @@ impl FromStr for Host {
 }
 
 impl Host {
-    /// The machines themselves: those of a bus are the ones that answer there now.
+    /// Resolves the location. For a bus, returns the workers that answer now.
     ///
     /// # Errors
-    /// None answers.
+    /// No worker answers.
     pub fn met(self) -> Result<Vec<Self>, RigError> {
         match self {
             Self::Bus { server, group } => found::workers(&server, &group).map_err(RigError::Environment),
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_read_as_they_are_written() {
+    fn locations_round_trip() {
         for text in [
             "local",
             "ssh://lab7",
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_an_option_or_a_command_is_refused() {
+    fn options_and_commands_are_rejected() {
         for text in [
             "",
             "lab7",

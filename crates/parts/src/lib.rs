@@ -1,10 +1,11 @@
-//! Everything that an experiment or a verb brings up exists here once: a typed config, and what it starts.
+//! Components of experiments and CLI verbs: each has a typed configuration and the code that starts it.
 //!
-//! A part is declared by [`config!`]: the same fields are flags of a verb, keys of a scenario, the JSON schema and the
-//! message to a worker ([`field`]). It runs in the process that starts it: a verb's own, or a [`worker`] on any machine,
-//! which looks at it, meters it and reports.
+//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys,
+//! the JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a
+//! verb, or a [`worker`] on any machine, which meters it and reports its results.
 //!
-//! To add a part: its file with the config and what it starts (`Running`), a variant of [`Part`].
+//! To add a component, create a file with its configuration and its `Running` implementation, and add a variant to
+//! [`Part`].
 
 mod attach;
 pub mod captured;
@@ -110,43 +111,43 @@ pub use xhaul::XhaulPart;
 pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
 pub use ranlab_sdran::flexran::controller::RibShare;
 
-/// Of the programs that a switch needs the first that is not here.
+/// Returns the first program required by a switch that is not installed.
 #[must_use]
 pub fn missing_program(backend: &dyn ranlab_pipeline::backends::Backend) -> Option<&'static str> {
     backend.programs().iter().copied().find(|program| switches::found(program).is_none())
 }
 
-/// A part of an experiment.
+/// A component of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-// An experiment has a handful: their size costs nothing.
+// An experiment has few components, so their size does not matter.
 #[allow(clippy::large_enum_variant)]
 pub enum Part {
-    /// Our RIC, bare or with an iApp inside.
+    /// Our RIC, with or without iApps.
     Ric(RicPart),
-    /// Something that runs already and is only metered.
+    /// A running process that is only metered.
     Attach(AttachPart),
-    /// A program of somebody else, with the commands of its profile.
+    /// A third-party program, controlled by the commands of its profile.
     Program(Box<ProgramPart>),
     /// Base stations.
     Fleet(FleetPart),
-    /// An xApp that takes statistics.
+    /// An xApp that receives statistics.
     Monitor(MonitorPart),
     /// An xApp that pings.
     Ping(PingPart),
     /// A FlexRAN controller that pings.
     PingFlexran(PingFlexranPart),
-    /// A relay that decodes and encodes whatever passes.
+    /// A relay that decodes and encodes every message.
     Relay(RelayPart),
     /// A gateway between transports.
     Gateway(GatewayPart),
-    /// Our packet engine or another switch, fed from memory, by rings or by wires.
+    /// Our packet engine or another switch, fed from memory, over rings or over links.
     Pipeline(Box<PipelinePart>),
-    /// A tester at a switch's rings.
+    /// A tester at the rings of a switch.
     RingTester(Box<RingTesterPart>),
-    /// A controller after FlexRAN's.
+    /// A FlexRAN controller.
     Flexran(FlexranPart),
-    /// A controller after 5G-EmPOWER's.
+    /// A 5G-EmPOWER controller.
     Empower(EmpowerPart),
     /// Base stations of FlexRAN or 5G-EmPOWER.
     SouthFleet(SouthFleetPart),
@@ -162,16 +163,16 @@ pub enum Part {
     SliceXapp(SliceXappPart),
     /// The traffic controller's sample xApp.
     TrafficXapp(TrafficXappPart),
-    /// A switched Xhaul in network namespaces.
+    /// A switched Xhaul network in network namespaces.
     Xhaul(Box<XhaulPart>),
     /// A user plane function.
     Upf(Box<UpfPart>),
-    /// SMF, base stations and data network towards a user plane function.
+    /// SMF, base stations and data network that load a UPF.
     UpfLoad(Box<UpfLoadPart>),
 }
 
 impl Part {
-    /// Its config.
+    /// Returns its configuration.
     fn described(&self) -> &dyn Described {
         match self {
             Self::Ric(part) => part,
@@ -200,7 +201,7 @@ impl Part {
         }
     }
 
-    /// The programs of somebody else that it starts as plug-ins.
+    /// Returns the plug-in program that it starts, if any.
     pub fn plugin(&self) -> Option<&str> {
         match self {
             Self::Pipeline(part) => part.plugin.as_deref(),
@@ -209,7 +210,7 @@ impl Part {
         }
     }
 
-    /// How long it may take to serve.
+    /// Returns the maximum time until it is ready.
     pub(crate) fn start_wait(&self) -> Duration {
         match self {
             Self::Program(part) => part.start_wait(),
@@ -222,12 +223,13 @@ impl Part {
         }
     }
 
-    /// How long it may take to be gone.
+    /// Returns the maximum time until it has ended.
     pub(crate) fn end_wait(&self) -> Duration {
         if let Self::Program(part) = self { part.end_wait() } else { LEAVE_WAIT.max(self.farewell()) }
     }
 
-    /// How long it may take to give back what it borrowed of the machine once nobody asks for it any more; 0: nothing of the kind.
+    /// Returns the maximum time to return physical resources of the machine after the campaign has disconnected. 0 if
+    /// there are none.
     pub(crate) fn farewell(&self) -> Duration {
         if let Self::Xhaul(part) = self
             && part.borrows()
@@ -238,7 +240,7 @@ impl Part {
         }
     }
 
-    /// Refuses what a stranger over TCP may not choose on this machine.
+    /// Rejects settings that an untrusted peer over TCP may not use on this machine.
     fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
         let locals = self.described().locals();
         match locals.first() {
@@ -251,55 +253,56 @@ impl Part {
     }
 }
 
-/// How long a part may take to serve.
+/// Default timeout until a component is ready.
 const START_WAIT: Duration = Duration::from_secs(60);
-/// How long a foreign switch may take to be verified and filled.
+/// Timeout until a third-party switch is verified and configured.
 const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
-/// How long cards may take that reset themselves and make functions, on a machine that may be emulated, and to be given back.
+/// Timeout for network cards that reset and create virtual functions, possibly on an emulated machine, and are returned
+/// afterwards.
 const CARDS_START_WAIT: Duration = Duration::from_secs(300);
 const CARDS_END_WAIT: Duration = Duration::from_secs(60);
-/// What [`PipelinePart::engine`] calls ours.
+/// The value of [`PipelinePart::engine`] for our engine.
 const NATIVE: &str = "native";
-/// How long taking leave may last.
+/// Timeout of an orderly shutdown.
 pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
-/// A part that is up.
+/// A running component.
 pub(crate) trait Running {
-    /// What is metered; `None` if it is not of this machine.
+    /// Returns what is metered, or `None` if it does not run on this machine.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Process { pid: std::process::id() })
     }
-    /// The process that is metered, if it is one.
+    /// Returns the metered process, if it is a single one.
     fn pid(&self) -> Option<u32> {
         if let Some(Subject::Process { pid }) = self.subject() { Some(pid) } else { None }
     }
-    /// Where it listens.
+    /// Returns its listening addresses, by name.
     fn addresses(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
-    /// Whether it lives; the error says how it died.
+    /// Returns an error if it has failed.
     fn check(&mut self) -> Result<(), Trouble> {
         Ok(())
     }
-    /// Its numbers now.
+    /// Returns its current numbers.
     fn look(&mut self) -> Numbers {
         Numbers::new()
     }
-    /// A measured window begins.
+    /// Begins a measurement window.
     fn begin(&mut self) {}
-    /// It ends: numbers and distributions of the window.
+    /// Ends the window. Adds its numbers and distributions to the report.
     fn end(&mut self, _report: &mut Report) {}
-    /// Gives it a clean state for a further repeat.
+    /// Resets it for the next repetition.
     fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {
         Box::pin(std::future::ready(Ok(())))
     }
-    /// Takes leave of a system that does not clean up after it, within [`LEAVE_WAIT`].
+    /// Shuts down in order within [`LEAVE_WAIT`], for systems that do not clean up by themselves.
     fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// A task of this thread that ends with this value.
+/// A task of this thread that is aborted on drop.
 pub(crate) struct Task(tokio::task::JoinHandle<()>);
 
 impl Task {
@@ -314,11 +317,11 @@ impl Drop for Task {
     }
 }
 
-/// Brings a part up and waits until it serves.
+/// Starts a component and waits until it is ready.
 pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, Trouble> {
     part.permitted(trust)?;
     if let Err(error) = ranlab_net::raise_open_files() {
-        // Few connections need no more than there is; many will be refused, and that is told.
+        // Few connections work with the current limit. With many, some will be rejected, which is reported.
         eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
     }
     Ok(match part {
@@ -378,34 +381,34 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
     })
 }
 
-/// The machine's or the network's fault.
+/// Returns an error of the machine or the network.
 fn environment(what: impl ToString) -> Trouble {
     Trouble { fault: Fault::Environment, what: what.to_string() }
 }
 
-/// The system under test's fault.
+/// Returns an error of the system under test.
 fn sut(what: impl ToString) -> Trouble {
     Trouble { fault: Fault::Sut, what: what.to_string() }
 }
 
-/// Our own fault, or the scenario's.
+/// Returns an error of the rig or the scenario.
 fn rig(what: impl ToString) -> Trouble {
     Trouble { fault: Fault::Rig, what: what.to_string() }
 }
 
-/// Reads an address or a version of a part.
+/// Parses an address or a version.
 fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
     text.parse().map_err(rig)
 }
 
-/// The numbers of a typed report by their names; what is absent or no number is left out.
+/// Returns the numeric fields of a report by name. Other fields are left out.
 fn numbers(report: &impl Serialize) -> Numbers {
     let report = serde_json::to_value(report).unwrap_or_default();
     let fields = report.as_object().into_iter().flatten();
     fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }
 
-/// What happened between two reports: counters as differences, states as they are now.
+/// Returns the difference between two reports: counters as differences, states as they are now.
 fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Numbers {
     let then = numbers(then);
     let mut now = numbers(now);
@@ -415,7 +418,7 @@ fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Numbers {
     now
 }
 
-/// A histogram as a report has it.
+/// Converts a histogram to (value, count) pairs.
 fn counts(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
     histogram
         .iter_recorded()

@@ -1,4 +1,4 @@
-//! What a part's processes and its machine use while a window is open.
+//! Meters the resource usage of a component's processes and of its machine during a window.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,24 +15,24 @@ use crate::Task;
 use crate::pulse::Pulse;
 use crate::worker::{MachineReport, ProcessReport, Report};
 
-/// Between two samples of the series.
+/// Sampling interval of the time series.
 const TICK: Duration = Duration::from_secs(1);
-/// The longest series; later samples are left out.
+/// Maximum length of the time series. Further samples are left out.
 const SAMPLES_MAX: usize = 100_000;
 
-/// CPU time of this process that is the measurement's own: a part in it must not pay for being looked at. One thread works
-/// and meters; another one only reads what is asked.
+/// CPU time that this process spends on the measurement itself, which is not attributed to the component in it. One
+/// thread works and meters; another reads requests.
 #[derive(Default)]
 pub(crate) struct Cost {
     spent_ns: Cell<u64>,
-    /// CPU time of the thread when the work at hand began.
+    /// CPU time of the thread when the current measurement task began.
     since: Cell<Option<u64>>,
     reader_ns: Arc<AtomicU64>,
     pulse_ns: Arc<AtomicU64>,
 }
 
 impl Cost {
-    /// What this thread does until [`end`](Self::end) is the measurement's.
+    /// Begins a measurement task of this thread, which lasts until [`end`](Self::end).
     pub(crate) fn begin(&self) {
         self.since.set(thread_cpu_ns());
     }
@@ -42,7 +42,7 @@ impl Cost {
         self.since.set(None);
     }
 
-    /// Where the thread that reads writes down all of its CPU time.
+    /// Returns the counter to which the reading thread writes its CPU time.
     pub(crate) fn reader(&self) -> Arc<AtomicU64> {
         self.reader_ns.clone()
     }
@@ -52,18 +52,18 @@ impl Cost {
         spent.unwrap_or_default()
     }
 
-    /// CPU time of the measurement's other threads.
+    /// Returns the CPU time of the measurement's other threads.
     fn others_ns(&self) -> u64 {
         self.reader_ns.load(Ordering::Relaxed) + self.pulse_ns.load(Ordering::Relaxed)
     }
 
-    /// Until now.
+    /// Returns the total so far, in seconds.
     fn seconds(&self) -> f64 {
         (self.spent_ns.get() + self.at_hand_ns() + self.others_ns()) as f64 * 1e-9
     }
 }
 
-/// A subject's meter. Of a subject that is this process the measurement's own CPU time is left out.
+/// Meter of a subject. If the subject is this process, the measurement's own CPU time is subtracted.
 struct Metered {
     meter: SubjectMeter,
     cost: Option<Rc<Cost>>,
@@ -77,17 +77,17 @@ impl Metered {
     }
 }
 
-/// Meters of a subject (or of none) and of the machine.
+/// Meters of the machine and, optionally, of a subject.
 pub(crate) struct Meters {
     subject: Option<Rc<RefCell<Metered>>>,
     machine: MachineMeter,
-    /// Where the machine shows what it takes.
+    /// Power meter of the machine, if it has one.
     power: Option<PowerMeter>,
     cost: Rc<Cost>,
     open: Option<Open>,
 }
 
-/// (offset in s, CPU cores since the sample before, resident bytes).
+/// (offset in s, CPU cores since the previous sample, resident bytes).
 type Series = Vec<(f64, f64, u64)>;
 
 struct Open {
@@ -101,7 +101,7 @@ struct Open {
 }
 
 impl Meters {
-    /// A subject that cannot be metered (any more) is none.
+    /// A subject that cannot be metered is treated as absent.
     pub(crate) fn new(subject: Option<Subject>, cost: Rc<Cost>) -> Self {
         let own = matches!(subject, Some(Subject::Process { pid }) if pid == std::process::id());
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
@@ -118,11 +118,12 @@ impl Meters {
         self.power.as_ref().and_then(|power| power.sample().ok())
     }
 
-    /// What costs is done before the subject is looked at.
+    /// Expensive preparations precede the first sample of the subject.
     pub(crate) fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
         let connections = own_connections().ok();
-        let (machine, power) = (self.machine.sample().ok(), self.energy());
+        let machine = self.machine.sample().ok();
+        let power = self.energy();
         let before = self.sample();
         let _sampler =
             self.subject.clone().zip(before).map(|(metered, before)| {
@@ -132,7 +133,7 @@ impl Meters {
         self.open = Some(Open { before, machine, power, connections, series, pulse, _sampler });
     }
 
-    /// What costs is done after the subject was looked at.
+    /// Expensive evaluations follow the last sample of the subject.
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
@@ -158,20 +159,20 @@ impl Meters {
     }
 }
 
-/// What the kernel calls its boot.
+/// Returns the kernel's boot identifier.
 fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-/// What this worker's own connections carried since; `None`: it has none.
+/// Returns the traffic of this worker's connections since `before`, or `None` if it has no connections.
 fn wire(before: &Connections) -> Option<Carried> {
     Some(carried(before, &own_connections().ok()?)).filter(|carried| carried.connections > 0)
 }
 
 fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_s: f64) -> ProcessReport {
     let rss_bytes = after.rss_bytes;
-    // A window shorter than a tick has at least its mean.
+    // A window shorter than the sampling interval has at least one sample, its mean.
     if series.is_empty() && wall_s > 0.0 {
         series.push((wall_s / 2.0, (after.cpu_s - before.cpu_s) / wall_s, rss_bytes));
     }
@@ -226,19 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn what_the_measurement_costs_is_not_the_parts() {
+    fn measurement_cost_is_not_attributed_to_component() {
         let cost = Rc::new(Cost::default());
         let own = Subject::Process { pid: std::process::id() };
         let new = |cost| Metered { meter: SubjectMeter::new(own.clone()).unwrap(), cost };
-        let (mut bare, mut metered) = (new(None), new(Some(cost.clone())));
-        let (all, without) = (bare.sample().unwrap(), metered.sample().unwrap());
+        let mut bare = new(None);
+        let mut metered = new(Some(cost.clone()));
+        let all = bare.sample().unwrap();
+        let without = metered.sample().unwrap();
         cost.begin();
         work(50_000_000);
         cost.end();
         cost.begin();
         work(20_000_000);
-        let (metered, bare) = (metered.sample().unwrap(), bare.sample().unwrap());
-        // Other tests run in other threads of this process: their time between two samples is on the bare meter's side.
+        let metered = metered.sample().unwrap();
+        let bare = bare.sample().unwrap();
+        // Other tests run in other threads of this process. Their time between two samples counts on the side of the
+        // bare meter.
         let left_out = (bare.cpu_s - all.cpu_s) - (metered.cpu_s - without.cpu_s);
         cost.end();
         assert!(left_out > 0.069, "{left_out}");

@@ -1,5 +1,5 @@
-//! An xApp that sends numbered controls to all base stations in turn and knows what became of each: the load and the witness of runs
-//! in which RICs die, are cut off or are restarted.
+//! An xApp that sends numbered control requests to all base stations in rotation and records the outcome of each. It is
+//! load and observer in runs in which RICs crash, are partitioned or are restarted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,52 +14,52 @@ use serde::Serialize;
 use crate::worker::Trouble;
 use crate::{joined, rig, sut};
 
-/// Orders per second at most.
+/// Maximum rate, in orders per second.
 pub const RATE_MAX: u32 = 10_000;
 
-/// Which orders to send.
+/// Settings of an order sender.
 #[derive(Debug, Clone)]
 pub struct OrdersPlan {
-    /// Where the RIC is.
+    /// Address of the RIC.
     pub connect: Address,
-    /// Other RICs of several that are one.
+    /// Addresses of further RICs on the same bus.
     pub or_at: Vec<Address>,
     /// Orders per second, 1 to [`RATE_MAX`].
     pub rate: u32,
-    /// The first order's number; each further one has the next.
+    /// Number of the first order. Orders are numbered consecutively.
     pub first: u32,
 }
 
-/// What became of an order.
+/// The outcome of an order.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     /// Its number.
     pub order: u32,
-    /// To which base station.
+    /// Base station to which it was sent.
     pub node: String,
     /// Whether the base station has acknowledged it.
     pub acknowledged: bool,
-    /// Why not, if not. It may have been executed all the same, unless it was refused.
+    /// The reason of a missing acknowledgement. The order may still have been executed, unless it was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// How long the answer took, ms.
+    /// Time until the response, in milliseconds.
     pub ms: f64,
 }
 
-/// What became of all orders.
+/// Outcomes of all orders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OrdersReport {
-    /// Sent.
+    /// Orders sent.
     pub sent: u64,
-    /// Acknowledged.
+    /// Orders acknowledged.
     pub acknowledged: u64,
-    /// Failed: refused, or nobody knows.
+    /// Orders that failed: rejected, or with an unknown outcome.
     pub failed: u64,
-    /// Due while there was no base station to send them to, or too many were under way.
+    /// Orders that were due while no base station was connected or too many were pending.
     pub unsent: u64,
 }
 
-/// An xApp that runs.
+/// A running xApp.
 pub struct Orders {
     xapp: XappHandle,
     next: u32,
@@ -70,10 +70,10 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Connects, and waits until a RIC has taken it.
+    /// Connects, and waits until a RIC has accepted the setup.
     ///
     /// # Errors
-    /// The rate is none, or no RIC takes it.
+    /// The rate is invalid, or no RIC accepts the setup.
     pub async fn start(plan: &OrdersPlan) -> Result<Self, Trouble> {
         if plan.rate == 0 || plan.rate > RATE_MAX {
             return Err(rig(format!("orders are sent 1 to {RATE_MAX} times a second, not {}", plan.rate)));
@@ -82,12 +82,14 @@ impl Orders {
             .with(|it| it.or_at = plan.or_at.iter().map(ToString::to_string).collect());
         let xapp = XappHandle::start(config, SocketOptions::default());
         joined(&xapp).await.map_err(sut)?;
-        let (under_way, report) = (BTreeMap::new(), OrdersReport::default());
+        let under_way = BTreeMap::new();
+        let report = OrdersReport::default();
         let period = Duration::from_secs(1) / plan.rate;
         Ok(Self { xapp, next: plan.first, period, last: None, under_way, report })
     }
 
-    /// Sends orders when they are due, whatever became of those before, and tells what became of each; until this is dropped.
+    /// Sends orders when they are due, independent of earlier outcomes, and calls `tell` with each outcome. Runs until
+    /// this is dropped.
     pub async fn run(&mut self, mut tell: impl FnMut(&Outcome)) {
         let mut due = tokio::time::interval(self.period);
         due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -99,7 +101,7 @@ impl Orders {
         }
     }
 
-    /// Hears what is still to come of what is under way, at most so long; what is left then has failed.
+    /// Waits for pending outcomes until the timeout. Orders that are still pending then have failed.
     pub async fn conclude(&mut self, patience: Duration, mut tell: impl FnMut(&Outcome)) -> OrdersReport {
         let rest = async {
             while !self.under_way.is_empty() {
@@ -115,7 +117,7 @@ impl Orders {
         self.report
     }
 
-    /// The base station after the last one, in order of their identities.
+    /// Returns the next base station, in the order of identities.
     fn next_node(&self) -> Option<GlobalE2NodeId> {
         self.xapp.read(|xapp| {
             let with_hw =

@@ -1,4 +1,4 @@
-//! What a program of somebody else prints: kept in a file that does not grow without a bound, its last lines at hand.
+//! Output of third-party programs: written to a log file of limited size, with the last lines kept in memory.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -10,27 +10,27 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
-/// Octets of a file; then it is put aside as `FILE.1`, and the one before that goes.
+/// Maximum size of a log file, in bytes. It is then renamed to `FILE.1`, which replaces the previous one.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// A longer line is kept in pieces.
+/// Longer lines are split.
 const LINE_BYTES_MAX: u64 = 4 << 10;
-/// Lines that are quoted.
+/// Number of lines that are quoted.
 const LAST_LINES: usize = 5;
-/// Of a bounded program this much is read ahead of its pace.
+/// A program with a rate limit may exceed it by this much time's worth of output.
 const BURST: Duration = Duration::from_secs(1);
-/// Characters of each.
+/// Maximum number of characters per quoted line.
 const QUOTED_CHARS: usize = 160;
 
-/// What is kept of what a program prints, and how fast it is read.
+/// Limits of the kept output and of the reading rate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    /// Octets of its file; then that is put aside.
+    /// Maximum size of the log file, in bytes, before it is renamed.
     pub(crate) file_bytes: u64,
-    /// Last lines at hand.
+    /// Number of last lines kept in memory.
     pub(crate) lines: usize,
-    /// Characters of each.
+    /// Maximum number of characters per line.
     pub(crate) chars: usize,
-    /// Octets a second that are read; who prints more waits. `None`: as fast as they come.
+    /// Reading rate, in bytes per second. A program that prints more has to wait. `None`: no limit.
     pub(crate) bytes_per_s: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Default for Keep {
     }
 }
 
-/// A line that is waited for.
+/// A pattern for an awaited line.
 pub(crate) struct Wanted(Regex);
 
 impl Wanted {
@@ -49,7 +49,7 @@ impl Wanted {
     }
 }
 
-/// A line that is counted.
+/// A pattern with the number of matching lines.
 pub(crate) struct Counted {
     pattern: Regex,
     count: u64,
@@ -62,7 +62,7 @@ impl Counted {
     }
 }
 
-/// What a program printed.
+/// The output of a program.
 pub(crate) struct Output {
     kept: Mutex<Kept>,
 }
@@ -76,18 +76,18 @@ struct Kept {
 }
 
 impl Output {
-    /// The same, and lines that match are counted.
+    /// Adds patterns whose matching lines are counted.
     pub(crate) fn counting(self, counted: Vec<Counted>) -> Self {
         self.kept().counted = counted;
         self
     }
 
-    /// How many lines matched each pattern, in the order in which these were given.
+    /// Returns the number of matching lines per pattern, in the order of the patterns.
     pub(crate) fn counts(&self) -> Vec<u64> {
         self.kept().counted.iter().map(|one| one.count).collect()
     }
 
-    /// Kept in `file`, anew.
+    /// Keeps the output in `file`. An existing file is renamed.
     pub(crate) fn new(file: Option<PathBuf>, wanted: Option<Wanted>) -> io::Result<Self> {
         let open = |path: PathBuf| {
             let file = OpenOptions::new().create(true).append(true).open(&path);
@@ -100,7 +100,7 @@ impl Output {
         Ok(Self::of(file.map(open).transpose()?, wanted, Keep::default()))
     }
 
-    /// Kept in this open file of that path, within such bounds.
+    /// Keeps the output in an open file, within the given limits.
     pub(crate) fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self::of(Some((path, file, length)), None, keep))
@@ -110,12 +110,12 @@ impl Output {
         Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, counted: Vec::new(), keep }) }
     }
 
-    /// The last lines, oldest first.
+    /// Returns the last lines, oldest first.
     pub(crate) fn last_lines(&self) -> Vec<String> {
         self.kept().last.iter().cloned().collect()
     }
 
-    /// As [`spawn`](Self::spawn), with both of the command's outputs as one.
+    /// Like [`spawn`](Self::spawn), with standard output and standard error merged in order.
     pub(crate) fn spawn_as_one(self: &Arc<Self>, mut command: Command) -> io::Result<Child> {
         let (reader, writer) = io::pipe()?;
         let child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
@@ -127,7 +127,7 @@ impl Output {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a command whose output is kept. It is read until all that hold it are gone, so that nobody ever waits for us.
+    /// Starts a command and keeps its output. Reads until all writers have closed it, so that no process blocks.
     pub(crate) fn spawn(self: &Arc<Self>, command: &mut Command) -> io::Result<Child> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         self.read(child.stdout.take());
@@ -138,7 +138,8 @@ impl Output {
     fn read(self: &Arc<Self>, from: Option<impl Read + Send + 'static>) {
         let (Some(from), own) = (from, self.clone()) else { return };
         std::thread::spawn(move || {
-            let (mut from, mut line) = (BufReader::new(from), Vec::new());
+            let mut from = BufReader::new(from);
+            let mut line = Vec::new();
             let mut pace = own.kept().keep.bytes_per_s.map(Pace::new);
             while matches!(from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line), Ok(1..)) {
                 own.kept().line(&line);
@@ -150,12 +151,12 @@ impl Output {
         });
     }
 
-    /// Whether no line is waited for any more.
+    /// Returns whether the awaited line has appeared, or none is awaited.
     pub(crate) fn line_came(&self) -> bool {
         self.kept().wanted.is_none()
     }
 
-    /// `; it last said: "…"`, or nothing.
+    /// Returns `; it last said: "…"`, or an empty string.
     pub(crate) fn last_words(&self) -> String {
         let kept = self.kept();
         let quoted: Vec<_> = kept.last.iter().map(|line| format!("\"{line}\"")).collect();
@@ -168,7 +169,7 @@ impl Output {
     }
 }
 
-/// Reads no faster than so many octets a second; a second's worth may come at once.
+/// Limits the reading rate, in bytes per second. Bursts of one second are allowed.
 struct Pace {
     per_s: u64,
     begun: Instant,
@@ -185,7 +186,7 @@ impl Pace {
         let due = Duration::from_secs_f64(self.read as f64 / self.per_s as f64);
         let passed = self.begun.elapsed();
         if passed > due + BURST {
-            // Quiet before is no right to a flood now.
+            // A quiet period does not allow a longer burst afterwards.
             (self.begun, self.read) = (Instant::now(), 0);
         } else if let Some(early) = due.checked_sub(passed + BURST) {
             std::thread::sleep(early);
@@ -213,7 +214,7 @@ impl Kept {
         self.write(line);
     }
 
-    /// A file that cannot be written any more is given up: the program is not to suffer from it.
+    /// If the file can no longer be written, logging ends. The program is not affected.
     fn write(&mut self, line: &[u8]) {
         let Some((path, file, length)) = &mut self.file else { return };
         *length += line.len() as u64;
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_put_aside_when_it_is_long_and_the_last_lines_stay_at_hand() {
+    fn long_log_is_rotated_and_last_lines_are_kept() {
         let path = std::env::temp_dir().join(format!("ranlab-output-{}", std::process::id()));
         let output = Output::new(Some(path.clone()), Some(Wanted::new("^line 7\\d*$").unwrap())).unwrap();
         assert!(output.last_words().is_empty() && !output.line_came());

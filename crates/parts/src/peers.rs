@@ -1,4 +1,4 @@
-//! Which peers may connect: addresses and networks, as text.
+//! Lists of addresses and networks that may connect, in text form.
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -10,7 +10,7 @@ pub struct Allowed {
     bits: u8,
 }
 
-/// The text is no address and no network.
+/// The text is neither an address nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is neither an IP address nor a network like 10.0.0.0/8 or fd00::/8")]
 pub struct NotANetwork(String);
@@ -29,18 +29,18 @@ impl FromStr for Allowed {
 }
 
 impl Allowed {
-    /// Whether a peer, named as the transport names it, is on the list; an empty list holds everybody, and who comes
-    /// over a Unix socket or within the process has passed the file system's check already.
+    /// Returns whether a peer is on the list. `peer` is its name in the transport. An empty list allows all peers.
+    /// Peers over a Unix socket or inside the process are always allowed, because the file system has checked them.
     pub fn any(list: &[Self], peer: &str) -> bool {
         let network = ["tcp://", "tls://", "sctp://"].iter().find_map(|scheme| peer.strip_prefix(scheme));
         let Some(address) = network else { return true };
-        // What else there is to tell peers apart follows a space: the name in a certificate.
+        // After a space follow further details, such as the name in a certificate.
         let address = address.split(' ').next().unwrap_or_default();
         let Ok(address) = address.parse::<SocketAddr>() else { return list.is_empty() };
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
     }
 
-    /// Whether an address lies within.
+    /// Returns whether an address is in the network.
     pub fn holds(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         match (self.network, ip) {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_hold_their_addresses_alone() {
+    fn network_contains_only_its_addresses() {
         let list: Vec<Allowed> = ["10.0.0.0/8", "192.0.2.7", "fd00::/8"].map(|t| t.parse().unwrap()).to_vec();
         for (peer, allowed) in [
             ("tcp://10.255.0.1:1", true),

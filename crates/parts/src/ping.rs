@@ -1,4 +1,4 @@
-//! An xApp that pings a base station through the RIC: two hops each way.
+//! An xApp that pings a base station through the RIC: two hops in each direction.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,9 +17,9 @@ use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{E42_PORT, Running, Task, config, loopback, rig, sut};
 
-/// How long a base station with HW may take to appear, to admit the subscription, or to come back.
+/// Timeout until a base station with HW appears, accepts the subscription, or reconnects.
 const NODE_WAIT: Duration = Duration::from_secs(30);
-/// Between two tries to send a ping while the RIC or the base station is away.
+/// Retry interval while the RIC or the base station is unreachable.
 const RETRY: Duration = Duration::from_millis(50);
 
 config! {
@@ -52,7 +52,7 @@ config! {
     }
 }
 
-/// An xApp that runs.
+/// A running xApp.
 pub struct Pinging {
     /// The base station.
     pub node: GlobalE2NodeId,
@@ -64,10 +64,10 @@ pub struct Pinging {
 }
 
 impl Pinging {
-    /// Finds a base station with HW, subscribes to its echoes and pings until the count is reached or this is dropped.
+    /// Finds a base station with HW, subscribes to its echoes, and pings until the count is reached or this is dropped.
     ///
     /// # Errors
-    /// There is no such base station in time, or it refuses.
+    /// No such base station appears in time, or it rejects the subscription.
     pub async fn start(part: &PingPart) -> Result<Self, Trouble> {
         let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
         let config = XappConfig::new(part.connect.to_string()).with(|it| {
@@ -75,7 +75,8 @@ impl Pinging {
             it.dialect = dialect;
             it.coding = part.encoding;
         });
-        let (size, coding) = (part.size, part.sm_encoding);
+        let size = part.size;
+        let coding = part.sm_encoding;
         let pinger = Pinger::new(Pace { size, interval: part.interval, window: part.window, coding })?;
         let xapp = XappHandle::start(config, SocketOptions::default());
         crate::joined(&xapp).await.map_err(sut)?;
@@ -90,17 +91,17 @@ impl Pinging {
         Ok(Self { node, xapp, messages_at_begin: (0, 0), pinger, ended, task })
     }
 
-    /// Waits until it has sent all of its pings and knows what became of them.
+    /// Waits until all pings are sent and their results are known.
     ///
     /// # Errors
-    /// RIC or base station stayed away.
+    /// The RIC or the base station did not return in time.
     pub async fn done(&mut self) -> Result<(), Trouble> {
-        // An error would be a panic, which the runtime has told.
+        // An error here is a panic, which the runtime has logged.
         let _ = (&mut self.task.0).await;
         self.check()
     }
 
-    /// What became of the pings so far.
+    /// Returns the results so far.
     pub fn report(&self) -> PingReport {
         lock(&self.pinger).report()
     }
@@ -158,7 +159,7 @@ impl Sender {
         }
     }
 
-    /// An open loop. A RIC that is away makes the ping one that is lost.
+    /// Open loop. A ping that is due while the RIC is unreachable counts as lost.
     async fn when_due(&self) -> Result<(), Trouble> {
         let mut times = Times::new(&self.pinger);
         loop {
@@ -182,10 +183,11 @@ impl Sender {
         }
     }
 
-    /// A closed loop: each ping follows an echo or one that is given up, not sooner than the interval after the one before.
+    /// Closed loop: each ping follows an echo or a lost ping, at least one interval after the previous ping.
     async fn after_echoes(&self, part: &PingPart) -> Result<(), Trouble> {
         let window = part.window as usize;
-        let (mut free, mut left) = (window, part.count.map_or(u64::MAX, u64::from));
+        let mut free = window;
+        let mut left = part.count.map_or(u64::MAX, u64::from);
         let mut next_at = Instant::now();
         let mut give_up = tokio::time::interval(GIVE_UP);
         while left > 0 || free < window {
@@ -205,9 +207,10 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends a ping, as soon as RIC and base station are there; how many echoes came meanwhile.
+    /// Sends a ping as soon as RIC and base station are reachable. Returns the number of echoes received meanwhile.
     async fn send(&self) -> Result<usize, Trouble> {
-        let (deadline, mut echoes) = (Instant::now() + NODE_WAIT, 0);
+        let deadline = Instant::now() + NODE_WAIT;
+        let mut echoes = 0;
         loop {
             let ping = lock(&self.pinger).ping(Instant::now());
             let Some((number, message)) = ping else { return Ok(echoes) };
@@ -231,7 +234,7 @@ impl Sender {
         self.xapp.send_control(self.node, hw::OID, Bytes::new(), message, false).map(drop)
     }
 
-    /// Whether it is an echo that was waited for.
+    /// Returns whether an event is an expected echo.
     fn echoed(&self, event: &XappEvent) -> bool {
         match event {
             XappEvent::Indication { handle, indication, .. } if *handle == self.subscription => {
@@ -264,7 +267,8 @@ impl Running for Pinging {
 
     fn end(&mut self, report: &mut Report) {
         let (sent, received) = messages(&self.xapp);
-        let (sent, received) = (sent - self.messages_at_begin.0, received - self.messages_at_begin.1);
+        let sent = sent - self.messages_at_begin.0;
+        let received = received - self.messages_at_begin.1;
         report.put([("messages_sent", sent), ("messages_received", received)]);
         lock(&self.pinger).end(report);
     }

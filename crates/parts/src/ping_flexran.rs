@@ -1,6 +1,6 @@
-//! A FlexRAN controller that pings its agent with echoes: one message each way and nothing encoded twice. Round trips end
-//! where the controller takes the reply off its connection; an application of the published controller sees it a cycle of
-//! 1 ms later at most.
+//! A FlexRAN controller that pings its agent with echoes: one message in each direction, encoded once. A round trip
+//! ends when the controller reads the reply; an application of the published controller gets it up to one cycle (1 ms)
+//! later.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -36,15 +36,15 @@ config! {
     }
 }
 
-/// The agent, and its echoes.
+/// The agent and its echoes.
 struct Echoes {
     pinger: Shared,
-    /// Each ping follows an echo.
+    /// Whether each ping follows an echo.
     flat_out: bool,
     agent: Option<Agent>,
     agents: u64,
     actions: VecDeque<Action<u64, ()>>,
-    /// Of echoes without their length prefix: sent, received.
+    /// Bytes of echoes sent and received, without their length prefix.
     octets: (u64, u64),
 }
 
@@ -55,7 +55,7 @@ struct Agent {
 }
 
 impl Echoes {
-    /// One agent after the other: while there is one, newcomers are refused.
+    /// Accepts one agent at a time. Further agents are rejected while one is connected.
     fn admit(&mut self, now: Time) -> Option<u64> {
         if self.agent.is_some() {
             return None;
@@ -75,7 +75,7 @@ impl Echoes {
         self.again(pings);
     }
 
-    /// As many pings as were waited for, if each follows an echo.
+    /// Sends as many pings as echoes were received, if each ping follows an echo.
     fn again(&mut self, pings: usize) {
         for _ in 0..if self.flat_out { pings } else { 0 } {
             self.ping(Instant::now());
@@ -95,9 +95,10 @@ impl Echoes {
         self.agent = Some(agent);
     }
 
-    /// Does what the session wants; how many pings may follow if each follows an echo.
+    /// Executes the session's requests. Returns the number of pings that may follow.
     fn follow(&mut self, agent: &mut Agent) -> usize {
-        let (key, mut again) = (agent.key, 0);
+        let key = agent.key;
+        let mut again = 0;
         while let Some(output) = agent.session.poll() {
             match output {
                 ControllerOutput::Send(octets) => {
@@ -136,7 +137,7 @@ impl Machine for Echoes {
 
     fn received(&mut self, now: Time, key: u64, octets: Bytes) {
         let Some(agent) = self.agent.take_if(|agent| agent.key == key) else { return };
-        // Of an agent without UEs that nobody asked for reports nothing but echoes come.
+        // Without UEs and report requests, an agent sends echoes only.
         if agent.session.is_known() {
             self.octets.1 += octets.len() as u64;
         }
@@ -160,7 +161,7 @@ impl Machine for Echoes {
     }
 }
 
-/// A controller that runs.
+/// A running controller.
 pub(crate) struct PingingFlexran {
     address: Address,
     driver: Rc<Driver<Echoes>>,
@@ -171,7 +172,8 @@ pub(crate) struct PingingFlexran {
 
 impl PingingFlexran {
     pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
-        let (size, coding) = (part.size, Coding::Per);
+        let size = part.size;
+        let coding = Coding::Per;
         let pinger = Pinger::new(Pace { size, interval: part.interval, window: part.window, coding })?;
         let flat_out = part.interval.is_zero();
         let (agent, agents, actions, octets) = Default::default();
@@ -190,7 +192,7 @@ impl PingingFlexran {
     }
 }
 
-/// Pings when it is time, and gives up what does not come back.
+/// Sends pings when they are due, and gives up overdue ones.
 async fn pace(driver: Rc<Driver<Echoes>>, pinger: Shared) {
     let mut times = Times::new(&pinger);
     loop {
@@ -232,7 +234,7 @@ mod tests {
     use ranlab_emulator::southbound::Southbound;
 
     #[test]
-    fn echoes_come_back_and_their_octets_are_counted() {
+    fn echoes_return_and_their_bytes_are_counted() {
         ranlab_sdk::run(async {
             let part = PingFlexranPart { window: 4, ..PingFlexranPart::default() };
             let mut controller = PingingFlexran::start(part).await.unwrap();
@@ -248,9 +250,10 @@ mod tests {
             }
             let mut report = Report::default();
             controller.end(&mut report);
-            let (received, up) = (report.numbers["received"], report.numbers["octets_up"]);
+            let received = report.numbers["received"];
+            let up = report.numbers["octets_up"];
             assert!(received >= 200.0 && report.numbers["lost"] == 0.0, "{:?}", report.numbers);
-            // Echoes under way at the ends of the window count on one side only: four of two hundred.
+            // Echoes in flight at the begin or end of the window count in one direction only: four of two hundred.
             let each = up / received;
             assert!((1_450.0..1_600.0).contains(&each), "{each} octets an echo");
             assert!((each / (report.numbers["octets_down"] / report.numbers["sent"]) - 1.0).abs() < 0.05);
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn one_agent_is_pinged_after_the_other() {
+    fn agents_are_pinged_one_at_a_time() {
         ranlab_sdk::run(async {
             let part = PingFlexranPart { interval: Duration::from_millis(5), ..PingFlexranPart::default() };
             let mut controller = PingingFlexran::start(part).await.unwrap();

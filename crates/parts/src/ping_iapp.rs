@@ -1,5 +1,5 @@
-//! An iApp that pings a base station: one hop each way. The system under test and the pinging share a process, as an iApp
-//! does.
+//! An iApp that pings a base station: one hop in each direction. It shares a process with the RIC under test, as every
+//! iApp does.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::Task;
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
 use crate::worker::Trouble;
 
-/// Adds the iApp to a RIC; it pings as long as the task lives.
+/// Adds the iApp to a RIC. It pings as long as the task exists.
 pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Trouble> {
     let pinger = Pinger::new(pace)?;
     let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
@@ -27,7 +27,7 @@ pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Troub
     Ok((pinger, task))
 }
 
-/// Tells the iApp when a ping is due.
+/// Notifies the iApp when a ping is due.
 async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
     let tell = |path: &str| {
         let request = NorthboundRequest {
@@ -68,7 +68,7 @@ impl PingIApp {
             return;
         }
         let mut event_trigger = Vec::new();
-        // A constant that encodes.
+        // A constant that always encodes.
         if per::encode(&HwTrigger::OnControl, &mut event_trigger).is_err() {
             return;
         }

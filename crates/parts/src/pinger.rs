@@ -1,4 +1,4 @@
-//! When pings are due, which ones are under way, and how long each took.
+//! Schedules pings, tracks pending ones, and measures round-trip times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,37 +15,38 @@ use tokio::sync::mpsc;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{counts, rig};
 
-/// An echo that takes longer is lost.
+/// Time after which an echo counts as lost.
 pub const ECHO_WAIT: Duration = Duration::from_secs(2);
-/// How often echoes are looked for that will not come.
+/// Interval at which overdue echoes are given up.
 pub(crate) const GIVE_UP: Duration = Duration::from_millis(100);
-/// Levels that are remembered of a window: an hour of them.
+/// Maximum number of recorded levels per window: one hour.
 const LEVELS_MAX: usize = 36_000;
-/// Greatest round trip that is told apart.
+/// Maximum round-trip time that is recorded, in nanoseconds.
 const RTT_NS_MAX: u64 = 60_000_000_000;
-/// Pings under way at most; one that would be beyond is not sent and counted.
+/// Maximum number of pending pings. Beyond it, pings are not sent, and counted.
 const UNDER_WAY_MAX: usize = 65_536;
-/// Ticks that may wait for the sender; one beyond is skipped and counted.
+/// Maximum number of queued ticks. Further ones are skipped, and counted.
 const TICKS_MAX: usize = 1_024;
-/// A sleeping thread wakes tens of microseconds late: so much earlier it wakes, and waits for the instant awake.
+/// A sleeping thread wakes up tens of microseconds late. It wakes up earlier by this time and then spins until the
+/// scheduled time.
 const LEAD: Duration = Duration::from_micros(200);
-/// The shortest interval that is paced.
+/// Minimum interval.
 const INTERVAL_MIN: Duration = Duration::from_micros(100);
 
-/// How to ping.
+/// Timing and format of pings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// Octets of payload.
+    /// Payload, in bytes.
     pub(crate) size: u32,
-    /// Between two pings; zero: each follows an echo.
+    /// Interval between two pings. Zero: each ping follows an echo.
     pub(crate) interval: Duration,
-    /// Pings under way if each follows an echo.
+    /// Number of pending pings if each ping follows an echo.
     pub(crate) window: u32,
-    /// How pings are octets.
+    /// Encoding of pings.
     pub(crate) coding: Coding,
 }
 
-/// Pings of one sender. Shared with an iApp, which has to be `Send`.
+/// Pings of one sender, shared with an iApp, which has to be `Send`.
 pub(crate) type Shared = Arc<Mutex<Pinger>>;
 
 pub(crate) fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
@@ -57,7 +58,7 @@ pub(crate) struct Pinger {
     payload: Bytes,
     next: u32,
     under_way: BTreeMap<u32, UnderWay>,
-    /// When the ping was due that an iApp is told to send now.
+    /// Scheduled time of the ping that an iApp is about to send.
     pub(crate) next_due: Option<Instant>,
     window: Option<Instant>,
     rtt_ns: Histogram<u64>,
@@ -68,33 +69,33 @@ pub(crate) struct Pinger {
     lost: u64,
     late: u64,
     unsent: u64,
-    /// Pings of this window that were given up: an echo that comes later is late, not lost.
+    /// Pings of this window that were given up. Their echoes count as late, not as lost.
     given_up: BTreeSet<u32>,
-    /// Pings under way, each time that it is looked for echoes that will not come.
+    /// Number of pending pings at each [`GIVE_UP`] interval.
     levels: Vec<u32>,
 }
 
-/// What became of pings.
+/// Results of pings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PingReport {
-    /// Those that were answered or given up.
+    /// Number of pings that were answered or given up.
     pub sent: u64,
-    /// Those that were answered.
+    /// Number of pings that were answered.
     pub received: u64,
-    /// How long that took.
+    /// Their round-trip times.
     pub rtt_us: RoundTrip,
 }
 
-/// Round trips from their sending, microseconds; 0: there was none.
+/// Round-trip times from sending, in microseconds. 0 without any echo.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RoundTrip {
-    /// The shortest.
+    /// Minimum.
     pub min: f64,
     /// Median.
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -138,21 +139,21 @@ impl Pinger {
         &self.pace
     }
 
-    /// The next ping of the service model HW: its number, and encoded; `None` if too many are under way.
+    /// Returns number and encoding of the next HW ping, or `None` if too many are pending.
     pub(crate) fn ping(&mut self, intended: Instant) -> Option<(u32, Bytes)> {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
         let ping = hw::Ping { seq, t_send_ns, payload: self.payload() };
-        // Payloads within PAYLOAD_SIZE_MAX always encode.
+        // Payloads up to PAYLOAD_SIZE_MAX always encode.
         Some((seq, ping.to_octets(self.pace.coding.into()).ok()?))
     }
 
-    /// What every ping carries.
+    /// Returns the payload of every ping.
     pub(crate) fn payload(&self) -> Bytes {
         self.payload.clone()
     }
 
-    /// A ping is sent now: its number; `None` if too many are under way.
+    /// Registers a ping that is sent now. Returns its number, or `None` if too many are pending.
     pub(crate) fn number(&mut self, intended: Instant) -> Option<u32> {
         if self.under_way.len() >= UNDER_WAY_MAX {
             self.unsent += 1;
@@ -169,14 +170,14 @@ impl Pinger {
         Some(seq)
     }
 
-    /// An echo of the service model HW came; whether it was one that was waited for.
+    /// Handles an HW echo. Returns whether it was expected.
     pub(crate) fn echo(&mut self, message: &[u8]) -> bool {
         let done = Instant::now();
         let ping = hw::Ping::decode_as(self.pace.coding.into(), &Bytes::copy_from_slice(message));
         ping.is_ok_and(|ping| self.done(ping.seq, done))
     }
 
-    /// The echo of a ping came; whether it was waited for.
+    /// Handles the echo of a ping. Returns whether it was expected.
     pub(crate) fn returned(&mut self, number: u32) -> bool {
         self.done(number, Instant::now())
     }
@@ -197,7 +198,7 @@ impl Pinger {
         true
     }
 
-    /// Gives up what has been under way too long; how many.
+    /// Gives up overdue pings. Returns their number.
     pub(crate) fn give_up(&mut self) -> usize {
         let now = Instant::now();
         if self.levels.len() < LEVELS_MAX {
@@ -211,7 +212,7 @@ impl Pinger {
             .collect();
         for seq in &late {
             if let Some(ping) = self.under_way.remove(seq).filter(|ping| self.inside(ping.intended)) {
-                // It took at least as long as this.
+                // The round trip took at least this long.
                 self.rtt_ns.saturating_record(nanos(now.saturating_duration_since(ping.intended)));
             }
             self.given_up.insert(*seq);
@@ -223,12 +224,12 @@ impl Pinger {
         late.len()
     }
 
-    /// The ping of that number could not be sent after all.
+    /// Unregisters a ping that could not be sent.
     pub(crate) fn unsent(&mut self, number: u32) {
         self.sent -= u64::from(self.under_way.remove(&number).is_some());
     }
 
-    /// What became of the pings since the window began. One under way is neither received nor lost.
+    /// Returns the results since the window began. Pending pings count neither as received nor as lost.
     pub(crate) fn report(&self) -> PingReport {
         let us = |quantile: f64| match self.service_ns.len() {
             0 => 0.0,
@@ -263,8 +264,8 @@ impl Pinger {
         self.levels.clear();
     }
 
-    /// Pings by which the number under way grew in the second half of the window: the fewest in its last quarter less the
-    /// fewest in its second one. A system that keeps up returns to a low level, however long it takes for one ping.
+    /// Returns the growth of pending pings in the second half of the window: the minimum of the last quarter minus that
+    /// of the second quarter. A system that keeps up returns to a low level, however long a single ping takes.
     fn backlog(&self) -> u64 {
         let quarter = self.levels.len() / 4;
         let least = |from: usize| self.levels[from..from + quarter].iter().min().copied();
@@ -297,7 +298,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
 
-/// A histogram of nanoseconds as a report has it: in whole microseconds, 1 at least.
+/// Converts a histogram of nanoseconds to whole microseconds, at least 1.
 fn micros(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     counts(histogram).into_iter().map(|(ns, count)| ((ns / 1_000).max(1), count)).collect()
 }
@@ -314,7 +315,7 @@ fn octets(pdu: Vec<u8>, version: Version, coding: Coding) -> usize {
     }
 }
 
-/// Octets of the RICcontrolRequest that carries a ping to the base station, by the codecs of E2AP and of the ping.
+/// Returns the length in bytes of the RICcontrolRequest that carries a ping, for the codecs of E2AP and of the ping.
 pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let control = fast::Control {
@@ -330,7 +331,7 @@ pub fn control_bytes(size: u32, version: Version, [e2ap, sm]: [Coding; 2]) -> Op
     Some(octets(pdu, version, e2ap))
 }
 
-/// Octets of the RICindication that carries the echo, by the same.
+/// Returns the length in bytes of the RICindication that carries the echo, for the same codecs.
 pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     let message = some_ping(size, sm)?;
     let indication = fast::Indication {
@@ -345,19 +346,19 @@ pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
     };
     let mut pdu = Vec::new();
     indication.encode(&mut pdu).ok()?;
-    // It is the same in all versions.
+    // The length is the same in all versions.
     Some(octets(pdu, Version::V2_03, e2ap))
 }
 
-/// What a sender of pings waits for.
+/// An event of a ping sender.
 pub(crate) enum Tick {
-    /// A ping was due at this instant, which has just come.
+    /// A ping is due at this time, which has just come.
     Due(Instant),
-    /// Time to look for echoes that will not come.
+    /// Overdue echoes have to be given up.
     GiveUp,
 }
 
-/// When pings are due: at the pace's interval, or never if each follows an echo.
+/// Timer of pings: due at the configured interval, or never if each ping follows an echo.
 pub(crate) struct Times {
     due: Option<mpsc::Receiver<Instant>>,
     give_up: tokio::time::Interval,
@@ -370,7 +371,7 @@ impl Times {
         Self { due, give_up: tokio::time::interval(GIVE_UP) }
     }
 
-    /// The next of them. Cancel-safe.
+    /// Returns the next event. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Tick {
         let due = async {
             match &mut self.due {
@@ -381,7 +382,7 @@ impl Times {
         tokio::select! {
             biased;
             Some(due) = due => {
-                // Less than a lead away: waits awake.
+                // Less than the lead time away: spin.
                 let end = due.min(Instant::now() + LEAD);
                 while Instant::now() < end {
                     std::hint::spin_loop();
@@ -393,8 +394,8 @@ impl Times {
     }
 }
 
-/// Intended instants at an interval, from a thread that sleeps more finely than a runtime's timer; the thread ends when
-/// nobody listens.
+/// Generates scheduled times at an interval, in a thread that sleeps more precisely than the runtime's timer. The
+/// thread ends when the receiver is dropped.
 fn ticks(interval: Duration, pinger: &Shared) -> mpsc::Receiver<Instant> {
     let (sink, ticks) = mpsc::channel(TICKS_MAX);
     let pinger = pinger.clone();
@@ -438,7 +439,7 @@ mod tests {
         let [sent, received, lost, late] =
             ["sent", "received", "lost", "late"].map(|name| report.numbers[name]);
         assert_eq!([sent, received, lost, late], [2.0, 0.0, 1.0, 1.0]);
-        // Both count in the distribution as at least the time after which they were given up.
+        // Both count in the distribution with at least the timeout.
         assert_eq!(report.distributions["rtt_us"].iter().map(|(_, count)| count).sum::<u64>(), 2);
     }
 
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_counts_once_and_from_its_intended_time() {
+    fn echo_counts_once_from_scheduled_time() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         pinger.begin();
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_that_could_not_be_sent_is_none_and_one_under_way_is_neither_received_nor_lost() {
+    fn unsent_and_pending_pings_are_not_counted() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         assert_eq!(pinger.report().rtt_us.max, 0.0);
@@ -484,14 +485,15 @@ mod tests {
         let (_, message) = pinger.ping(Instant::now()).unwrap();
         pinger.ping(Instant::now()).unwrap();
         assert!(pinger.echo(&message));
-        let (report, numbers) = (pinger.report(), pinger.look());
+        let report = pinger.report();
+        let numbers = pinger.look();
         assert_eq!((report.sent, report.received, numbers["sent"]), (1, 1, 2.0));
         assert!(report.rtt_us.min > 0.0 && report.rtt_us.min <= report.rtt_us.p50);
         assert!(report.rtt_us.p99 <= report.rtt_us.max);
     }
 
     #[test]
-    fn what_was_sent_before_the_window_is_not_measured_in_it() {
+    fn pings_before_window_are_not_counted() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         let (_, message) = pinger.ping(Instant::now()).unwrap();
@@ -503,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_on_pings_under_way_is_counted() {
+    fn pings_beyond_pending_limit_are_counted() {
         let shared = pinger();
         let mut pinger = lock(&shared);
         for _ in 0..UNDER_WAY_MAX {
@@ -514,21 +516,24 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_the_codecs() {
-        let (per, flat) = ([Coding::Per; 2], [Coding::Flat; 2]);
+    fn message_sizes_follow_codec() {
+        let per = [Coding::Per; 2];
+        let flat = [Coding::Flat; 2];
         let control = |size, codings| control_bytes(size, Version::V2_03, codings).unwrap();
-        let (small, large) = (control(100, per), control(1_500, per));
+        let small = control(100, per);
+        let large = control(1_500, per);
         assert!(small > 100 && large - small >= 1_400, "{small} {large}");
         assert!(indication_bytes(100, per).unwrap() > 100);
-        // FlatBuffers take more, and the same more whatever the payload.
+        // FlatBuffers need more bytes, by an amount that does not depend on the payload.
         let more = |size| control(size, flat) - control(size, per);
         assert!(more(100) > 30 && more(100).abs_diff(more(1_500)) < 8, "{} {}", more(100), more(1_500));
     }
 
     #[test]
-    fn what_cannot_be_paced_is_refused_with_what_can() {
+    fn invalid_pace_is_rejected_with_limits() {
         let pace = |size, us| {
-            let (interval, coding) = (Duration::from_micros(us), Coding::Per);
+            let interval = Duration::from_micros(us);
+            let coding = Coding::Per;
             Pace { size, interval, window: 1, coding }
         };
         let refused = Pinger::new(pace(1, 50)).err().unwrap();

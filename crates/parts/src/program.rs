@@ -1,7 +1,7 @@
-//! A program of somebody else as a part: started by its own commands, waited for until it serves, watched and metered with
-//! whatever it starts, its output kept, and ended with everything that it left behind.
+//! A third-party program as a component. It is started by its own commands, awaited until it is ready, watched and
+//! metered with all of its child processes, and ended together with all leftovers. Its output is kept.
 //!
-//! The worker that holds it is its supervisor: it adopts the program's orphans and ends with the campaign, however that ends.
+//! The worker that holds it adopts the program's orphaned processes, and ends with the campaign in any case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,58 +20,59 @@ use crate::watch::Watch;
 use crate::worker::{Report, Trouble};
 use crate::{Described, Field, Running, environment, ready, rig, sut};
 
-/// Between two looks whether something has happened.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(20);
-/// How long the kernel keeps a port for connections that are over (60 s), and some more.
+/// Time for which the kernel occupies a port for closed connections (60 s), with a margin.
 const KEPT_MAX: Duration = Duration::from_secs(65);
-/// Beside the times that a profile states.
+/// Margin added to the timeouts of a profile.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// A program and how to treat it: what a profile says, filled in.
+/// A program and its handling: a profile with placeholders filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProgramPart {
-    /// As sentences call it.
+    /// Name used in messages.
     pub name: String,
     /// Its commands.
     pub run: Commands,
-    /// When it serves.
+    /// Conditions under which it is ready.
     pub ready: ReadyWhen,
-    /// What of it is metered.
+    /// Selection of metered processes.
     pub meter: MeterBy,
-    /// The file that keeps its output; none: its last lines alone are kept.
+    /// Log file of its output. `None`: only the last lines are kept.
     pub log: Option<PathBuf>,
-    /// Lines of its output that qualify a result.
+    /// Output lines that cast doubt on a result.
     pub warn: Vec<WarnLine>,
 }
 
-/// A line of a program's output that qualifies a result (`[[warn]]`).
+/// An output line that casts doubt on a result (`[[warn]]`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WarnLine {
-    /// Regular expression that the line matches.
+    /// Regular expression for the line.
     pub line: String,
-    /// What the line means for the result.
+    /// Meaning of the line for the result.
     pub why: String,
 }
 
-/// Commands of a profile (`[run]`): lists of arguments, and no shell.
+/// Commands of a profile (`[run]`), as argument lists; no shell is used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Commands {
-    /// Starts it; empty: it runs already. It may stay in the foreground, or end with success and leave others behind.
+    /// Starts the program. Empty if it is already running. The command may stay in the foreground, or exit with success
+    /// and leave processes behind.
     pub start: Vec<String>,
-    /// Ends it; empty: it gets SIGTERM.
+    /// Ends the program. Empty: it gets SIGTERM.
     pub stop: Vec<String>,
-    /// Gives one that stands a clean state, before each further repeat.
+    /// Resets a running program before each further repetition.
     pub reset: Vec<String>,
     /// How often it is started.
     pub each: Each,
-    /// Working folder; none: the campaign's.
+    /// Working folder. `None`: that of the campaign.
     pub folder: Option<PathBuf>,
-    /// Added to our environment.
+    /// Variables added to the environment.
     pub environment: BTreeMap<String, String>,
-    /// How long it may take to end, and a command to be done, before it is killed.
+    /// How long the program may take to end, and a command to complete, before it is killed.
     pub grace: Span,
 }
 
@@ -79,46 +80,46 @@ pub struct Commands {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
-    /// For each repeat.
+    /// For each repetition.
     #[default]
     Repeat,
-    /// Once; `reset` comes before each further repeat.
+    /// Once. `reset` runs before each further repetition.
     Campaign,
 }
 
-/// When a program serves (`[ready]`): when all of these hold that are said.
+/// Readiness conditions of a program (`[ready]`). All configured conditions must be met.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadyWhen {
-    /// This command ends with success.
+    /// This command succeeds.
     pub command: Vec<String>,
-    /// These ports are open, as the kernel's tables say: `tcp:2210`, `udp:8805`, `sctp:36421`. No connection is made, which a
-    /// controller could take for a base station.
+    /// These ports are open according to the kernel's tables: `tcp:2210`, `udp:8805`, `sctp:36421`. No connection is
+    /// made, because a controller could take it for a base station.
     pub ports: Vec<String>,
-    /// This URL (`http://…`) answers with success.
+    /// This URL (`http://…`) responds with success.
     pub url: String,
-    /// A line of its output matches this regular expression.
+    /// An output line matches this regular expression.
     pub line: String,
-    /// How long that may take.
+    /// Timeout for all conditions.
     pub within: Span,
 }
 
-/// What of a program is metered (`[meter]`), by the first of these that is said; nothing: what was started, and whatever that
-/// starts.
+/// Selection of metered processes (`[meter]`); the first configured field counts. Without any, the started process and
+/// its descendants are metered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeterBy {
     /// A process.
     pub pid: Option<u32>,
-    /// The file in which it writes its process number.
+    /// File to which the program writes its process id.
     pub pid_file: Option<PathBuf>,
     /// A control group, such as a container's.
     pub cgroup: Option<PathBuf>,
-    /// Every process of that name.
+    /// Every process with that name.
     pub command: Option<String>,
 }
 
-/// A length of time as people write it: `5s`.
+/// A duration in text form, such as `5s`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Span(pub Option<Duration>);
 
@@ -138,21 +139,21 @@ impl<'de> Deserialize<'de> for Span {
 }
 
 impl Commands {
-    /// How long a command or an end may take.
+    /// Returns the timeout of commands and of the program's end.
     pub fn grace(&self) -> Duration {
         self.grace.0.unwrap_or(Duration::from_secs(5))
     }
 }
 
 impl ReadyWhen {
-    /// How long it may take until it serves.
+    /// Returns the timeout until it is ready.
     pub fn within(&self) -> Duration {
         self.within.0.unwrap_or(Duration::from_secs(30))
     }
 }
 
 impl ProgramPart {
-    /// Every command with its arguments, by name, in the order in which they are run.
+    /// Returns all commands with their arguments, by name, in the order of execution.
     pub fn commands(&self) -> Vec<(&'static str, &[String])> {
         let all = [
             ("start", &self.run.start),
@@ -163,12 +164,12 @@ impl ProgramPart {
         all.into_iter().filter(|(_, argv)| !argv.is_empty()).map(|(name, argv)| (name, &argv[..])).collect()
     }
 
-    /// How long it may take to come up, with one command before, and again when it could not have its ports.
+    /// Returns the maximum time to start, including a reset command and a second attempt if a port was occupied.
     pub(crate) fn start_wait(&self) -> Duration {
         (self.ready.within() + self.run.grace() * 2) * 2 + KEPT_MAX + MARGIN
     }
 
-    /// How long it may take to go: a command that hangs, and a program that ignores SIGTERM.
+    /// Returns the maximum time to end: a hanging command, and a program that ignores SIGTERM.
     pub(crate) fn end_wait(&self) -> Duration {
         self.run.grace() * 2 + MARGIN
     }
@@ -183,27 +184,27 @@ impl Described for ProgramPart {
         None
     }
 
-    /// All that it is, is of the worker's machine.
+    /// All fields refer to the worker's machine.
     fn locals(&self) -> Vec<&'static str> {
         let meter = (self.meter != MeterBy::default()).then_some("meter");
         self.commands().iter().map(|(name, _)| *name).chain(meter).collect()
     }
 }
 
-/// A program that is up.
+/// A running program.
 pub(crate) struct Program {
     part: ProgramPart,
     output: Arc<Output>,
     watch: Watch,
-    /// What is metered; `None`: nothing of it is known.
+    /// What is metered; `None` if nothing is known about it.
     subject: Option<Subject>,
-    /// Children of this process that are not the program's.
+    /// Child processes of this process that do not belong to the program.
     others: BTreeSet<u32>,
 }
 
 impl Program {
-    /// Starts it and waits until it serves. Many take a port that the kernel keeps for connections that are over; one that does
-    /// not is started once more when the kernel lets go.
+    /// Starts the program and waits until it is ready. If it fails because a port is occupied by closed connections, it
+    /// is started again after the kernel has released the port.
     pub(crate) async fn start(part: ProgramPart) -> Result<Self, Trouble> {
         let starts = !part.run.start.is_empty();
         if let Some(port) = ready::taken(&part.ready).filter(|_| starts) {
@@ -251,7 +252,7 @@ impl Program {
         Ok(program)
     }
 
-    /// A command in its folder and environment, in a group of its own, that does not outlive this process.
+    /// Builds a command with folder and environment, in a separate process group that ends with this process.
     fn command(&self, argv: &[String]) -> Command {
         let (program, arguments) = argv.split_first().map_or(("", argv), |(program, rest)| (program, rest));
         let mut command = Command::new(program);
@@ -273,7 +274,7 @@ impl Program {
         ))
     }
 
-    /// Runs a command until it ends; the error says how it failed, and its last lines.
+    /// Runs a command to its end. The error contains its exit status and last output lines.
     async fn done(&self, which: &str, argv: &[String]) -> Result<(), Trouble> {
         let mut child =
             self.output.spawn(&mut self.command(argv)).map_err(|error| self.cannot(which, &error))?;
@@ -300,13 +301,14 @@ impl Program {
         }
     }
 
-    /// Whether it lives; the error has its last lines.
+    /// Returns an error with the last output lines if the program has ended.
     fn alive(&self) -> Result<(), Trouble> {
         self.watch.check().map_err(|trouble| sut(format!("{trouble}{}", self.output.last_words())))
     }
 
     async fn until_ready(&self) -> Result<(), Trouble> {
-        let (when, begun) = (&self.part.ready, Instant::now());
+        let when = &self.part.ready;
+        let begun = Instant::now();
         loop {
             let lacks = match ready::lacks(when, &self.output) {
                 None if when.command.is_empty() => None,
@@ -327,7 +329,7 @@ impl Program {
         }
     }
 
-    /// What its profile says is metered, once it serves.
+    /// Finds the metered processes after the program is ready.
     async fn find(&mut self) -> Result<(), Trouble> {
         let Some(subject) = self.part.meter.subject().map_err(environment)? else { return Ok(()) };
         let main = self.watch.stop();
@@ -336,9 +338,11 @@ impl Program {
         Ok(())
     }
 
-    /// Waits until nothing of it is left; who `asks` tells each process to end, also those that come up as others go.
+    /// Waits until no process is left. If `asks` is set, sends SIGTERM to each process, including ones that appear
+    /// meanwhile.
     fn gone(&self, asks: bool) -> bool {
-        let (mut asked, deadline) = (BTreeSet::new(), Instant::now() + self.part.run.grace());
+        let mut asked = BTreeSet::new();
+        let deadline = Instant::now() + self.part.run.grace();
         loop {
             kin::bury(&self.others);
             let children = kin::own_children(&self.others);
@@ -354,7 +358,7 @@ impl Program {
         }
     }
 
-    /// Ends it with all that it started: asked first, then killed.
+    /// Ends the program with all processes that it started: SIGTERM first, then SIGKILL.
     fn end(&mut self) {
         let main = self.watch.stop();
         if self.part.run.start.is_empty() {
@@ -362,7 +366,7 @@ impl Program {
         }
         let asks = self.part.run.stop.is_empty();
         if !asks {
-            // What it says and how it ends is in the log; its end is part of the wait.
+            // The output and exit status of the stop command are in the log. Its end is part of the wait.
             drop(self.output.spawn(&mut self.command(&self.part.run.stop)));
         }
         if !self.gone(asks) && !asks {
@@ -374,7 +378,7 @@ impl Program {
 }
 
 impl MeterBy {
-    /// Whom to meter; `None`: it is not said.
+    /// Returns what to meter, or `None` if it is not configured.
     fn subject(&self) -> Result<Option<Subject>, String> {
         Ok(match self {
             Self { pid: Some(pid), .. } => Some(Subject::Process { pid: *pid }),

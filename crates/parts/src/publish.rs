@@ -8,14 +8,14 @@ use crate::influx::Influx;
 use crate::ric::RicPart;
 use crate::worker::Trouble;
 
-/// Servers that take messages under subjects.
+/// Servers to which statistics are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broker {
     /// NATS servers: `nats://HOST:PORT` or `tls://HOST:PORT`, with commas between several.
     Nats(String),
     /// A Redis server: `redis://HOST:PORT`.
     Redis(String),
-    /// A database of InfluxDB, which takes line protocol.
+    /// An InfluxDB database, in line protocol.
     Influx(Influx),
 }
 
@@ -43,16 +43,16 @@ impl fmt::Display for Broker {
     }
 }
 
-/// Has a server take what a monitor takes. One that is away is tried on.
+/// Publishes the monitor's measurements to a server. Unreachable servers are retried.
 ///
 /// # Errors
-/// This build does not reach it, the address is none, or it does not let this RIC in.
+/// This build lacks the client, the address is invalid, or the server rejects this RIC.
 pub(crate) async fn start(
     broker: &Broker,
     part: &RicPart,
     messages: Messages,
 ) -> Result<PublicationHandle, Trouble> {
-    // Only here: what is no address is shown as it was written.
+    // Checked only here, because the address of a Redis server would otherwise be shown as it was written.
     if broker.to_string().contains('@') {
         return Err(crate::rig(
             "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \

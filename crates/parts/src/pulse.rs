@@ -1,8 +1,8 @@
-//! Detects that this process stood still while a window was open: stopped by a signal, frozen with its machine, or without
-//! a CPU for a long time.
+//! Detects standstills of this process during a window: stopped by a signal, suspended with its machine, or without a
+//! CPU for a long time.
 //!
-//! A load generator that stood still did not send its load, and nothing that it counts shows this: its own clock reads the
-//! same before and after.
+//! A load generator that was suspended did not send its load, and its own counters do not show that, because its clock
+//! reads the same before and after.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,8 @@ struct Shared {
 }
 
 impl Pulse {
-    /// Starts the thread. It adds its CPU time to `cost_ns`, so that the part in this process does not pay for it.
+    /// Starts the thread. It adds its CPU time to `cost_ns`, so that it is not attributed to the component in this
+    /// process.
     pub(crate) fn start(cost_ns: Arc<AtomicU64>) -> Self {
         let shared = Arc::new(Shared {
             start: Instant::now(),
@@ -39,12 +40,12 @@ impl Pulse {
             beat_us: AtomicU64::new(0),
         });
         let its = shared.clone();
-        // Without the thread nothing beats, and the whole window counts as a standstill: nothing passes unseen.
+        // Without the thread there are no beats, and the whole window counts as a standstill; it is never missed.
         let _ = std::thread::Builder::new().name("pulse".to_owned()).spawn(move || its.run(&cost_ns));
         Self { shared }
     }
 
-    /// Returns the sum of all standstills until now, one that has just ended included.
+    /// Returns the sum of all standstills until now, including one that has just ended.
     pub(crate) fn stood_still(&self) -> Duration {
         let shared = &self.shared;
         let since_beat_us = shared.elapsed_us().saturating_sub(shared.beat_us.load(Ordering::Relaxed));

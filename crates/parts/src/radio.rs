@@ -1,4 +1,4 @@
-//! A base station's radio, as people write it: carrier, channel, what UEs do and when.
+//! Text forms of a base station's radio: carrier, channel, and UE behaviour.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ use crate::virtual_time::FaultPlan;
 use crate::worker::Trouble;
 use crate::{rig, setting_by_text};
 
-/// A value and the text that it was read from.
+/// A value with the text from which it was parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spelled<T> {
     text: String,
@@ -29,12 +29,12 @@ impl<T> fmt::Display for Spelled<T> {
     }
 }
 
-/// What can be spelled.
+/// A type with a text form.
 pub trait Spell: Sized {
-    /// What is allowed, in words.
+    /// Description of the allowed texts.
     const ALLOWED: &'static str;
 
-    /// From a text; `None`: it is not spelled so.
+    /// Parses a text. Returns `None` if it is invalid.
     fn spell(text: &str) -> Option<Self>;
 }
 
@@ -76,26 +76,26 @@ impl Spell for Carrier {
     }
 }
 
-/// How UEs are heard.
+/// Channel quality of the UEs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fading {
-    /// Always this MCS.
+    /// A constant MCS.
     Mcs(u8),
     /// Rayleigh fading around this SINR in dB, at walking speed.
     Mean(f32),
 }
 
-/// Walking speed, and the middle of band n78.
+/// Speed of the UEs (walking), and carrier frequency (the middle of band n78).
 const SPEED_KMH: f64 = 3.0;
 const CARRIER_GHZ: f64 = 3.5;
 
 impl Fading {
-    /// As in the measurements of others.
+    /// The default, as in published measurements.
     pub(crate) fn usual() -> Spelled<Self> {
         Spelled { text: "mcs:20".to_owned(), value: Self::Mcs(20) }
     }
 
-    /// The channel on a carrier.
+    /// Returns the channel model on a carrier.
     pub(crate) fn channel(self, carrier: &Carrier) -> Channel {
         let correlation = || jakes(SPEED_KMH, CARRIER_GHZ, carrier.slot_us() as f64 / 1e6) as f32;
         match self {
@@ -121,18 +121,20 @@ impl Spell for Fading {
 /// `3` or `1-3`.
 fn ues(text: &str) -> Option<RangeInclusive<u32>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    let first = first.parse().ok()?;
+    let last = last.parse().ok()?;
     (1..=last).contains(&first).then_some(first..=last)
 }
 
 /// `5s` or `5s-30s`.
 fn times(text: &str) -> Option<(Duration, Option<Duration>)> {
     let Some((from, until)) = text.split_once('-') else { return Some((parse_span(text)?, None)) };
-    let (from, until) = (parse_span(from)?, parse_span(until)?);
+    let from = parse_span(from)?;
+    let until = parse_span(until)?;
     (from < until).then_some((from, Some(until)))
 }
 
-/// The receive window of TCP unless another is named: no loss, and a long wait behind it.
+/// Default receive window of TCP: no loss, and long queues.
 const WINDOW_BYTES: u32 = 3_000_000;
 
 impl Spell for FlowPlan {
@@ -204,7 +206,7 @@ impl Spell for Move {
     }
 }
 
-/// What a base station says of its radio, whatever it speaks.
+/// A base station's radio settings, for any protocol.
 pub(crate) struct RadioSettings<'a> {
     pub(crate) radio: &'a Option<Spelled<Carrier>>,
     pub(crate) channel: &'a Spelled<Fading>,
@@ -218,7 +220,7 @@ pub(crate) struct RadioSettings<'a> {
 }
 
 impl RadioSettings<'_> {
-    /// The radio, if it has one.
+    /// Returns the radio's configuration, if there is a radio.
     pub(crate) fn config(&self) -> Result<Option<RadioConfig>, Trouble> {
         let Some(Spelled { value: carrier, .. }) = self.radio else {
             let asked = self.snssai.is_empty() && self.plmn.is_empty();
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_radio_is_told_to_a_worker_and_needed_by_what_is_in_it() {
+    fn radio_survives_message_and_is_required_by_its_settings() {
         let mut part = FleetPart { sm: vec!["kpm".to_owned()], ..FleetPart::default() };
         for (name, text) in [
             ("radio", "lte:25"),
@@ -282,7 +284,7 @@ mod tests {
             FleetPart { dus: 2, nodes: 4, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
-            // Moves in fluid steps.
+            // Mobility in the fluid model.
             part,
             FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
             FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ues_do_is_read_and_everything_else_is_refused() {
+    fn ue_behaviour_parses_or_is_rejected() {
         let second = Duration::from_secs;
         let plan = |what| FlowPlan::new(what);
         for (text, flow) in [

@@ -1,4 +1,4 @@
-//! What a system says of itself over HTTP, as a number: by a JSON path (RFC 9535) or by a pattern in text.
+//! Reads counters of a system over HTTP, with a JSON path (RFC 9535) or a pattern in text.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-/// Who answers later has not answered.
+/// Timeout of a response.
 const WAIT: Duration = Duration::from_secs(10);
-/// The same of a system that may not be up yet and is asked again.
+/// Timeout of a response from a system that may not be up yet and is polled.
 const GLANCE: Duration = Duration::from_secs(1);
-/// Octets of an answer. A full dump of 50 base stations with 100 UEs is about 10 MB.
+/// Maximum length of a response, in bytes. A full dump of 50 base stations with 100 UEs is about 10 MB.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// What begins the part of a path that may select several nodes.
+/// Path elements from which on a path may select several nodes.
 const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
 
-/// What is read.
+/// The kind of number that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Base stations that it knows and holds for alive.
+    /// Base stations that the system considers alive.
     Nodes,
     /// Their UEs.
     Ues,
-    /// Sessions, subscriptions and the like that it holds.
+    /// Sessions, subscriptions and similar objects.
     Sessions,
-    /// Messages that it has taken in.
+    /// Messages received.
     Messages,
-    /// Packets that it has taken in.
+    /// Packets received.
     Packets,
-    /// Octets that it has taken in.
+    /// Bytes received.
     Octets,
 }
 
 impl What {
-    /// All of them, with their names and what they are.
+    /// All kinds, with name and description.
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Nodes, "nodes", "base stations that the system knows, by its own words"),
         (Self::Ues, "ues", "UEs that the system knows, by its own words"),
@@ -47,71 +47,73 @@ impl What {
     ];
 }
 
-/// One number of a profile (`[[read_back]]`): where it stands, and how it is taken from there.
+/// One number of a profile (`[[read_back]]`): its location and extraction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBack {
-    /// What it is.
+    /// The kind of number.
     pub what: What,
-    /// Where it stands: `http://…`.
+    /// URL of the document: `http://…`.
     pub url: String,
-    /// How many nodes this JSON path selects.
+    /// JSON path. The number is the count of selected nodes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub count: String,
-    /// The sum of the numbers that this JSON path selects.
+    /// JSON path. The number is the sum of the selected numbers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sum: String,
-    /// A regular expression: how often it matches, or with a group the sum of the numbers in it.
+    /// Regular expression. The number is the count of matches or, with a group, the sum of the numbers in the group.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pattern: String,
-    /// What is not there is 0, as of a system that leaves out empty lists.
+    /// Whether a missing node counts as 0, for systems that omit empty lists.
     #[serde(default)]
     pub omitted: bool,
-    /// It counts since its start: what it counted within the window is meant.
+    /// Whether the number counts since the start of the system. The difference within the window is then used.
     #[serde(default)]
     pub total: bool,
-    /// How several of one kind become one.
+    /// How several numbers of the same kind are combined.
     #[serde(default)]
     pub combine: Combine,
-    /// Environment variable with user:password.
+    /// Name of the environment variable that contains user:password.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub login: String,
 }
 
-/// How several numbers of one kind become one.
+/// How several numbers of the same kind are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
-    /// They are added.
+    /// Their sum.
     #[default]
     Sum,
-    /// They must agree; the first counts.
+    /// They must be equal; the first is used.
     Same,
 }
 
-/// How a number is taken from an answer.
+/// How a number is extracted from a response.
 #[derive(Debug)]
 enum Take {
     Count(JsonPath, String),
     Sum(JsonPath, String),
     Pattern(Regex),
-    /// A path of slashes, each step of which must be there: lists and objects at its end by their lengths, numbers added.
+    /// A slash-separated path. Each step must exist. Lists and objects at its end count by their lengths, numbers by
+    /// their values.
     Sizes(Vec<JsonPath>, Vec<bool>),
 }
 
-/// What was read.
+/// The numbers that were read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readings {
     /// The numbers.
     pub numbers: BTreeMap<What, f64>,
-    /// Where numbers that must agree do not, a sentence each.
+    /// Contradictions between numbers that must be equal, one sentence each.
     pub disagree: Vec<String>,
-    /// How long all answers took.
+    /// Time until all responses had arrived.
     pub elapsed: Duration,
 }
 
 impl ReadBack {
-    /// A number by a path of slashes, as `sut.rest_nodes` has it: `/eNB_config/*/ues`; or by a JSON path that is counted.
+    /// Returns the extraction by a slash-separated path, as in `sut.rest_nodes` (`/eNB_config/*/ues`), or by a JSON
+    /// path whose nodes are counted.
     pub fn by_path(what: What, url: &str, path: &str) -> Self {
         Self {
             what,
@@ -126,12 +128,12 @@ impl ReadBack {
         }
     }
 
-    /// Whether it can be asked for.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// A sentence that names the key and what is allowed.
+    /// A sentence with the key and the allowed values.
     pub fn check(&self) -> Result<(), String> {
-        // What a profile asks for is filled in later.
+        // A URL with placeholders is completed later.
         if !self.url.starts_with("http://") && !self.url.starts_with('{') {
             return Err(format!("`url` \"{}\" does not begin with http://", self.url));
         }
@@ -150,7 +152,7 @@ impl ReadBack {
         }
     }
 
-    /// The URL with the login in it: no file keeps that.
+    /// Returns the URL with the login. It is never written to a file.
     fn address(&self) -> Result<String, String> {
         let Some(rest) = self.url.strip_prefix("http://").filter(|_| !self.login.is_empty()) else {
             return Ok(self.url.clone());
@@ -162,16 +164,16 @@ impl ReadBack {
     }
 }
 
-/// A question as one argument, `URL[=PATH]`: where a system tells what it knows, and what of it is counted: a path of slashes
-/// or a JSON path. Without one, all of it.
+/// A query as one argument, `URL[=PATH]`: the URL of a document, and a slash-separated path or JSON path of the nodes
+/// to count. Without a path, counts the top-level nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question(ReadBack);
 
 impl Question {
-    /// The system's answer.
+    /// Runs the query.
     ///
     /// # Errors
-    /// It did not answer, or not with what the path names: in words, its address in them.
+    /// The system did not respond, or the path does not match the response. The text contains the URL.
     pub fn ask(&self) -> Result<f64, String> {
         Ok(read(std::slice::from_ref(&self.0))?.numbers.values().sum())
     }
@@ -196,9 +198,11 @@ fn json_path(key: &str, path: &str) -> Result<JsonPath, String> {
     JsonPath::parse(path).map_err(wrong)
 }
 
-/// The path after each of its steps, and whether that step is one member.
+/// Returns the path after each of its steps, and whether that step is a member name.
 fn sizes(path: &str) -> Result<Take, String> {
-    let (mut paths, mut members, mut text) = (vec![json_path("count", "$")?], vec![], "$".to_owned());
+    let mut paths = vec![json_path("count", "$")?];
+    let mut members = vec![];
+    let mut text = "$".to_owned();
     for step in path.split('/').filter(|step| !step.is_empty()) {
         let quoted = step.replace('\\', "\\\\").replace('\'', "\\'");
         let number = step.parse::<u32>().map(|index| format!(",{index}")).unwrap_or_default();
@@ -209,10 +213,10 @@ fn sizes(path: &str) -> Result<Take, String> {
     Ok(Take::Sizes(paths, members))
 }
 
-/// Asks for all, each URL once.
+/// Reads all numbers. Each URL is requested once.
 ///
 /// # Errors
-/// A sentence that says which answer did not come, or what it does not hold.
+/// A sentence that names the missing response or its missing content.
 pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
     let begun = Instant::now();
     let mut answers: BTreeMap<String, String> = BTreeMap::new();
@@ -242,14 +246,15 @@ pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
     Ok(readings)
 }
 
-/// Whether a URL answers with success, asked for a moment.
+/// Checks that a URL responds with success within a short time.
 pub(crate) fn ask(url: &str) -> Result<(), String> {
     get(url, GLANCE).map(drop).map_err(|error| format!("{url}: {error}"))
 }
 
 fn get(url: &str, wait: Duration) -> Result<String, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(wait)).build().into();
-    // Who closes first keeps the port for a minute, and some servers cannot start again on one that is kept so: let it be us.
+    // The side that closes a TCP connection first occupies the port for a minute, and some servers cannot restart on
+    // such a port. Therefore this side closes first.
     let mut response = agent
         .get(url)
         .header("connection", "keep-alive")
@@ -283,7 +288,8 @@ impl Take {
     }
 }
 
-/// Whether the place is there where a path that found nothing looked: an empty list is 0, a missing one is no answer.
+/// Returns whether the place exists in which a path found nothing: an empty list counts as 0, a missing one is an
+/// error.
 fn there(path: &str, json: &Value) -> bool {
     let end = OPEN.iter().filter_map(|open| path.find(open)).min().unwrap_or(path.len());
     end < path.len() && JsonPath::parse(&path[..end]).is_ok_and(|place| !place.query(json).is_empty())
@@ -291,7 +297,7 @@ fn there(path: &str, json: &Value) -> bool {
 
 fn by_sizes(paths: &[JsonPath], members: &[bool], json: &Value) -> Option<f64> {
     let found: Vec<_> = paths.iter().map(|path| path.query(json).all()).collect();
-    // Each of those before must have the member that a step names.
+    // Each selected parent must have the member that the next step names.
     let whole =
         members.iter().zip(found.windows(2)).all(|(member, pair)| !member || pair[0].len() == pair[1].len());
     let size = |value: &&Value| match value {
@@ -331,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_slashes_count_as_they_did() {
+    fn slash_paths_count_nodes() {
         let at = |value: &Value, path: &str| by("count", path, &value.to_string(), false).ok();
         let knows = json!({ "eNB_config": [{ "ues": 3, "cells": [1, 2] }, { "ues": 4, "cells": [1] }], "x": { "a": 1, "b": 2 } });
         assert_eq!(at(&knows, "/eNB_config"), Some(2.0));
@@ -342,13 +348,13 @@ mod tests {
         assert_eq!(at(&knows, "/x"), Some(2.0));
         assert_eq!(at(&knows, "/eNB_config/*/none"), None);
         assert_eq!(at(&json!([]), "/*/ues"), Some(0.0));
-        // 5G-EmPOWER answers with the list itself.
+        // 5G-EmPOWER returns the list itself.
         let vbses = json!([{ "ues": [1, 2] }, { "ues": [3] }]);
         assert_eq!((at(&vbses, "/"), at(&vbses, "/*/ues")), (Some(2.0), Some(3.0)));
     }
 
     #[test]
-    fn a_path_with_a_filter_counts_what_it_selects() {
+    fn filter_path_counts_selected_nodes() {
         let vbses =
             json!([{ "state": "online" }, { "state": "disconnected" }, { "state": "online" }]).to_string();
         assert_eq!(by("count", "$[?@.state == 'online']", &vbses, false), Ok(2.0));
@@ -359,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_zero_only_where_the_profile_says_so() {
+    fn missing_node_is_zero_only_if_omitted_is_set() {
         let ues = "$.eNB_config[*].UE.ueConfig[*]";
         assert_eq!(by("count", ues, "{}", true), Ok(0.0));
         assert!(by("count", ues, "{}", false).unwrap_err().contains("does not hold"));
@@ -369,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_counted_or_its_numbers_added() {
+    fn pattern_counts_matches_or_adds_numbers() {
         let text = "agent 1: 3 UEs\nagent 2: 5 UEs\n";
         assert_eq!(by("pattern", "agent", text, false), Ok(2.0));
         assert_eq!(by("pattern", r"(\d+) UEs", text, false), Ok(8.0));
@@ -380,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_one_argument_and_an_answer_or_the_reason() {
+    fn query_argument_returns_number_or_error() {
         use std::io::{Read, Write};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -399,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_one_is_named_with_what_is_allowed() {
+    fn invalid_read_back_names_allowed_values() {
         let one = |count: &str| ReadBack::by_path(What::Ues, "http://127.0.0.1:1/", count);
         assert!(one("").check().unwrap_err().contains("one of `count`, `sum` and `pattern`"));
         assert!(one("eNB").check().unwrap_err().contains("RFC 9535"));

@@ -1,16 +1,16 @@
-//! Whether a program serves, by what can be seen without touching it.
+//! Detects whether a program is ready, without connecting to it.
 
 use crate::output::Output;
 use crate::program::ReadyWhen;
 use crate::readback;
 
-/// Tables of the kernel with a socket a line, and the state that one that waits for others has.
+/// The kernel's socket tables, and the state of a listening socket.
 const TABLES: [(&str, &[&str], Option<&str>); 2] = [
     ("tcp", &["/proc/net/tcp", "/proc/net/tcp6"], Some("0A")),
     ("udp", &["/proc/net/udp", "/proc/net/udp6"], None),
 ];
 
-/// What is not yet as it is when the program serves; `None`: all is, but for a command.
+/// Returns the first readiness condition that is not met yet. `None` if all are met; a command is checked elsewhere.
 pub(crate) fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
     if !when.line.is_empty() && !output.line_came() {
         return Some(format!("no line of its output matches \"{}\"", when.line));
@@ -24,12 +24,13 @@ pub(crate) fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
     readback::ask(&when.url).err()
 }
 
-/// A port that is open before the program is started: another one would be taken for it.
+/// Returns a port that is already open before the program is started. It would be taken for the program's.
 pub(crate) fn taken(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|port| open(port))
 }
 
-/// A port of TCP that some connection keeps: whoever does not say SO_REUSEADDR cannot listen there, up to a minute after its end.
+/// Returns a TCP port that an old connection still occupies. Without SO_REUSEADDR, a program cannot listen on it for up
+/// to a minute after the connection ended.
 pub(crate) fn kept(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|text| {
         let Ok(("tcp", port)) = port(text) else { return false };
@@ -38,10 +39,10 @@ pub(crate) fn kept(when: &ReadyWhen) -> Option<&String> {
     })
 }
 
-/// Whether a port (`tcp:2210`) can be named.
+/// Parses a port such as `tcp:2210`.
 ///
 /// # Errors
-/// The words after "must be".
+/// The text after "must be".
 pub fn port(text: &str) -> Result<(&str, u16), String> {
     let wrong = || "such as \"tcp:2210\", \"udp:8805\" or \"sctp:36421\"".to_owned();
     let (kind, port) = text.split_once(':').ok_or_else(wrong)?;
@@ -56,14 +57,14 @@ fn open(text: &str) -> bool {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     match TABLES.iter().find(|(own, ..)| *own == kind) {
         Some((_, files, state)) => files.iter().any(|file| in_table(&read(file), port, *state)),
-        // proc(5) does not have it: endpoints, their local port in the sixth column.
+        // Not documented in proc(5): endpoints, with the local port in the sixth column.
         None => read("/proc/net/sctp/eps")
             .lines()
             .any(|line| line.split_whitespace().nth(5) == Some(port.to_string().as_str())),
     }
 }
 
-/// proc_pid_net(5): `sl local_address rem_address st`, ports in hexadecimal digits.
+/// proc_pid_net(5): `sl local_address rem_address st`, with ports in hexadecimal.
 fn in_table(table: &str, port: u16, state: Option<&str>) -> bool {
     let ending = format!(":{port:04X}");
     table.lines().any(|line| {
@@ -78,10 +79,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_port_is_seen_without_a_connection() {
+    fn open_port_is_detected_without_connecting() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (tcp, udp) = (listener.local_addr().unwrap().port(), socket.local_addr().unwrap().port());
+        let tcp = listener.local_addr().unwrap().port();
+        let udp = socket.local_addr().unwrap().port();
         assert!(open(&format!("tcp:{tcp}")) && open(&format!("udp:{udp}")));
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err(), "somebody connected");
@@ -93,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_a_connection_keeps_the_port() {
+    fn closed_connection_occupies_port() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let when = ReadyWhen { ports: vec![format!("tcp:{}", address.port())], ..ReadyWhen::default() };
         let client = std::net::TcpStream::connect(address).unwrap();
         drop(listener.accept().unwrap());
         drop(listener);
-        // It goes once it has seen the end.
+        // The peer closes after it has seen the end.
         std::io::copy(&mut &client, &mut std::io::sink()).unwrap();
         drop(client);
         assert_eq!(kept(&when), when.ports.first());
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_no_listener() {
+    fn connection_is_not_a_listener() {
         let table = "  sl  local_address rem_address   st\n   0: 0100007F:08A2 0100007F:D4A8 01 0:0\n";
         assert!(!in_table(table, 2210, Some("0A")));
         assert!(in_table(&table.replace(" 01 ", " 0A "), 2210, Some("0A")));

@@ -1,9 +1,9 @@
-//! A relay that decodes every message, payload included, and encodes it again before it passes it on.
+//! A relay that decodes every message with its payload, and encodes it again before it forwards it.
 //!
-//! Two of them around a RIC (between it and the base stations, between it and the xApps) make the reference for "every
-//! message is decoded twice": an E2 termination and an xApp side that each take the whole message apart and put it
-//! together anew, in processes of their own, as the O-RAN reference platform does (FlexRIC, CoNEXT 2021, section 5.4).
-//! It uses this project's own codec, so what it adds is the architecture's cost and no bad codec's.
+//! Two relays around a RIC (towards the base stations and towards the xApps) are the reference for an architecture that
+//! decodes every message twice: an E2 termination and an xApp side, in separate processes, that both decode and encode
+//! the whole message, as in the O-RAN reference platform (FlexRIC, CoNEXT 2021, section 5.4). The relay uses this
+//! project's codec, so the measured cost is that of the architecture and not of a slow codec.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,9 +21,9 @@ use crate::worker::{Numbers, Trouble};
 use crate::{E2_PORT, Listen, Running, Task, config, environment, loopback};
 
 choices! {
-    /// What the relayed connections speak.
+    /// Protocol of the relayed connections.
     pub enum Language {
-        /// Base stations and a RIC.
+        /// E2, between base stations and a RIC.
         E2 = "e2",
         /// xApps and a RIC.
         E42 = "e42",
@@ -44,7 +44,7 @@ config! {
     }
 }
 
-/// A relay that runs.
+/// A running relay.
 pub(crate) struct Relay {
     address: Address,
     codec: Rc<Codec>,
@@ -52,12 +52,12 @@ pub(crate) struct Relay {
     _task: Task,
 }
 
-/// Decodes and encodes what passes.
+/// Decodes and encodes messages.
 struct Codec {
     language: Language,
     version: Version,
     passed: Cell<u64>,
-    /// Messages that did not decode and were passed as they were.
+    /// Number of messages that could not be decoded and were forwarded unchanged.
     undecoded: Cell<u64>,
 }
 
@@ -93,7 +93,7 @@ impl Codec {
         Self { language, version, passed: Cell::default(), undecoded: Cell::default() }
     }
 
-    /// The message decoded and encoded again, its payload too; `None` if it does not decode.
+    /// Decodes and encodes a message with its payload. Returns `None` if it cannot be decoded.
     fn again(&self, pdu: &Bytes) -> Option<Bytes> {
         match self.language {
             Language::E2 => {
@@ -112,7 +112,7 @@ impl Codec {
     }
 }
 
-/// Replaces an indication's payload by what comes of decoding and encoding it.
+/// Decodes and encodes the payload of an indication.
 fn take_apart(message: &mut Message) {
     if let Message::RicIndication(indication) = message
         && let Some(payload) = payload_again(indication.function_id, &indication.message)
@@ -121,7 +121,7 @@ fn take_apart(message: &mut Message) {
     }
 }
 
-/// A statistics payload as structures, then as bytes again. The ids are those that our base stations use.
+/// Decodes a statistics payload and encodes it again. Function ids are those of our base stations.
 fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
     let model =
         SOURCES.iter().map(|source| source.model).find(|model| model.default_function_id() == function)?;
@@ -148,7 +148,7 @@ mod tests {
     use ranlab_sdk::wire::e2sm::plain::{PlainElement, encode_list};
 
     #[test]
-    fn what_passes_is_decoded_and_still_the_same() {
+    fn relayed_messages_are_decoded_and_unchanged() {
         let ue = [0x11_u8; 176];
         let ue = MacUe::from_bytes(&ue).unwrap();
         let mut message = Vec::new();

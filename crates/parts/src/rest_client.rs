@@ -1,4 +1,4 @@
-//! A controller's resources, asked for over HTTP: as much of it as our own controllers need.
+//! A minimal HTTP client for the REST API of our controllers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use tokio::net::TcpStream;
 
 use crate::setting_by_text;
 
-/// How long an answer may take.
+/// Timeout of a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// Octets of the longest answer.
+/// Maximum length of a response, in bytes.
 const ANSWER_MAX: u64 = 16 << 20;
 
-/// Where a controller answers: `http://HOST:PORT`.
+/// Address of a controller: `http://HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestUrl {
     authority: String,
@@ -23,7 +23,7 @@ pub struct RestUrl {
 setting_by_text!(RestUrl);
 
 impl RestUrl {
-    /// This machine's.
+    /// Returns an address on this machine.
     pub fn loopback(port: u16) -> Self {
         Self { authority: format!("127.0.0.1:{port}") }
     }
@@ -52,30 +52,30 @@ impl fmt::Display for RestUrl {
     }
 }
 
-/// Why a controller did not do it.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestError {
-    /// It cannot be reached, or does not answer.
+    /// The controller is unreachable or does not respond.
     #[error("{0} does not answer: {1}")]
     Away(RestUrl, std::io::Error),
-    /// What answers there is no controller.
+    /// The server is not a controller.
     #[error("what answers at {0} is no controller")]
     NoController(RestUrl),
-    /// It refuses.
+    /// The controller rejected the request.
     #[error("{detail}")]
     Refused {
-        /// As in HTTP.
+        /// HTTP status.
         status: u16,
-        /// Why.
+        /// Description of the error.
         detail: String,
     },
 }
 
 impl RestUrl {
-    /// Asks for a resource; the answer's body.
+    /// Sends a request. Returns the body of the response.
     ///
     /// # Errors
-    /// It is away, or it refuses.
+    /// The controller is unreachable, or rejects the request.
     pub async fn ask(&self, method: &str, path: &str, body: Option<&Json>) -> Result<Json, RestError> {
         let away = |error| RestError::Away(self.clone(), error);
         let exchange = async {
@@ -91,10 +91,10 @@ impl RestUrl {
         judged(status, body)
     }
 
-    /// Its bus, as it goes on: objects, a line each.
+    /// Subscribes to the controller's bus: a stream of JSON objects, one per line.
     ///
     /// # Errors
-    /// It is away, or it has none.
+    /// The controller is unreachable, or has no bus.
     pub async fn events(&self) -> Result<Events, RestError> {
         let away = |error| RestError::Away(self.clone(), error);
         let begun = async {
@@ -116,7 +116,7 @@ impl RestUrl {
         }
     }
 
-    /// Sends a request of HTTP/1.0: its answer ends with the connection.
+    /// Sends an HTTP/1.0 request, whose response ends with the connection.
     async fn request(&self, method: &str, path: &str, body: Option<&Json>) -> std::io::Result<TcpStream> {
         let mut stream = TcpStream::connect(&self.authority).await?;
         let body = body.map(Json::to_string).unwrap_or_default();
@@ -130,7 +130,7 @@ impl RestUrl {
     }
 }
 
-/// What an answer means.
+/// Converts a response to a result.
 pub(crate) fn judged(status: u16, body: Json) -> Result<Json, RestError> {
     if (200..300).contains(&status) {
         return Ok(body);
@@ -139,7 +139,7 @@ pub(crate) fn judged(status: u16, body: Json) -> Result<Json, RestError> {
     Err(RestError::Refused { status, detail })
 }
 
-/// Status and body of an answer.
+/// Parses status and body of a response.
 fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&answer[..end]).ok()?;
@@ -147,11 +147,11 @@ fn parsed(answer: &[u8]) -> Option<(u16, Json)> {
     Some((status, serde_json::from_slice(&answer[end + 4..]).unwrap_or_else(|_| json!({}))))
 }
 
-/// The messages of a controller's own bus.
+/// Messages of a controller's bus.
 pub struct Events(Lines<BufReader<TcpStream>>);
 
 impl Events {
-    /// The next message; `None` at the end. Cancel-safe.
+    /// Returns the next message, or `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<Json> {
         while let Ok(Some(line)) = self.0.next_line().await {
             if let Some(message) = line.strip_prefix("data: ") {
@@ -162,7 +162,7 @@ impl Events {
     }
 }
 
-/// A segment of a path (RFC 3986 §2.1).
+/// Escapes a path segment (RFC 3986 §2.1).
 pub(crate) fn escaped(text: &str) -> String {
     let octet = |octet: u8| match octet {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(octet).to_string(),

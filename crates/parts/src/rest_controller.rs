@@ -1,4 +1,5 @@
-//! The association, the slicing and the traffic controller, as parts: a RIC with that one iApp, and its resources over HTTP.
+//! The association, slicing and traffic controllers as components: a RIC with the respective iApp, and its REST API
+//! over HTTP.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,11 +19,11 @@ use crate::ric::Door;
 use crate::worker::Trouble;
 use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopback, rig, setting_by_text};
 
-/// Where the slicing controller answers unless told otherwise.
+/// Default port of the slicing controller.
 pub const SLICING_PORT: u16 = 8091;
-/// Where the traffic controller answers unless told otherwise.
+/// Default port of the traffic controller.
 pub const TRAFFIC_PORT: u16 = 8092;
-/// Where the association controller answers unless told otherwise.
+/// Default port of the association controller.
 pub const ASSOCIATION_PORT: u16 = 8093;
 
 config! {
@@ -89,10 +90,10 @@ config! {
     }
 }
 
-/// A bus by its address.
+/// The address of a bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BusUrl {
-    /// In the controller, and over its HTTP.
+    /// A bus inside the controller, accessible over its HTTP server.
     Local,
     /// A Redis server: `redis://HOST:PORT`.
     Redis(String),
@@ -105,7 +106,7 @@ impl FromStr for BusUrl {
         match text {
             "local" => Ok(Self::Local),
             url if url.starts_with("redis://") => Ok(Self::Redis(url.to_owned())),
-            // A bus on the network is a Redis server's; the scheme may be left out.
+            // An address without a scheme is a Redis server's.
             place if !place.contains("://") && place.contains(':') => {
                 Ok(Self::Redis(format!("redis://{place}")))
             }
@@ -126,10 +127,10 @@ impl fmt::Display for BusUrl {
 }
 
 impl AssociationPart {
-    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too, and `slicing` if that is asked for.
+    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http` and, if configured, `slicing`.
     ///
     /// # Errors
-    /// It cannot listen there, or there is no such period.
+    /// An address cannot be bound, or the period is not supported.
     pub async fn start(&self) -> Result<Ric, Trouble> {
         let door = |address| Door::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
@@ -148,23 +149,23 @@ impl AssociationPart {
 }
 
 impl SlicingPart {
-    /// The RIC that it is in.
+    /// Returns the settings of its RIC.
     pub(crate) fn ric(&self) -> RicPart {
         RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
     }
 
-    /// What it decides by.
+    /// Returns the iApp.
     ///
     /// # Errors
-    /// There is no such period.
+    /// The period is not supported.
     pub(crate) fn iapp(&self) -> Result<Slicing, Trouble> {
         Slicing::new(self.period).map_err(rig)
     }
 
-    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
     ///
     /// # Errors
-    /// It cannot listen there, or there is no such period.
+    /// An address cannot be bound, or the period is not supported.
     pub async fn start(&self) -> Result<Ric, Trouble> {
         let iapp = self.iapp()?;
         let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
@@ -174,23 +175,23 @@ impl SlicingPart {
 }
 
 impl TrafficPart {
-    /// The RIC that it is in.
+    /// Returns the settings of its RIC.
     pub(crate) fn ric(&self) -> RicPart {
         RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
     }
 
-    /// What it decides by, with a bus to publish on.
+    /// Returns the iApp, which publishes on this bus.
     ///
     /// # Errors
-    /// There is no such period.
+    /// The period is not supported.
     pub(crate) fn iapp(&self, bus: Box<dyn Bus>) -> Result<Traffic, Trouble> {
         Traffic::new(self.period, bus).map_err(rig)
     }
 
-    /// Listens and serves; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    /// Listens and serves. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
     ///
     /// # Errors
-    /// It cannot listen there, there is no such period, or no such bus.
+    /// An address cannot be bound, the period is not supported, or the bus is unreachable.
     pub async fn start(&self) -> Result<Ric, Trouble> {
         let local = LocalBus::default();
         let (bus, events): (Box<dyn Bus>, _) = match &self.bus {
@@ -226,7 +227,7 @@ fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
     Err(environment(no_redis(url)))
 }
 
-/// Why this build does not reach a Redis server.
+/// Returns the error of a build without a Redis client.
 #[cfg(feature = "redis")]
 pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
     Ok(Box::new(ranlab_controllers::sdl::Sdl::connect(url).map_err(environment)?))

@@ -1,5 +1,5 @@
-//! xApps that work over a controller's REST alone, as machines: what one wants next is said without a socket or a clock.
-//! [`drive`] has it done over HTTP, [`virtual_time`](crate::virtual_time) in a simulated network.
+//! xApps that use only a controller's REST API, as state machines without sockets or clocks. [`drive`] runs them over
+//! HTTP, [`virtual_time`](crate::virtual_time) in a simulated network.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::{BusEvents, RestUrl};
 /// A request for a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ask {
-    /// As in HTTP.
+    /// HTTP method.
     pub(crate) method: &'static str,
-    /// From the root.
+    /// Absolute path.
     pub(crate) path: String,
-    /// What is put there.
+    /// Request body.
     pub(crate) body: Option<Json>,
 }
 
@@ -31,41 +31,41 @@ impl Ask {
     }
 }
 
-/// What an xApp wants next.
+/// The next action of an xApp.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Want {
-    /// This, and then the answer: one at a time.
+    /// Send this request and wait for its response. One at a time.
     Ask(Ask),
-    /// A message of the bus, or to be this old, whichever comes first.
+    /// Wait for a bus message or for this age, whichever comes first.
     Wait(Option<Duration>),
-    /// Nothing any more.
+    /// The xApp has finished.
     Done,
 }
 
-/// An xApp. Times are counted from its start.
+/// An xApp over REST. Times are relative to its start.
 pub(crate) trait RestXapp {
-    /// What it wants now; where that is to wait for a time that has come, it has something else to want.
+    /// Returns the next action. After a wait has expired, it returns another action.
     fn want(&mut self, age: Duration) -> Want;
 
-    /// The answer to what it asked for; words for people, if there is something to say.
+    /// Handles the response to its request. Returns a message for the user, if there is one.
     ///
     /// # Errors
-    /// It cannot go on.
+    /// The xApp cannot continue.
     fn answered(&mut self, age: Duration, answer: Result<Json, RestError>)
     -> Result<Option<String>, Trouble>;
 
-    /// Whether it listens to the controller's bus.
+    /// Returns whether it needs the controller's bus.
     fn listens(&self) -> bool {
         false
     }
 
-    /// A message of the bus, while it waits.
+    /// Handles a bus message while it waits.
     fn hear(&mut self, _message: &Json) {}
 }
 
-/// Messages of a bus, whichever it is.
+/// The messages of a bus of any kind.
 pub(crate) enum Messages {
-    /// Nobody listens.
+    /// No bus is used.
     None,
     Local(BusEvents),
     #[cfg(feature = "redis")]
@@ -83,10 +83,10 @@ impl Messages {
     }
 }
 
-/// Has an xApp's wishes done over HTTP until it wants no more, or the bus ends.
+/// Runs an xApp over HTTP until it has finished or the bus closes.
 ///
 /// # Errors
-/// It cannot go on.
+/// The xApp cannot continue.
 pub(crate) async fn drive(
     xapp: &RefCell<impl RestXapp>,
     rest: &RestUrl,

@@ -54,8 +54,7 @@ choices! {
         Monitor = "monitor",
         /// Pings the first base station that offers HW.
         Ping = "ping",
-        /// Slicing over REST and A1 policies. With several RICs, policies and manual settings survive the loss of a
-        /// RIC.
+        /// Slicing over REST and A1 policies. RICs on a bus share the policies and manual settings.
         Slicing = "slicing",
     }
 }
@@ -189,8 +188,7 @@ impl RicPart {
 }
 
 impl RicPart {
-    /// Returns the service models to which the monitor subscribes. Those of `--kpi` come first, so that the limit on
-    /// the number of series affects the others.
+    /// Returns the monitor's service models: those of `--kpi` first, so that the limit on series affects the others.
     fn monitored(&self) -> impl Iterator<Item = &String> {
         let is_asked = self.iapp.contains(&HostedIApp::Monitor) || self.publish.is_some();
         let others = self.sm.iter().filter(move |name| is_asked && !self.kpi.contains(name));
@@ -354,8 +352,7 @@ impl Ric {
         Ok(ric)
     }
 
-    /// Serves the REST API over HTTP, with the resources of an iApp if there is one. `name` is the name of the address
-    /// in `bound`.
+    /// Serves the REST API over HTTP, with an iApp's resources. `name` is the name of the address in `bound`.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -367,8 +364,7 @@ impl Ric {
     ) -> Result<(), Trouble> {
         let Door { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let commons = self.commons.clone();
-        let a1 = self.a1.clone();
+        let (commons, a1) = (self.commons.clone(), self.a1.clone());
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
             Inside::Ping { .. } | Inside::Slicing => None,
@@ -395,8 +391,7 @@ impl Ric {
         Ok(())
     }
 
-    /// Leaves the bus: hands its base stations over to other RICs, if there are any, and announces its end. Takes 30 s
-    /// at most, and no time without a bus.
+    /// Leaves the bus: hands its base stations over to other RICs and announces its end. Takes 30 s at most.
     pub async fn leave(&self) {
         if self.bus.is_none() {
             return;
@@ -541,9 +536,7 @@ impl Inside {
                 Ok(Self::Slicing)
             }
             HostedIApp::Ping => {
-                let size = part.size;
-                let interval = part.interval;
-                let window = part.window;
+                let (size, interval, window) = (part.size, part.interval, part.window);
                 let pace = Pace { size, interval, window, coding: part.sm_encoding };
                 ping_iapp::start(ric, pace).map(|(pinger, _task)| Self::Ping { pinger, _task })
             }

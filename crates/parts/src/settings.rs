@@ -1,4 +1,4 @@
-//! Types of fields that come from the crates below: how people write them.
+//! [`Setting`](crate::Setting) implementations for types of other crates.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,20 +26,20 @@ use ranlab_upf::n4::{Dialect, UePool, UpfFault};
 use crate::peers::Allowed;
 use crate::{Setting, setting_by_text};
 
-/// Versions of E2AP, as people write them.
+/// Text forms of the E2AP versions.
 pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
 
-/// Names of the service models.
+/// Returns the names of all service models.
 pub fn service_models() -> Vec<&'static str> {
     MODELS.iter().map(|model| model.name()).collect()
 }
 
-/// Names of the statistics that base stations tell.
+/// Returns the names of the statistics that base stations report.
 pub fn statistics() -> Vec<&'static str> {
     SOURCES.iter().map(|source| source.model.name()).collect()
 }
 
-/// Names of the service models that are offered and watched unless others are named.
+/// Returns the names of the service models that are offered and watched by default.
 pub fn customary_models() -> Vec<String> {
     e2sm::customary().map(|model| model.name().to_owned()).collect()
 }
@@ -62,17 +62,17 @@ setting_by_text!(
     ranlab_sdk::e2::xapp::Dialect
 );
 
-/// E2's port (O-RAN.WG3.E2GAP), and where xApps connect unless told otherwise.
+/// Default port of E2 (O-RAN.WG3.E2GAP).
 pub const E2_PORT: u16 = 36421;
-/// Where xApps connect unless told otherwise.
+/// Default port for xApps.
 pub const E42_PORT: u16 = 36422;
 
-/// TCP on this machine.
+/// Returns a TCP address on this machine.
 pub fn loopback(port: u16) -> Address {
     Address::Tcp { host: "127.0.0.1".to_owned(), port }
 }
 
-/// Closed sets of our own, each member with the name that people write.
+/// Declares enums with a text form for each variant.
 macro_rules! choices {
     ($($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])+ $member:ident = $text:literal,)+ })+) => {$(
         $(#[$meta])*
@@ -99,7 +99,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Closed sets whose members the crates below give no names.
+/// Implements text forms for enums of other crates.
 macro_rules! setting_by_name {
     ($($type:ty { $($name:literal => $member:path),* $(,)? })*) => {$(
         impl $crate::Setting for $type {
@@ -144,12 +144,12 @@ setting_by_name! {
     }
 }
 
-/// Where a part listens.
+/// The listening address of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
-    /// `unix`: at a Unix socket in a folder that the part makes for itself.
+    /// `unix`: a Unix socket in the component's private folder.
     Own,
-    /// At an address; port 0: the system's choice.
+    /// An address. The system chooses port 0.
     At(Address),
 }
 
@@ -175,7 +175,7 @@ impl fmt::Display for Listen {
     }
 }
 
-/// How a controller after FlexRAN shares its cycle: `adaptive` or the RIB updater's part.
+/// How a FlexRAN controller divides its cycle: `adaptive`, or the RIB updater's share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(pub RibShare);
 
@@ -201,15 +201,15 @@ impl fmt::Display for Share {
     }
 }
 
-/// When agents report: `honour` (as the controller asks) or a time.
+/// Report period of agents: `honour` (as the controller requests) or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period(pub ReportPeriod);
 
 impl Period {
-    /// As the controller asks.
+    /// As the controller requests.
     pub const HONOUR: Self = Self(ReportPeriod::Honour);
 
-    /// So often, whatever the controller asks.
+    /// A fixed period, whatever the controller requests.
     pub const fn every(time: Duration) -> Self {
         Self(ReportPeriod::Override(time))
     }
@@ -301,7 +301,7 @@ impl Setting for Version {
 mod tests {
     use super::*;
 
-    /// What people write is what is printed again; what nobody could mean is answered with what is allowed.
+    /// Checks that texts round-trip, and that invalid texts are rejected with the allowed values.
     fn reads<T: Setting>(written: &[&str], wrong: &[(&str, &str)]) {
         for text in written {
             let value = T::from_value(&Value::from(*text)).unwrap().to_value().unwrap();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_printed_as_they_are_written_and_refused_with_what_is_allowed() {
+    fn settings_round_trip_and_errors_name_allowed_values() {
         reads::<Listen>(&["unix", "tcp://127.0.0.1:0", "unix:///run/e2"], &[("tcp:/x", "tcp:/x")]);
         reads::<Share>(
             &["adaptive", "0.2", "0.999"],

@@ -1,4 +1,4 @@
-//! What holds for every part that is described.
+//! Properties of all components with a configuration.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_campaign::schema::{Kind, Presence};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::*;
 use crate::worker::{Reply, serve};
 
-/// One of each, as it is by default.
+/// Returns one component of each type, with defaults.
 fn parts() -> Vec<Part> {
     vec![
         Part::Ric(RicPart::default()),
@@ -35,13 +35,13 @@ fn parts() -> Vec<Part> {
     ]
 }
 
-/// As a message has it.
+/// Returns the component's message to a worker.
 fn message(part: &Part) -> Map<String, Json> {
     let Json::Object(message) = serde_json::to_value(part).unwrap() else { panic!("no object") };
     message
 }
 
-/// Values that the field may have, but not its default.
+/// Returns candidate values for a field, other than its default.
 fn others(field: &Field) -> Vec<Json> {
     let texts = [
         "x",
@@ -68,7 +68,7 @@ fn others(field: &Field) -> Vec<Json> {
     own.into_iter().filter(|value| *value != default).collect()
 }
 
-/// What a worker that is reached over TCP says to this part; it is asked for nothing else.
+/// Sends only a start request for this component to an untrusted worker, and returns the response.
 fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
     let request = format!("{}\n", json!({"op": "start", "part": message}));
     let mut output = Vec::new();
@@ -80,13 +80,13 @@ fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
 }
 
 #[test]
-fn what_names_a_thing_of_the_worker_s_machine_is_refused_over_tcp() {
+fn local_fields_are_rejected_over_tcp() {
     let mut tried = Vec::new();
     for part in parts() {
         let default = message(&part);
         let kind = default["type"].as_str().unwrap().to_owned();
         for field in part.described().described() {
-            // The first of these values that the config takes.
+            // The first candidate that the configuration accepts.
             let asked = others(&field).into_iter().find_map(|value| {
                 let mut asked = default.clone();
                 asked.insert(field.name.to_owned(), value);
@@ -113,7 +113,7 @@ fn what_names_a_thing_of_the_worker_s_machine_is_refused_over_tcp() {
 }
 
 #[test]
-fn every_field_is_told_and_a_part_reads_its_own_message() {
+fn every_field_survives_the_worker_message() {
     for part in parts() {
         let fields = part.described().described();
         for field in &fields {
@@ -130,28 +130,29 @@ fn every_field_is_told_and_a_part_reads_its_own_message() {
 }
 
 #[test]
-fn plain_data_is_json_and_says_what_it_is_not() {
+fn structured_values_are_json_and_report_errors() {
     let mut part = XhaulPart::default();
     part.set("busy_ns", &"[1000,20]".into()).unwrap();
     assert_eq!(part.busy_ns, Some(Plain((1000, 20))));
     let error = part.set("flows", &"soon".into()).unwrap_err().to_string();
     assert!(error.starts_with("`flows` must be plain data as JSON"), "{error}");
     assert_eq!(part.get("flows"), Some(Value::Text("[]".to_owned())));
-    // A part that nobody filled in is our own fault, and said.
+    // A component without its wiring is reported as an internal error.
     let Err(trouble) = pipeline::Forwarder::start(&PipelinePart::default()) else {
         panic!("it forwards nothing")
     };
     assert_eq!((trouble.fault, trouble.what.as_str()), (Fault::Rig, "no pipeline was named"));
 }
 
-/// A process that is attached to, somebody else's program, anything that is asynchronous or a socket itself: what has no form in
-/// virtual time says so by its name, whatever it is to be there.
+/// Components that need a process, a third-party program or a socket do not run in virtual time. They are rejected by
+/// name in every role.
 #[test]
-fn what_has_no_form_in_virtual_time_is_refused_by_name() {
+fn components_without_virtual_time_are_rejected_by_name() {
     use crate::virtual_time::{Cast, Network};
     let mut all = parts();
     all.push(Part::Program(Box::default()));
-    let (mut controllers, mut xapps) = (Vec::new(), Vec::new());
+    let mut controllers = Vec::new();
+    let mut xapps = Vec::new();
     let latency = Duration::from_millis(1);
     for part in all {
         let name = message(&part)["type"].as_str().unwrap().to_owned();
@@ -175,7 +176,7 @@ fn what_has_no_form_in_virtual_time_is_refused_by_name() {
             let refusal = format!("part `{name}` does not run in virtual time as {role}");
             match Network::new(&cast, 1, None) {
                 Err(trouble) if trouble.what.starts_with(&refusal) => {}
-                // Made of nothing it may be wrong in itself.
+                // With default settings a component may be invalid for another reason.
                 _ => here.push(name.clone()),
             }
         }

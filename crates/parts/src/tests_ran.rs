@@ -1,4 +1,4 @@
-//! Parts of the RAN side, in this process and on loopback: each starts, serves, reports.
+//! RAN components in this process, over loopback: each starts, serves and reports.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ fn own() -> Vec<Listen> {
     vec![Listen::Own]
 }
 
-/// A RIC at sockets of its own.
+/// A RIC on private Unix sockets.
 fn ric() -> RicPart {
     RicPart { e2: own(), e42: own(), ..RicPart::default() }
 }
@@ -29,7 +29,7 @@ fn stations(ric: &dyn Running, nodes: u32) -> Part {
     Part::Fleet(FleetPart { connect: vec![at(ric, "e2")], nodes, ues: 1, ..FleetPart::default() })
 }
 
-/// Waits for what happens in time on any machine; the number then.
+/// Polls a number until `enough` is true, with a timeout for slow machines. Returns the number.
 async fn until(part: &mut dyn Running, name: &str, enough: impl Fn(f64) -> bool) -> f64 {
     let begin = Instant::now();
     loop {
@@ -58,7 +58,7 @@ async fn why(part: Part, trust: Trust) -> Trouble {
 }
 
 #[test]
-fn statistics_go_from_base_stations_over_a_ric_to_an_xapp_and_each_counts_its_window() {
+fn statistics_reach_xapp_and_windows_are_counted() {
     ranlab_sdk::run(async {
         let mut ric = up(Part::Ric(ric())).await;
         let mut fleet = up(stations(&*ric, 3)).await;
@@ -85,12 +85,12 @@ fn statistics_go_from_base_stations_over_a_ric_to_an_xapp_and_each_counts_its_wi
             (&fleet, "dropped", 0.0),
             (&ric, "nodes", 3.0),
             (&ric, "dropped", 0.0),
-            // They were there before the window.
+            // The base stations connected before the window.
             (&ric, "setups", 0.0),
         ] {
             assert_eq!(report.number(name), Ok(value), "{name}");
         }
-        // Some were under way when the window began.
+        // Some indications were in flight when the window began.
         assert!(ric.number("forwarded").unwrap() >= arrived - 50.0, "{:?}", ric.numbers);
         assert!(xapp.number("bytes").unwrap() > 10.0 * arrived && fleet.number("set_up_us").unwrap() > 0.0);
         assert!(xapp.number("no_such_number").unwrap_err().to_string().contains("no_such_number"));
@@ -98,14 +98,14 @@ fn statistics_go_from_base_stations_over_a_ric_to_an_xapp_and_each_counts_its_wi
 }
 
 #[test]
-fn a_listener_hears_what_the_monitor_counts_and_a_slow_reader_takes_less() {
+fn listener_gets_all_reports_and_slow_reader_fewer() {
     ranlab_sdk::run(async {
         let ric = up(Part::Ric(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let heard = std::rc::Rc::new(std::cell::Cell::new(0));
         let hears = heard.clone();
         let listener: Listener = Box::new(move |heard, received_us| {
-            // A base station's clock is this machine's.
+            // Base stations use this machine's clock.
             assert!(heard.tstamp_us().unwrap() <= received_us);
             hears.set(hears.get() + 1);
         });
@@ -126,7 +126,7 @@ fn a_listener_hears_what_the_monitor_counts_and_a_slow_reader_takes_less() {
 }
 
 #[test]
-fn a_ric_that_is_full_refuses_and_tells_how_often() {
+fn full_ric_rejects_and_counts_setups() {
     ranlab_sdk::run(async {
         let mut ric = up(Part::Ric(RicPart { max_nodes: 2, ..ric() })).await;
         let mut fleet = up(stations(&*ric, 4)).await;
@@ -138,7 +138,7 @@ fn a_ric_that_is_full_refuses_and_tells_how_often() {
 }
 
 #[test]
-fn a_ric_listens_where_it_is_told_and_leaves_no_sockets() {
+fn ric_listens_on_configured_addresses_and_removes_sockets() {
     ranlab_sdk::run(async {
         let tcp = vec![Listen::At(loopback(0))];
         let http = Some("127.0.0.1:0".parse().unwrap());
@@ -158,7 +158,7 @@ fn a_ric_listens_where_it_is_told_and_leaves_no_sockets() {
         });
         let answer = asked.await.unwrap();
         assert!(answer.starts_with("HTTP/1.0 200") && answer.contains("\"ok\""), "{answer}");
-        // Where one listens already there is no place for a second.
+        // A second RIC cannot listen on the same address.
         let again = Listen::At(ric.bound[0].1.parse().unwrap());
         let trouble = Ric::start(&RicPart { e2: vec![again], ..part }).await.err().unwrap();
         assert_eq!(trouble.fault, Fault::Environment, "{trouble}");
@@ -168,7 +168,7 @@ fn a_ric_listens_where_it_is_told_and_leaves_no_sockets() {
 }
 
 #[test]
-fn the_monitoring_iapp_takes_statistics_in_and_knows_the_ues() {
+fn monitoring_iapp_receives_statistics_and_ues() {
     ranlab_sdk::run(async {
         let sm = ["mac", "rlc"].map(str::to_owned).to_vec();
         let period = Duration::from_micros(9_100);
@@ -187,7 +187,7 @@ fn the_monitoring_iapp_takes_statistics_in_and_knows_the_ues() {
 }
 
 #[test]
-fn the_pinging_iapp_gets_its_echoes_at_an_interval_and_flat_out() {
+fn pinging_iapp_works_at_interval_and_full_speed() {
     ranlab_sdk::run(async {
         for (interval, window) in [(Duration::from_millis(5), 1), (Duration::ZERO, 4)] {
             let part = RicPart { iapp: vec![HostedIApp::Ping], size: 100, interval, window, ..ric() };
@@ -203,7 +203,7 @@ fn the_pinging_iapp_gets_its_echoes_at_an_interval_and_flat_out() {
 }
 
 #[test]
-fn an_xapp_pings_as_often_as_it_is_told_and_then_is_done() {
+fn pinging_xapp_stops_at_count() {
     ranlab_sdk::run(async {
         let ric = up(Part::Ric(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
@@ -230,7 +230,7 @@ fn an_xapp_pings_as_often_as_it_is_told_and_then_is_done() {
 }
 
 #[test]
-fn a_punctual_ping_goes_out_when_it_is_due() {
+fn open_loop_ping_is_sent_when_due() {
     ranlab_sdk::run(async {
         let ric = up(Part::Ric(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
@@ -242,14 +242,14 @@ fn a_punctual_ping_goes_out_when_it_is_due() {
         let report = ended(&mut *ping);
         let of = |name: &str| report.number(name).unwrap();
         assert!(of("sent") >= of("received") + of("lost") && of("messages_sent") >= 30.0, "{report:?}");
-        // From the instants at which they were due, and so never shorter than from their sending.
+        // Round trips from the scheduled time are never shorter than those from the sending time.
         let sum = |name: &str| report.distributions[name].iter().map(|(us, n)| us * n).sum::<u64>();
         assert!(sum("rtt_us") >= sum("rtt_us_service") && counted(&report, "lateness_us") >= 30.0);
     });
 }
 
 #[test]
-fn a_ping_waits_for_a_ric_that_is_away_and_goes_on_with_the_next_one() {
+fn ping_waits_for_ric_to_return() {
     ranlab_sdk::run(async {
         let folder = std::env::temp_dir().join(format!("ranlab-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -265,7 +265,7 @@ fn a_ping_waits_for_a_ric_that_is_away_and_goes_on_with_the_next_one() {
         until(&mut *fleet, "alive", |alive| alive == 0.0).await;
         let away = ping.look();
         tokio::time::sleep(Duration::from_millis(300)).await;
-        // One may have been under way; those that cannot be sent are not lost but wait.
+        // One ping may be in flight. Pings that cannot be sent are delayed, not lost.
         assert!(ping.look()["sent"] <= away["sent"] + 1.0, "{away:?}");
         let _ric = up(Part::Ric(part)).await;
         until(&mut ping, "received", |received| received >= away["received"] + 20.0).await;
@@ -276,7 +276,7 @@ fn a_ping_waits_for_a_ric_that_is_away_and_goes_on_with_the_next_one() {
 }
 
 #[test]
-fn relays_around_a_ric_pass_everything_on_and_decode_it() {
+fn relays_decode_and_forward_all_messages() {
     ranlab_sdk::run(async {
         let ric = up(Part::Ric(ric())).await;
         let relay = |connect, language| Part::Relay(RelayPart { connect, language, ..RelayPart::default() });
@@ -298,7 +298,7 @@ fn relays_around_a_ric_pass_everything_on_and_decode_it() {
 }
 
 #[test]
-fn what_runs_already_is_metered_if_it_is_there_and_by_those_who_may() {
+fn attached_process_is_metered_if_permitted() {
     ranlab_sdk::run(async {
         let attach = |pid, command: Option<&str>| {
             Part::Attach(AttachPart { pid, command: command.map(str::to_owned), cgroup: None })
@@ -327,7 +327,7 @@ fn flexran() -> FlexranPart {
 }
 
 #[test]
-fn a_flexran_controller_counts_what_its_agents_sent_in_the_window() {
+fn flexran_controller_counts_reports_in_window() {
     ranlab_sdk::run(async {
         let mut controller = up(Part::Flexran(flexran())).await;
         let mut fleet = up(Part::SouthFleet(agents(&*controller, Southbound::Flexran, 3, 4))).await;
@@ -357,7 +357,7 @@ fn a_flexran_controller_counts_what_its_agents_sent_in_the_window() {
 }
 
 #[test]
-fn an_empower_controller_takes_those_that_its_file_names() {
+fn empower_controller_accepts_registered_stations() {
     ranlab_sdk::run(async {
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-vbses", std::process::id()));
         let macs = (0..2).map(|index| ranlab_emulator::southbound::Identity::new(index).mac.to_string());
@@ -381,7 +381,7 @@ fn an_empower_controller_takes_those_that_its_file_names() {
 }
 
 #[test]
-fn ues_of_a_trace_and_of_another_program_come_by_their_events() {
+fn ue_events_from_trace_and_program_are_applied() {
     ranlab_sdk::run(async {
         let controller = up(Part::Flexran(flexran())).await;
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-trace", std::process::id()));
@@ -409,7 +409,7 @@ fn ues_of_a_trace_and_of_another_program_come_by_their_events() {
 }
 
 #[test]
-fn a_controller_that_cannot_be_is_named() {
+fn invalid_controller_is_reported_by_name() {
     ranlab_sdk::run(async {
         let fleet = |places: &[&str]| {
             let connect = places.iter().map(|place| place.parse().unwrap()).collect();
@@ -431,8 +431,8 @@ fn a_controller_that_cannot_be_is_named() {
     });
 }
 
-/// What is set by a flag or a key, what a scenario's point says, and what a worker is told is the same; a wrong value is
-/// answered with the field's name.
+/// Checks that flags, scenario keys and worker messages set the same values, and that an invalid value is reported with
+/// the field's name.
 fn is_the_same_by_all_ways<C>(fields: &[(&str, &str)])
 where
     C: Config + PartialEq + std::fmt::Debug + Serialize + for<'de> Deserialize<'de>,
@@ -457,11 +457,11 @@ where
         json.insert((*name).to_owned(), serde_json::to_value(value(name, text)).unwrap());
         assert_ne!(set.get(name), C::default().get(name), "{name} is not another value than the default");
     }
-    // As a message, both ways.
+    // As a message, in both directions.
     assert_eq!(serde_json::from_value::<C>(json.into()).unwrap(), set);
     let text = serde_json::to_string(&set).unwrap();
     assert_eq!(serde_json::from_str::<C>(&text).unwrap(), set, "{text}");
-    // As a point of a scenario: all but what a rig fills.
+    // As a scenario point: all fields except those that a rig sets.
     let keys: Vec<String> = C::keys("load").keys().into_iter().map(|key| key.path).collect();
     let settings = fields.iter().map(|(name, text)| (format!("load.{name}"), value(name, text)));
     let point = Point { index: 0, axes: Vec::new(), settings: settings.collect() };
@@ -552,7 +552,7 @@ fn configs_are_the_same_from_flags_keys_and_messages() {
 }
 
 #[test]
-fn texts_are_read_as_they_are_written_and_what_is_none_says_what_is_allowed() {
+fn text_values_round_trip_and_errors_name_allowed_values() {
     fn both<T: std::str::FromStr<Err: std::fmt::Display> + std::fmt::Display>(
         good: &[&str],
         bad: &[(&str, &str)],
@@ -583,7 +583,7 @@ fn texts_are_read_as_they_are_written_and_what_is_none_says_what_is_allowed() {
 }
 
 #[test]
-fn counters_are_differences_and_states_are_as_they_are() {
+fn counters_are_differences_and_states_are_absolute() {
     #[derive(serde::Serialize)]
     struct Seen {
         sent: u64,

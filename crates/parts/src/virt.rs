@@ -1,4 +1,5 @@
-//! The virtualization controller, as a part: a RIC below, an agent for each base station and operator above.
+//! The virtualization controller as a component: a RIC towards base stations, and an agent for each base station and
+//! operator.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ use crate::{
     setting_by_text,
 };
 
-/// Where the virtualization controller answers unless told otherwise.
+/// Default port of the virtualization controller.
 pub const VIRT_PORT: u16 = 8094;
 
 setting_by_text!(Spelled<TenantPlan>);
@@ -55,16 +56,16 @@ config! {
     }
 }
 
-/// An operator as people write it.
+/// The text form of an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TenantPlan {
-    /// For people.
+    /// Display name.
     pub name: String,
-    /// Of every carrier, 0 to 1.
+    /// Share of every carrier, 0 to 1.
     pub share: f64,
-    /// Networks and slices whose UEs are its own.
+    /// Networks and slices whose UEs belong to it.
     pub subscribers: Vec<String>,
-    /// Its controller; in virtual time a name.
+    /// Address of its controller. In virtual time, the name of its RIC.
     pub controller: String,
 }
 
@@ -80,22 +81,23 @@ impl Spell for TenantPlan {
             return None;
         };
         let subscribers = subscribers.split('+').map(str::to_owned).collect();
-        let (name, controller) = (name.to_owned(), controller.to_owned());
+        let name = name.to_owned();
+        let controller = controller.to_owned();
         Some(Self { name, share: share.parse().ok()?, subscribers, controller })
             .filter(|it| !it.name.is_empty())
     }
 }
 
 impl VirtPart {
-    /// The RIC that it is in.
+    /// Returns the settings of the underlying RIC.
     pub(crate) fn ric(&self) -> RicPart {
         RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
     }
 
-    /// What it decides by, and where that meets the operators' agents.
+    /// Returns the iApp, and its mailbox towards the operators' agents.
     ///
     /// # Errors
-    /// Operators cannot share so.
+    /// The operators' shares are invalid.
     pub(crate) fn iapp(&self) -> Result<(Virt, Desk), Trouble> {
         let tenant = |plan: &Spelled<TenantPlan>| {
             let TenantPlan { name, share, subscribers, .. } = &plan.value;
@@ -106,15 +108,15 @@ impl VirtPart {
         Virt::new(&tenants, self.sharing, self.ids, self.period).map_err(rig)
     }
 
-    /// Where the operators' controllers are, in the order of the operators.
+    /// Returns the addresses of the operators' controllers, in the order of the operators.
     pub(crate) fn controllers(&self) -> Vec<String> {
         self.tenant.iter().map(|plan| plan.value.controller.clone()).collect()
     }
 
-    /// Listens, serves and connects to the operators; needs a `LocalSet`. The RIC's `bound` has `http`, too.
+    /// Listens, serves and connects to the operators. Needs a `LocalSet`. The RIC's `bound` also contains `http`.
     ///
     /// # Errors
-    /// It cannot listen there, operators cannot share so, or one's address is none.
+    /// An address cannot be bound, the operators' shares are invalid, or an operator's address is invalid.
     pub async fn start(&self) -> Result<Shared, Trouble> {
         let address = |plan: &Spelled<TenantPlan>| {
             let wrong = |error| rig(format!("`tenant` {}: its controller: {error}", plan.value.name));
@@ -134,18 +136,18 @@ impl VirtPart {
     }
 }
 
-/// The agents of an operator's base stations.
+/// Agents of an operator's base stations.
 type Faces = Rc<RefCell<BTreeMap<FaceId, AgentHandle>>>;
 
-/// A virtualization controller that runs.
+/// A running virtualization controller.
 pub struct Shared {
-    /// Its RIC, with the base stations.
+    /// Its RIC, to which the base stations connect.
     pub ric: Ric,
     faces: Faces,
     _task: Task,
 }
 
-/// Does what the controller wants done.
+/// Executes the controller's requests.
 struct Runner {
     desk: Desk,
     operators: Vec<Address>,
@@ -178,7 +180,7 @@ impl Runner {
                 });
                 let operator = self.desk.face(face).and_then(|(_, tenant)| self.operators.get(tenant));
                 if let (Some(agent), Some(operator)) = (agent, operator) {
-                    // It has no other, and none twice.
+                    // The agent has no other controller, so this cannot be a duplicate.
                     let _ = agent.add_controller(operator);
                 }
             }
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_is_read_and_everything_else_is_refused() {
+    fn operator_text_parses_or_is_rejected() {
         let plan = TenantPlan::spell("A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431").unwrap();
         assert_eq!((plan.name.as_str(), plan.share), ("A", 0.5));
         assert_eq!(plan.subscribers, ["001.01", "1-0000ff"]);

@@ -1,4 +1,4 @@
-//! The slicing controller's sample xApp: asks for slices and puts UEs into them, over REST alone.
+//! The sample xApp of the slicing controller: configures slices and assigns UEs to them, over REST only.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -19,15 +19,15 @@ use crate::{
     sut,
 };
 
-/// How long the first base station may take to appear.
+/// Timeout until the first base station appears.
 const NODE_WAIT: Duration = Duration::from_secs(30);
-/// Between two looks.
+/// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 setting_by_text!(Spelled<Step>);
 
 config! {
-    /// An xApp that asks the slicing controller for slices.
+    /// An xApp that configures slices through the slicing controller.
     pub struct SliceXappPart {
         /// the slicing controller
         rest: RestUrl = RestUrl::loopback(SLICING_PORT), wiring();
@@ -44,7 +44,7 @@ config! {
     }
 }
 
-/// What is asked for after a while.
+/// A change of slices at a later time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     at: Duration,
@@ -66,12 +66,12 @@ impl Spell for Step {
     }
 }
 
-/// What the xApp asked for.
+/// Results of the xApp.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SliceXappReport {
-    /// Base stations that share their carriers so now.
+    /// Number of base stations with the requested slices.
     pub nodes: usize,
-    /// UEs that are in their slices now.
+    /// Number of UEs that are in the requested slices.
     pub ues: usize,
 }
 
@@ -89,11 +89,11 @@ fn trouble(error: RestError) -> Trouble {
 }
 
 impl SliceXappPart {
-    /// Asks for the slices, then puts the UEs into them; then each step at its time, counted from now. Where nothing can
-    /// be changed so, nothing is changed.
+    /// Configures the slices, then assigns the UEs. Afterwards applies each step at its time, counted from now. If a
+    /// base station rejects a request, nothing is changed there.
     ///
     /// # Errors
-    /// The controller is away, has no base station, or refuses.
+    /// The controller is unreachable, has no base station, or rejects a request.
     pub async fn run(&self) -> Result<SliceXappReport, Trouble> {
         let slicer = RefCell::new(Slicer::new(self)?);
         drive(&slicer, &self.rest, Messages::None).await?;
@@ -101,23 +101,23 @@ impl SliceXappPart {
     }
 }
 
-/// What it is at.
+/// The current activity.
 #[derive(Debug)]
 enum Doing {
     /// Waits for the next step.
     Nothing,
-    /// Looks for base stations: from when on, and until when.
+    /// Polls for base stations: next time, and deadline.
     Looking(Duration, Duration),
-    /// Asks for these, one after the other; and what it has done then.
+    /// Sends these requests one after the other, then has this result.
     Asking(VecDeque<Ask>, SliceXappReport),
 }
 
-/// The xApp as a machine.
+/// The xApp as a state machine.
 #[derive(Debug)]
 pub(crate) struct Slicer {
     node: Option<String>,
     sharing: bool,
-    /// The one that it is at first.
+    /// The current step is the first one.
     steps: VecDeque<Step>,
     doing: Doing,
     report: SliceXappReport,
@@ -125,7 +125,7 @@ pub(crate) struct Slicer {
 
 impl Slicer {
     /// # Errors
-    /// Slices or UEs are not written as they must be.
+    /// A slice or a UE has an invalid text form.
     pub(crate) fn new(part: &SliceXappPart) -> Result<Self, Trouble> {
         let slices = part.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
         let ues = part.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
@@ -133,11 +133,13 @@ impl Slicer {
         let mut steps = vec![Step { at: Duration::ZERO, slices, ues }];
         steps.extend(part.step.iter().map(|step| step.value.clone()));
         steps.sort_by_key(|step| step.at);
-        let (node, sharing, report) = (part.node.clone(), part.sharing, SliceXappReport::default());
+        let node = part.node.clone();
+        let sharing = part.sharing;
+        let report = SliceXappReport::default();
         Ok(Self { node, sharing, steps: steps.into(), doing: Doing::Nothing, report })
     }
 
-    /// The base stations that are meant and whose slices are known.
+    /// Returns the selected base stations that support slicing.
     fn meant(&self, nodes: &Json) -> Vec<String> {
         let nodes = nodes["nodes"].as_array().into_iter().flatten();
         let known = nodes.filter(|node| node["slicing"].is_object());
@@ -146,7 +148,7 @@ impl Slicer {
         meant.map(str::to_owned).collect()
     }
 
-    /// What the step is about, at each of these.
+    /// Returns the requests of the current step for these base stations.
     fn asks(&self, nodes: &[String]) -> Doing {
         let Some(Step { slices, ues, .. }) = self.steps.front() else { return Doing::Nothing };
         let slices = slices.iter().map(|(id, capacity)| json!({ "id": id, "capacity": capacity }));
@@ -212,17 +214,17 @@ impl RestXapp for Slicer {
     }
 }
 
-/// An xApp that has done its work, or goes on with its steps.
+/// An xApp that has finished, or still has steps ahead.
 pub(crate) struct SliceXapp {
     done: Rc<RefCell<Option<Result<SliceXappReport, Trouble>>>>,
     _task: Option<Task>,
 }
 
 impl SliceXapp {
-    /// Asks for the slices, and for later steps beside what else happens.
+    /// Configures the slices. Later steps run in a background task.
     ///
     /// # Errors
-    /// See [`SliceXappPart::run`]; of steps it is told when it is looked.
+    /// See [`SliceXappPart::run`]. Errors of later steps are reported by the next check.
     pub(crate) async fn start(part: SliceXappPart) -> Result<Self, Trouble> {
         if part.step.is_empty() {
             return Ok(Self { done: Rc::new(RefCell::new(Some(Ok(part.run().await?)))), _task: None });
@@ -269,7 +271,7 @@ mod tests {
         json!({ "nodes": names.iter().map(node).collect::<Vec<_>>() })
     }
 
-    /// What it asks for, while everything is done for it, until it waits or ends.
+    /// Simulates successful responses until the xApp waits or ends. Returns the requested paths.
     fn asked(slicer: &mut Slicer, age: Duration, answer: &Json) -> (Vec<String>, Want) {
         let mut paths = Vec::new();
         loop {
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_come_first_then_ues_at_each_base_station_and_steps_at_their_times() {
+    fn slices_precede_ues_and_steps_run_on_time() {
         let mut slicer = slicer(&["5s:1=0.6"]);
         let there = nodes(&["gnb 1/du 1", "enb 2"]);
         let (paths, want) = asked(&mut slicer, SECOND, &there);
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_for_base_stations_until_it_has_no_patience_left() {
+    fn search_for_base_stations_times_out() {
         let mut slicer = slicer(&[]);
         let nobody = nodes(&[]);
         let (paths, want) = asked(&mut slicer, Duration::ZERO, &nobody);
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_is_told_from_who_is_away() {
+    fn rejection_and_unreachable_controller_differ() {
         let refused = RestError::Refused { status: 409, detail: "150 % of 100 %".to_owned() };
         let away = RestError::Away(RestUrl::loopback(1), std::io::ErrorKind::ConnectionRefused.into());
         for (error, fault, said) in [

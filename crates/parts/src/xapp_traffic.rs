@@ -1,5 +1,6 @@
-//! The traffic controller's sample xApp (FlexRIC §6.1.1): when packets wait too long in RLC, the low-latency flow gets a
-//! queue of its own, a filter that finds it, and a pacer that keeps RLC's buffer short; in this order.
+//! The sample xApp of the traffic controller (FlexRIC §6.1.1). When packets wait too long in RLC, it creates a separate
+//! queue for the low-latency flow, a filter that selects the flow, and a pacer that keeps RLC's buffer short, in this
+//! order.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,13 +16,13 @@ use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{BusUrl, RestUrl, Running, TRAFFIC_PORT, config, environment, numbers, rig, since};
 
-/// Bearers that are looked after, at most.
+/// Maximum number of tracked bearers.
 const BEARERS_MAX: usize = 65_536;
-/// Tries to help a bearer.
+/// Number of attempts per bearer.
 const TRIES: u32 = 3;
 
 config! {
-    /// An xApp that keeps a low-latency flow from waiting behind a greedy one.
+    /// An xApp that prevents a greedy flow from delaying a low-latency flow.
     pub struct TrafficXappPart {
         /// the traffic controller
         rest: RestUrl = RestUrl::loopback(TRAFFIC_PORT), wiring();
@@ -46,34 +47,34 @@ config! {
     }
 }
 
-/// What the xApp heard and did.
+/// Counters of the xApp.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficXappReport {
-    /// Messages of the bus.
+    /// Bus messages received.
     pub heard: u64,
-    /// Bearers that were helped.
+    /// Bearers that were configured.
     pub helped: u64,
-    /// Tries that failed.
+    /// Failed attempts.
     pub failed: u64,
-    /// Longest wait in RLC before a bearer was helped, µs.
+    /// Longest waiting time in RLC before a bearer was configured, in microseconds.
     pub before_us_max: u64,
-    /// Longest wait in RLC after a bearer was helped, µs.
+    /// Longest waiting time in RLC after a bearer was configured, in microseconds.
     pub after_us_max: u64,
 }
 
-/// A bearer by base station, RNTI and radio bearer identity.
+/// Base station, RNTI and radio bearer identity.
 type Bearer = (String, u64, u64);
 
-/// What is known of the bearers: who needs help is decided here, without a socket.
+/// State of the bearers. Decides which bearers need to be configured, independent of sockets.
 #[derive(Debug, Default)]
 struct Patients {
     report: TrafficXappReport,
-    /// Tries so far; `None`: helped.
+    /// Number of attempts so far; `None` if the bearer is configured.
     known: BTreeMap<Bearer, Option<u32>>,
 }
 
 impl Patients {
-    /// Hears a message; which bearers need help now.
+    /// Handles a message. Returns the bearers to configure now.
     fn hear(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
         self.report.heard += 1;
         let Some(node) = message["node"].as_str() else { return Vec::new() };
@@ -112,7 +113,7 @@ impl Patients {
 }
 
 impl TrafficXappPart {
-    /// The three steps, for one bearer.
+    /// Returns the three requests for one bearer.
     fn steps(&self, (node, rnti, rbid): &Bearer) -> VecDeque<Ask> {
         let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", escaped(node));
         let mut filter = json!({ "protocol": self.protocol, "queue": self.queue });
@@ -145,20 +146,20 @@ impl TrafficXappPart {
     }
 }
 
-/// The xApp as a machine.
+/// The xApp as a state machine.
 #[derive(Debug)]
 pub(crate) struct Helper {
     part: TrafficXappPart,
     limit_us: u64,
     patients: Patients,
-    /// Who is to be helped; the first one by these.
+    /// Bearers to configure. The pending requests belong to the first one.
     ill: VecDeque<Bearer>,
     asks: VecDeque<Ask>,
 }
 
 impl Helper {
     /// # Errors
-    /// An address is none.
+    /// An address is not a valid IPv4 address.
     pub(crate) fn new(part: &TrafficXappPart) -> Result<Self, Trouble> {
         for address in [&part.source, &part.destination].into_iter().flatten() {
             address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is no IPv4 address")))?;
@@ -219,7 +220,7 @@ fn redis(url: &str) -> Result<Messages, Trouble> {
 #[cfg(feature = "redis")]
 fn redis(url: &str) -> Result<Messages, Trouble> {
     use ranlab_controllers::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
-    /// Messages that wait; beyond, they are lost.
+    /// Maximum number of queued messages. Further ones are lost.
     const WAITING_MAX: usize = 1_024;
     let (sender, messages) = tokio::sync::mpsc::channel(WAITING_MAX);
     let subjects = [RLC_SUBJECT, TRAFFIC_SUBJECT];
@@ -231,7 +232,7 @@ fn redis(url: &str) -> Result<Messages, Trouble> {
     Ok(Messages::Redis(messages))
 }
 
-/// An xApp that runs.
+/// A running xApp.
 pub struct TrafficXapp {
     helper: Rc<RefCell<Helper>>,
     at_begin: TrafficXappReport,
@@ -240,22 +241,24 @@ pub struct TrafficXapp {
 }
 
 impl TrafficXapp {
-    /// Listens to the bus and helps; needs a `LocalSet`.
+    /// Listens to the bus and configures bearers. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// There is no such bus.
+    /// The bus is unreachable.
     pub async fn start(part: &TrafficXappPart) -> Result<Self, Trouble> {
         let helper = Rc::new(RefCell::new(Helper::new(part)?));
         let messages = part.messages().await?;
         let ended: Rc<RefCell<Option<Trouble>>> = Rc::default();
-        let (rest, driven, end) = (part.rest.clone(), helper.clone(), ended.clone());
+        let rest = part.rest.clone();
+        let driven = helper.clone();
+        let end = ended.clone();
         let task = tokio::task::spawn_local(async move {
             end.replace(drive(&driven, &rest, messages).await.err());
         });
         Ok(Self { helper, at_begin: TrafficXappReport::default(), ended, task })
     }
 
-    /// So far.
+    /// Returns the counters so far.
     pub fn report(&self) -> TrafficXappReport {
         self.helper.borrow().patients.report
     }
@@ -296,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_too_long_is_helped_once_and_not_tried_for_ever() {
+    fn delayed_bearer_is_configured_once_with_limited_attempts() {
         let mut patients = Patients::default();
         assert_eq!(patients.hear(&message(10_000), 10_000), []);
         let bearer = ("gnb 505.01 1".to_owned(), 1, 1);

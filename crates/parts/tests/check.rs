@@ -1,4 +1,4 @@
-//! Each clause of `check upf` can fail: user planes with one fault each, and the check that finds it.
+//! Each clause of `check upf` can fail: UPFs with one fault each, and the check that detects it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::{SocketAddr, UdpSocket};
@@ -20,16 +20,16 @@ fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))
 }
 
-/// What a fault makes of an answer; `None`: it stays unsaid.
+/// A function that modifies a response, or suppresses it by returning `None`.
 type Habit = fn(Vec<u8>) -> Option<Vec<u8>>;
 
-/// The control half of a user plane, behind its fault.
+/// The control plane of a UPF with a fault.
 struct Faulty {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A data plane that accepts what ours does and always has usage to report.
+/// A data plane that accepts the same rules as ours and always has usage to report.
 struct Metered;
 
 impl DataPlane for Metered {
@@ -56,7 +56,8 @@ impl Faulty {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let (mut upf, begin) = (Mock::new(MockSettings::default(), settings), Instant::now());
+            let mut upf = Mock::new(MockSettings::default(), settings);
+            let begin = Instant::now();
             let mut room = [0; 4_096];
             while !stopped.load(Relaxed) {
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
@@ -89,7 +90,7 @@ fn strict(test: u8) -> UpfSettings {
     UpfSettings::new(at(test, 0).ip(), Dialect::STRICT_REL17)
 }
 
-/// What a check says of a user plane: verdict and why. It is asked without N3.
+/// Runs the checks without N3. Returns the verdicts.
 fn checked(test: u8, settings: UpfSettings, habit: Habit) -> Vec<Verdict> {
     let captures = std::env::temp_dir().join(format!("ranlab-check-{}-{test}", std::process::id()));
     let dialect = settings.dialect;
@@ -111,7 +112,7 @@ fn why<'a>(verdicts: &'a [Verdict], name: &str) -> (&'static str, &'a str) {
     (found.verdict, found.why.as_deref().unwrap_or(""))
 }
 
-/// Offset of the value of an element of the first level.
+/// Returns the offset of the value of a top-level element.
 fn element(answer: &[u8], number: u16) -> Option<usize> {
     let (_, body, _) = Header::read(answer).ok()?;
     let start = answer.len() - body.len();
@@ -125,7 +126,7 @@ fn element(answer: &[u8], number: u16) -> Option<usize> {
     None
 }
 
-/// Another cause (element 19) instead of one.
+/// Replaces one cause (element 19) by another.
 fn recaused(mut answer: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
     if let Some(at) = element(&answer, 19).filter(|at| answer[*at] == from) {
         answer[at] = to;
@@ -134,7 +135,7 @@ fn recaused(mut answer: Vec<u8>, from: u8, to: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_sound_one_fails_nothing_and_what_needs_packets_is_skipped() {
+fn correct_upf_fails_nothing_and_packet_checks_are_skipped() {
     let verdicts = checked(1, strict(1), Some);
     for verdict in &verdicts {
         assert_ne!(verdict.verdict, "failed", "{}: {:?}", verdict.name, verdict.why);
@@ -145,7 +146,7 @@ fn a_sound_one_fails_nothing_and_what_needs_packets_is_skipped() {
 }
 
 #[test]
-fn one_that_says_nothing_fails_at_the_association() {
+fn silent_upf_fails_association_check() {
     let verdicts = checked(2, strict(2), |_| None);
     let stopped = "it stopped answering: an association setup went unanswered";
     assert_eq!(why(&verdicts, "association"), ("failed", stopped));
@@ -156,7 +157,7 @@ fn one_that_says_nothing_fails_at_the_association() {
 }
 
 #[test]
-fn one_whose_start_moves_has_no_constant_time_stamp() {
+fn changing_recovery_time_stamp_is_detected() {
     static BEATS: AtomicU32 = AtomicU32::new(0);
     let verdicts = checked(3, strict(3), |mut answer| {
         if answer[1] == message_type::HEARTBEAT_RESPONSE
@@ -171,14 +172,14 @@ fn one_whose_start_moves_has_no_constant_time_stamp() {
 }
 
 #[test]
-fn one_that_does_things_twice_is_found_by_its_second_answer() {
+fn duplicate_execution_is_detected() {
     let verdicts = checked(4, UpfSettings { held_answers: 0, ..strict(4) }, Some);
     let (verdict, reason) = why(&verdicts, "trap 6");
     assert!(verdict == "failed" && reason.contains("carried out twice"), "{reason}");
 }
 
 #[test]
-fn another_cause_than_the_clauses_is_named_beside_it() {
+fn wrong_cause_is_reported_with_expected_one() {
     let verdicts =
         checked(5, strict(5), |answer| Some(recaused(recaused(recaused(answer, 65, 64), 72, 73), 66, 69)));
     assert_eq!(why(&verdicts, "cause 65"), ("failed", "a modification: cause 64 instead of 65"));
@@ -187,7 +188,7 @@ fn another_cause_than_the_clauses_is_named_beside_it() {
 }
 
 #[test]
-fn one_that_reports_no_usage_is_found_when_a_session_goes() {
+fn missing_usage_report_is_detected_at_deletion() {
     let verdicts = checked(6, strict(6), |answer| {
         let (header, ..) = Header::read(&answer).unwrap();
         if header.message_type != message_type::SESSION_DELETION_RESPONSE {
@@ -201,12 +202,12 @@ fn one_that_reports_no_usage_is_found_when_a_session_goes() {
 }
 
 #[test]
-fn one_that_claims_to_choose_tunnels_has_to() {
+fn claimed_tunnel_choice_is_verified() {
     let verdicts = checked(7, strict(7), |mut answer| {
         if answer[1] == message_type::SESSION_ESTABLISHMENT_RESPONSE
             && let Some(at) = element(&answer, 8)
         {
-            // Created PDR becomes an element that nobody knows.
+            // Created PDR becomes an unknown element.
             answer[at - 4] = 0x7f;
         }
         Some(answer)
@@ -216,13 +217,13 @@ fn one_that_claims_to_choose_tunnels_has_to() {
 }
 
 #[test]
-fn one_whose_sessions_outlive_their_smf_is_found_by_a_new_time_stamp() {
+fn sessions_outliving_smf_restart_are_detected() {
     let verdicts = checked(8, UpfSettings::new(at(8, 0).ip(), Dialect::EUPF), Some);
     assert_eq!(why(&verdicts, "trap 5"), ("failed", "the session outlives its SMF"));
 }
 
 #[test]
-fn two_runs_say_the_same_of_one_that_keeps_associations() {
+fn repeated_runs_agree_despite_kept_association() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-twice-{}", std::process::id()));
     let smf = SocketAddr::from(([127, 66, 10, 1], 8805));
     for (dialect, smf) in [(Dialect::EUPF, Some(smf)), (Dialect::EUPF, None), (Dialect::OPEN5GS, None)] {
@@ -246,7 +247,7 @@ fn two_runs_say_the_same_of_one_that_keeps_associations() {
 }
 
 #[test]
-fn checks_are_chosen_by_parts_of_their_names() {
+fn checks_are_selected_by_substring() {
     let captures = std::env::temp_dir();
     let upf = Faulty::start(11, strict(11), Some);
     let run = |only: &[&str]| {
@@ -263,7 +264,7 @@ fn checks_are_chosen_by_parts_of_their_names() {
 }
 
 #[test]
-fn a_upf_whose_process_ends_is_not_tried_on() {
+fn checks_stop_when_upf_process_ends() {
     let mut process = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let upf = Faulty::start(12, strict(12), Some);
     let only = vec!["association".to_owned(), "cause 65".to_owned()];
@@ -282,7 +283,7 @@ fn a_upf_whose_process_ends_is_not_tried_on() {
 }
 
 #[test]
-fn who_listens_may_end_the_checks_and_a_folder_that_cannot_be_made_is_said() {
+fn listener_can_stop_checks_and_missing_folder_is_an_error() {
     let upf = Faulty::start(9, strict(9), Some);
     let tired = |_: &Verdict| Err(Trouble { fault: Fault::Environment, what: "enough".to_owned() });
     let captures = std::env::temp_dir();

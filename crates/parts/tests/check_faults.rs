@@ -1,4 +1,5 @@
-//! `check upf` against our UPF: a sound one fails nothing, one with a single fault fails the clause of that fault alone.
+//! `check upf` with our UPF: a correct UPF fails no check, and one with a single fault fails only the clause of that
+//! fault.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use ranlab_parts::worker::Trouble;
 use ranlab_parts::{Upf, UpfDesign, UpfPart};
 use ranlab_upf::n4::UpfFault;
 
-/// The clause that finds each fault.
+/// The clause that detects each fault.
 const CLAUSES: &[(UpfFault, &str)] = &[
     (UpfFault::Association, "association"),
     (UpfFault::Heartbeat, "heartbeat with a constant recovery time stamp"),
@@ -68,7 +69,7 @@ const CLAUSES: &[(UpfFault, &str)] = &[
     (UpfFault::Garbage, "truncated and random octets do no harm"),
 ];
 
-/// UPFs that are checked at the same time. A check mostly waits.
+/// Number of UPFs checked in parallel. A check mostly waits.
 const AT_ONCE: usize = 18;
 
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
@@ -134,7 +135,7 @@ fn sound_upf_passes_every_check_in_three_designs() {
     });
 }
 
-/// A busy machine may miss a deadline: what is not as expected is tried once more, with more patience.
+/// A busy machine may miss a deadline. An unexpected result is repeated once with longer timeouts.
 #[test]
 fn upf_with_one_fault_fails_that_clause_alone() {
     let next = AtomicUsize::new(0);

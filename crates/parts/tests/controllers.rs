@@ -1,4 +1,4 @@
-//! The controllers of slices and traffic over HTTP, and their sample xApps, with a base station without a radio.
+//! The slicing and traffic controllers over HTTP with their sample xApps, and a base station without a radio.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[allow(dead_code, reason = "shared with tests that use more of it")]
@@ -26,7 +26,7 @@ use ranlab_sdk::wire::e2sm::traffic::{BearerId, Pacer};
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What never comes is a failure, after this long.
+/// Timeout of tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 const NODE: &str = "gnb%20505.01%205";
 
@@ -38,7 +38,7 @@ fn e2(name: &str) -> Address {
     Address::Memory(format!("controllers-{name}"))
 }
 
-/// A base station with a UE 1 that has connected.
+/// Connects a base station with one attached UE (1).
 async fn station(controller: &Address) -> (AgentHandle, MockCell) {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
@@ -60,7 +60,7 @@ fn http(bound: &[(&'static str, String)]) -> String {
     bound.iter().find(|(name, _)| *name == "http").unwrap().1.clone()
 }
 
-/// Asks until the answer is as wanted.
+/// Polls a resource until its state is as expected.
 async fn until(rest: &RestUrl, path: &str, is: impl Fn(&Json) -> bool) -> Json {
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -73,20 +73,20 @@ async fn until(rest: &RestUrl, path: &str, is: impl Fn(&Json) -> bool) -> Json {
     }
 }
 
-/// Status and head of the answer to a request as it is written.
+/// Sends a raw request. Returns status and head of the response.
 async fn raw(url: &str, head: &str, body: &str) -> (u16, String) {
     let mut stream = tokio::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
     let length = body.len();
     let request = format!("{head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // The server may close before it has read a body that it refuses.
+    // The server may close the connection before it has read a rejected body.
     let _ = stream.read_to_string(&mut answer).await;
     (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
 }
 
 #[test]
-fn slices_are_put_over_http_by_the_sample_xapp_and_by_nobody_s_web_page() {
+fn slices_are_set_over_http_but_not_cross_origin() {
     ranlab_sdk::run(async {
         let e2 = e2("slicing");
         let period = Duration::from_millis(10);
@@ -96,26 +96,28 @@ fn slices_are_put_over_http_by_the_sample_xapp_and_by_nobody_s_web_page() {
         let url = http(&ric.bound);
         let rest: RestUrl = url.parse().unwrap();
         let (_agent, cell) = station(&e2).await;
-        let (slice, ue) = (vec!["1=0.66".into(), "2=0.34".into()], vec!["1=2".into()]);
+        let slice = vec!["1=0.66".into(), "2=0.34".into()];
+        let ue = vec!["1=2".into()];
         let xapp = SliceXappPart { rest: rest.clone(), slice, ue, ..Default::default() };
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
         assert_eq!((state.set.slices.len(), state.slices[&1]), (2, 2));
-        // Later ones, each at its time.
+        // Later steps, each at its time.
         let step = vec!["10ms:1=0.34+2=0.66:1=1".parse().unwrap()];
         let later = SliceXappPart { step, ..xapp.clone() };
         assert_eq!(later.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         assert_eq!(cell.state().slices[&1], 1);
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
-        // Refused: the trouble says why.
+        // A rejected request; the error gives the reason.
         let greedy = SliceXappPart { slice: vec!["1=0.7".into(), "2=0.7".into()], ..xapp };
         let trouble = greedy.run().await.unwrap_err().to_string();
         assert!(trouble.contains("140"), "{trouble}");
 
         let path = format!("/v1/nodes/{NODE}/slices/1");
         let host = format!("host: {}", url.strip_prefix("http://").unwrap());
-        let (put, form) = (format!("PUT {path} HTTP/1.1"), "content-type: application/json");
+        let put = format!("PUT {path} HTTP/1.1");
+        let form = "content-type: application/json";
         let body = r#"{"capacity": 0.1}"#;
         let long = format!("{{\"label\": \"{}\"}}", "x".repeat(64 << 10));
         for (status, head, body) in [
@@ -142,11 +144,13 @@ fn slices_are_put_over_http_by_the_sample_xapp_and_by_nobody_s_web_page() {
     });
 }
 
-/// Whatever the descriptions name is there, and takes its own example.
+/// Every path of the OpenAPI descriptions exists and accepts its own example.
 #[test]
-fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
+fn every_openapi_path_accepts_its_example() {
     ranlab_sdk::run(async {
-        let (first, second, third) = (e2("paths-1"), e2("paths-2"), e2("paths-3"));
+        let first = e2("paths-1");
+        let second = e2("paths-2");
+        let third = e2("paths-3");
         let period = Duration::from_millis(10);
         let slicing = SlicingPart {
             e2: vec![Listen::At(first.clone())],
@@ -162,7 +166,8 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
         };
         let association =
             AssociationPart { e2: vec![Listen::At(third.clone())], http: anywhere(), ..Default::default() };
-        let (slicing, traffic) = (slicing.start().await.unwrap(), traffic.start().await.unwrap());
+        let slicing = slicing.start().await.unwrap();
+        let traffic = traffic.start().await.unwrap();
         let association = association.start().await.unwrap();
         let stations = (station(&first).await, station(&second).await, station(&third).await);
         let places = [
@@ -185,7 +190,7 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
                 places.iter().fold(path.to_owned(), |path, (name, with)| path.replace(name, with))
             };
             let rest: RestUrl = http(&ric.bound).parse().unwrap();
-            // Beside the RIC's own.
+            // In addition to the RIC's own description.
             let served = rest.ask("GET", "/openapi.json", None).await.unwrap();
             let own = serde_json::from_str::<Json>(text).unwrap();
             for (path, item) in own["paths"].as_object().unwrap() {
@@ -195,7 +200,7 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
             until(&rest, "/v1/nodes", |nodes| is_there(&nodes["nodes"][0])).await;
             let described: Json = serde_json::from_str(text).unwrap();
             let mut asked = 0;
-            // What is made is there before it is read and ended; a filter is made once its queue is there.
+            // Resources are created before they are read and deleted; a filter is created after its queue.
             for (round, method) in ["put", "put", "get", "delete"].into_iter().enumerate() {
                 for (path, item) in described["paths"].as_object().unwrap() {
                     let operation = &item[method];
@@ -207,9 +212,9 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
                     let answer = rest.ask(&method.to_uppercase(), &named(path), body).await;
                     let is = |word: &str| matches!(&answer, Err(error) if error.to_string().contains(word));
                     let in_use = method == "delete" && (is("queue 1") || is("has no controller"));
-                    // The example's slice is scheduled by the cell.
+                    // The slice of the example is scheduled by the cell.
                     let not_remote = path.ends_with("/allocation") && is("for remote");
-                    // RRC has not told yet that it is there already.
+                    // RRC has not reported yet that the UE is already there.
                     let moved = path.ends_with("/cell") && is("no such cell");
                     let told = in_use || not_remote || moved;
                     assert!(round == 0 || answer.is_ok() || told, "{method} {path}: {answer:?}");
@@ -223,7 +228,7 @@ fn each_path_of_the_descriptions_is_served_and_takes_its_example() {
 }
 
 #[test]
-fn a_flow_that_waits_too_long_gets_a_queue_a_filter_and_a_pacer() {
+fn delayed_flow_gets_queue_filter_and_pacer() {
     ranlab_sdk::run(async {
         let e2 = e2("traffic");
         let period = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! A network of parts in virtual time: who may be in it, what xApps get done, and what is left when somebody dies.
+//! A network in virtual time: allowed members, effects of xApps, and the consequences of crashes.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::cell::RefCell;
@@ -15,10 +15,10 @@ use ranlab_parts::{
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// More than a second: what is measured between two of them is of whole reports.
+/// Longer than one second, so that measurements cover whole reports.
 const SOON: Duration = Duration::from_millis(1_500);
 
-/// A base station with a radio and so many UEs, each of whom wants more than there is.
+/// Base stations with a radio and `ues` UEs, each of which has more data than it can get.
 fn fleet(ues: i64) -> FleetPart {
     let mut part = FleetPart::default();
     part.set("radio", &"nr:106".into()).unwrap();
@@ -43,7 +43,7 @@ fn cast(xapps: Vec<(String, Part)>) -> Cast {
     Cast::of_one(slicing(), fleet(2), xapps, MS / 10)
 }
 
-/// The same with other base stations, or another controller.
+/// Returns the cast with other base stations or another controller.
 fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast {
     let mut cast = cast.clone();
     cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());
@@ -51,18 +51,18 @@ fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast
     cast
 }
 
-/// A network whose base stations are set up and whose xApps have begun.
+/// Returns a network whose base stations are set up and whose xApps have started.
 fn begun(cast: &Cast, seed: u64) -> Network {
     let mut network = Network::new(cast, seed, None).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
-    // The controller has heard from them.
+    // The controller has received reports from them.
     network.pass(SECOND).unwrap();
     network.begin();
     network.start_xapps();
     network
 }
 
-/// What each UE got in the time that passes now, Mbit/s.
+/// Advances the time. Returns the throughput of each UE, in Mbit/s.
 fn mbps(network: &mut Network, time: Duration) -> Vec<f64> {
     let before = network.ues();
     network.pass(time).unwrap();
@@ -75,7 +75,7 @@ fn fault(text: &str) -> FaultPlan {
     text.parse::<Spelled<FaultPlan>>().unwrap().value
 }
 
-/// Why there is no such network.
+/// Returns the error of an invalid network.
 fn why(cast: &Cast) -> String {
     let trouble = Network::new(cast, 1, None).err().unwrap();
     assert_eq!(trouble.fault, Fault::Rig, "{trouble:?}");
@@ -83,7 +83,7 @@ fn why(cast: &Cast) -> String {
 }
 
 #[test]
-fn an_xapp_moves_what_ues_get_and_what_it_asked_for_is_on_record() {
+fn xapp_changes_throughput_and_requests_are_recorded() {
     let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[])]), 1);
     network.pass(SOON).unwrap();
     let got = mbps(&mut network, 4 * SECOND);
@@ -100,7 +100,7 @@ fn an_xapp_moves_what_ues_get_and_what_it_asked_for_is_on_record() {
 }
 
 #[test]
-fn an_xapp_that_is_refused_ends_with_the_reason_and_nothing_has_changed() {
+fn rejected_xapp_ends_with_reason_and_no_effect() {
     let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.75"], &[], &[])]), 1);
     network.pass(SOON).unwrap();
     let trouble = network.check().unwrap_err();
@@ -113,7 +113,7 @@ fn an_xapp_that_is_refused_ends_with_the_reason_and_nothing_has_changed() {
 }
 
 #[test]
-fn steps_come_at_their_times() {
+fn steps_run_at_their_times() {
     let network = &mut begun(&cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &["3s:1=0.8+2=0.2"])]), 1);
     network.pass(SECOND).unwrap();
     let halves = mbps(network, SECOND);
@@ -124,7 +124,7 @@ fn steps_come_at_their_times() {
 }
 
 #[test]
-fn a_call_is_freed_by_what_the_bus_says() {
+fn bus_messages_trigger_traffic_control() {
     let mut fleet = FleetPart { ramp: Some(Duration::ZERO), ..FleetPart::default() };
     fleet.set("radio", &"nr:106".into()).unwrap();
     fleet.set("ues", &1_i64.into()).unwrap();
@@ -156,7 +156,7 @@ fn a_call_is_freed_by_what_the_bus_says() {
 }
 
 #[test]
-fn who_has_no_form_in_virtual_time_is_refused_by_name() {
+fn unsupported_components_are_rejected_by_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
     let bare = FleetPart { radio: None, flows: Vec::new(), ..fleet(2) };
@@ -179,9 +179,9 @@ fn who_has_no_form_in_virtual_time_is_refused_by_name() {
     assert!(nobody.what.contains("agent2"), "{nobody:?}");
 }
 
-/// Two base stations of CU-CP, CU-UP and two DUs; an xApp shares a DU's carrier among its UEs.
+/// Two base stations, each with CU-CP, CU-UP and two DUs. An xApp shares a DU's carrier among its UEs.
 #[test]
-fn base_stations_of_several_parts_stand_over_the_radios_of_their_dus() {
+fn split_base_stations_use_radios_of_their_dus() {
     let split = |nodes| FleetPart { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
     let name = "gnb 505.01 1/du 1".to_owned();
     let (_, Part::SliceXapp(xapp)) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]) else { panic!() };
@@ -199,7 +199,7 @@ fn base_stations_of_several_parts_stand_over_the_radios_of_their_dus() {
     assert!((share(0) - 0.75).abs() < 0.01, "{got:?}");
     assert!((share(2) - 0.5).abs() < 0.01 && (share(4) - 0.5).abs() < 0.01, "{got:?}");
     assert_eq!(network.radios(Duration::ZERO).len(), 4);
-    // Its parts are agents of their own: one of them dies, the others do not notice.
+    // The units are separate agents. One of them crashes, and the others are not affected.
     network.plan(&[fault("crash:agent4@1s-3s")], 1).unwrap();
     network.pass(2 * SECOND).unwrap();
     assert!(!network.is_up());
@@ -210,7 +210,7 @@ fn base_stations_of_several_parts_stand_over_the_radios_of_their_dus() {
 }
 
 #[test]
-fn a_cell_goes_on_without_its_agent_and_the_agent_comes_back_to_it() {
+fn cell_keeps_running_while_agent_restarts() {
     let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[])]), 1);
     network.pass(SOON).unwrap();
     network.plan(&[fault("crash:agent@1s-4s")], 1).unwrap();
@@ -225,7 +225,7 @@ fn a_cell_goes_on_without_its_agent_and_the_agent_comes_back_to_it() {
 }
 
 #[test]
-fn an_xapp_ends_with_the_controller_that_it_asks() {
+fn xapp_fails_when_its_controller_crashes() {
     let said: Rc<RefCell<Vec<String>>> = Rc::default();
     let heard = Rc::clone(&said);
     let witness: Witness = Box::new(move |_, words| heard.borrow_mut().push(words.to_owned()));
@@ -247,7 +247,7 @@ fn an_xapp_ends_with_the_controller_that_it_asks() {
 }
 
 #[test]
-fn a_seed_is_a_run_and_another_one_is_another() {
+fn run_is_determined_by_seed() {
     let mut faded = cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &[])]);
     faded.fleets[0].0.set("channel", &"sinr:12".into()).unwrap();
     let digest = |cast: &Cast, seed| {

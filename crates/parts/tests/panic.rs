@@ -1,4 +1,5 @@
-//! A thread of a part that panics, joined by nobody, fails the repeat. In a process of its own: the hook is the process's.
+//! A panic in a component's detached thread fails the repetition. Runs in a separate process, because the panic hook is
+//! global.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::io::{Chain, Read};
@@ -8,12 +9,12 @@ use ranlab_parts::worker::{Trust, serve};
 const BEFORE: &str = "{\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n{\"op\":\"look\"}\n";
 const AFTER: &str = "{\"op\":\"look\"}\n{\"op\":\"begin\"}\n{\"op\":\"stop\"}\n";
 
-/// Reads nothing, but first lets a thread panic.
+/// Input that makes a thread panic before it returns data.
 struct Mishap;
 
 impl Read for Mishap {
     fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
-        // What was asked before must be answered before.
+        // Earlier requests must be answered first.
         std::thread::sleep(std::time::Duration::from_millis(200));
         std::thread::spawn(|| panic!("the sender lost its way")).join().unwrap_err();
         Ok(0)
@@ -21,7 +22,7 @@ impl Read for Mishap {
 }
 
 #[test]
-fn a_part_whose_thread_panicked_is_not_believed_any_more() {
+fn panicked_component_fails_later_requests() {
     let input: Chain<Chain<&[u8], Mishap>, &[u8]> = BEFORE.as_bytes().chain(Mishap).chain(AFTER.as_bytes());
     let mut output = Vec::new();
     serve(input, &mut output, Trust::Full).unwrap();

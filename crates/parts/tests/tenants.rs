@@ -1,4 +1,5 @@
-//! Operators on one infrastructure, in virtual time: the controllers, agents and radios that run on sockets.
+//! Operators that share infrastructure, in virtual time, with the same controllers, agents and radios that run on
+//! sockets.
 #![allow(clippy::unwrap_used, reason = "a test's set-up that fails is a failed test")]
 
 use std::time::Duration;
@@ -10,7 +11,7 @@ use ranlab_parts::{Config, FleetPart, Part, SliceXappPart, SlicingPart, VirtPart
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Base stations whose UEs 1 and 3 are A's, 2 and 4 B's; all want more than there is.
+/// Base stations where UEs 1 and 3 belong to A, 2 and 4 to B. All have more data than they can get.
 fn fleet(ues: i64) -> FleetPart {
     let mut fleet = FleetPart { ramp: Some(Duration::ZERO), ..FleetPart::default() };
     fleet.set("radio", &"lte:50".into()).unwrap();
@@ -34,7 +35,7 @@ fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> Part {
     Part::SliceXapp(SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() })
 }
 
-/// A shares half of everything with B; A's xApp does this.
+/// A and B share everything equally. A's xApp is `xapp`.
 fn shared(fleet: FleetPart, xapp: Part) -> Cast {
     let slicing = || Part::Slicing(SlicingPart::default());
     Cast {
@@ -50,7 +51,7 @@ fn shared(fleet: FleetPart, xapp: Part) -> Cast {
 }
 
 fn begun(cast: &Cast, seed: u64) -> Network {
-    // The story of a seed: `SEED=5 SEEDS=1 EVENTS=1 cargo test …`.
+    // Prints the events of a seed: `SEED=5 SEEDS=1 EVENTS=1 cargo test …`.
     let told: Option<Witness> = std::env::var_os("EVENTS").map(|_| {
         let tell: Witness = Box::new(|at, words| eprintln!("{:>12} us  {words}", at.as_nanos() / 1_000));
         tell
@@ -62,7 +63,7 @@ fn begun(cast: &Cast, seed: u64) -> Network {
     network
 }
 
-/// What each UE gets over a while, Mbit/s.
+/// Advances the time. Returns the throughput of each UE, in Mbit/s.
 fn mbps(network: &mut Network, time: Duration) -> Vec<f64> {
     let bytes = |network: &Network| network.ues().iter().map(|ue| ue.bytes).collect::<Vec<_>>();
     let before = bytes(network);
@@ -72,7 +73,7 @@ fn mbps(network: &mut Network, time: Duration) -> Vec<f64> {
 }
 
 #[test]
-fn what_one_operator_configures_the_other_does_not_notice() {
+fn operators_are_isolated() {
     let cast = shared(fleet(4), xapp(&[], &[], &["10s:1=0.66+2=0.33:1=1+3=2"]));
     let mut network = begun(&cast, 1);
     network.pass(2 * SECOND).unwrap();
@@ -89,10 +90,10 @@ fn what_one_operator_configures_the_other_does_not_notice() {
 }
 
 #[test]
-fn operators_of_an_operator_share_what_it_has() {
+fn nested_operators_share_their_operators_part() {
     let slicing = || Part::Slicing(SlicingPart::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
-    // A's controller is one that shares A's half among a1 (UE 1) and, for nobody, a2.
+    // A's controller shares A's half between a1 (UE 1) and a2, which has no UE.
     cast.controllers[0].1 = virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 40);
     cast.controllers[1].1 = virt(&["a1:0.4:001.01@a1", "a2:0.6:001.03@a2"], 10);
     cast.controllers.push(("a1".to_owned(), slicing()));
@@ -102,31 +103,33 @@ fn operators_of_an_operator_share_what_it_has() {
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
     let ues: Vec<_> = network.ues().iter().map(|ue| (ue.ue, ue.slice)).collect();
-    // Below, A's ids are 1 to 41, B's from 42 on. Of A's 0 to 39, a1 has 1 as a whole and 2 to 11 for its 0 to 9: its
-    // slice 1 is A's 3, which is 5.
+    // At the base stations, ids 1 to 41 belong to A and ids from 42 on to B. Of A's ids 0 to 39, a1 has 1 for the whole
+    // and 2 to 11 for its ids 0 to 9. Its slice 1 is A's slice 3, which is slice 5.
     assert_eq!(ues, [(1, Some(5)), (2, Some(42)), (3, Some(5)), (4, Some(42))]);
     let got = mbps(&mut network, 6 * SECOND);
     let whole: f64 = got.iter().sum();
-    // What a2 does not use goes to who has more to send, in proportion of a1's 0.2 and B's 0.5.
+    // Resources that a2 does not use are shared in proportion to a1's 0.2 and B's 0.5.
     assert!(((got[1] + got[3]) / whole - 0.5 / 0.7).abs() < 0.01, "{got:?}");
 }
 
 #[test]
-fn a_cu_and_its_dus_are_base_stations_to_operators() {
+fn cu_and_dus_appear_as_base_stations_to_operators() {
     let split = FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..fleet(4) };
     let Part::SliceXapp(xapp) = xapp(&["1=0.5", "2=0.5"], &["1=1"], &[]) else { panic!() };
     let xapp = SliceXappPart { node: Some("gnb 505.01 16".to_owned()), ..xapp };
     let network = &mut begun(&shared(split, Part::SliceXapp(xapp)), 1);
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
-    // UEs 1 and 3 are in the first DU's cell, 2 and 4 in the other's; so A's are all in one and B's in the other.
+    // UEs 1 and 3 are in the first DU's cell, 2 and 4 in the second DU's. So all of A's UEs are in one cell, and all of
+    // B's in the other.
     let ues: Vec<_> = network.ues().iter().map(|ue| (ue.ue, ue.slice)).collect();
     assert_eq!(ues, [(1, Some(3)), (3, Some(3)), (2, Some(12)), (4, Some(12))]);
 }
 
-/// Whatever breaks between base station, virtualization controller and operators is mended, and nobody gets more.
+/// Faults between base station, virtualization controller and operators are recovered, and no operator gets more than
+/// its share.
 #[test]
-fn seeded_faults_leave_every_operator_with_its_share() {
+fn operators_keep_shares_after_seeded_faults() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (first, count): (u64, u64) = (number("SEED").unwrap_or(0), number("SEEDS").unwrap_or(200));
     let half = first + count / 2;

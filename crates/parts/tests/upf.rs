@@ -1,4 +1,4 @@
-//! A user plane function and its load as parts: behind workers over TCP, with real sockets on loopback.
+//! A UPF and its load as components, behind workers over TCP, with real sockets on loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::net::{SocketAddr, TcpListener};
@@ -15,12 +15,12 @@ use ranlab_parts::{
 };
 use ranlab_upf::n4::Dialect;
 
-/// A loaded machine is no fault of anybody here.
+/// Timeout for loaded machines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Each test has addresses of its own.
+/// Each test has its own addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
-    // And so has each process: tests of several checkouts do not meet.
+    // Each process has its own addresses, too, so that tests of several checkouts do not collide.
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
 }
@@ -49,7 +49,7 @@ fn load(test: u8) -> UpfLoadPart {
     }
 }
 
-/// A worker as a stranger over TCP meets it, in a thread of this process.
+/// Starts a worker with an untrusted connection over TCP, in a thread of this process.
 fn worker(part: Part) -> Result<Worker, RigError> {
     Worker::start(&Lab::new("no-such-program"), &place(), "part", part, &Stop::never())
 }
@@ -61,7 +61,7 @@ fn place() -> Host {
         let (stream, _) = listener.accept().unwrap();
         let input = stream.try_clone().unwrap();
         let _ = serve(input, &stream, Trust::PartsOnly);
-        // The clone that reads would keep the connection.
+        // The cloned handle that reads would keep the connection open.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
     Host::Tcp { address }
@@ -80,7 +80,7 @@ fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
 }
 
 #[test]
-fn sessions_and_packets_of_a_load_on_another_machine_are_all_told() {
+fn remote_load_reports_sessions_and_packets() {
     let mut upf = worker(Part::Upf(Box::new(upf(1)))).unwrap();
     assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
     let told = over(&mut begun(load(1))).unwrap().load;
@@ -105,7 +105,7 @@ fn sessions_and_packets_of_a_load_on_another_machine_are_all_told() {
         .unwrap();
 }
 
-/// What two places find that share a load, and what each found.
+/// Runs a load at two locations. Returns the joined report and the report of each.
 fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
     let mut crew = Crew::meet(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
@@ -114,7 +114,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_parts::worker::Numbers| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
-    // Every session of both has come, and neither goes on alone.
+    // The sessions of both exist, and neither continues before the other.
     assert_eq!(upf.look(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
@@ -127,7 +127,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
 }
 
 #[test]
-fn a_load_at_two_places_is_as_much_as_at_one_and_its_sums_are_exact() {
+fn load_at_two_locations_adds_up_exactly() {
     let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
     let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
     let mut upf = worker(Part::Upf(Box::new(UpfPart { n6, ..upf(5) }))).unwrap();
@@ -159,7 +159,7 @@ fn a_load_at_two_places_is_as_much_as_at_one_and_its_sums_are_exact() {
         |step: &StepSummary| step.downlink.clone().unwrap(),
     ] {
         let (all, each) = (of(&all.steps[0]), each.iter().map(|one| of(&one.steps[0])).collect::<Vec<_>>());
-        // What UEs of one place send comes to that place's data network, and back to its base stations.
+        // Packets of the UEs at one location reach that location's data network, and come back to its base stations.
         assert_eq!((all.sent, all.received, all.lost), (all.received, all.sent, 0));
         assert_eq!(all.sent, each.iter().map(|one| one.sent).sum::<u64>());
         assert_eq!(all.delay_us.map(|delay| delay.n), Some(all.sent));
@@ -171,7 +171,7 @@ fn a_load_at_two_places_is_as_much_as_at_one_and_its_sums_are_exact() {
 }
 
 #[test]
-fn a_load_can_be_asked_while_it_runs_and_takes_its_sessions_with_it() {
+fn running_load_responds_and_deletes_its_sessions() {
     let mut upf = worker(Part::Upf(Box::new(upf(2)))).unwrap();
     let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
     let sessions = |numbers: &ranlab_parts::worker::Numbers| numbers["sessions"] >= 50.0;
@@ -186,7 +186,7 @@ fn a_load_can_be_asked_while_it_runs_and_takes_its_sessions_with_it() {
 }
 
 #[test]
-fn a_load_that_finds_no_upf_says_so_when_it_is_looked_at() {
+fn load_without_upf_fails_its_check() {
     let error = over(&mut begun(load(3))).unwrap_err();
     let RigError::Sut(what) = &error else { panic!("{error:?}") };
     let told = format!("{} did not answer an association setup", at(3, 8, 8805));
@@ -194,7 +194,7 @@ fn a_load_that_finds_no_upf_says_so_when_it_is_looked_at() {
 }
 
 #[test]
-fn what_is_of_the_workers_machine_is_refused_over_tcp() {
+fn local_settings_are_rejected_over_tcp() {
     let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(4) };
     let tun = UpfPart { n6: N6::Tun("upf0".to_owned()), ..upf(4) };
     let (frames, watched) = (
@@ -213,7 +213,7 @@ fn what_is_of_the_workers_machine_is_refused_over_tcp() {
 }
 
 #[test]
-fn a_config_that_contradicts_itself_is_a_fault_of_the_scenario() {
+fn contradictory_config_is_a_rig_error() {
     let wrong = [
         UpfLoadPart { ue: "2001:db8::1".parse().unwrap(), ..load(5) },
         UpfLoadPart { rate: 0.0, ..load(5) },
@@ -262,7 +262,7 @@ fn messages_carry_every_setting() {
 }
 
 #[test]
-fn a_report_loses_nothing_on_its_way() {
+fn report_survives_serialization() {
     let mut report = LoadReport { mode: "qos".to_owned(), upf_died_s: Some(0.5), ..LoadReport::default() };
     report.control.causes.insert(65, 3);
     report.control.drift = Some([1.0, 0.5]);
@@ -295,7 +295,7 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
 }
 
 #[test]
-fn a_strict_upf_passes_every_check_and_one_that_is_silent_fails_with_a_capture() {
+fn strict_upf_passes_and_silent_upf_fails_with_capture() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
     let config = |dialect| UpfCheck { dialect, captures: captures.clone(), ..UpfCheck::default() };
     let all = UpfCheck { hostile: true, ..config(Dialect::STRICT_REL17) };
@@ -317,7 +317,7 @@ fn a_strict_upf_passes_every_check_and_one_that_is_silent_fails_with_a_capture()
 }
 
 #[test]
-fn a_data_network_of_the_checks_own_tells_how_far_packets_came() {
+fn own_data_network_shows_how_far_packets_travel() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-own-{}", std::process::id()));
     let only = vec!["interface types".to_owned(), "a session works in both directions".to_owned()];
     let try_with = |test: u8, n6| {
@@ -331,7 +331,7 @@ fn a_data_network_of_the_checks_own_tells_how_far_packets_came() {
     let nobody = try_with(15, Network::None);
     assert_eq!(nobody.iter().map(|(verdict, _)| *verdict).collect::<Vec<_>>(), ["skipped"; 2], "{nobody:?}");
     assert!(nobody[0].1.contains("not even packets") && nobody[1].1.contains("--n6"), "{nobody:?}");
-    // It listens where the UPF does not send to.
+    // The base station listens on a port to which the UPF does not send.
     let elsewhere = try_with(16, own(16, 2154));
     assert_eq!((elsewhere[0].0, elsewhere[1].0), ("skipped", "failed"), "{elsewhere:?}");
     assert!(elsewhere[1].1.contains("no packet came to the data network"), "{elsewhere:?}");

@@ -1,4 +1,4 @@
-//! From the cells of emulated base stations to rows of a file: over a RIC, in memory.
+//! From the cells of emulated base stations to rows of a file, over a RIC in memory.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use ranlab_sdk::{RicHandle, XappHandle};
 const NODES: u32 = 2;
 const UES: u16 = 3;
 const PERIOD: Duration = Duration::from_millis(10);
-/// What never comes is a failure, after this long.
+/// Timeout of tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
@@ -46,15 +46,15 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
     })
 }
 
-/// What base stations without a radio tell.
+/// Returns the statistics that base stations without a radio report.
 fn told() -> impl Iterator<Item = &'static Source> {
     SOURCES.iter().filter(|source| !["rc", "ccc", "ni"].contains(&source.model.name()))
 }
 
-/// Every model that base stations offer, HW's own periodic pings among them, is subscribed by what the registry says of
-/// it; of each the values of all UEs arrive, and what is recorded is what was heard. So in every encoding.
+/// Subscribes to every model that base stations offer, including HW's periodic pings. The values of all UEs arrive, and
+/// the recorded file contains the received values. Repeated for every encoding.
 #[test]
-fn every_model_ends_as_rows_of_every_base_station_and_ue() {
+fn every_model_yields_rows_for_all_ues() {
     for encoding in [None, Some(Encoding::Per), Some(Encoding::Flat)] {
         ends_as_rows(encoding);
     }
@@ -99,11 +99,11 @@ fn ends_as_rows(encoding: Option<Encoding>) {
         let of = |model: &dyn Model| &heard[&(node.clone(), model.name().to_owned())];
         let ues = of(SOURCES[0].model);
         assert_eq!(ues.len(), usize::from(UES));
-        // The others are about the node.
+        // The other models report about the node.
         assert!(told().all(|source| of(source.model) == ues || of(source.model).is_empty()), "{heard:?}");
     }
-    // One line of the node's own, for HW's pings among others, and for each UE one for each of KPM's measurements: the
-    // other models' values are in the first.
+    // One line for the node, and for each UE one line per KPM measurement. The other models' values are in the first of
+    // them.
     let shown = Screen::default().lines(&values);
     assert_eq!(shown.len(), NODES as usize * (usize::from(UES) * UE_MEASUREMENTS.len() + 1), "{shown:#?}");
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! PFCP messages as a capture of IP packets, which any tool reads.
+//! Writes PFCP messages as a capture of IP packets.
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The checks themselves, each against the clause that it names.
+//! The checks of a UPF, each with its clause.
 use std::collections::BTreeSet;
 
 use ranlab_packet::gtpu;
@@ -9,13 +9,13 @@ use super::harness::{Case, Fault, Outcome, fails};
 use super::upf::{Peer, Way, read};
 use super::{clauses_paths as paths, clauses_peers as peers, clauses_rules as rules, clauses_usage as usage};
 
-/// Checks whose subject other checks need. A check that needs a failed one is skipped.
+/// Names of checks on which others depend. A check is skipped if one on which it depends has failed.
 pub(super) const ASSOCIATION: &str = "association";
 pub(super) const SESSION: &str = "a session is established, modified and deleted";
 pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features say";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
 
-/// In the order in which they are tried.
+/// All checks, in order of execution.
 pub(super) const CHECKS: &[Case<Peer>] = &[
     (ASSOCIATION, "TS 29.244 6.2.6", association),
     ("heartbeat with a constant recovery time stamp", "TS 29.244 6.2.2, 19A of TS 23.007", heartbeat),
@@ -81,7 +81,7 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("waiting packets are reported", "TS 29.244 7.5.8.2", paths::paging),
     ("waiting packets leave in the order in which they came", "TS 29.244 5.2.3.1", paths::buffering_order),
     ("a move sends one end marker", "TS 29.281 7.3.2, TS 29.244 5.2.3.1", paths::end_marker),
-    // Last, since it may be the end.
+    // Last, because it may crash the UPF.
     ("truncated and random octets do no harm", "TS 29.244 7.6.3", garbage),
 ];
 
@@ -123,7 +123,7 @@ fn reporting_triggers(peer: &mut Peer) -> Outcome {
     answered_with(peer, [2, 3], |sends, octets| sends.reporting_triggers_octets = octets)
 }
 
-/// An element is written in each of these lengths, which releases differ about.
+/// Sends an element in each of two lengths, which differ between releases.
 fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut Sends, u8)) -> Outcome {
     peer.associate()?;
     let mut silent = Vec::new();
@@ -154,7 +154,7 @@ fn network_instance(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// A session in both directions, from the establishment on.
+/// Establishes a session in both directions and sends a packet through it.
 fn works(peer: &mut Peer, n: usize) -> Result<Way, Fault> {
     peer.n3()?;
     peer.associate()?;
@@ -164,14 +164,14 @@ fn works(peer: &mut Peer, n: usize) -> Result<Way, Fault> {
     peer.try_packet(n, teid, downlink)
 }
 
-/// Whether packets of a session with every element come back. Sessions that lack an element are compared with it.
+/// Checks that packets of a complete session come back. Incomplete sessions are compared with it.
 pub(super) fn plain(peer: &mut Peer) -> Result<Way, Fault> {
     let way = works(peer, 5)?;
     peer.run.reflects.set(Some(way.back));
     Ok(way)
 }
 
-/// A session that lacks an element, where one with everything works.
+/// Checks a session without one element, if a complete session works.
 fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
     peer.n3()?;
     if peer.run.reflects.get().is_none() {
@@ -282,7 +282,7 @@ fn chosen_teid(peer: &mut Peer) -> Outcome {
 }
 
 fn no_association(peer: &mut Peer) -> Outcome {
-    // From an address where no check sets up an association.
+    // From an address for which no check sets up an association.
     let mut stranger = peer.other(1)?;
     let response = stranger.try_establish(1)?;
     peer.joined_by(stranger)?;
@@ -306,7 +306,7 @@ fn unknown_session(peer: &mut Peer) -> Outcome {
     expect(peer.delete(seid)?.cause, Cause::CONTEXT_NOT_FOUND, "a deletion")
 }
 
-/// An establishment's octets, its elements to be spoiled.
+/// Returns an encoded establishment request to be modified.
 fn establishment(peer: &Peer, sequence: u32) -> Result<Vec<u8>, Fault> {
     let request = encode(peer.templates.establishment(peer.cp_seid(9), peer.spec(9)), Some(0), sequence);
     request.map_err(|error| Fault::Fails(error.to_string()))
@@ -335,7 +335,7 @@ fn missing_element(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let whole = establishment(peer, sequence)?;
-    // The CP F-SEID (57) is left out.
+    // Without the CP F-SEID (57).
     let mut octets = whole[..SESSION_HEADER_LEN].to_vec();
     for (number, value) in Ies::new(&whole[SESSION_HEADER_LEN..]).flatten() {
         if number != 57 {
@@ -353,7 +353,7 @@ fn wrong_length(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let mut octets = establishment(peer, sequence)?;
-    // The first element says that it is longer than all the rest.
+    // The first element claims to be longer than the rest of the message.
     octets[SESSION_HEADER_LEN + 2..SESSION_HEADER_LEN + 4].copy_from_slice(&[0x7f, 0xff]);
     refused_with(peer, &octets, sequence, Cause(68), None)
 }
@@ -390,7 +390,7 @@ fn garbage(peer: &mut Peer) -> Outcome {
         peer.n4.send_raw(&octets)?;
     }
     std::thread::sleep(peer.run.config.patience / 4);
-    // Random octets may have used the numbers that follow: their answers would be repeated.
+    // Random messages may have used the next sequence numbers, whose responses would be repeated.
     peer.leap(sequence);
     expect(peer.modify(seid, 1)?, Cause::ACCEPTED, "a session afterwards")
 }

@@ -1,4 +1,4 @@
-//! Checks of N3: path messages, waiting packets, moves.
+//! Checks of N3: path messages, buffered packets, moves.
 use ranlab_packet::gtpu::{self, Message, message_type};
 use ranlab_upf::pfcp::*;
 
@@ -6,7 +6,7 @@ use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink};
 use super::upf::Peer;
 
-/// Packets that wait.
+/// Number of buffered packets.
 const WAITING: u16 = 5;
 
 fn has_error(all: &[Received]) -> bool {
@@ -71,7 +71,7 @@ pub(super) fn error_indication(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// A session whose downlink packets wait.
+/// Establishes a session whose downlink packets are buffered.
 fn idle(peer: &mut Peer) -> Result<(Created, Wire), Fault> {
     let wire = peer.reflecting()?;
     peer.associate()?;
@@ -105,7 +105,7 @@ pub(super) fn paging(peer: &mut Peer) -> Outcome {
 pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     let (session, wire) = idle(peer)?;
     let wait = peer.run.config.patience / 2;
-    // The packets are to be in the buffer before the tunnel is there.
+    // The packets must be in the buffer before the tunnel exists.
     peer.reports(wait, |all| !all.is_empty())?;
     std::thread::sleep(wait.min(std::time::Duration::from_millis(50)));
     let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 1)));
@@ -121,7 +121,7 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// A change of the downlink's rule to this one.
+/// Returns a modification that replaces the downlink rule.
 fn tunnelled(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
     let way = far.forwarding_parameters.clone().unwrap_or_default();
     let update = UpdateFar {

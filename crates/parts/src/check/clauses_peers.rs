@@ -1,4 +1,4 @@
-//! Checks of who asks and who is answered.
+//! Checks of source and destination addresses of messages.
 use bytes::Bytes;
 use ranlab_upf::n4::PFCP_PORT;
 use ranlab_upf::pfcp::*;
@@ -60,7 +60,7 @@ pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// No report came: whether none comes of a session that was established from port 8805 either.
+/// No report arrived. Checks whether a session established from port 8805 gets none either.
 fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     let mut request = peer.plan(2);
     if let Some(far) = request.create_fars.get_mut(1) {

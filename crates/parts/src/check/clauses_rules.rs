@@ -9,17 +9,17 @@ use super::harness::{Fault, Outcome, fails};
 use super::scene::{DOWNLINK, QFI, Received, UE_PORT, UPLINK, downlink, probe, set_class};
 use super::upf::Peer;
 
-/// Rules that a check adds.
+/// Number of rules that a check adds.
 const FURTHER: u16 = 3;
 const LAST: u16 = 4;
-/// Tunnels of our base station that stand for N9 and for the SMF.
+/// First tunnel of our base station that represents N9 and the SMF.
 const BEYOND: u32 = 0x3000;
 const SMF: u32 = 0x4000;
-/// Expedited forwarding, and the bits of the DSCP.
+/// DSCP value of expedited forwarding, and the mask of the DSCP.
 const EF: u8 = 0xb8;
 const DSCP: u8 = 0xfc;
 
-/// A flow of the UE's port with the server.
+/// Returns a filter for the flow between a UE's port and the server.
 fn flow(peer: &Peer, port: u16) -> SdfFilter {
     let server = match peer.run.config.n6 {
         Network::Routed(address) => address,
@@ -143,7 +143,7 @@ pub(super) fn n9(peer: &mut Peer) -> Outcome {
     })
 }
 
-/// An ICMPv6 message between link-local addresses.
+/// Builds an ICMPv6 message between link-local addresses.
 fn icmpv6(kind: u8, to: Ipv6Addr) -> Vec<u8> {
     let body = [kind, 0, 0, 0, 0, 0, 0, 0];
     let mut packet = vec![0x60, 0, 0, 0, 0, body.len() as u8, 58, 255];
@@ -238,7 +238,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
         None => return fails("the establishment goes unanswered"),
         Some(response) if !response.cause.is_accepted() => return Ok(()),
         Some(response) => {
-            // What follows needs the tunnel: the same again, as another session.
+            // The following checks need the tunnel, so the request is repeated for another session.
             request.cp_f_seid.seid += 1;
             if let Some(f_seid) = response.up_f_seid {
                 peer.delete(f_seid.seid)?;
@@ -260,7 +260,7 @@ pub(super) fn ethernet(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// A session whose QER is on both directions.
+/// Returns a session with a QER in both directions.
 fn with_qer(peer: &Peer, qer: CreateQer) -> SessionEstablishmentRequest {
     let mut request = peer.plan(1);
     request.create_pdrs.iter_mut().for_each(|rule| rule.qer_ids = vec![qer.qer_id]);

@@ -7,9 +7,9 @@ use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
 
-/// Packets of one burst.
+/// Packets per burst.
 const BURST: u64 = 6;
-/// A limit that is not reached.
+/// A limit that is never reached.
 const FAR_AWAY: u64 = 1 << 40;
 
 fn volume(total: u64) -> Option<Volume> {
@@ -25,24 +25,24 @@ fn urr(triggers: ReportingTriggers, method: u128) -> CreateUrr {
     }
 }
 
-/// A usage rule with a volume threshold of `octets`.
+/// Returns a usage rule with a volume threshold, in bytes.
 fn at_threshold(peer: &Peer, octets: u64) -> CreateUrr {
     let triggers = peer.triggers(ReportingTriggers::VOLTH);
     CreateUrr { volume_threshold: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
 }
 
-/// A usage rule with a volume quota of `octets`.
+/// Returns a usage rule with a volume quota, in bytes.
 fn at_quota(peer: &Peer, octets: u64) -> CreateUrr {
     let triggers = peer.triggers(ReportingTriggers::VOLQU);
     CreateUrr { volume_quota: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
 }
 
-/// Bytes of one packet in one direction.
+/// Returns the length of one packet, in bytes.
 fn octets(peer: &Peer) -> u64 {
     peer.packet(1, UE_PORT).len() as u64
 }
 
-/// Volumes of the usage reports with this trigger.
+/// Returns the volumes of the usage reports with this trigger.
 fn reported(all: &[SessionReportRequest], trigger: u128) -> Vec<u64> {
     let reports = all.iter().flat_map(|report| &report.usage_reports);
     reports.filter(|report| report.usage_report_trigger.contains(trigger)).map(total).collect()
@@ -104,7 +104,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
     Ok(())
 }
 
-/// Whether a threshold that was there from the beginning is reported.
+/// Returns whether a threshold set at establishment is reported.
 fn works(peer: &mut Peer, wire: &Wire) -> Result<bool, Fault> {
     let rule = at_threshold(peer, octets(peer));
     let session = peer.create(peer.metered(2, rule))?;
@@ -123,7 +123,7 @@ pub(super) fn quota(peer: &mut Peer) -> Outcome {
     let rule = at_quota(peer, 4 * octets(peer));
     let session = peer.create(peer.metered(1, rule))?;
     let passed = burst(peer, &wire, &session)?;
-    // Four packets of both directions together, and those on their way.
+    // Four packets, both directions together, and those in flight.
     if passed >= BURST {
         return fails(format!("{passed} of {BURST} packets came back, with a quota for four in all"));
     }
@@ -150,7 +150,7 @@ pub(super) fn granted_again(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Bytes that a response to a change of the session reports with this trigger.
+/// Returns the bytes that a modification response reports with this trigger.
 fn answered(
     peer: &mut Peer,
     seid: u64,
@@ -195,7 +195,7 @@ pub(super) fn removed(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Waits for `least` reports with a trigger, from a rule that reports each second.
+/// Waits for `least` reports with a trigger from a rule that reports every second.
 fn each_second(peer: &mut Peer, rule: CreateUrr, trigger: u128, least: usize) -> Outcome {
     let wire = peer.reflecting()?;
     peer.associate()?;

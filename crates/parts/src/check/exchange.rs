@@ -1,4 +1,4 @@
-//! Requests of a check and their answers, and the UPF's own requests meanwhile.
+//! Requests of a check with their responses, and handling of the UPF's own requests meanwhile.
 use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
@@ -12,7 +12,7 @@ fn is_answer(kind: u8) -> bool {
 }
 
 impl Peer {
-    /// The answer to octets with this sequence number.
+    /// Sends a raw message. Returns the response with this sequence number.
     pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
         self.n4.send_raw(octets)?;
         let end = Instant::now() + self.run.config.patience;
@@ -31,12 +31,13 @@ impl Peer {
         Ok(None)
     }
 
-    /// Serves the UPF's own requests that have come.
+    /// Answers pending requests of the UPF.
     pub(super) fn listen(&mut self) -> Outcome {
         self.receive(None).map(drop)
     }
 
-    /// The answer with this number, if it has come. The UPF's own requests are answered, its session reports kept.
+    /// Returns the response with this sequence number, if it has arrived. Answers the UPF's own requests and keeps its
+    /// session reports.
     fn receive(&mut self, sequence: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
         let mut unread = std::mem::take(&mut self.unread);
         self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
@@ -77,7 +78,8 @@ impl Peer {
         self.answer(response, Some(upf_seid), header.sequence)
     }
 
-    /// Whether the UPF says anything: to a heartbeat, about a session that it does not have, to an association setup.
+    /// Returns whether the UPF responds at all: to a heartbeat, to a request for an unknown session, or to an
+    /// association setup.
     pub(super) fn is_answered(&mut self) -> Result<bool, Trouble> {
         let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! What all checks have in common: named cases with their clauses, a verdict on each, a capture of each failure.
+//! Common framework of all checks: named cases with their clauses, a verdict for each, and a capture of each failure.
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,36 +7,36 @@ use serde::Serialize;
 use crate::rig;
 use crate::worker::Trouble;
 
-/// What came of one check.
+/// Result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    /// What was tried.
+    /// Name of the check.
     pub name: &'static str,
-    /// By which clause.
+    /// Clause of the specification.
     pub clause: &'static str,
-    /// E2 node that was checked.
+    /// The checked E2 node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// `passed`, `failed` or `skipped`.
     pub verdict: &'static str,
-    /// What the peer did, or why it was not tried.
+    /// What the peer did wrong, or why the check was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The messages of a failure.
+    /// Capture file of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<PathBuf>,
 }
 
 pub(super) enum Fault {
-    /// The peer did otherwise.
+    /// The peer violated the clause.
     Fails(String),
-    /// It cannot be tried here.
+    /// The check is not possible here.
     Skipped(&'static str),
-    /// The peer refuses what is optional: the cause and what it refuses.
+    /// The peer rejected something optional: the cause and the rejected item.
     Refused(String),
-    /// The peer failed at what the check named here is about, which this one needs.
+    /// The peer failed at the named check, on which this one depends.
     Needs(&'static str, String),
-    /// Nothing can be tried here.
+    /// No check is possible.
     Trouble(Trouble),
 }
 
@@ -46,34 +46,34 @@ pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Fails(why.into()))
 }
 
-/// Name, clause, and what is tried.
+/// Name, clause, and function of a check.
 pub(super) type Case<P> = (&'static str, &'static str, fn(&mut P) -> Outcome);
 
-/// What is checked, and how a case gets at it.
+/// The checked system, and the connection of a case to it.
 pub(super) trait Rig {
-    /// What a case speaks with.
+    /// The peer that a case uses.
     type Peer;
-    /// Beginning and ending of a capture's name.
+    /// Prefix and extension of a capture's file name.
     const CAPTURE: (&'static str, &'static str);
-    /// Why nothing can be tried any more, once that is so.
+    /// Returns the reason why no further check is possible, if there is one.
     fn ended(&self) -> Option<&'static str>;
-    /// E2 node that is checked, where peers have names.
+    /// Returns the checked E2 node, if peers have names.
     fn node(&self) -> Option<String> {
         None
     }
-    /// Whether the peer under test still answers at all; asked after each case.
+    /// Returns whether the peer under test still responds. Called after each case.
     fn answers(&self, _peer: &mut Self::Peer) -> Result<bool, Trouble> {
         Ok(true)
     }
-    /// What the case of this number speaks with.
+    /// Returns the peer for the case with this number.
     fn peer(&self, number: usize) -> Result<Self::Peer, Trouble>;
-    /// Leaves the peer as it was found.
+    /// Restores the initial state of the peer.
     fn leave(&self, peer: &mut Self::Peer) -> Result<(), Trouble>;
-    /// Writes what passed.
+    /// Writes the recorded traffic.
     fn capture(&self, peer: &Self::Peer, file: &Path) -> io::Result<()>;
 }
 
-/// The cases that are asked for, with their numbers among all.
+/// Returns the selected cases, with their numbers among all.
 pub(super) fn chosen<'c, P>(
     cases: &'c [Case<P>],
     only: &[String],
@@ -87,7 +87,7 @@ pub(super) fn chosen<'c, P>(
     Ok(cases.iter().enumerate().filter(|(_, case)| wanted(case)).collect())
 }
 
-/// Makes the folder of captures.
+/// Creates the folder of captures.
 pub(super) fn folder(captures: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(captures).map_err(|error| unwritable(captures, &error))
 }
@@ -96,7 +96,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Trouble {
     rig(format!("{}: {error}", path.display()))
 }
 
-/// Tries the cases one by one; `told` hears of each verdict at once.
+/// Runs the cases one by one. `told` is called with each verdict.
 pub(super) fn run<R: Rig, E: From<Trouble>>(
     rig: &R,
     cases: Vec<(usize, &Case<R::Peer>)>,
@@ -128,7 +128,8 @@ fn skipped<R: Rig>(rig: &R, &(name, clause, _): &Case<R::Peer>, why: String) -> 
     Verdict { name, clause, node: rig.node(), verdict: "skipped", why: Some(why), capture: None }
 }
 
-/// Tries a case; and whether the peer still answers afterwards. `open` names the earlier cases that did not pass.
+/// Runs a case, and checks whether the peer still responds. `open` contains the names of earlier cases that did not
+/// pass.
 fn verdict<R: Rig>(
     rig: &R,
     number: usize,
@@ -175,7 +176,7 @@ fn verdict<R: Rig>(
     Ok((verdict, answers))
 }
 
-/// Why nothing can be tried any more, and the failure that this shows in.
+/// Combines the reason why no further check is possible with the failure that shows it.
 fn with_reason(ended: &str, outcome: Outcome) -> String {
     match outcome {
         Err(Fault::Fails(why) | Fault::Needs(_, why)) if why != ended => format!("{ended}: {why}"),
@@ -183,7 +184,7 @@ fn with_reason(ended: &str, outcome: Outcome) -> String {
     }
 }
 
-/// Name and clause of every case, in the order in which they are tried.
+/// Returns name and clause of every case, in order of execution.
 pub(super) fn listed<P>(cases: &[Case<P>]) -> Vec<(&'static str, &'static str)> {
     cases.iter().map(|(name, clause, _)| (*name, *clause)).collect()
 }
@@ -202,18 +203,18 @@ pub struct TestCase {
 pub enum TestResult {
     /// It passed.
     Passed,
-    /// It was not decided; why.
+    /// Not decided, with the reason.
     Skipped(String),
     /// It failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
-        /// More, such as the file that shows it; may be empty.
+        /// Further details, such as a file name. May be empty.
         detail: String,
     },
 }
 
-/// The verdicts as JUnit's XML, which CI services show.
+/// Formats the verdicts as JUnit XML for CI services.
 #[must_use]
 pub fn junit(suite: &str, verdicts: &[Verdict]) -> String {
     let case = |verdict: &Verdict| {
@@ -230,7 +231,7 @@ pub fn junit(suite: &str, verdicts: &[Verdict]) -> String {
     junit_of(suite, &verdicts.iter().map(case).collect::<Vec<_>>())
 }
 
-/// Test cases as JUnit's XML.
+/// Formats test cases as JUnit XML.
 #[must_use]
 pub fn junit_of(suite: &str, cases: &[TestCase]) -> String {
     let failed = cases.iter().filter(|case| matches!(case.result, TestResult::Failed { .. })).count();
@@ -264,7 +265,7 @@ fn escaped(text: &str) -> String {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '"' => out += "&quot;",
-            // XML has no other control characters.
+            // XML allows no other control characters.
             control if control.is_control() && !matches!(control, '\n' | '\t') => out.push(' '),
             other => out.push(other),
         }
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn junit_says_who_failed_and_survives_what_peers_say() {
+    fn junit_names_failures_and_escapes_peer_text() {
         let verdict = |verdict, why: Option<&str>| Verdict {
             name: "an <odd> name",
             clause: "1.2",

@@ -1,4 +1,4 @@
-//! Conformance, clause by clause, with a capture of every failure.
+//! Conformance checks, clause by clause, with a capture of each failure.
 mod capture;
 mod clauses;
 mod clauses_paths;

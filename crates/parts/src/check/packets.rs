@@ -1,4 +1,4 @@
-//! The data network of a check, and the packets that it keeps for a capture.
+//! The data network of a check, and the packets recorded for a capture.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,17 +11,17 @@ use crate::rig;
 use crate::upf_load::{NetworkSummary, UpfLoadPart, data_network};
 use crate::worker::Trouble;
 
-/// Sessions that it tells apart.
+/// Maximum number of sessions that are distinguished.
 const SESSIONS: u64 = 16;
 
-/// A data network of ours, which sends packets back, for as long as a check looks.
+/// Our data network, which reflects packets during a check.
 pub(super) struct Reflector {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<NetworkSummary, Trouble>>,
 }
 
 impl Reflector {
-    /// `None`: somebody else's.
+    /// Returns `None` if the data network is a third party's.
     pub(super) fn start(config: &UpfCheck) -> std::io::Result<Option<Self>> {
         if config.n6 == Network::None {
             return Ok(None);
@@ -34,7 +34,7 @@ impl Reflector {
         Ok(Some(Self { stop, thread }))
     }
 
-    /// Packets that came.
+    /// Stops it. Returns the number of packets received.
     pub(super) fn end(self) -> Result<u64, Trouble> {
         self.stop.store(true, Relaxed);
         let seen = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
@@ -42,7 +42,7 @@ impl Reflector {
     }
 }
 
-/// Packets of N3.
+/// Packets on N3.
 #[derive(Default)]
 pub(super) struct Trace(Vec<Traced>);
 
@@ -52,7 +52,7 @@ impl Trace {
         self.0.push(Traced { at_ns, from, to, octets: octets.to_vec() });
     }
 
-    /// The packets so far, which are forgotten here.
+    /// Returns and removes the recorded packets.
     pub(super) fn take(&mut self) -> Vec<Traced> {
         std::mem::take(&mut self.0)
     }

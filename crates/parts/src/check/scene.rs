@@ -1,4 +1,4 @@
-//! Sessions that a check composes itself, and packets through them.
+//! Sessions composed by a check, and packets through them.
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -15,36 +15,36 @@ use super::upf::Peer;
 
 /// QoS flow of the uplink of every session.
 pub(super) const QFI: u8 = 9;
-/// Rules that every session of [`Peer::plan`] has.
+/// Rule ids that every session of [`Peer::plan`] has.
 pub(super) const UPLINK: u16 = 1;
 pub(super) const DOWNLINK: u16 = 2;
-/// UDP port of the UE's packets, unless a check varies it.
+/// Default UDP port of the UE's packets.
 pub(super) const UE_PORT: u16 = 4_000;
 /// 3GPP Interface Type of N9 (TS 29.244 §8.2.118).
 const N9: InterfaceType = InterfaceType(15);
-/// Longest datagram that a check reads.
+/// Maximum length of a received datagram, in bytes.
 const MAX_DATAGRAM: usize = 2_048;
 
 /// A session that the UPF has accepted.
 pub(super) struct Created {
-    /// Its SEID at the UPF.
+    /// The UPF's SEID.
     pub(super) seid: u64,
     tunnels: Vec<(PdrId, u32)>,
 }
 
 impl Created {
-    /// The tunnel that the packets of a rule come through.
+    /// Returns the uplink tunnel of a rule.
     pub(super) fn teid(&self, pdr: u16) -> u32 {
         self.tunnels.iter().find(|(id, _)| id.0 == pdr).map_or(0, |(_, teid)| *teid)
     }
 }
 
-/// A datagram that came to our base station.
+/// A datagram received by our base station.
 #[derive(Debug, Clone)]
 pub(super) struct Received {
     pub(super) kind: u8,
     pub(super) teid: u32,
-    /// Of its PDU session container.
+    /// Its PDU session container.
     pub(super) session: Option<PduSession>,
     pub(super) payload: Vec<u8>,
     /// Type of service or traffic class of the outer header.
@@ -56,14 +56,14 @@ impl Received {
         self.kind == gtpu::message_type::G_PDU && self.teid == teid
     }
 
-    /// The UE's port in a packet that was sent back to it.
+    /// Returns the UE's port in a packet that was reflected to it.
     pub(super) fn ue_port(&self) -> Option<u16> {
         let at = if self.payload.first()? >> 4 == 6 { 42 } else { 22 };
         self.payload.get(at..)?.first_chunk().map(|two| u16::from_be_bytes(*two))
     }
 }
 
-/// Our base station's socket, and our data network for as long as this lives.
+/// Our base station's socket, and our data network as long as this exists.
 pub(super) struct Wire {
     pub(super) socket: UdpSocket,
     pub(super) n3: SocketAddr,
@@ -73,19 +73,20 @@ pub(super) struct Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         if let Some(reflector) = self.reflector.take() {
-            // A data network that failed shows in the packets that did not come back.
+            // A failure of the data network shows as missing packets.
             let _ = reflector.end();
         }
     }
 }
 
-/// The tunnel of session `n` at our base station; the second one is for moves.
+/// Returns tunnel `which` of session `n` at our base station. The second one is used for moves.
 pub(super) fn downlink(n: usize, which: u32) -> u32 {
     0x0100 * which + n as u32
 }
 
 impl Peer {
-    /// The F-TEID number `which` of session `n`, chosen by whom the dialect says. Rules that name the same number share it.
+    /// Returns F-TEID number `which` of session `n`, chosen by the UPF or by the SMF according to the dialect. Rules
+    /// with the same number share it.
     pub(super) fn tunnel(&self, n: usize, which: u8) -> FTeid {
         let n3 = self.run.config.n3.map_or_else(|| IpAddr::from([127, 0, 0, 8]), |n3| n3.ip());
         match self.dialect.sends.teid {
@@ -97,7 +98,7 @@ impl Peer {
         }
     }
 
-    /// A rule that forwards to an interface, into this tunnel of our base station's address if one is given.
+    /// Returns a forwarding rule to an interface, into a tunnel at our base station if one is given.
     pub(super) fn forward(&self, id: u16, interface: Interface, tunnel: Option<u32>) -> CreateFar {
         let kind = match (interface, tunnel) {
             (Interface::ACCESS, _) => Some(InterfaceType::N3_3GPP),
@@ -126,7 +127,7 @@ impl Peer {
         ApplyAction::in_octets(flags, self.dialect.sends.apply_action_octets)
     }
 
-    /// A rule that drops or buffers.
+    /// Returns a rule that drops or buffers.
     pub(super) fn hold(&self, id: u16, flags: u128) -> CreateFar {
         CreateFar { far_id: FarId(id.into()), apply_action: self.action(flags), ..Default::default() }
     }
@@ -135,7 +136,7 @@ impl Peer {
         ReportingTriggers::in_octets(flags, self.dialect.sends.reporting_triggers_octets)
     }
 
-    /// Session `n` without usage rules, whose downlink goes into a tunnel of our base station from the beginning.
+    /// Returns session `n` without usage rules. Its downlink uses a tunnel of our base station from the start.
     pub(super) fn plan(&self, n: usize) -> SessionEstablishmentRequest {
         let mut request = self.templates.establishment(self.cp_seid(n), self.spec(n));
         request.create_urrs.clear();
@@ -149,7 +150,7 @@ impl Peer {
         request
     }
 
-    /// The same with one usage rule on both directions.
+    /// Returns the same session with a usage rule in both directions.
     pub(super) fn metered(&self, n: usize, urr: CreateUrr) -> SessionEstablishmentRequest {
         let mut request = self.plan(n);
         request.create_pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.push(urr.urr_id));
@@ -157,7 +158,7 @@ impl Peer {
         request
     }
 
-    /// A further rule for packets from the base station of session `n`, with another rule for what becomes of them.
+    /// Returns a further detection rule for packets from the base station of session `n`, with another forwarding rule.
     pub(super) fn rule(&self, n: usize, id: u16, precedence: u32, far: u16) -> CreatePdr {
         let model = self.plan(n).create_pdrs.into_iter().next().unwrap_or_default();
         CreatePdr {
@@ -168,7 +169,7 @@ impl Peer {
         }
     }
 
-    /// Establishes a session of the check's own making.
+    /// Establishes a session composed by the check.
     pub(super) fn create(&mut self, request: SessionEstablishmentRequest) -> Result<Created, Fault> {
         let wanted: Vec<_> = request.create_pdrs.iter().map(|pdr| (pdr.pdr_id, pdr.pdi.f_teid)).collect();
         let Some(response) = self.try_create(request)? else {
@@ -199,7 +200,7 @@ impl Peer {
         Ok(Created { seid, tunnels })
     }
 
-    /// The response to an establishment of the check's own making.
+    /// Sends an establishment request composed by the check. Returns the response.
     pub(super) fn try_create(
         &mut self,
         request: SessionEstablishmentRequest,
@@ -211,7 +212,7 @@ impl Peer {
         }
     }
 
-    /// Changes a session; the response, if it accepts.
+    /// Modifies a session. Returns the response if it is accepted.
     pub(super) fn change(
         &mut self,
         seid: u64,
@@ -228,14 +229,14 @@ impl Peer {
         }
     }
 
-    /// Our base station, and our data network if there is one.
+    /// Opens our base station's socket, and our data network if there is one.
     pub(super) fn wire(&self) -> Result<Wire, Fault> {
         let (socket, n3) = self.n3()?;
         ranlab_net::report_classes(&socket)?;
         Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config)? })
     }
 
-    /// The same where packets of a session come back from the data network.
+    /// Like [`wire`](Self::wire), if packets of a session come back from the data network.
     pub(super) fn reflecting(&mut self) -> Result<Wire, Fault> {
         self.n3()?;
         if self.run.reflects.get().is_none() {
@@ -247,7 +248,7 @@ impl Peer {
         self.wire()
     }
 
-    /// A UDP packet of session `n` to the server that reflects.
+    /// Returns a UDP packet of session `n` to the reflecting server.
     pub(super) fn packet(&self, n: usize, port: u16) -> Vec<u8> {
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -256,13 +257,13 @@ impl Peer {
         probe(SocketAddr::new(self.spec(n).ue, port), server, n)
     }
 
-    /// The packet of a UE that the session does not have.
+    /// Returns a packet with the address of another UE.
     pub(super) fn packet_of_another_ue(&self, n: usize) -> Vec<u8> {
         let ue = UePool { first: self.run.config.ue }.address(n + 200);
         probe(SocketAddr::new(ue, UE_PORT), self.run.config.server, n)
     }
 
-    /// Sends a packet of the UE into a tunnel of the UPF's.
+    /// Sends a packet of the UE into a tunnel of the UPF.
     pub(super) fn uplink(&mut self, wire: &Wire, teid: u32, packet: &[u8]) -> Result<(), Fault> {
         self.tunnelled(wire, teid, PduSession::ul(QFI), packet)
     }
@@ -287,7 +288,7 @@ impl Peer {
         Ok(())
     }
 
-    /// What comes to our base station until there is enough, or until an answer's time has passed.
+    /// Receives datagrams at our base station until there are enough, or until the response timeout.
     pub(super) fn collect(
         &mut self,
         wire: &Wire,
@@ -313,7 +314,7 @@ impl Peer {
         Ok(all)
     }
 
-    /// Sends packets with these UE ports and returns the ports of those that came back through the tunnel.
+    /// Sends packets with these UE ports. Returns the ports of those that came back through the tunnel.
     pub(super) fn come_back(
         &mut self,
         wire: &Wire,
@@ -330,7 +331,7 @@ impl Peer {
         Ok(all.iter().filter(|one| is_one(one)).filter_map(Received::ue_port).collect())
     }
 
-    /// Session reports of the UPF until there are enough; each is answered.
+    /// Collects session reports of the UPF until there are enough. Each is answered.
     pub(super) fn reports(
         &mut self,
         wait: Duration,
@@ -347,7 +348,7 @@ impl Peer {
     }
 }
 
-/// A packet that asks to be reflected.
+/// Returns a packet that requests reflection.
 pub(super) fn probe(from: SocketAddr, to: SocketAddr, n: usize) -> Vec<u8> {
     let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number: 0, intended_ns: 0 };
     let mut packet = vec![0; least_packet(true) + PROBE_BYTES];

@@ -1,4 +1,4 @@
-//! What a UPF must do with PFCP and GTP-U, and the traps that implementations are known for.
+//! Conformance checks of a UPF for PFCP and GTP-U, including known defects of implementations.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -22,7 +22,7 @@ use crate::config;
 use crate::worker::Trouble;
 
 config! {
-    /// How a UPF is checked.
+    /// Settings of a UPF check.
     pub struct UpfCheck {
         /// the UPF's N3: packets are tried as well
         n3: Option<SocketAddr> = None, wiring();
@@ -63,10 +63,10 @@ impl<E: Into<LoadError>> From<E> for Fault {
     }
 }
 
-/// Tries the UPF whose N4 is at `address`, clause by clause; `told` hears of each verdict at once.
+/// Checks the UPF whose N4 is at `address`, clause by clause. `told` is called with each verdict.
 ///
 /// # Errors
-/// An address is not to be had, no check has such a name, or what `told` returned.
+/// An address cannot be bound, no check has the given name, or `told` returned an error.
 pub fn check_upf<E: From<Trouble>>(
     address: SocketAddr,
     config: &UpfCheck,
@@ -78,7 +78,7 @@ pub fn check_upf<E: From<Trouble>>(
     run(&Rc::new(rig), cases, &config.captures, told)
 }
 
-/// Name and clause of each check of a UPF, in order.
+/// Returns name and clause of each UPF check, in order.
 #[must_use]
 pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
     listed(CHECKS)
@@ -110,28 +110,28 @@ impl Rig for Rc<CheckRun> {
     }
 }
 
-/// What the checks of a run have in common.
+/// State shared by the checks of a run.
 pub(super) struct CheckRun {
     address: SocketAddr,
     pub(super) config: UpfCheck,
-    /// Where the first SMF speaks from.
+    /// Address of the first SMF.
     smf: SocketAddr,
-    /// The base station's address.
+    /// Address of the base station.
     pub(super) gnb: SocketAddr,
-    /// Whether every check has addresses that nobody else speaks from: what one leaves at the UPF is no other's.
+    /// Whether every check uses its own addresses, so that its leftovers at the UPF do not affect other checks.
     pub(super) own_addresses: bool,
     /// The last sequence number.
     sequence: Cell<u32>,
-    /// When the SMFs started: a UPF that is told otherwise deletes their sessions.
+    /// Start time of the SMFs. If it changes, the UPF deletes their sessions.
     pub(super) recovery: Cell<u32>,
-    /// Whether packets of a plain session come back, once it was tried.
+    /// Whether packets of a complete session come back; `None` until tried.
     pub(super) reflects: Cell<Option<bool>>,
     process: Option<Process>,
 }
 
-/// Addresses of one check: its SMF's, and two further ones.
+/// Number of addresses per check: that of its SMF, and two others.
 const ADDRESSES: usize = 3;
-/// Addresses of all checks of one UPF.
+/// Number of addresses for all checks of one UPF.
 const BLOCK: u32 = 256;
 const _: () = assert!(CHECKS.len() * ADDRESSES < BLOCK as usize);
 
@@ -139,7 +139,8 @@ impl CheckRun {
     fn new(address: SocketAddr, config: &UpfCheck) -> Result<Self, LoadError> {
         let (smf, own_addresses) = match (config.smf, address.ip()) {
             (Some(smf), _) => (smf, false),
-            // The same ones in each run: some UPFs keep a peer for good, and have room for 64. Two UPFs share none by chance.
+            // The same addresses in each run, because some UPFs never remove a peer and have room for 64. Two UPFs get
+            // different blocks.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
                 let block =
                     u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 18;
@@ -162,39 +163,39 @@ impl CheckRun {
         })
     }
 
-    /// Where a check speaks from.
+    /// Returns the SMF address of a check.
     fn smf(&self, number: usize) -> SocketAddr {
         if self.own_addresses { nth(self.smf, number * ADDRESSES) } else { self.smf }
     }
 }
 
-/// An SMF whose messages a check chooses.
+/// An SMF whose messages a check composes.
 pub(super) struct Peer {
     pub(super) n4: N4,
     pub(super) packets: Trace,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
     pub(super) run: Rc<CheckRun>,
-    /// Its address, also its Node ID.
+    /// Its address, which is also its Node ID.
     smf: SocketAddr,
-    /// What no other check has in its SEIDs and tunnels.
+    /// A number that distinguishes its SEIDs and tunnels from those of other checks.
     own: u32,
     pub(super) associated: bool,
-    /// Sessions to be deleted in the end, by the UPF's names.
+    /// Sessions to delete at the end, by the UPF's SEIDs.
     pub(super) sessions: Vec<u64>,
     pub(super) unread: VecDeque<Vec<u8>>,
-    /// Names of the sessions established: ours and the UPF's.
+    /// SEIDs of the established sessions: ours and the UPF's.
     pub(super) named: Vec<(u64, u64)>,
-    /// Session reports that have come and were answered.
+    /// Session reports that were received and answered.
     pub(super) reported: Vec<SessionReportRequest>,
-    /// What further SMFs of this check have sent and received.
+    /// Messages of other SMFs of this check.
     others: Rc<RefCell<Vec<Traced>>>,
-    /// Whether it is a further SMF itself.
+    /// Whether it is an additional SMF itself.
     is_further: bool,
 }
 
 impl Drop for Peer {
-    /// A further SMF leaves its messages to the check's capture, however the check ends.
+    /// An additional SMF adds its messages to the check's capture, however the check ends.
     fn drop(&mut self) {
         if self.is_further {
             let own = self.n4.trace.take().into_iter().flatten();
@@ -236,7 +237,7 @@ impl Peer {
         })
     }
 
-    /// The same SMF at another port of its address.
+    /// Returns the same SMF with another port of its address.
     pub(super) fn at_another_port(&self) -> Result<Self, Fault> {
         let mut further = Self::new(&self.run, self.dialect, SocketAddr::new(self.smf.ip(), 0))?;
         further.templates = self.templates.clone();
@@ -245,7 +246,7 @@ impl Peer {
         Ok(further)
     }
 
-    /// Another SMF, at the first or second of the next addresses that are to be had.
+    /// Returns another SMF, with the first or second of the next available addresses.
     pub(super) fn other(&self, which: usize) -> Result<Self, Fault> {
         const TRIES: usize = 16;
         let mut had = 0;
@@ -264,12 +265,12 @@ impl Peer {
         Err(Fault::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
     }
 
-    /// Takes leave of the other SMF, whose messages belong to this check.
+    /// Ends another SMF, whose messages are part of this check.
     pub(super) fn joined_by(&self, mut other: Self) -> Outcome {
         other.leave().map_err(Fault::Trouble)
     }
 
-    /// What went over N4 and N3, in order.
+    /// Returns the messages on N4 and N3, in order.
     fn traced(&self) -> Vec<Traced> {
         let own = self.n4.trace.iter().flatten().chain(&self.packets).cloned();
         let mut all: Vec<_> = own.chain(self.others.borrow().iter().cloned()).collect();
@@ -277,7 +278,7 @@ impl Peer {
         all
     }
 
-    /// The same SMF with other habits.
+    /// Changes the dialect of the SMF.
     pub(super) fn speaking(&mut self, change: impl FnOnce(&mut Sends)) -> Result<(), LoadError> {
         change(&mut self.dialect.sends);
         self.templates = SessionTemplates::new(
@@ -289,7 +290,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The numbers that follow are far from this one.
+    /// Continues with sequence numbers far from this one.
     pub(super) fn leap(&self, sequence: u32) {
         self.run.sequence.set(sequence ^ 0x5a_5a5a);
     }
@@ -337,7 +338,8 @@ impl Peer {
                 if !features.contains(UpFunctionFeatures::FTUP) {
                     self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
                 }
-                // A UPF that kept the association of a run before learns here that this is another, before there are sessions.
+                // A UPF that kept the association of an earlier run learns here, before there are sessions, that the
+                // SMF has restarted.
                 let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
                 self.ask(HeartbeatRequest { recovery_time_stamp, ..Default::default() }, None)?;
                 Ok(response)
@@ -348,14 +350,14 @@ impl Peer {
         }
     }
 
-    /// The answer to a release of the association.
+    /// Releases the association. Returns the response.
     pub(super) fn release(&mut self) -> Result<Option<Message>, Fault> {
         self.associated = false;
         let node_id = self.smf.ip().into();
         self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None)
     }
 
-    /// Deletes what it has established and lets go of the association. How that is answered is not what was checked.
+    /// Deletes its sessions and releases the association. The responses are not part of the check.
     pub(super) fn leave(&mut self) -> Result<(), Trouble> {
         let over = |result| match result {
             Err(Fault::Trouble(trouble)) => Err(trouble),
@@ -372,7 +374,7 @@ impl Peer {
         Ok(())
     }
 
-    /// What session `n` is called here.
+    /// Returns our SEID of session `n`.
     pub(super) fn cp_seid(&self, n: usize) -> u64 {
         u64::from(self.own) << 32 | (n as u64 + 1)
     }
@@ -382,7 +384,7 @@ impl Peer {
         SessionSpec { ue, uplink_teid: 0x7e00_0000 | (self.own & 0xffff) << 8 | n as u32 }
     }
 
-    /// The answer to an establishment of session `n`, if there is one.
+    /// Sends an establishment request for session `n`. Returns the response, if there is one.
     pub(super) fn try_establish(&mut self, n: usize) -> Result<Option<SessionEstablishmentResponse>, Fault> {
         let request = self.templates.establishment(self.cp_seid(n), self.spec(n));
         match self.ask(request, Some(0))? {
@@ -392,7 +394,7 @@ impl Peer {
         }
     }
 
-    /// Session `n`, which a check needs: its SEID at the UPF and its uplink tunnel.
+    /// Establishes session `n`, on which a check depends. Returns the UPF's SEID and the uplink tunnel.
     pub(super) fn establish(&mut self, n: usize) -> Result<(u64, u32), Fault> {
         let missing = |why: &str| Err(Fault::Needs(SESSION, why.to_owned()));
         let Some(response) = self.try_establish(n)? else {
@@ -432,7 +434,8 @@ impl Peer {
         }
     }
 
-    /// A packet up, and back if somebody reflects; sent again, since the first may wait for an ARP answer.
+    /// Sends a packet uplink, and checks the reflected one if there is a reflector. Repeated, because the first packet
+    /// may wait for ARP.
     pub(super) fn try_packet(
         &mut self,
         n: usize,
@@ -472,7 +475,7 @@ impl Peer {
         Ok(Way { up: up.map(|seen| seen > 0), back, astray: astray.get() })
     }
 
-    /// Sends a datagram on N3; whether what is wanted came.
+    /// Sends a datagram on N3. Returns whether the expected one arrived.
     pub(super) fn exchange(
         &mut self,
         socket: &UdpSocket,
@@ -508,13 +511,13 @@ impl Peer {
     }
 }
 
-/// How far a session's packet came.
+/// How far a session's packet travelled.
 pub(super) struct Way {
-    /// To the data network; `None`: it is not ours.
+    /// Whether it reached the data network. `None` if that is a third party's.
     pub(super) up: Option<bool>,
-    /// Back to the base station, reflected.
+    /// Whether it was reflected to the base station.
     pub(super) back: bool,
-    /// A tunnel that a packet came back through instead.
+    /// An unexpected tunnel through which it came back.
     pub(super) astray: Option<u32>,
 }
 

@@ -1,9 +1,9 @@
-//! The keys of a config as a rig shows them.
+//! A configuration's keys in the form in which a rig presents them.
 
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
-/// Keys of one section, to be adapted by a rig before it shows them.
+/// Keys of one section, which a rig can adapt.
 #[derive(Debug, Clone)]
 pub struct Section {
     section: String,
@@ -15,25 +15,25 @@ impl Section {
         Self { section: section.to_owned(), keys }
     }
 
-    /// Without these fields: the rig sets them itself.
+    /// Removes these fields, because the rig sets them itself.
     pub fn without(mut self, names: &[&str]) -> Self {
         self.keys.retain(|key| !names.contains(&key.name()));
         self
     }
 
-    /// These fields alone: the others are another section's.
+    /// Keeps only these fields; the others belong to another section.
     pub fn only(mut self, names: &[&str]) -> Self {
         self.keys.retain(|key| names.contains(&key.name()));
         self
     }
 
-    /// With another default.
+    /// Replaces the default of a key.
     pub fn or(self, name: &str, default: impl Into<Value>) -> Self {
         let default = default.into();
         self.change(name, |key| key.or(default))
     }
 
-    /// With one field's key as the rig wants it: its comment, its bounds, when it counts.
+    /// Changes the key of one field, such as its description, range or condition.
     pub fn change(mut self, name: &str, change: impl FnOnce(Key) -> Key) -> Self {
         let path = format!("{}.{name}", self.section);
         debug_assert!(self.keys.iter().any(|key| key.path == path), "no {path}");
@@ -44,12 +44,12 @@ impl Section {
         self
     }
 
-    /// These fields' keys as the rig wants them: without a default, only where another one has some value.
+    /// Changes the keys of several fields in the same way.
     pub fn each(self, names: &[&str], change: impl Fn(Key) -> Key) -> Self {
         names.iter().fold(self, |section, name| section.change(name, &change))
     }
 
-    /// All of it only where another key has one of these values.
+    /// Restricts all keys to configurations in which another key has one of these values.
     pub fn when(mut self, path: &str, values: &[&str]) -> Self {
         for key in &mut self.keys {
             let whole = std::mem::replace(key, Key::new("", Kind::Bool, ""));
@@ -58,7 +58,7 @@ impl Section {
         self
     }
 
-    /// The keys.
+    /// Returns the keys.
     pub fn keys(self) -> Vec<Key> {
         self.keys
     }

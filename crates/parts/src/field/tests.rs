@@ -3,7 +3,7 @@
 use super::*;
 
 crate::config! {
-    /// For the tests.
+    /// A configuration for tests.
     pub struct Example {
         /// how many
         count: u32 = 3, range(1, 9), unit("things");
@@ -21,7 +21,7 @@ crate::config! {
 }
 
 #[test]
-fn a_config_reads_what_it_writes_and_refuses_the_rest() {
+fn config_reads_its_own_output_and_rejects_other_input() {
     let mut example = Example::default();
     example.set("seed", &Seed(u64::MAX).to_value().unwrap()).unwrap();
     example.set("file", &"/dev/null".into()).unwrap();
@@ -39,14 +39,14 @@ fn a_config_reads_what_it_writes_and_refuses_the_rest() {
 }
 
 #[test]
-fn a_search_may_ask_for_a_number_between_two_whole_ones() {
+fn fractional_search_value_is_rounded() {
     let mut example = Example::default();
     example.set("count", &Value::Float(4.4)).unwrap();
     assert_eq!(example.count, 4);
 }
 
 #[test]
-fn keys_are_all_but_the_wiring_and_a_rig_may_adapt_them() {
+fn keys_exclude_wiring_and_can_be_adapted() {
     let keys = Example::keys("load").without(&["seed"]).or("count", 5_i64).keys();
     let paths: Vec<_> = keys.iter().map(|key| key.path.as_str()).collect();
     assert_eq!(paths, ["load.count", "load.period", "load.others", "load.file"]);
@@ -56,7 +56,7 @@ fn keys_are_all_but_the_wiring_and_a_rig_may_adapt_them() {
 }
 
 #[test]
-fn what_names_a_thing_of_the_machine_is_known() {
+fn local_fields_are_listed() {
     let mut example = Example::default();
     assert!(example.locals().is_empty());
     example.file = Some("x".into());

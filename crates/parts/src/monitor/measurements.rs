@@ -1,4 +1,4 @@
-//! Measurements of KPM that a monitor's flags choose.
+//! KPM measurements selected by a monitor's flags.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::rig;
 use crate::worker::Trouble;
 
 impl MonitorPart {
-    /// The plan of KPM's subscriptions; `None` for other models.
+    /// Returns the plan of KPM's subscriptions, or `None` for other models.
     pub(super) fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, Trouble> {
         if oid != kpm::OID {
             return Ok(None);
@@ -20,7 +20,7 @@ impl MonitorPart {
         Ok(Some(Arc::new(KpmPlan { selection, period: self.period })))
     }
 
-    /// The chosen measurements of KPM.
+    /// Returns the selected KPM measurements.
     ///
     /// # Errors
     /// The text of a UE, slice or cell is invalid, or a granularity is not a number of milliseconds.

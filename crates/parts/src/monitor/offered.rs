@@ -1,11 +1,11 @@
-//! Service models that a monitor watches and no base station offers.
+//! Detects service models that a monitor watches and that no base station supports.
 use ranlab_sdk::wire::e2sm::{Model, by_oid};
 
 use super::Watcher;
 
 impl Watcher {
-    /// A sentence about the models that no base station offers, with those that are offered; `None` before a base station is
-    /// known, and if each model is offered.
+    /// Returns a sentence that names the models that no base station supports, and the supported ones. `None` if no
+    /// base station is known yet, or all models are supported.
     pub fn unoffered(&self) -> Option<String> {
         let models = self.part_models.iter();
         self.xapp.read(|xapp| {

@@ -1,4 +1,4 @@
-//! A base station's agent is checked: we are its RIC, it connects to us.
+//! Checks the E2 agent of a base station: we act as its RIC, and it connects to us.
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::environment;
 use crate::worker::Trouble;
 
 config! {
-    /// How an agent is checked.
+    /// Settings of an agent check.
     pub struct AgentCheck {
         /// how long the agent may take to connect, at first and after each connection that a check ends
         arrival: Duration = Duration::from_secs(20);
@@ -41,17 +41,17 @@ config! {
     }
 }
 
-/// Name and clause of each check of an agent, in order.
+/// Returns name and clause of each agent check, in order.
 #[must_use]
 pub fn agent_checks() -> Vec<(&'static str, &'static str)> {
     listed(CASES)
 }
 
-/// Tries the agent that connects to `address`, where we listen, clause by clause; `listening` hears where that is, `told`
-/// of each verdict at once.
+/// Checks the agent that connects to `address`, where we listen, clause by clause. `listening` is called with the
+/// address, `told` with each verdict.
 ///
 /// # Errors
-/// One cannot listen there, no agent comes, no check has such a name, or what `told` returned.
+/// The address cannot be bound, no agent connects, no check has the given name, or `told` returned an error.
 pub fn check_agent<E: From<Trouble>>(
     address: &Address,
     config: &AgentCheck,
@@ -81,15 +81,15 @@ pub(super) struct AgentRun {
     listener: Listener,
     pub(super) config: AgentCheck,
     runtime: Rc<Runtime>,
-    /// So far; each has a number in captures.
+    /// Number of connections so far. Captures refer to connections by number.
     connections: Cell<u16>,
-    /// A connection that is set up and was left in order, for the next check.
+    /// An established connection that the previous check left in a clean state.
     held: RefCell<Option<(Link, E2SetupRequest)>>,
-    /// E2 node that is checked, once it has connected.
+    /// The checked E2 node, after it has connected.
     node: RefCell<Option<GlobalE2NodeId>>,
-    /// Connections of other nodes, which stay open: a base station may need them.
+    /// Connections of other nodes. They stay open, because a base station may depend on them.
     others: RefCell<Vec<Link>>,
-    /// The agent came once and comes no more.
+    /// Whether the agent connected once and no longer reconnects.
     lost: Cell<bool>,
 }
 
@@ -118,20 +118,20 @@ impl Rig for Rc<AgentRun> {
     }
 }
 
-/// Identity of the subscriptions of checks.
+/// Request id of the checks' subscriptions.
 pub(super) const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 21 };
 
-/// A RIC that says what it is told.
+/// A RIC that sends the messages of a check.
 pub(super) struct Controller {
     pub(super) run: Rc<AgentRun>,
     trace: Trace,
 }
 
-/// Connections of other nodes that are kept open.
+/// Maximum number of open connections of other nodes.
 const OTHERS_MAX: usize = 64;
 
 impl AgentRun {
-    /// Whether an E2 node is the one that is checked: the one that is named, else the first one.
+    /// Returns whether an E2 node is the checked one: the configured node, or the first one.
     fn is_checked(&self, node: &GlobalE2NodeId) -> bool {
         let whole = node.to_string();
         let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
@@ -148,9 +148,10 @@ impl AgentRun {
 }
 
 impl Controller {
-    /// A new connection of the agent, and its setup: not answered yet. Connections of other nodes are set up and kept.
+    /// Waits for a new connection of the agent. Returns it with its setup request, which is not answered yet.
+    /// Connections of other nodes are set up and kept.
     pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), Fault> {
-        // A connection that was kept ends: the agent has to come again.
+        // Closes the kept connection, so that the agent reconnects.
         drop(self.run.held.take());
         let until = Instant::now() + self.run.config.arrival;
         loop {
@@ -165,7 +166,7 @@ impl Controller {
         }
     }
 
-    /// The next connection, of whichever node, and its setup.
+    /// Waits for the next connection of any node. Returns it with its setup request.
     fn accept(&self, until: Instant) -> Result<(Link, E2SetupRequest), Fault> {
         let run = &self.run;
         let came = run
@@ -176,7 +177,8 @@ impl Controller {
                 run.lost.set(true);
                 return fails("the agent does not come back");
             }
-            let (at, arrival) = (run.listener.address(), run.config.arrival);
+            let at = run.listener.address();
+            let arrival = run.config.arrival;
             let agent = run
                 .config
                 .node
@@ -195,7 +197,7 @@ impl Controller {
         Ok((link, setup))
     }
 
-    /// The setup request that comes, in the version in which it comes.
+    /// Reads the setup request, in the version of the agent.
     pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, Fault> {
         let until = Instant::now() + link.patience.max(Duration::from_secs(5));
         match link.hear_pdu(until) {
@@ -212,7 +214,7 @@ impl Controller {
         }
     }
 
-    /// What accepts a setup.
+    /// Returns the response that accepts a setup.
     pub(super) fn acceptance(link: &Link, setup: &E2SetupRequest) -> Message {
         let functions = setup.functions.iter().flatten();
         let accepted = functions.map(|f| RanFunctionIdItem { id: f.id, revision: f.revision }).collect();
@@ -230,10 +232,10 @@ impl Controller {
         })
     }
 
-    /// A connection on which the agent is set up: the one of the check before, if it can be used.
+    /// Returns an established connection: that of the previous check, if it is usable.
     pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), Fault> {
         if let Some((mut link, setup)) = self.run.held.take() {
-            // What has come meanwhile belongs to nobody; it may be the end.
+            // Messages since the last check are discarded; one may be the end of the connection.
             while let Some(heard) = link.hear(Instant::now()) {
                 if let Heard::End(_) = heard {
                     break;
@@ -257,8 +259,8 @@ impl Controller {
         }
     }
 
-    /// Ends the subscription of a check, whether there is one or not. Any answer shows that the agent is alive: agents need not
-    /// have a reset, which OCUDU and srsRAN lack.
+    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent is alive. A
+    /// reset is not used, because agents may lack it (OCUDU, srsRAN).
     pub(super) fn serves(&self, link: &mut Link, setup: &E2SetupRequest) -> Outcome {
         let first = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
         let function_id = self.reporting(setup).map_or(first, |(function, _)| function);
@@ -272,9 +274,10 @@ impl Controller {
         })
     }
 
-    /// A reset, which ends all subscriptions.
+    /// Sends a reset, which ends all subscriptions.
     pub(super) fn reset(&self, link: &mut Link) -> Outcome {
-        let (number, cause) = (201, Cause::Misc(CauseMisc::OmIntervention));
+        let number = 201;
+        let cause = Cause::Misc(CauseMisc::OmIntervention);
         let transaction_id = transaction(link, number);
         link.say(&Message::ResetRequest(ResetRequest { transaction_id, cause }))?;
         let told = link.expect("a reset", |_, message| match message {
@@ -284,7 +287,7 @@ impl Controller {
         same_run(link, "a reset", number, told)
     }
 
-    /// Whether the agent comes again, or is still there, after what may have ended its connection.
+    /// Checks that the agent is still connected, or reconnects, after an input that may have ended its connection.
     pub(super) fn comes_again(&self, mut link: Link, setup: E2SetupRequest) -> Outcome {
         if !link.over && self.serves(&mut link, &setup).is_ok() {
             self.keep(link, setup);
@@ -296,7 +299,7 @@ impl Controller {
         Ok(())
     }
 
-    /// A function that reports at intervals, and the event trigger that asks for it.
+    /// Returns a RAN function with periodic reports, and its event trigger.
     pub(super) fn reporting(&self, setup: &E2SetupRequest) -> Result<(RanFunctionId, Bytes), Fault> {
         let known = setup.functions.iter().flatten().find_map(|function| {
             let model = e2sm::by_oid(function.oid.as_deref()?)?;

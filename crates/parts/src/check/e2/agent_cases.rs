@@ -1,4 +1,4 @@
-//! What an agent must do with E2AP. Clauses are those of O-RAN.WG3.E2AP; clause 10 counts as TS 36.423's.
+//! E2AP checks of an agent. Clauses are those of O-RAN.WG3.E2AP; clause 10 refers to TS 36.423.
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use super::ends::*;
 use super::link::{Heard, Link};
 use super::spoil;
 
-/// In the order in which they are told.
+/// All checks, in order of execution.
 pub(super) const CASES: &[Case<Controller>] = &[
     ("setup: who it is and what it offers", "E2AP 8.3.1", setup),
     ("a refused setup is tried again, not before its time", "E2AP 8.3.1", refused_setup),
@@ -41,7 +41,7 @@ pub(super) const CASES: &[Case<Controller>] = &[
     ("octets that are no message: transfer syntax error", "E2AP 10.2", malformed),
     ("cut messages", "E2AP 10.2", cut),
     ("a frame of 4 GiB is no reason to wait", "the framing of TCP and Unix sockets", oversized),
-    // The last ones, since they may be the end.
+    // Last, because they may crash the agent.
     ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
     ("removal by the RIC", "E2AP 8.3, E2 Removal", removal),
 ];
@@ -67,7 +67,7 @@ fn setup(it: &mut Controller) -> Outcome {
 }
 
 fn refused_setup(it: &mut Controller) -> Outcome {
-    // As the wire says it; an agent may count from when it has read that.
+    // Time to wait as sent. The agent may start counting when it has read the message.
     const WAIT: (TimeToWait, Duration) = (TimeToWait::V1s, Duration::from_millis(950));
     let (mut link, setup) = it.fresh()?;
     let refused = Instant::now();
@@ -83,7 +83,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
         Message::E2SetupRequest(m) => Some(m),
         _ => None,
     });
-    // Who comes on another connection comes, too.
+    // The agent may also retry on another connection.
     let (mut link, again) = match again {
         Ok(again) => (link, again),
         Err(Fault::Fails(_)) if link.over => it.fresh()?,
@@ -104,8 +104,9 @@ fn other_answer(it: &mut Controller) -> Outcome {
     };
     setup.transaction_id = Some((run + 1) % 256);
     link.say(&Controller::acceptance(&link, &setup))?;
-    let (function_id, request_id) = (4_095, RicRequestId { requestor: 9, instance: 9 });
-    // Who takes that for its answer is set up, and answers.
+    let function_id = 4_095;
+    let request_id = RicRequestId { requestor: 9, instance: 9 };
+    // An agent that took the message for its setup response is set up, and responds.
     link.say(&Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest {
         request_id,
         function_id,
@@ -125,7 +126,8 @@ fn report(id: u8) -> ActionToBeSetup {
 
 fn asking(function_id: u16, event_trigger: Bytes, actions: Vec<ActionToBeSetup>) -> Message {
     let details = RicSubscriptionDetails { event_trigger, actions };
-    let (start_time, end_time) = (None, None);
+    let start_time = None;
+    let end_time = None;
     Message::RicSubscriptionRequest(RicSubscriptionRequest {
         request_id: REQUEST,
         function_id,
@@ -135,7 +137,7 @@ fn asking(function_id: u16, event_trigger: Bytes, actions: Vec<ActionToBeSetup>)
     })
 }
 
-/// A subscription that is admitted.
+/// Sends a subscription request and expects it to be admitted.
 fn admitted(link: &mut Link, request: &Message) -> Outcome {
     link.say(request)?;
     let answer = link.expect("a subscription", |_, message| match message {
@@ -151,7 +153,7 @@ fn admitted(link: &mut Link, request: &Message) -> Outcome {
     }
 }
 
-/// A subscription to reports, of a function that has them.
+/// Subscribes to reports of a RAN function that supports them.
 fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), Fault> {
     let (mut link, setup) = it.set_up()?;
     let found = it.reporting(&setup);
@@ -166,7 +168,7 @@ fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), Fault> {
     Ok((link, setup, function))
 }
 
-/// Ends the subscription of a check.
+/// Deletes the subscription of a check.
 fn tidy(it: &Controller, mut link: Link, setup: E2SetupRequest) -> Outcome {
     it.serves(&mut link, &setup)?;
     it.keep(link, setup);
@@ -199,7 +201,7 @@ fn indications(it: &mut Controller) -> Outcome {
     tidy(it, link, setup)
 }
 
-/// No indication comes within some periods.
+/// Checks that no indication arrives for several periods.
 fn quiet(it: &Controller, link: &mut Link, after: &str) -> Outcome {
     let until = Instant::now() + it.run.config.period * 4;
     while let Some(heard) = link.hear(until) {
@@ -238,7 +240,7 @@ fn same_subscription(it: &mut Controller) -> Outcome {
     tidy(it, link, setup)
 }
 
-/// A request that is refused for one of these causes, on a connection that stays.
+/// Checks that a request is rejected with one of these causes, and the connection stays up.
 fn refused(it: &Controller, what: &str, message: &Message, wanted: &[Cause]) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     link.say(message)?;
@@ -246,13 +248,13 @@ fn refused(it: &Controller, what: &str, message: &Message, wanted: &[Cause]) -> 
     tidy(it, link, setup)
 }
 
-/// A function number that the agent does not offer.
+/// Returns a RAN function id that the agent does not offer.
 fn absent(setup: &E2SetupRequest) -> u16 {
     let taken = |id: &u16| setup.functions.iter().flatten().any(|function| function.id == *id);
     (0..4_096).rev().find(|id| !taken(id)).unwrap_or(4_095)
 }
 
-/// What an agent offers, for a request to be made of.
+/// Returns the agent's setup request, to build other requests from.
 fn offered(it: &Controller) -> Result<E2SetupRequest, Fault> {
     let (link, setup) = it.set_up()?;
     it.keep(link, setup.clone());
@@ -272,7 +274,7 @@ fn duplicate_action(it: &mut Controller) -> Outcome {
     refused(it, "an action twice", &request, &wanted)
 }
 
-/// What a function may call octets that it does not understand.
+/// Causes with which a RAN function may reject a payload that it cannot decode.
 const SENSELESS: [Cause; 6] = [
     Cause::RicRequest(CauseRicRequest::ControlMessageInvalid),
     Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported),
@@ -333,7 +335,7 @@ fn reset(it: &mut Controller) -> Outcome {
 
 fn service_query(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // We say that we know of nothing: everything is news.
+    // The query lists no RAN functions, so all functions are new to us.
     link.say(&Message::RicServiceQuery(RicServiceQuery {
         transaction_id: transaction(&link, 31),
         accepted: None,
@@ -356,7 +358,7 @@ fn service_query(it: &mut Controller) -> Outcome {
 
 fn connection_update(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // Nobody is at TEST-NET-1's first address (RFC 5737); an agent need not have tried when it answers.
+    // The first address of TEST-NET-1 (RFC 5737) is never reachable. The agent may respond before it has tried.
     let address = BitString::from_octets(&[192, 0, 2, 1]);
     let tnl = TnlInformation { address, port: Some(ShortBits::new(36_421, 16)) };
     let add = Some(vec![E2ConnectionUpdateItem { tnl: tnl.clone(), usage: TnlUsage::Both }]);
@@ -433,7 +435,7 @@ fn unknown_ignored(it: &mut Controller) -> Outcome {
     tidy(it, link, setup)
 }
 
-/// A deletion of nothing.
+/// Returns a request to delete a subscription that does not exist.
 fn deletion() -> Message {
     let request_id = RicRequestId { requestor: 8, instance: 1 };
     Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest { request_id, function_id: 2 })
@@ -457,7 +459,7 @@ fn unknown_element(it: &mut Controller) -> Outcome {
 }
 
 fn ignored_element(it: &mut Controller) -> Outcome {
-    // What is left is a deletion of nothing.
+    // Without the element, the request deletes a subscription that does not exist.
     let wanted = [NO_REQUEST, NO_FUNCTION];
     wrong_deletion(it, "an unknown element that may be ignored", &wanted, |pdu| spoil::with_unknown(pdu, 1))
 }

@@ -1,4 +1,4 @@
-//! What both ends have in common: what is objected to, and how, and what they are asked alike.
+//! Helpers for the checks of both ends: expected error responses, and inputs that both ends get.
 use std::time::Instant;
 
 use ranlab_e2_codec::e2ap::*;
@@ -6,10 +6,10 @@ use ranlab_e2_codec::e2ap::*;
 use super::super::harness::{Fault, Outcome, fails};
 use super::link::{Heard, Link};
 
-/// Octets that announce a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
+/// The header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
 pub(super) const OVERSIZED: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0];
 
-/// The causes of a message that refuses something.
+/// Returns the cause if a message rejects something.
 fn refusal(message: &Message) -> Option<Option<Cause>> {
     Some(match message {
         Message::ErrorIndication(m) => m.cause,
@@ -27,7 +27,7 @@ fn refusal(message: &Message) -> Option<Option<Cause>> {
     })
 }
 
-/// An error indication or a failure with one of these causes.
+/// Expects an error indication or a failure with one of these causes.
 pub(super) fn objected(link: &mut Link, what: &str, wanted: &[Cause]) -> Outcome {
     let cause = link.expect(what, |_, message| refusal(&message))?;
     match cause {
@@ -41,7 +41,7 @@ fn names(causes: &[Cause]) -> String {
     causes.iter().map(Cause::name).collect::<Vec<_>>().join(" or ")
 }
 
-/// Nothing is objected to, and nothing ends, for as long as the patience lasts.
+/// Expects no error and no disconnect until the timeout.
 pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     let until = Instant::now() + link.patience;
     while let Some(heard) = link.hear(until) {
@@ -61,12 +61,12 @@ pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     Ok(())
 }
 
-/// A number for a procedure's run, where the version has one.
+/// Returns a transaction id, if the version has one.
 pub(super) fn transaction(link: &Link, number: u16) -> Option<TransactionId> {
     (link.version != Version::V1_01).then_some(number)
 }
 
-/// An answer belongs to the run that was asked for.
+/// Checks that a response has the transaction id of its request.
 pub(super) fn same_run(link: &Link, what: &str, asked: u16, told: Option<TransactionId>) -> Outcome {
     match told {
         told if told == transaction(link, asked) => Ok(()),
@@ -74,7 +74,7 @@ pub(super) fn same_run(link: &Link, what: &str, asked: u16, told: Option<Transac
     }
 }
 
-/// A request with one element wrong.
+/// Sends a request with one invalid element.
 pub(super) fn spoiled(
     link: &Link,
     message: &Message,
@@ -91,7 +91,7 @@ pub(super) const WRONG_STATE: Cause = Cause::Protocol(CauseProtocol::MessageNotC
 pub(super) const NO_FUNCTION: Cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
 pub(super) const NO_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
 
-/// Octets that are cut off, changed or made up, from a seed.
+/// Generates truncated, modified and random messages from a seed.
 pub(super) fn hostile(whole: &[u8], count: u64) -> impl Iterator<Item = Vec<u8>> {
     let mut random = ranlab_machine::Random::stream(1, 0);
     let whole = whole.to_vec();

@@ -1,4 +1,4 @@
-//! One connection that says what it is told, right or wrong, and keeps what passed.
+//! A connection that sends valid or invalid messages as requested, and records the traffic.
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, IoSlice};
@@ -15,10 +15,10 @@ use tokio::runtime::Runtime;
 
 use super::super::harness::{Fault, fails};
 
-/// PDUs that are kept of one check: a peer that reports without end does not fill the machine.
+/// Maximum number of PDUs recorded per check, so that a peer that reports endlessly does not exhaust the memory.
 const TRACED_MAX: usize = 100_000;
 
-/// What passed, on all connections of a check.
+/// The recorded traffic on all connections of a check.
 #[derive(Clone, Default)]
 pub(super) struct Trace(Rc<RefCell<Vec<(u64, Flow, Bytes)>>>);
 
@@ -31,7 +31,7 @@ impl Trace {
         }
     }
 
-    /// Writes it as PDUs without packets around them, which Wireshark and `ranlab pcap` read.
+    /// Writes the traffic as PDUs without lower layers, which Wireshark and `ranlab pcap` read.
     pub(super) fn write(&self, file: &Path) -> io::Result<()> {
         let mut out = Recorder::new(BufWriter::new(File::create(file)?))?;
         for (at_ns, flow, pdu) in &*self.0.borrow() {
@@ -41,28 +41,28 @@ impl Trace {
     }
 }
 
-/// What a peer says.
+/// Input from a peer.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A message, as it came.
+    /// A valid message.
     Said(Box<Decoded>),
-    /// Octets that are none.
+    /// Bytes that are not a valid message.
     Odd(Box<Rejection>),
-    /// Nothing any more: why.
+    /// End of the connection, with the reason.
     End(String),
 }
 
-/// A connection to the peer that is checked.
+/// A connection to the checked peer.
 pub(super) struct Link {
     runtime: Rc<Runtime>,
     stream: Stream,
     reader: FrameReader,
     trace: Trace,
-    /// From us to the peer.
+    /// Direction from us to the peer.
     flow: Flow,
     pub(super) patience: Duration,
     pub(super) version: Version,
-    /// Whether it has ended.
+    /// Whether the connection has ended.
     pub(super) over: bool,
 }
 
@@ -81,32 +81,34 @@ impl Link {
         let flow = Flow { transport, source: near, destination: far };
         let reader = FrameReader::with_framer(MAX_PDU_BYTES, stream.framer());
         let (patience, version) = settings;
-        let (runtime, trace) = (Rc::clone(runtime), trace.clone());
+        let runtime = Rc::clone(runtime);
+        let trace = trace.clone();
         Self { runtime, stream, reader, trace, flow, patience, version, over: false }
     }
 
-    /// What passes from now on belongs to another check.
+    /// Records further traffic for another check.
     pub(super) fn traced_by(&mut self, trace: &Trace) {
         self.trace = trace.clone();
     }
 
-    /// Whether messages are kept apart by lengths in front of them.
+    /// Returns whether messages are framed by length prefixes.
     pub(super) fn is_stream(&self) -> bool {
         self.flow.transport == Transport::Tcp
     }
 
-    /// Sends a message. That the peer has gone is seen when it is listened to.
+    /// Sends a message. A closed connection is noticed on the next read.
     pub(super) fn say(&mut self, message: &Message) -> Result<(), Fault> {
         let pdu = encode(message, self.version).map_err(|error| Fault::Fails(error.to_string()))?;
         self.say_pdu(&pdu);
         Ok(())
     }
 
-    /// Sends octets as one PDU.
+    /// Sends bytes as one PDU.
     pub(super) fn say_pdu(&mut self, pdu: &[u8]) {
         self.trace.note(self.flow, pdu);
         let body = Bytes::copy_from_slice(pdu);
-        let (stream, patience) = (&self.stream, self.patience);
+        let stream = &self.stream;
+        let patience = self.patience;
         let write = async {
             let mut writer = FrameWriter::with_framer(MAX_PDU_BYTES, stream.framer());
             let mut frames = &[Frame { head: &[], body: &body }][..];
@@ -123,13 +125,13 @@ impl Link {
         self.over |= !matches!(written, Ok(Ok(())));
     }
 
-    /// Sends octets with nothing around them.
+    /// Sends bytes without framing.
     pub(super) fn say_octets(&mut self, octets: &[u8]) {
         self.trace.note(self.flow, octets);
         self.over |= self.stream.try_write_vectored(&[IoSlice::new(octets)]).is_err();
     }
 
-    /// What the peer says next, if it says something in time.
+    /// Returns the next input from the peer, if there is one before `until`.
     pub(super) fn hear(&mut self, until: Instant) -> Option<Heard> {
         let pdu = match self.hear_pdu(until)? {
             Ok(pdu) => pdu,
@@ -141,7 +143,7 @@ impl Link {
         })
     }
 
-    /// The octets of what it says next, or why it says nothing any more.
+    /// Returns the bytes of the next PDU, or the reason why the connection ended.
     pub(super) fn hear_pdu(&mut self, until: Instant) -> Option<Result<Bytes, String>> {
         let pdu = self.next_pdu(until)?;
         let back = Flow { source: self.flow.destination, destination: self.flow.source, ..self.flow };
@@ -153,7 +155,8 @@ impl Link {
     }
 
     fn next_pdu(&mut self, until: Instant) -> Option<Result<Bytes, String>> {
-        let (stream, reader) = (&self.stream, &mut self.reader);
+        let stream = &self.stream;
+        let reader = &mut self.reader;
         let next = async {
             loop {
                 match reader.next() {
@@ -174,7 +177,8 @@ impl Link {
         self.runtime.block_on(async { tokio::time::timeout_at(until.into(), next).await.ok() })
     }
 
-    /// The first message within the patience that `wanted` takes; others pass. What else there was is the reason.
+    /// Returns the first message that `wanted` accepts before the timeout. Other messages are skipped and named in the
+    /// error.
     pub(super) fn expect<T>(
         &mut self,
         what: &str,
@@ -208,7 +212,7 @@ impl Link {
     }
 }
 
-/// Where the peer is, in words.
+/// Describes an unreachable peer.
 pub(super) fn unreachable(address: &Address, error: &dyn std::fmt::Display) -> String {
     format!("{address}: {error}")
 }

@@ -1,4 +1,4 @@
-//! E2AP's procedures, at both ends, and what goes wrong with them.
+//! Conformance checks of E2AP procedures and abnormal conditions, for RICs and agents.
 mod agent;
 mod agent_cases;
 mod ends;

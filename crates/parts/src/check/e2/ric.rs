@@ -1,4 +1,4 @@
-//! A RIC is checked: we are base stations, and, where it speaks E42, an xApp beside them.
+//! Checks a RIC: we act as base stations and, if the RIC supports E42, also as an xApp.
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use crate::worker::Trouble;
 use crate::{config, environment};
 
 config! {
-    /// How a RIC is checked.
+    /// Settings of a RIC check.
     pub struct RicCheck {
         /// the RIC's listener for xApps, if it speaks E42: subscriptions and controls are asked for there
         e42: Option<Listen> = None, wiring();
@@ -44,17 +44,17 @@ pub(super) struct RicRun {
     address: Address,
     pub(super) config: RicCheck,
     runtime: Rc<Runtime>,
-    /// So far; each has a number in captures.
+    /// Number of connections so far. Captures refer to connections by number.
     connections: Cell<u16>,
-    /// Whether the RIC has answered once: if nobody is there, before that is no fault of its own.
+    /// Whether the RIC has responded at least once. Until then, an unreachable RIC is not a failure of the RIC.
     met: Cell<bool>,
 }
 
 impl RicRun {
-    /// For the RIC whose base stations connect to `address`.
+    /// Creates the run for the RIC whose base stations connect to `address`.
     ///
     /// # Errors
-    /// The machine gives no more.
+    /// The runtime cannot be created.
     pub(super) fn new(address: &Address, config: &RicCheck) -> Result<Rc<Self>, Trouble> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(environment)?;
@@ -91,17 +91,17 @@ impl Rig for Rc<RicRun> {
     }
 }
 
-/// Base stations that say what they are told.
+/// Base stations that send the messages of a check.
 pub(super) struct Stations {
     pub(super) run: Rc<RicRun>,
     pub(super) node: GlobalE2NodeId,
     trace: Trace,
-    /// Those that were set up, to part from.
+    /// Connections that were set up, to be closed at the end.
     links: Vec<Link>,
 }
 
 impl Stations {
-    /// A new connection.
+    /// Opens a new connection.
     pub(super) fn connect(&self) -> Result<Link, Fault> {
         self.link(&self.run.address)
     }
@@ -122,7 +122,7 @@ impl Stations {
         }
     }
 
-    /// The functions that our base stations have: those that all controllers know.
+    /// Returns the RAN functions of our base stations, which all controllers support.
     pub(super) fn functions() -> Vec<RanFunctionItem> {
         let item = |model: &dyn e2sm::Model| RanFunctionItem {
             id: model.default_function_id(),
@@ -133,7 +133,7 @@ impl Stations {
         e2sm::customary().map(item).collect()
     }
 
-    /// The setup of our base station in a link's version.
+    /// Returns our base station's setup request in the version of a connection.
     pub(super) fn setup_request(&self, link: &Link, number: u16) -> Message {
         let v1 = link.version == Version::V1_01;
         Message::E2SetupRequest(E2SetupRequest {
@@ -145,14 +145,14 @@ impl Stations {
         })
     }
 
-    /// A connection that the RIC has accepted.
+    /// Opens a connection and completes the E2 setup.
     pub(super) fn set_up(&self) -> Result<Link, Fault> {
         let mut link = self.connect()?;
         self.set_up_on(&mut link, 1)?;
         Ok(link)
     }
 
-    /// The answer to our setup.
+    /// Sends our setup request. Returns the response.
     pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, Fault> {
         let request = self.setup_request(link, number);
         link.say(&request)?;
@@ -166,7 +166,7 @@ impl Stations {
         Ok(answer)
     }
 
-    /// Where the RIC's SCTP is, if that is what it is met over.
+    /// Returns the RIC's SCTP address, if SCTP is used.
     pub(super) fn sctp(&self) -> Option<SocketAddr> {
         match &self.run.address {
             Address::Sctp { host, port } => {
@@ -176,7 +176,7 @@ impl Stations {
         }
     }
 
-    /// Whether the RIC still serves: on this connection, or if that may have ended, on another.
+    /// Checks that the RIC still serves: on this connection or, if `may_end` is set and it has ended, on another.
     pub(super) fn serves(&self, link: &mut Link, may_end: bool) -> Outcome {
         let until = Instant::now() + Duration::from_millis(50);
         while let Some(heard) = link.hear(until) {
@@ -196,7 +196,7 @@ impl Stations {
         }
     }
 
-    /// Parts from the RIC when the check is over.
+    /// Registers a connection to be closed after the check.
     pub(super) fn keep(&mut self, link: Link) {
         self.links.push(link);
     }
@@ -210,13 +210,13 @@ impl Stations {
                         matches!(message, Message::E2RemovalResponse(_)).then_some(())
                     })
                 });
-                // How that is answered is not what was checked.
+                // The response is not part of the check.
                 drop(parted);
             }
         }
     }
 
-    /// An xApp beside the base station.
+    /// Connects an xApp in addition to the base station.
     pub(super) fn xapp(&self) -> Result<Xapp, Fault> {
         const NONE: Fault = Fault::Skipped("nothing asks the RIC for it: name its listener for xApps, --e42");
         let Some(Listen::At(address)) = &self.run.config.e42 else { return Err(NONE) };
@@ -236,7 +236,7 @@ impl Stations {
     }
 }
 
-/// Asks the RIC for what it then asks the base station for.
+/// An xApp whose requests the RIC forwards to the base station.
 pub(super) struct Xapp {
     id: e42::XappId,
     pub(super) link: Link,
@@ -253,7 +253,9 @@ impl Xapp {
     }
 
     pub(super) fn subscribe(&mut self, details: RicSubscriptionDetails, function_id: u16) -> Outcome {
-        let (xapp_id, node_id, request_id) = (self.id, self.node, Self::REQUEST);
+        let xapp_id = self.id;
+        let node_id = self.node;
+        let request_id = Self::REQUEST;
         let request = e42::SubscriptionRequest { xapp_id, node_id, request_id, function_id, details };
         self.say(&e42::Message::SubscriptionRequest(request))
     }
@@ -277,7 +279,7 @@ impl Xapp {
     }
 }
 
-/// A component of its own.
+/// Returns an additional node component.
 pub(super) fn component(amf: &str) -> ComponentConfigItem {
     let configuration = ComponentConfiguration {
         request_part: Bytes::from_static(b"request"),

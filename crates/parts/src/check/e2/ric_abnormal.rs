@@ -1,4 +1,4 @@
-//! What a RIC must bear with: the unknown, the wrong, the cut and the endless.
+//! Abnormal input that a RIC must tolerate: unknown, invalid, truncated and oversized messages.
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::link::{Heard, Link};
 use super::ric::{Stations, reset};
 use super::spoil;
 
-/// The first function, and what is asked of it.
+/// Returns the first RAN function, and the details of a subscription to it.
 pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     let action = ActionToBeSetup {
         id: 3,
@@ -26,7 +26,7 @@ pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     (Stations::functions()[0].id, details)
 }
 
-/// An indication of that function.
+/// Sends an indication of that function.
 pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'static [u8]) -> Outcome {
     link.say(&Message::RicIndication(RicIndication {
         request_id,
@@ -92,7 +92,7 @@ pub(super) fn unknown_ignored(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-/// A reset with a fault, on a connection that is set up.
+/// Sends an invalid reset request on an established connection.
 fn wrong_reset(
     it: &mut Stations,
     what: &str,
@@ -147,7 +147,7 @@ pub(super) fn malformed(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-/// A base station that behaves, beside what does not.
+/// Checks that a well-behaved base station is not affected by a misbehaving one.
 fn beside(it: &mut Stations, harm: impl FnOnce(&Stations) -> Outcome) -> Outcome {
     let mut good = it.set_up()?;
     it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
@@ -223,7 +223,7 @@ pub(super) fn identifiers(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-/// Whether a setup is accepted that goes out under a payload protocol identifier.
+/// Returns whether a setup with this payload protocol identifier is accepted.
 fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bool {
     const PAUSE: Duration = Duration::from_millis(5);
     let Ok(link) = sctp::Association::connect(&[place]) else { return false };
@@ -233,7 +233,7 @@ fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bo
     while Instant::now() < until {
         said = said || link.send(pdu, sctp::MessageInfo { stream: 0, ppid }).is_ok();
         match link.receive(&mut buffer) {
-            // A successful outcome of the procedure E2 setup.
+            // Successful outcome of procedure E2 setup.
             Ok(came) if came.notification.is_none() => return buffer[..came.bytes].starts_with(&[0x20, 1]),
             _ => std::thread::sleep(PAUSE),
         }

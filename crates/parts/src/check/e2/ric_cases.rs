@@ -1,4 +1,4 @@
-//! What a RIC must do with E2AP. Clauses are those of O-RAN.WG3.E2AP; clause 10 counts as TS 36.423's.
+//! E2AP checks of a RIC. Clauses are those of O-RAN.WG3.E2AP; clause 10 refers to TS 36.423.
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 
@@ -10,16 +10,16 @@ use super::ric_abnormal::*;
 use crate::worker::Trouble;
 use ranlab_sdk::transport::Address;
 
-/// Name and clause of each check of a RIC, in order.
+/// Returns name and clause of each RIC check, in order.
 #[must_use]
 pub fn ric_checks() -> Vec<(&'static str, &'static str)> {
     listed(CASES)
 }
 
-/// Tries the RIC whose base stations connect to `address`, clause by clause; `told` hears of each verdict at once.
+/// Checks the RIC whose base stations connect to `address`, clause by clause. `told` is called with each verdict.
 ///
 /// # Errors
-/// Nobody listens there, no check has such a name, or what `told` returned.
+/// No RIC listens at the address, no check has the given name, or `told` returned an error.
 pub fn check_ric<E: From<Trouble>>(
     address: &Address,
     config: &RicCheck,
@@ -30,7 +30,7 @@ pub fn check_ric<E: From<Trouble>>(
     run(&RicRun::new(address, config)?, cases, &config.captures, told)
 }
 
-/// In the order in which they are told.
+/// All checks, in order of execution.
 const CASES: &[Case<Stations>] = &[
     ("setup in 1.01", "E2AP 8.3.1", |it| setup_in(it, Version::V1_01)),
     ("setup in 2.03", "E2AP 8.3.1", |it| setup_in(it, Version::V2_03)),
@@ -73,7 +73,7 @@ const CASES: &[Case<Stations>] = &[
     ("a frame of 4 GiB harms no other base station", "the framing of TCP and Unix sockets", oversized),
     ("half a frame harms no other base station", "the framing of TCP and Unix sockets", half),
     ("payload protocol identifiers 0, 70 and 71", "E2AP 8, TS 36.422's for SCTP", identifiers),
-    // Last, since it may be the end.
+    // Last, because it may crash the RIC.
     ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
 ];
 
@@ -84,7 +84,8 @@ fn setup_in(it: &mut Stations, version: Version) -> Outcome {
     let offered = Stations::functions();
     let taken = answer.accepted.iter().flatten().map(|function| function.id);
     let refused = answer.rejected.iter().flatten().map(|function| function.id);
-    // A RIC of this project takes what it was not offered, to show itself: only to one that shows itself.
+    // A RIC of this project identifies itself by accepting a function that was not offered, but only towards peers that
+    // identify themselves.
     if let Some(odd) = taken.chain(refused).find(|id| !offered.iter().any(|function| function.id == *id)) {
         return fails(format!("function {odd} was never offered"));
     }
@@ -126,7 +127,7 @@ fn reset_by_node(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-/// The answer to a service update: the run it belongs to, the functions taken and refused.
+/// Sends a service update. Returns the transaction id of the response, and the accepted and rejected functions.
 fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), Fault> {
     link.say(&Message::RicServiceUpdate(update))?;
     link.expect("a service update", |_, message| match message {
@@ -247,7 +248,7 @@ fn removal(it: &mut Stations) -> Outcome {
         _ => None,
     })?;
     same_run(&link, "the removal's answer", 16, told)?;
-    // Who has parted may come again.
+    // A base station that has left may return.
     let again = it.set_up()?;
     it.keep(again);
     Ok(())
@@ -268,7 +269,7 @@ fn error_indication(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-/// What the RIC asks the base station for when an xApp asks it.
+/// Returns the subscription request that the RIC forwards for an xApp.
 fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, Fault> {
     let (function, details) = wanted();
     link.expect("the xApp's subscription", |_, message| match message {
@@ -277,7 +278,7 @@ fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, Fault> {
     })
 }
 
-/// A base station, an xApp and a subscription between them; the numbers it has at either end.
+/// Connects a base station and an xApp with a subscription. Returns both, and the subscription's ids at both ends.
 fn subscribed(it: &Stations) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), Fault> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
@@ -359,7 +360,7 @@ fn subscription_delete(it: &mut Stations) -> Outcome {
     if told == at_xapp { Ok(()) } else { fails("the response is another request's") }
 }
 
-/// A control on its way from an xApp; what the base station sees of it.
+/// Sends a control request of an xApp. Returns the request as the base station receives it.
 fn controlled(it: &Stations) -> Result<(Link, super::ric::Xapp, RicControlRequest), Fault> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;

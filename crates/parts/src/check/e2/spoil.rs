@@ -1,26 +1,26 @@
-//! Messages with one thing wrong, made of right ones.
+//! Builds invalid messages by changing one element of a valid one.
 
-/// One information element: number, criticality (0 reject, 1 ignore, 2 notify) and value.
+/// An information element: id, criticality (0 reject, 1 ignore, 2 notify) and value.
 type Element = (u16, u8, Vec<u8>);
 
-/// An element that no version has.
+/// An element id that no version defines.
 pub(super) const UNKNOWN_ELEMENT: u16 = 60_001;
-/// A procedure that no version has.
+/// A procedure code that no version defines.
 const UNKNOWN_PROCEDURE: u8 = 199;
 
-/// Initiates a procedure that nobody knows, with this criticality.
+/// Returns a message that initiates an unknown procedure with this criticality.
 pub(super) fn unknown_procedure(criticality: u8) -> Vec<u8> {
     built([0x00, UNKNOWN_PROCEDURE, criticality << 6], &[])
 }
 
-/// The message without an element.
+/// Removes an element from a message.
 pub(super) fn without(pdu: &[u8], number: u16) -> Option<Vec<u8>> {
     let (head, mut elements) = taken(pdu)?;
     elements.retain(|element| element.0 != number);
     Some(built(head, &elements))
 }
 
-/// The message with an element twice.
+/// Duplicates an element of a message.
 pub(super) fn twice(pdu: &[u8], number: u16) -> Option<Vec<u8>> {
     let (head, mut elements) = taken(pdu)?;
     let element = elements.iter().find(|element| element.0 == number)?.clone();
@@ -28,14 +28,14 @@ pub(super) fn twice(pdu: &[u8], number: u16) -> Option<Vec<u8>> {
     Some(built(head, &elements))
 }
 
-/// The message with an element that nobody knows.
+/// Adds an unknown element to a message.
 pub(super) fn with_unknown(pdu: &[u8], criticality: u8) -> Option<Vec<u8>> {
     let (head, mut elements) = taken(pdu)?;
     elements.push((UNKNOWN_ELEMENT, criticality, vec![0]));
     Some(built(head, &elements))
 }
 
-/// The octets of a message's envelope, and its elements.
+/// Splits a message into its envelope and its elements.
 fn taken(pdu: &[u8]) -> Option<([u8; 3], Vec<Element>)> {
     let (head, rest) = pdu.split_first_chunk::<3>()?;
     let (value, _) = open(rest)?;
@@ -63,7 +63,7 @@ fn built(head: [u8; 3], elements: &[Element]) -> Vec<u8> {
     pdu
 }
 
-/// An open type of less than 16,384 octets (X.691 11.9), and what follows.
+/// Reads an open type shorter than 16,384 octets (X.691 11.9). Returns its value and the rest.
 fn open(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = match octets {
         [len @ 0..0x80, rest @ ..] => (usize::from(*len), rest),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_fault_is_what_it_says_and_nothing_else() {
+    fn each_modification_changes_only_its_element() {
         let version = Version::V2_03;
         for seed in 0..200 {
             let Some(message) = Message::random("ResetRequest", seed, version) else { continue };

@@ -1,5 +1,5 @@
 //! Counts packets that a switch does not forward itself but sends to its controllers (OFPT_PACKET_IN). Uses a
-//! connection of its own, so that no other request has to wait.
+//! separate connection, so that no other request has to wait.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -94,7 +94,7 @@ fn hanging_worker_is_abandoned_on_stop() {
     assert!(again.contains("a question to it was given up"), "{again}");
 }
 
-/// A worker over TCP whose clock is ahead of ours, and further ahead after a window. The last request is recorded.
+/// A worker over TCP whose clock is ahead of this clock, and further ahead after a window. The last request is recorded.
 #[test]
 fn remote_clock_offset_has_error_and_drop_ends_component() {
     const AHEAD_US: f64 = 5e6;
