@@ -1,4 +1,4 @@
-//! Many nodes in one process.
+//! Many E2 nodes in one process.
 use crate::node::{NodeError, NodeKind, NodeTemplate, Pinged};
 use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
 use crate::stats::{Source, Told};
@@ -17,62 +17,66 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the first node may take to reach its controllers.
+/// Timeout until the first node reaches its controllers.
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
-/// How often it is looked at.
+/// Polling interval for the first node.
 const CONTACT_POLL: Duration = Duration::from_millis(2);
-/// How long a node may wait for the setup of the one before, and how many in a row wait in vain before none does.
+/// Maximum time a node waits for the setup of the previous node, and number of consecutive timeouts after which nodes
+/// no longer wait.
 const SETUP_WAIT: Duration = Duration::from_millis(250);
 const UNANSWERED_MAX: u32 = 8;
-/// Greatest lateness that is told apart: one minute.
+/// Maximum send delay that is recorded, in microseconds: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
 
-/// A fleet to start.
+/// Configuration of a fleet.
 #[derive(Debug, Clone)]
 pub struct FleetConfig {
-    /// Controllers of every node, the default one first.
+    /// Controllers of every node. The first one is the default.
     pub controllers: Vec<Address>,
-    /// They are the addresses of one controller: each node is at one of them at a time, and turns to the next when that is lost or
-    /// refuses.
+    /// Whether the controllers are addresses of a single controller. Each node then uses one address at a time, and
+    /// switches to the next when the connection is lost or the setup is rejected.
     pub one_of: bool,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
     /// UEs per node.
     pub ues: u16,
-    /// Kind of nodes.
+    /// Kind of the nodes.
     pub kind: NodeKind,
     /// Network.
     pub plmn: Plmn,
-    /// A radio for each, with so many UEs; without one the light generator.
+    /// Configuration of each node's radio. `None`: the light generator of statistics.
     pub radio: Option<RadioConfig>,
     /// Statistics offered to every controller.
     pub service_models: Vec<&'static Source>,
-    /// Offer HW and the association control to every controller, not only to those of this project.
+    /// Whether HW and the association control are offered to every controller. Otherwise they are offered to
+    /// controllers of this project only.
     pub own_functions: bool,
-    /// Version spoken.
+    /// E2AP version.
     pub version: Version,
-    /// How E2AP is octets.
+    /// Encoding of E2AP.
     pub coding: Coding,
-    /// How service models' messages are octets, where a model has that encoding; `None`: as customary.
+    /// Preferred encoding of the service models' messages. `None`: the usual encoding of each model.
     pub sm_encoding: Option<Encoding>,
-    /// Time over which the nodes start, evenly spread; zero: all at once.
+    /// Time over which the nodes start, evenly spaced. Zero: all at once.
     pub ramp: Duration,
-    /// Each node waits until the one before is set up, for a short time: a controller of other software may take one
-    /// association at a time. Has no effect once the first node's controllers have shown that they are of this project.
+    /// Whether each node waits a short time for the setup of the previous node, because third-party controllers may
+    /// accept one association at a time. Has no effect once the first node's controllers have identified themselves as
+    /// this project's.
     pub gentle: bool,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// First node's index, so that several processes can share a network.
+    /// Index of the first node. Allows several processes to share a network.
     pub first: u32,
-    /// Microseconds that this machine's clock is ahead of the one whose time the statistics bear.
+    /// Offset of this machine's clock to the reference clock of the statistics, in microseconds. Positive if it is
+    /// ahead.
     pub ahead_us: i64,
     /// Options of the sockets.
     pub sockets: SocketOptions,
 }
 
 impl FleetConfig {
-    /// What its nodes have in common, if they are born `now`; `epoch_us` is the time of day at time zero. Nobody hears how
-    /// late their reports are.
+    /// Returns what its nodes have in common if they start at `now`. `epoch_us` is the time of day at time zero. Send
+    /// delays of reports are not recorded.
     pub fn template(&self, now: Time, epoch_us: i64) -> NodeTemplate {
         NodeTemplate {
             kind: self.kind,
@@ -96,82 +100,82 @@ impl FleetConfig {
     }
 }
 
-/// A fleet cannot start.
+/// The reason why a fleet did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetError {
-    /// A node cannot be made.
+    /// A node cannot be created.
     #[error(transparent)]
     Node(#[from] NodeError),
     /// A controller cannot be added.
     #[error(transparent)]
     Controller(#[from] ControllerError),
-    /// A controller is not there.
+    /// A controller is unreachable.
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
 }
 
-/// How radios keep up with time.
+/// How well radios keep up with real time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Pace {
-    /// Virtual time by the time that it took, of the slowest: below 1 it cannot follow.
+    /// Virtual time divided by computing time, of the slowest radio. Below 1, it cannot keep up.
     pub real_time_factor: f64,
-    /// How late the latest is now, in microseconds.
+    /// Current delay of the slowest radio, in microseconds.
     pub behind_us: u64,
 }
 
-/// What a fleet did.
+/// Counters of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FleetReport {
     /// Nodes started.
     pub nodes: u32,
-    /// Nodes that every controller has accepted and that are connected.
+    /// Nodes that are connected and set up with every controller.
     pub alive: u32,
-    /// Connections made again after a loss.
+    /// Reconnections after a loss.
     pub reconnects: u64,
-    /// Attempts to connect.
+    /// Connection attempts.
     pub connects: u64,
     /// Setups that controllers accepted.
     pub setups: u64,
-    /// Nodes that some controller has never accepted.
+    /// Nodes that at least one controller has never accepted.
     pub never_set_up: u32,
-    /// Setups that controllers refused or left unanswered.
+    /// Setups that controllers rejected or did not answer.
     pub setups_failed: u64,
-    /// Subscriptions now held.
+    /// Current subscriptions.
     pub subscriptions: u64,
-    /// Indications handed to the transport.
+    /// Indications passed to the transport.
     pub sent: u64,
-    /// Bytes handed to the transport.
+    /// Bytes passed to the transport.
     pub sent_bytes: u64,
-    /// Messages handed to the transport, indications and all others.
+    /// Messages passed to the transport, including indications.
     pub sent_messages: u64,
     /// Messages received.
     pub received_messages: u64,
-    /// Indications dropped because a controller did not take them in time.
+    /// Indications dropped because a controller did not read them in time.
     pub dropped: u64,
-    /// Reports whose time passed unused because the emulator was late.
+    /// Reports skipped because the emulator was late.
     pub skipped: u64,
-    /// How late reports were, 99th percentile, in microseconds.
+    /// Send delay of reports, 99th percentile, in microseconds.
     pub lateness_us_p99: u64,
-    /// Of radios, if it has any.
+    /// Pace of the radios, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// Running nodes; dropping it ends them.
+/// Running nodes, which end when this is dropped.
 pub struct Fleet {
     config: FleetConfig,
     template: NodeTemplate,
     nodes: Vec<(AgentHandle, Vec<ControllerId>)>,
-    /// Base stations whose radios are driven.
+    /// Base stations with radios at slot level.
     stations: Vec<Station>,
-    /// Radios in coarse steps.
+    /// Radios of the fluid model.
     fluid: Vec<SharedFluid>,
     lateness: Arc<Mutex<Histogram<u64>>>,
 }
 
 impl Fleet {
-    /// A fleet without nodes yet; see [`ramp_up`](Self::ramp_up).
+    /// Creates a fleet without nodes; see [`ramp_up`](Self::ramp_up).
     pub fn new(config: FleetConfig) -> Self {
         // Bounds and precision are constants that the histogram accepts.
         #[allow(clippy::expect_used)]
@@ -191,13 +195,14 @@ impl Fleet {
         Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
     }
 
-    /// Tells of each ping that a control has brought to a node and that was executed; of nodes that are started afterwards.
+    /// Sets a callback for each ping that a control request delivered to a node and that was executed. Applies to nodes
+    /// started afterwards.
     pub fn hear_pings(&mut self, pinged: Pinged) {
         self.template.pinged = Some(pinged);
     }
 
-    /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is
-    /// taken for a typing error.
+    /// Starts the nodes, spread over the ramp. Nodes retry without a limit, except that the first node must reach a
+    /// controller, because an unreachable address is probably a typing error.
     pub async fn ramp_up(&mut self) -> Result<(), FleetError> {
         let begin = tokio::time::Instant::now();
         let mut unanswered = 0;
@@ -234,8 +239,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// What a node tells of. Radios are made with the first node of their base station, whose agents are told who moves;
-    /// from then on they are driven.
+    /// Returns the source of a node's statistics. The first node of a base station creates its radios, whose agents are
+    /// notified about mobility; the radios run from then on.
     fn cell_of(&mut self, number: u32) -> Result<(Told, Option<Agents>), FleetError> {
         let station = self.template.layout().station(number);
         if let Some(shared) = self.stations.last().filter(|last| last.number == station) {
@@ -247,7 +252,8 @@ impl Fleet {
         }
         let Some(site) = told.site() else { return Ok((told, None)) };
         let agents = Agents::default();
-        let (hearing, template) = (Rc::clone(&agents), self.template.clone());
+        let hearing = Rc::clone(&agents);
+        let template = self.template.clone();
         let driver = radio::drive_site(Arc::clone(&site), move |moved| {
             if !moved.is_empty() {
                 for (number, agent) in hearing.borrow().iter() {
@@ -257,7 +263,8 @@ impl Fleet {
             }
         });
         let driver = AbortOnDrop(tokio::task::spawn_local(driver));
-        let (shared, of_driver) = (told.clone(), Rc::clone(&agents));
+        let shared = told.clone();
+        let of_driver = Rc::clone(&agents);
         let station = Station { number: station, told: shared, site, agents: of_driver, _driver: driver };
         self.stations.push(station);
         Ok((told, Some(agents)))
@@ -267,8 +274,9 @@ impl Fleet {
         self.stations.iter().flat_map(|station| station.site.cells())
     }
 
-    /// Waits until the first node has connected to its controllers, or has failed to. An empty connection would tell as
-    /// much, but ends FlexRIC's RIC when it is closed: one is made only where connecting has just failed.
+    /// Waits until the first node has connected to its controllers or has failed. A test connection without messages
+    /// would also show reachability, but FlexRIC's RIC exits when it is closed. Therefore one is opened only after a
+    /// failed attempt.
     async fn first_contact(&self) -> Result<(), FleetError> {
         let Some((node, controllers)) = self.nodes.first() else { return Ok(()) };
         let until = tokio::time::Instant::now() + CONTACT_WAIT;
@@ -283,7 +291,7 @@ impl Fleet {
                 return Ok(());
             }
             if tried_again && self.config.one_of {
-                // The next one may be there.
+                // The next address may be reachable.
                 return Ok(());
             }
             if tried_again {
@@ -297,7 +305,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Waits until the setup of the latest node is answered, or its connection lost. False: that took too long.
+    /// Waits until the setup of the latest node is answered or its connection is lost. Returns false on timeout.
     async fn is_latest_settled(&self) -> bool {
         let Some((node, controllers)) = self.nodes.last() else { return true };
         let is_ours = self.nodes.first().is_some_and(|(first, of_first)| {
@@ -306,7 +314,8 @@ impl Fleet {
         let until = tokio::time::Instant::now() + SETUP_WAIT;
         while !is_ours && tokio::time::Instant::now() < until {
             let settled = node.read(|agent| {
-                let (all, counters) = (controllers.len() as u64, agent.counters());
+                let all = controllers.len() as u64;
+                let counters = agent.counters();
                 counters.setups + counters.setups_failed >= all || counters.connects > all
             });
             if settled {
@@ -317,7 +326,7 @@ impl Fleet {
         is_ours
     }
 
-    /// Why setups have failed at nodes that are not set up, in the order of nodes.
+    /// Returns the reasons of failed setups for nodes that are not set up, in the order of nodes.
     pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
         let failures = self.nodes.iter().flat_map(|(node, controllers)| {
             node.read(|agent| {
@@ -328,7 +337,7 @@ impl Fleet {
         failures.collect()
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> FleetReport {
         let mut report = FleetReport {
             nodes: u32::try_from(self.nodes.len()).unwrap_or(u32::MAX),
@@ -376,20 +385,20 @@ impl Fleet {
         })
     }
 
-    /// Begins to measure the radios anew.
+    /// Resets the radio statistics.
     pub fn begin_radios(&self) {
         for radio in self.cells() {
             radio.lock().unwrap_or_else(PoisonError::into_inner).begin();
         }
     }
 
-    /// What happened at each radio since then.
+    /// Returns the radio statistics since the last reset.
     pub fn radios(&self) -> Vec<RadioMeter> {
         let read = |radio: &SharedRadio| radio.lock().unwrap_or_else(PoisonError::into_inner).meter();
         self.cells().map(read).collect()
     }
 
-    /// How late reports were since this was last asked, in microseconds.
+    /// Returns and resets the distribution of send delays of reports, in microseconds.
     pub fn take_lateness(&self) -> Histogram<u64> {
         let mut lateness = self.lateness.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = lateness.clone();
@@ -398,10 +407,10 @@ impl Fleet {
     }
 }
 
-/// The agents of a base station, by their number in the fleet.
+/// Agents of a base station, by their number in the fleet.
 type Agents = Rc<RefCell<Vec<(u32, AgentHandle)>>>;
 
-/// A base station whose radios follow the clock, and its agents.
+/// A base station whose radios follow real time, with its agents.
 struct Station {
     number: u32,
     told: Told,
@@ -410,7 +419,7 @@ struct Station {
     _driver: AbortOnDrop,
 }
 
-/// A task that ends with who started it.
+/// A task that is aborted on drop.
 pub(crate) struct AbortOnDrop(pub(crate) tokio::task::JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
@@ -419,11 +428,13 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The order in which a node tries so many addresses that are one controller: each begins at another one, and those that begin at
-/// the same one go on at different ones, so that what one has served is shared out when it is gone.
+/// Returns the order in which a node tries the addresses of one controller. Each node begins at a different address,
+/// and nodes with the same first address continue at different ones. If an address fails, its nodes spread over all
+/// others.
 fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
     let others = addresses.saturating_sub(1);
-    let (first, turn) = (node.checked_rem(addresses).unwrap_or(0), node.checked_div(addresses).unwrap_or(0));
+    let first = node.checked_rem(addresses).unwrap_or(0);
+    let turn = node.checked_div(addresses).unwrap_or(0);
     let next = move |it: usize| (first + 1 + (turn + it) % others) % addresses;
     std::iter::once(first).take(addresses).chain((0..others).map(next))
 }
@@ -433,7 +444,7 @@ mod tests {
     use super::around;
 
     #[test]
-    fn what_one_address_served_is_shared_out_among_the_others() {
+    fn nodes_of_failed_address_spread_over_others() {
         let all = |node| around(node, 3).collect::<Vec<_>>();
         assert_eq!([all(0), all(1), all(2)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
         assert_eq!([all(3), all(4), all(5)], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]);

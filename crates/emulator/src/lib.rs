@@ -1,11 +1,12 @@
-//! Fleets of base stations on sockets: glue from model to machines.
+//! Fleets of base stations on sockets: connects models to protocol state machines.
 //!
-//! A [`Fleet`] is any number of nodes ([`node`]) in one process: each an agent of its own, with its own identity, cell and
-//! UEs, towards the same controllers. [`southbound`] has the base stations of FlexRAN and 5G-EmPOWER.
+//! A [`Fleet`] is a number of E2 nodes ([`node`]) in one process. Each has its own agent, identity, cell and UEs, and
+//! all use the same controllers. [`southbound`] contains the base stations of FlexRAN and 5G-EmPOWER.
 //!
-//! [`memif`] is a port to other packet programs, with a tester and a device under test behind it.
+//! [`memif`] is a shared-memory port to other packet programs, with a tester and a device under test.
 //!
-//! [`load`] is what a user plane function has around it: SMF, base stations and data network. [`upf`] is such a function.
+//! [`load`] simulates the environment of a user plane function (UPF): SMF, base stations and data network. [`upf`] is a
+//! UPF.
 #![deny(missing_docs)]
 
 mod fleet;

@@ -1,4 +1,4 @@
-//! One emulated base station: identity, components, RAN functions.
+//! An emulated E2 node: identity, components, RAN functions.
 use crate::radio::{
     Called, Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
     SharedRadio, Site, Steered, Watched, cell_of, first_ue,
@@ -24,47 +24,48 @@ use ranlab_sdk::wire::per::ShortBits;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// There can be no such node.
+/// The reason why a node cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// Its cell.
+    /// Its cell is invalid.
     #[error(transparent)]
     Cell(#[from] CellError),
-    /// Its radio.
+    /// Its radio is invalid.
     #[error(transparent)]
     Radio(#[from] RadioError),
 }
 
-/// What kind of base station.
+/// Kind of base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NodeKind {
-    /// A whole gNB.
+    /// A complete gNB.
     #[default]
     Gnb,
-    /// A gNB in parts: CU-CP, CU-UP and DUs, each an E2 node.
+    /// A split gNB: CU-CP, CU-UP and DUs are separate E2 nodes.
     Split,
-    /// A whole ng-eNB.
+    /// A complete ng-eNB.
     NgEnb,
-    /// A whole eNB.
+    /// A complete eNB.
     Enb,
-    /// One after the other of the kinds above.
+    /// The kinds above in rotation.
     Mixed,
 }
 
-/// What an E2 node is of a base station in parts.
+/// Unit of a split base station that is an E2 node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Knows what UEs chose.
+    /// CU-CP: knows the slices of the UEs.
     CuCp,
-    /// PDCP and the tunnels.
+    /// CU-UP: PDCP and the tunnels.
     CuUp,
-    /// The cell: its scheduler, RLC, and the traffic control in front of it.
+    /// DU: the cell with its scheduler, RLC, and traffic control.
     Du,
 }
 
 impl Part {
-    /// Whether it offers a function over a radio that it shares with the others; what is not about the radio all offer.
+    /// Returns whether the unit offers a RAN function of a shared radio. Functions that do not concern the radio are
+    /// offered by all units.
     pub fn has(self, function: RanFunctionId) -> bool {
         let whose = match function {
             e2sm::rrc::DEFAULT_FUNCTION_ID | e2sm::ni::DEFAULT_FUNCTION_ID => Self::CuCp,
@@ -83,16 +84,16 @@ impl Part {
     }
 }
 
-/// Of which E2 nodes the base stations of a fleet are, one after the other.
+/// The E2 nodes that make up the base stations of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layout {
-    /// Kind.
+    /// Kind of the base stations.
     pub kind: NodeKind,
-    /// DUs of those in parts, 1 at least.
+    /// Number of DUs per split base station, at least 1.
     pub dus: u32,
 }
 
-/// A kind as it is usually: with one DU.
+/// The usual layout of a kind, with one DU.
 impl From<NodeKind> for Layout {
     fn from(kind: NodeKind) -> Self {
         Self { kind, dus: 1 }
@@ -100,17 +101,17 @@ impl From<NodeKind> for Layout {
 }
 
 impl Layout {
-    /// E2 nodes of a base station.
+    /// Returns the number of E2 nodes per base station.
     pub fn parts(self) -> u32 {
         if self.kind == NodeKind::Split { 2 + self.dus } else { 1 }
     }
 
-    /// Which base station the `index`th node of a fleet is of.
+    /// Returns the base station to which the `index`th node of a fleet belongs.
     pub fn station(self, index: u32) -> u32 {
         index / self.parts()
     }
 
-    /// What the `index`th node of a fleet is of its base station; `None`: all of it, or of kinds that differ.
+    /// Returns the unit of the `index`th node. `None` if it is a complete base station, or if kinds are mixed.
     pub fn part(self, index: u32) -> Option<Part> {
         let part = match index % self.parts() {
             0 => Part::CuCp,
@@ -120,18 +121,19 @@ impl Layout {
         (self.kind == NodeKind::Split).then_some(part)
     }
 
-    /// Which DU of its base station the `index`th node is, from 0; `None` if it is none.
+    /// Returns the number of the DU, from 0. `None` if the `index`th node is not a DU.
     pub fn du(self, index: u32) -> Option<usize> {
         let du = (index % self.parts()).checked_sub(2)?;
         Some(du as usize)
     }
 
-    /// The number of a base station's cell: cells are counted throughout the fleet, and so are DUs, from 1.
+    /// Returns the number of a base station's cell, from 1. Cells and DUs are numbered throughout the fleet.
     fn cell_id(self, station: u32, du: u32) -> u32 {
         if self.kind == NodeKind::Split { station * self.dus + du } else { station }
     }
 
-    /// The identity and the components of the `index`th node of a fleet; distinct for distinct indices of one kind.
+    /// Returns identity and components of the `index`th node of a fleet. They are distinct for distinct indices of one
+    /// kind.
     pub fn identity(self, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
         let whole_gnb = |id: u32, cu_up_id, du_id| {
             let gnb = GlobalGnbId { plmn, gnb_id: ShortBits::new(u64::from(id), 32) };
@@ -142,7 +144,8 @@ impl Layout {
             NodeKind::Gnb => (whole_gnb(number, None, None), vec![ng()]),
             NodeKind::Split => {
                 let station = self.station(index);
-                let (gnb, id) = (station + 1, u64::from(station + 1));
+                let gnb = station + 1;
+                let id = u64::from(station + 1);
                 let du_id = |du| u64::from(self.cell_id(station, du)) + 1;
                 match index % self.parts() {
                     0 => {
@@ -163,7 +166,7 @@ impl Layout {
                 let enb_id = EnbId::Macro(ShortBits::new(u64::from(number), 20));
                 (GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } }), vec![s1()])
             }
-            // Three of a split station, then one of each whole kind; the numbers of their own kind stay distinct.
+            // Three nodes of a split station, then one of each complete kind. Numbers stay distinct within a kind.
             NodeKind::Mixed => match (index / 6, index % 6) {
                 (round, part @ 0..3) => identity(NodeKind::Split, plmn, round * 3 + part),
                 (round, 3) => identity(NodeKind::Gnb, plmn, (1 << 24) + round),
@@ -174,7 +177,7 @@ impl Layout {
     }
 }
 
-/// The identity and the components of the `index`th node of a fleet of a kind as it is usually.
+/// Returns identity and components of the `index`th node, in the usual layout of a kind.
 pub fn identity(kind: NodeKind, plmn: Plmn, index: u32) -> (GlobalE2NodeId, Vec<ComponentConfigItem>) {
     Layout::from(kind).identity(plmn, index)
 }
@@ -195,69 +198,75 @@ fn e1(cu_up_id: u64) -> ComponentConfigItem {
     component(ComponentInterfaceType::E1, ComponentId::E1(InterfaceE1 { cu_up_id }))
 }
 
-/// What all nodes of a fleet share.
+/// Settings common to all nodes of a fleet.
 #[derive(Clone)]
 pub struct NodeTemplate {
-    /// Kind.
+    /// Kind of the nodes.
     pub kind: NodeKind,
     /// Network.
     pub plmn: Plmn,
     /// UEs per node.
     pub ues: u16,
-    /// A radio of its own, instead of the light generator and its UEs.
+    /// Configuration of a radio that replaces the light generator and its UEs.
     pub radio: Option<RadioConfig>,
     /// Statistics offered to every controller.
     pub service_models: Vec<&'static Source>,
-    /// HW and the association control too, which only controllers of this project are offered otherwise.
+    /// Whether HW and the association control are offered to every controller. Otherwise they are offered to
+    /// controllers of this project only.
     pub own_functions: bool,
-    /// Version spoken.
+    /// E2AP version.
     pub version: Version,
-    /// How E2AP is octets.
+    /// Encoding of E2AP.
     pub coding: Coding,
-    /// How service models' messages are octets, where a model has that encoding; `None`: as customary.
+    /// Preferred encoding of the service models' messages. `None`: the usual encoding of each model.
     pub sm_encoding: Option<Encoding>,
-    /// Seed of everything random; each node derives its own.
+    /// Seed of all random numbers. Each node derives its own seed.
     pub seed: u64,
-    /// Microseconds since the Unix epoch at the machines' time zero.
+    /// Time of day at time zero, in microseconds since the Unix epoch.
     pub epoch_us: i64,
-    /// The machines' time of birth in microseconds.
+    /// Start time of the nodes, in microseconds.
     pub start_us: u64,
-    /// What may wait for a controller.
+    /// Limits of the outbox per controller.
     pub outbox: OutboxLimits,
     /// Shared counters of all reports.
     pub reports: Arc<ReportCounters>,
-    /// Hears how late each report was.
+    /// Called with the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
-    /// Radios of gNBs to which UEs can be handed over; each is entered with its agent.
+    /// Radios of gNBs to which UEs can be handed over. Each is added with its agent.
     pub neighbours: Neighbours,
-    /// Hears each ping that a control has brought and that was executed: at which node, and its number.
+    /// Called for each ping that a control request delivered and that was executed, with the node and the number of the
+    /// ping.
     pub pinged: Option<Pinged>,
 }
 
-/// Whoever hears of executed pings ([`NodeTemplate::pinged`]).
+/// Callback for executed pings ([`NodeTemplate::pinged`]).
 pub type Pinged = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
 impl NodeTemplate {
-    /// The agent of the `index`th node, with its functions registered and its UEs attached, and its radio if it has one,
-    /// whose time begins `now`: somebody has to drive it.
+    /// Returns the agent of the `index`th node, with registered functions and attached UEs, and its radio if there is
+    /// one. The radio's time begins at `now`; the caller has to drive it.
     pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
         let cell = self.cell(index, now)?;
         let agent = self.agent_over(index, &cell);
         Ok((agent, if let Told::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
-    /// What the `index`th node tells of: the radio of its base station or those of its DUs, whose time begins `now`, or
-    /// without radios a cell of its own.
+    /// Returns the source of the `index`th node's statistics: the radio of its base station or of its DUs, whose time
+    /// begins at `now`, or a separate cell if there are no radios.
     pub fn cell(&self, index: u32, now: Time) -> Result<Told, NodeError> {
         let Some(config) = &self.radio else {
-            let (ues, start_us, seed, cell_id) = (self.ues, self.start_us, self.seed_of(index), index as u16);
+            let ues = self.ues;
+            let start_us = self.start_us;
+            let seed = self.seed_of(index);
+            let cell_id = index as u16;
             let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
             return Ok(Told::Cell(Arc::new(Mutex::new(cell))));
         };
-        let (layout, start_us) = (self.layout(), now.as_nanos() / 1_000);
+        let layout = self.layout();
+        let start_us = now.as_nanos() / 1_000;
         let station = layout.station(index);
         let place = |du| Place {
-            // Cells are fewer than 65,536.
+            // There are fewer than 65,536 cells.
             cell_id: layout.cell_id(station, du) as u16,
             seed: self.seed_of(station),
             du,
@@ -284,7 +293,7 @@ impl NodeTemplate {
         })
     }
 
-    /// What a cell of the base station of the `index`th node is called where interfaces end; `None` if it is no gNB's.
+    /// Returns the identities of a cell on its base station's interfaces. `None` if the base station is not a gNB.
     fn called(&self, index: u32, du: u32) -> Option<Called> {
         let layout = self.layout();
         let GlobalE2NodeId::Gnb(node) = layout.identity(self.plmn, index).0 else { return None };
@@ -297,19 +306,20 @@ impl NodeTemplate {
         })
     }
 
-    /// Of which E2 nodes its base stations are.
+    /// Returns the layout of its base stations.
     pub fn layout(&self) -> Layout {
         let dus = self.radio.as_ref().map_or(1, |radio| radio.dus.clamp(1, DUS_MAX));
         Layout { kind: self.kind, dus }
     }
 
-    /// Whether the `index`th node has the UEs of a cell of its base station, counted from 0.
+    /// Returns whether the `index`th node serves the UEs of a cell of its base station, counted from 0.
     pub fn has_cell(&self, index: u32, cell: usize) -> bool {
         self.layout().du(index).is_none_or(|du| du == cell)
     }
 
-    /// The agent of the `index`th node over what it tells of; the parts of a base station share it, and a DU tells of its
-    /// own cell alone. A further one may come after the death of an agent whose cell goes on.
+    /// Returns the agent of the `index`th node for a source of statistics. The units of a base station share the
+    /// source; a DU reports about its own cell only. After an agent has crashed, another one may be created while its
+    /// cell continues.
     pub fn agent_over(&self, index: u32, cell: &Told) -> Agent {
         let (node_id, components) = self.layout().identity(self.plmn, index);
         let part = self.layout().part(index).filter(|_| self.radio.is_some());
@@ -342,7 +352,7 @@ impl NodeTemplate {
                     kpm::function(MeasuredCell { cell, names, plmn, cell_id, epoch_us, lateness })
                 }
             };
-            // Ids are distinct and few: registration of a fresh agent cannot fail.
+            // Ids are distinct and few, so registration at a new agent cannot fail.
             let registered = agent.register(function, Some(source.model.default_function_id()));
             debug_assert!(registered.is_ok());
         }
@@ -359,7 +369,7 @@ impl NodeTemplate {
         let rrc = cell.site().map(|site| (site.rrc(), e2sm::rrc::DEFAULT_FUNCTION_ID));
         let steered = rrc.into_iter().chain(radio.into_iter().flat_map(Radio::functions));
         let steered = steered.filter(|(_, id)| has(*id));
-        // A setup names one function at least.
+        // A setup must contain at least one function.
         let open = self.own_functions || (told.is_empty() && part.is_some());
         for (function, id) in own.into_iter().chain(steered) {
             let registered = match open {
@@ -373,28 +383,29 @@ impl NodeTemplate {
         }
         self.tell_interfaces(&mut agent, index, cell, &told);
         for ue in cell.ues() {
-            // A cell has fewer UEs than an agent may have.
+            // A cell has fewer UEs than the maximum of an agent.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
         agent
     }
 
-    /// Registers NI over a gNB's radios, where it is asked for.
+    /// Registers NI over a gNB's radios, if configured.
     fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &Told, told: &[&'static Source]) {
         let model: &dyn Model = &e2sm::ni::Ni;
         if !told.iter().any(|source| source.model == model) {
             return;
         }
         if let (Some(site), Some(called)) = (cell.site(), self.called(index, 0)) {
-            let (split, epoch_us) = (self.kind == NodeKind::Split, self.epoch_us);
+            let split = self.kind == NodeKind::Split;
+            let epoch_us = self.epoch_us;
             let function = ni::function(Watched { site, station: called.station, split, epoch_us });
             let registered = agent.register(function, Some(e2sm::ni::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());
         }
     }
 
-    /// Registers RC and CCC over a radio, where they are asked for.
+    /// Registers RC and CCC over a radio, if configured.
     fn steer(
         &self,
         agent: &mut Agent,
@@ -403,10 +414,10 @@ impl NodeTemplate {
         told: &[&'static Source],
     ) {
         let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
-        // Who measures by KPM is steered by RC, whether it was named or not, and so is a whole base station that tells of
-        // its interfaces: it hands over by RC.
+        // A node that reports KPM is also steered by RC, whether or not RC is configured. So is a complete base station
+        // that reports NI, because it hands over through RC.
         let part = self.layout().part(index);
-        // RRC ends at a CU-CP: it hands over what its DUs measure.
+        // RRC terminates at the CU-CP, which hands over UEs based on its DUs' measurements.
         let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
         let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
         let is_cu_cp = part == Some(Part::CuCp) && measured;
@@ -418,20 +429,22 @@ impl NodeTemplate {
             let function = rc::function(self.steered(node_id, index, radio));
             let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());
-            // It looks from now on what the base station decides by itself.
+            // From now on it watches for handover decisions of the base station.
             agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
         }
         if let (true, GlobalE2NodeId::Gnb(node)) = (offers(&e2sm::ccc::Ccc), node_id) {
-            let (steered, epoch_us) = (self.steered(node_id, index, radio), self.epoch_us);
+            let steered = self.steered(node_id, index, radio);
+            let epoch_us = self.epoch_us;
             let function = ccc::function(Configured { steered, node, epoch_us });
             let registered = agent.register(function, Some(e2sm::ccc::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());
         }
     }
 
-    /// A radio as RC has it, and among those to which UEs can be handed over if a gNB's.
+    /// Returns a radio in the form that RC uses. Registers it as a handover target if it belongs to a gNB.
     fn steered(&self, node: GlobalE2NodeId, index: u32, radio: &SharedRadio) -> Steered {
-        let (plmn, names) = (self.plmn, self.names(index));
+        let plmn = self.plmn;
+        let names = self.names(index);
         let cell = self.cell_id(node, index);
         if let Cgi::Nr(cell) = cell {
             let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
@@ -440,20 +453,20 @@ impl NodeTemplate {
         Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours), cell, names, plmn }
     }
 
-    /// Identity of the cell of the `index`th node.
+    /// Returns the identity of the cell of the `index`th node.
     fn cell_id(&self, node: GlobalE2NodeId, index: u32) -> Cgi {
         match node {
             GlobalE2NodeId::Gnb(gnb) => {
                 let first = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
-                // Each DU has a cell of its own; there are at most eight.
+                // Each DU has one cell. There are at most eight.
                 Cgi::Nr(NrCgi { cell: first.cell + self.layout().du(index).unwrap_or(0) as u64, ..first })
             }
-            // eNBs, whose numbers of 20 bits are those of the nodes; each has one cell.
+            // eNBs have one cell each. Their 20-bit numbers are those of the nodes.
             _ => Cgi::Eutra(EutraCgi { plmn: self.plmn, cell: (index + 1) << 8 }),
         }
     }
 
-    /// What the `index`th node calls its UEs.
+    /// Returns the type of UE identifiers that the `index`th node uses.
     fn names(&self, index: u32) -> Names {
         match self.layout().identity(self.plmn, index).0 {
             GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => Names::GnbDu,
@@ -463,7 +476,7 @@ impl NodeTemplate {
         }
     }
 
-    /// A seed of its own for each index.
+    /// Returns a separate seed for each index.
     fn seed_of(&self, index: u32) -> u64 {
         self.seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
@@ -490,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn each_function_over_a_radio_is_of_one_part() {
+    fn each_radio_function_belongs_to_one_unit() {
         let functions = e2sm::MODELS.iter().filter(|model| model.name() != "hw");
         for model in functions {
             let parts: Vec<_> = (0..3).filter_map(|i| Layout::from(NodeKind::Split).part(i)).collect();
@@ -500,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_refused_with_those_allowed() {
+    fn unknown_names_are_rejected_with_allowed_ones() {
         let error = "kpn".parse::<&'static Source>().unwrap_err();
         assert!(
             error.to_string().starts_with("service model \"kpn\" is not one of mac, rlc, pdcp, gtp"),

@@ -1,7 +1,7 @@
-//! Texts of a command line or a scenario: addresses, and why a text cannot be read.
+//! Text forms of addresses, and errors about invalid texts.
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// A text that cannot be read; says what is allowed.
+/// An invalid text, with the allowed forms.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is no {what}; allowed are {allowed}")]
 pub struct TextError {
@@ -16,26 +16,26 @@ impl TextError {
     }
 }
 
-/// Why a text is not the address of a socket.
+/// The reason why a text is not a socket address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketAddressError {
-    /// There is a port and no address, or an address and no port.
+    /// The port or the address is missing.
     #[error("\"{text}\" has no {lacking}: expected ADDRESS:PORT, for example {example}")]
     Lacking {
         /// The text.
         text: String,
-        /// What is missing.
+        /// The missing part.
         lacking: &'static str,
-        /// The text with that.
+        /// The completed text.
         example: String,
     },
-    /// A scheme stands before the address.
+    /// The text begins with a scheme.
     #[error("\"{text}\" has a scheme: expected ADDRESS:PORT without one, for example {example}")]
     Scheme {
         /// The text.
         text: String,
-        /// The text without it.
+        /// The text without the scheme.
         example: String,
     },
     /// A host name other than localhost.
@@ -46,7 +46,7 @@ pub enum SocketAddressError {
         /// An address with the same port.
         example: String,
     },
-    /// Anything else.
+    /// Any other text.
     #[error(
         "\"{text}\" is not an address: expected ADDRESS:PORT, for example 127.0.0.1:8080, localhost:8080 or [::1]:8080"
     )]
@@ -56,10 +56,10 @@ pub enum SocketAddressError {
     },
 }
 
-/// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`.
+/// Parses `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`.
 ///
 /// # Errors
-/// The text has none of the expected forms; the error shows one of them.
+/// The text has none of these forms. The error contains a valid example.
 pub fn socket_address(text: &str) -> Result<SocketAddr, SocketAddressError> {
     let text = text.trim();
     if let Ok(address) = text.parse() {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_socket_addresses_are_answered_with_a_right_one() {
+    fn invalid_socket_address_error_contains_example() {
         use SocketAddressError as Error;
         let wrong = |text| socket_address(text).unwrap_err();
         assert!(

@@ -1,4 +1,4 @@
-//! FlexRIC's figure 4 over a radio, in virtual time: a base station of CU-CP, CU-UP and DU under an infrastructure
+//! FlexRIC's figure 4 with a radio, in virtual time: a base station of CU-CP, CU-UP and DU under an infrastructure
 //! controller, and two controllers of an operator, one for slices and one for traffic.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -27,7 +27,7 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const GUEST: Plmn = Plmn([0x00, 0xf1, 0x10]);
-/// Who is asked: the infrastructure's iApps, and the operator's controllers.
+/// Addressees of requests: the infrastructure's iApps, and the operator's controllers.
 const WHO_SEES: (usize, usize) = (0, 0);
 const CARRIER: (usize, usize) = (0, 1);
 const SLICES: (usize, usize) = (1, 0);
@@ -86,13 +86,13 @@ impl World {
         self.radio.lock().unwrap().rntis()[&ue]
     }
 
-    /// Status and reason of what is refused.
+    /// Sends a request that is rejected. Returns status and reason.
     fn refused(&mut self, whom: (usize, usize), path: &str, body: &str) -> (u16, Json) {
         let (status, answer) = self.lab.ask_at(whom, Method::Put, &format!("{}/{path}", self.cell), body);
         (status, answer["reason"].clone())
     }
 
-    /// Mbit/s of both UEs in the next two seconds.
+    /// Returns the throughput of both UEs in the next two seconds, in Mbit/s.
     fn rates(&mut self) -> [f64; 2] {
         self.pass(SECOND / 2);
         self.radio.lock().unwrap().begin();
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-/// The second UE selects another network, a second after the first.
+/// The second UE selects another network, one second after the first.
 fn two_networks() -> RadioConfig {
     RadioConfig {
         plmns: vec![HOME, GUEST],
@@ -117,20 +117,21 @@ fn two_networks() -> RadioConfig {
 }
 
 #[test]
-fn an_operator_sees_and_steers_its_ue_and_no_other() {
+fn operator_sees_and_steers_only_its_ue() {
     let mut world = World::new(two_networks());
     let rules = json!({ "rules": [{ "plmn": "001.01", "controllers": ["mem://slices", "mem://traffic"] }] });
     order(&mut world.lab, WHO_SEES, "policy", &rules.to_string());
     let cell = world.cell.clone();
     world.pass(500 * MS);
-    // The infrastructure's slice, where everybody is at first.
+    // The infrastructure's slice, in which all UEs are at first.
     let pool = r#"{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}"#;
     order(&mut world.lab, CARRIER, &format!("{cell}/slices"), pool);
     assert_eq!(told(&mut world.lab, TRAFFIC, "nodes")["nodes"], json!([]));
     world.pass(SECOND);
-    let (own, other) = (world.rnti(2), world.rnti(1));
+    let own = world.rnti(2);
+    let other = world.rnti(1);
 
-    // All parts have been told; the operator's controllers hear of its UE alone, in every model.
+    // All units have been configured. The operator's controllers receive reports about its UE only, in every model.
     let parts = told(&mut world.lab, WHO_SEES, "nodes");
     for part in parts["nodes"].as_array().unwrap() {
         let controllers = |ue: usize| part["ues"][ue]["controllers"].as_array().unwrap().len();
@@ -143,7 +144,7 @@ fn an_operator_sees_and_steers_its_ue_and_no_other() {
     let bearers: Vec<_> = messages.iter().flat_map(|it| it["bearers"].as_array().unwrap().clone()).collect();
     assert!(bearers.len() > 10 && bearers.iter().all(|it| it["rnti"] == json!(own)), "{bearers:?}");
 
-    // It steers its UE, and is refused with a reason what is not its own.
+    // The operator steers its UE. Requests about other UEs are rejected with a reason.
     let [before, _] = world.rates();
     order(&mut world.lab, SLICES, &format!("{cell}/slices/2"), r#"{"capacity": 0.75}"#);
     order(&mut world.lab, SLICES, &format!("{cell}/ues/{own}"), r#"{"slice": 2}"#);
@@ -170,7 +171,7 @@ fn an_operator_sees_and_steers_its_ue_and_no_other() {
 }
 
 #[test]
-fn a_ue_that_leaves_is_nobody_s_any_more() {
+fn detached_ue_belongs_to_no_operator() {
     let stays = vec![Stay { ues: 2..=2, from: SECOND, until: Some(2 * SECOND) }];
     let mut world = World::new(RadioConfig { stays, ..two_networks() });
     let rules = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://slices"]}]}"#;

@@ -26,7 +26,7 @@ const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-/// Work costs a little, and a cycle is a millisecond.
+/// A clock in which work costs a little time, and a cycle is one millisecond.
 struct Virtual(Time);
 
 impl Clock for Virtual {
@@ -45,13 +45,13 @@ impl Clock for Virtual {
 struct Station {
     agent: FlexranAgent,
     radio: SharedRadio,
-    /// Octets on their way to it, and when they arrive.
+    /// Bytes on their way to it, with their times of arrival.
     inbound: VecDeque<(Time, Vec<u8>)>,
     outbound: VecDeque<(Time, Vec<u8>)>,
     refused: Vec<String>,
 }
 
-/// Base stations with radios, and FlexRAN's controller, so far apart.
+/// Base stations with radios, and FlexRAN's controller, with a one-way delay between them.
 struct World {
     now: Time,
     delay: Duration,
@@ -65,7 +65,7 @@ impl World {
         Self::under(FlexranControllerSettings::default(), delay, radios)
     }
 
-    /// Base stations under a controller with these applications.
+    /// Creates base stations under a controller with these applications.
     fn under(applications: FlexranControllerSettings, delay: Duration, radios: &[RadioConfig]) -> Self {
         let settings = FlexranControllerSettings {
             rib_share: RibShare::Fixed(0.8),
@@ -96,7 +96,9 @@ impl World {
         agent.handle(self.now, AgentInput::Connecting);
         agent.handle(self.now, AgentInput::Connected);
         self.controller.connected(index.into());
-        let (inbound, outbound, refused) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        let inbound = VecDeque::new();
+        let outbound = VecDeque::new();
+        let refused = Vec::new();
         self.stations.push(Station { agent, radio, inbound, outbound, refused });
     }
 
@@ -177,7 +179,7 @@ impl World {
         }
     }
 
-    /// How an order ends.
+    /// Sends a command and waits for its outcome.
     fn order(&mut self, station: Option<u64>, order: &Order) -> Result<(), String> {
         let ticket = self.controller.order(station, order).map_err(|error| error.to_string())?;
         for _ in 0..1_000 {
@@ -189,14 +191,14 @@ impl World {
         panic!("{order:?} has no end");
     }
 
-    /// What happened at a radio in a second.
+    /// Returns the radio measurements of one second.
     fn look(&mut self, station: usize) -> RadioMeter {
         self.stations[station].radio.lock().unwrap().begin();
         self.pass(SECOND);
         self.stations[station].radio.lock().unwrap().meter()
     }
 
-    /// Subframes of a radio on which nobody has decided in time.
+    /// Returns the number of a radio's subframes without a timely decision.
     fn misses(&self, station: usize) -> u64 {
         let radio = self.stations[station].radio.lock().unwrap();
         radio.cell().slice_stats(Direction::Down).1.iter().map(|slice| slice.deadline_misses).sum()
@@ -213,8 +215,8 @@ fn shares(meter: &RadioMeter) -> Vec<f64> {
 }
 
 #[test]
-fn a_controller_that_schedules_serves_ues_as_well_as_the_base_station_does() {
-    // LTE, and NR whose subframes have two slots of which some are uplink.
+fn remote_scheduling_equals_local_scheduling() {
+    // LTE, and NR with two slots per subframe, of which some are uplink.
     for carrier in [Carrier::lte(25), Carrier::n78(106)] {
         let mut world = World::new(Duration::from_micros(500), &[full(carrier, 3)]);
         let local = world.look(0);
@@ -233,13 +235,14 @@ fn a_controller_that_schedules_serves_ues_as_well_as_the_base_station_does() {
             "{:?}",
             shares(&remote)
         );
-        // Policies are for base stations that schedule.
+        // Policies apply to base stations that schedule.
         let policy = Policy::of_behavior("round_robin_dl").to_string();
         let why = world.order(None, &Order::Policy(policy.clone())).unwrap_err();
         assert!(why.contains("/dl_sched/0"), "{why}");
         assert_eq!(world.order(Some(1), &Order::Schedule(false)), Ok(()));
         assert_eq!(world.order(Some(1), &Order::Policy(policy)), Ok(()));
-        let (missed, decided) = (world.misses(0), world.controller.scheduled());
+        let missed = world.misses(0);
+        let decided = world.controller.scheduled();
         assert!(total(&world.look(0)) / total(&local) > 0.9);
         assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "it is out of it");
         assert_eq!((world.stations[0].refused.len(), world.stations[0].agent.counters().faults), (0, 0));
@@ -247,12 +250,13 @@ fn a_controller_that_schedules_serves_ues_as_well_as_the_base_station_does() {
 }
 
 #[test]
-fn who_decides_too_late_wastes_subframes_and_both_ends_count_it() {
+fn late_decisions_waste_subframes_and_are_counted() {
     let mut world = World::new(3 * MS, &[full(Carrier::lte(25), 2)]);
-    // Six milliseconds there and back, decisions four ahead.
+    // Six milliseconds of round-trip time, and decisions four subframes ahead.
     assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
     world.pass(SECOND / 10);
-    let (missed, refused) = (world.misses(0), world.stations[0].agent.counters().refused_commands);
+    let missed = world.misses(0);
+    let refused = world.stations[0].agent.counters().refused_commands;
     let meter = world.look(0);
     assert!(meter.ues.iter().all(|ue| ue.bytes == 0), "{meter:?}");
     assert!(world.misses(0) - missed >= 990);
@@ -261,7 +265,7 @@ fn who_decides_too_late_wastes_subframes_and_both_ends_count_it() {
 }
 
 #[test]
-fn slices_of_a_policy_and_of_mosaic_take_effect_or_are_refused() {
+fn policy_and_mosaic_slices_apply_or_are_rejected() {
     let mut world = World::new(MS, &[full(Carrier::lte(25), 2)]);
     let policy = |shares: [u32; 2]| {
         let policy = Policy { shares_ppm: Some(shares.to_vec()), ..Policy::default() };
@@ -289,7 +293,7 @@ fn slices_of_a_policy_and_of_mosaic_take_effect_or_are_refused() {
     assert!(why.contains("same resource blocks"), "{why}");
     let got = shares(&world.look(0));
     assert!((got[0] - 0.72).abs() < 0.02, "as before: {got:?}");
-    // Five groups of two, eight of two but for the last.
+    // Five groups of two, and eight groups of two except for the last.
     assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
     assert_eq!(world.order(Some(1), &Order::Associate(vec![(1, 1), (2, 2)])), Ok(()));
     assert!(world.order(Some(1), &Order::Associate(vec![(1, 9)])).is_err());
@@ -298,7 +302,7 @@ fn slices_of_a_policy_and_of_mosaic_take_effect_or_are_refused() {
 }
 
 #[test]
-fn a_ue_that_is_handed_over_takes_its_traffic_along_and_both_controllers_ends_know() {
+fn handed_over_ue_keeps_traffic_and_is_reported() {
     let mut world = World::new(MS, &[full(Carrier::lte(25), 2), full(Carrier::lte(25), 1)]);
     let ues = |world: &World, station: u64| -> Vec<u32> {
         world.controller.rib().agents()[&station].ues.keys().copied().collect()
@@ -307,14 +311,15 @@ fn a_ue_that_is_handed_over_takes_its_traffic_along_and_both_controllers_ends_kn
     assert_eq!(world.order(Some(1), &Order::HandOver(2, 2)), Ok(()));
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0), ues(&world, 1), world.handovers), (vec![1], vec![1, 2], 1));
-    let (source, target) = (world.look(0), world.look(1));
+    let source = world.look(0);
+    let target = world.look(1);
     assert_eq!((source.ues.len(), target.ues.len()), (1, 2));
-    // UE 2 of the first cell keeps its number, and gets half of the second.
+    // UE 2 of the first cell keeps its number, and gets half of the second cell.
     assert_eq!(target.ues.iter().map(|ue| ue.ue).collect::<Vec<_>>(), [2, 1_025]);
     assert!(shares(&target).iter().all(|share| (share - 0.5).abs() < 0.03), "{target:?}");
     let reported = world.controller.rib().agents()[&1].ues[&2].report.is_some();
     assert!(reported, "it is reported of where it is");
-    // And refused with a reason where it cannot be.
+    // An impossible handover is rejected with a reason.
     assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a UE"));
     assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("no base station 9"));
     assert!(world.order(Some(1), &Order::HandOver(1, 1)).unwrap_err().contains("in that cell"));
@@ -324,14 +329,14 @@ fn a_ue_that_is_handed_over_takes_its_traffic_along_and_both_controllers_ends_kn
 }
 
 #[test]
-fn applications_have_every_base_station_that_comes_sliced_scheduled_and_its_ues_handed_over() {
+fn applications_configure_every_new_base_station() {
     let policy = Policy { shares_ppm: Some(vec![720_000, 280_000]), ..Policy::default() };
     let standing = vec![Order::Policy(policy.to_string()), Order::Schedule(true)];
     let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
     let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);
     assert_eq!(world.controller.scheduled().1, 2, "each as it came");
-    // Four UEs have 6 or 7 resource blocks each; those of the second slice, of 7, get half of what they are given.
+    // Four UEs have 6 or 7 resource blocks each. Those of the second slice, with 7, get half of their allocation.
     let meter = world.look(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);
     let rotate = Some(100 * MS);

@@ -1,4 +1,5 @@
-//! An emulated base station at a model of FlexRIC's RIC: it is taken, and what that RIC's xApps ask for is done.
+//! An emulated base station with a model of FlexRIC's RIC: the RIC accepts it, and the requests of its xApps are
+//! executed.
 #![allow(clippy::unwrap_used)]
 #[path = "../../e2/machines/tests/flexric_models/mod.rs"]
 mod flexric_models;
@@ -43,7 +44,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
     agent
 }
 
-/// What the agent says next.
+/// Returns the agent's next messages.
 fn said(agent: &mut Agent) -> Vec<Bytes> {
     agent.handle(Time::ZERO, AgentInput::Wake);
     while let Some(output) = agent.poll() {
@@ -57,7 +58,7 @@ fn hear(agent: &mut Agent, message: &Message) {
     agent.handle(Time::ZERO, AgentInput::Received { controller: C0, pdu });
 }
 
-/// Lets the model of FlexRIC's RIC and the agent talk until both are silent.
+/// Exchanges messages between the model of FlexRIC's RIC and the agent until neither sends any.
 fn talk(agent: &mut Agent, ric: &mut flexric_models::Ric) {
     loop {
         let said = said(agent);
@@ -73,17 +74,19 @@ fn talk(agent: &mut Agent, ric: &mut flexric_models::Ric) {
 }
 
 #[test]
-fn flexrics_ric_takes_every_kind_of_base_station() {
+fn flexric_accepts_every_kind_of_base_station() {
     for kind in [NodeKind::Gnb, NodeKind::Split, NodeKind::Enb] {
-        let (mut agent, mut ric) = (station(kind, false), flexric_models::Ric::default());
+        let mut agent = station(kind, false);
+        let mut ric = flexric_models::Ric::default();
         talk(&mut agent, &mut ric);
         assert!(agent.is_up(C0) && ric.nodes.len() == 1, "{kind:?}");
     }
 }
 
 #[test]
-fn flexrics_monitor_gets_its_acknowledgement_and_its_subscription() {
-    let (mut agent, mut ric) = (station(NodeKind::Gnb, false), flexric_models::Ric::default());
+fn flexric_monitor_gets_subscription() {
+    let mut agent = station(NodeKind::Gnb, false);
+    let mut ric = flexric_models::Ric::default();
     talk(&mut agent, &mut ric);
     let request_id = RicRequestId { requestor: 1_021, instance: 0 };
     hear(
@@ -98,7 +101,8 @@ fn flexrics_monitor_gets_its_acknowledgement_and_its_subscription() {
         }),
     );
     talk(&mut agent, &mut ric);
-    let (event_trigger, actions) = (Bytes::from_static(&[1, 0, 0, 0]), vec![ActionToBeSetup::report(0)]);
+    let event_trigger = Bytes::from_static(&[1, 0, 0, 0]);
+    let actions = vec![ActionToBeSetup::report(0)];
     hear(
         &mut agent,
         &Message::RicSubscriptionRequest(RicSubscriptionRequest {
@@ -113,9 +117,10 @@ fn flexrics_monitor_gets_its_acknowledgement_and_its_subscription() {
     assert_eq!((ric.acknowledged, ric.subscribed), (1, 1));
 }
 
-/// The functions that our RIC knows of after a while.
+/// Returns the RAN functions that our RIC knows after a while.
 fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
-    let (mut ric, conn) = (Ric::new(RicConfig::default()), ConnId(1));
+    let mut ric = Ric::new(RicConfig::default());
+    let conn = ConnId(1);
     ric.handle(Time::ZERO, RicInput::Connected { conn, side: Side::E2, peer: "station:1".into() });
     for _ in 0..10 {
         for pdu in said(agent) {
@@ -132,10 +137,10 @@ fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
 }
 
 #[test]
-fn our_ric_is_told_of_our_functions_after_the_setup() {
+fn own_functions_are_offered_to_our_ric_after_setup() {
     let mut agent = station(NodeKind::Gnb, false);
     assert_eq!(known_to_our_ric(&mut agent), [139, 140, 142, 143, 144, 148]);
-    // On a further connection the setup is harmless again.
+    // On another connection the setup must again be harmless.
     agent.handle(
         Time::ZERO,
         AgentInput::Disconnected { controller: C0, why: ranlab_sdk::e2::LinkLoss::ClosedByPeer },
@@ -147,7 +152,7 @@ fn our_ric_is_told_of_our_functions_after_the_setup() {
 }
 
 #[test]
-fn our_functions_are_offered_at_once_to_whom_it_is_wished() {
+fn own_functions_are_offered_at_setup_if_configured() {
     let mut agent = station(NodeKind::Gnb, true);
     let setup = decode(&said(&mut agent)[0], Version::V2_03).unwrap().message;
     let Message::E2SetupRequest(setup) = setup else { panic!("{setup:?}") };

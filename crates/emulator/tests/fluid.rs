@@ -1,4 +1,4 @@
-//! A base station's radio in coarse steps: what it reports, and what it cannot do.
+//! A base station's fluid radio: its reports and its limits.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[path = "../../controllers/tests/lab/mod.rs"]
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// RLC reports.
+/// Collects RLC reports.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Json>>>);
 
@@ -38,13 +38,13 @@ fn fluid(ues: u32, what: What) -> RadioConfig {
     RadioConfig { fidelity: Fidelity::Fluid, flows, ..RadioConfig::new(Carrier::n78(106), ues) }
 }
 
-/// Bytes of SDUs that RLC has sent, by UE.
+/// Returns the bytes of SDUs that RLC has sent, by UE.
 fn sent(report: &Json) -> Vec<u64> {
     report["bearers"].as_array().unwrap().iter().map(|it| it["txpdu_bytes"].as_u64().unwrap()).collect()
 }
 
 #[test]
-fn ues_are_reported_with_the_traffic_that_they_have_and_nobody_steers_them() {
+fn fluid_radio_reports_traffic_without_control() {
     let heard = Heard::default();
     let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(heard.clone())).unwrap()));
     let (agent, driven) =
@@ -54,10 +54,11 @@ fn ues_are_reported_with_the_traffic_that_they_have_and_nobody_steers_them() {
     lab.adopt(agent, MockCell::default(), id);
     lab.pass(10_300 * MS);
     let reports = heard.0.lock().unwrap().clone();
-    let (first, last) = (&reports[0], &reports[100]);
+    let first = &reports[0];
+    let last = &reports[100];
     for (before, after) in sent(first).iter().zip(sent(last)) {
         let mbps = (after - before) as f64 * 8e-6 / 10.0;
-        // Of IP; with headers of PDCP and RLC it is 0.4 % more.
+        // Bytes of IP; with PDCP and RLC headers it is 0.4 % more.
         assert!((mbps / 4.0 - 1.0).abs() < 0.02, "{mbps} Mbit/s");
     }
     assert_eq!((sent(last).len(), reports.len() >= 101), (3, true));
@@ -68,7 +69,7 @@ fn ues_are_reported_with_the_traffic_that_they_have_and_nobody_steers_them() {
 }
 
 #[test]
-fn what_needs_packets_or_somebody_who_is_told_is_refused_by_name() {
+fn unsupported_features_are_rejected_by_name() {
     let why = |radio: RadioConfig| {
         template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
     };

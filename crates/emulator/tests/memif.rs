@@ -1,5 +1,5 @@
-//! Our tester over memif: first against devices whose fate for every packet is known, then against our packet engine, then
-//! against peers that die or have no manners.
+//! Our memif tester: with devices that treat every packet in a known way, with our packet engine, and with peers that
+//! crash or misbehave.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
 const UP: Duration = Duration::from_secs(10);
 
-/// A folder for sockets that goes with the test.
+/// A folder for sockets, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -52,7 +52,7 @@ fn ports(folder: &Folder, role: Role, log2_ring: u8) -> [Port; 2] {
     several(folder, role, log2_ring, 1)
 }
 
-/// Ports of so many rings each way.
+/// Returns ports with a number of rings in each direction.
 fn several(folder: &Folder, role: Role, log2_ring: u8, rings: u16) -> [Port; 2] {
     [0, 1].map(|index| Port::new(&folder.socket(index), settings(role, log2_ring).each_way(rings)).unwrap())
 }
@@ -62,7 +62,7 @@ fn bring_up(mut ports: [Port; 2]) -> [Port; 2] {
     ports
 }
 
-/// A tester's ports and a device in a thread of its own; which one listens is the role of the tester.
+/// Connects a tester's ports to a device in a separate thread. `role` is the role of the tester.
 fn bench(
     folder: &Folder,
     role: Role,
@@ -72,7 +72,7 @@ fn bench(
     bench_of(folder, role, (log2_ring, 1), device)
 }
 
-/// The same with so many rings each way.
+/// Like [`bench`], with a number of rings in each direction.
 fn bench_of(
     folder: &Folder,
     role: Role,
@@ -114,7 +114,7 @@ fn bare() -> Trace {
     trace(&Pipeline::all()[0])
 }
 
-/// 40,000 packets/s for 250 ms; patience for a machine that others use.
+/// 40,000 packets/s for 250 ms, with limits for a shared machine.
 fn load() -> Load {
     let late_after = Duration::from_millis(50);
     Load { late_after, drain: Duration::from_secs(2), ..Load::new(40_000, Duration::from_millis(250)) }
@@ -125,7 +125,7 @@ fn unknown(outcome: &Outcome, device: &Device) -> u64 {
 }
 
 #[test]
-fn a_tester_that_tests_itself_gets_back_every_packet_that_left() {
+fn self_test_gets_back_every_sent_packet() {
     for (role, work) in [(Role::Master, Work::Loop), (Role::Slave, Work::Cross)] {
         let folder = Folder::new(&format!("itself-{role:?}"));
         let (mut ports, served) = bench(&folder, role, 10, |ports| Device::new(ports, work, 0));
@@ -153,7 +153,7 @@ fn device_drops_are_attributed_to_device() {
 }
 
 #[test]
-fn a_ring_that_nobody_empties_is_named() {
+fn stalled_ring_is_reported() {
     let folder = Folder::new("full");
     let other = ports(&folder, Role::Master, 4);
     let thread = std::thread::spawn(move || bring_up(other));
@@ -163,14 +163,14 @@ fn a_ring_that_nobody_empties_is_named() {
     let outcome = run(&mut ports, &bare(), &load).unwrap();
     let device = Device::new(other, Work::Cross, 0);
     let tally = &outcome.tally;
-    // Sixteen in each ring.
+    // 16 packets in each ring.
     assert_eq!((tally.sent, tally.received, device.ledger().waiting), (32, 0, 32));
     assert_eq!(tally.ring_full, tally.intended - tally.late - 32);
     assert_eq!(unknown(&outcome, &device), 0);
 }
 
 #[test]
-fn our_engine_under_test_forwards_every_pipeline_as_the_oracle_says_and_names_what_it_drops() {
+fn engine_matches_oracle_and_reports_drops() {
     for pipeline in Pipeline::all() {
         let folder = Folder::new(pipeline.name());
         let declaration = pipeline.build().unwrap();
@@ -184,14 +184,14 @@ fn our_engine_under_test_forwards_every_pipeline_as_the_oracle_says_and_names_wh
         let quick = Load { duration: Duration::from_millis(50), drain: Duration::from_millis(300), ..load() };
         let outcome = run(&mut ports, &trace, &quick).unwrap();
         let device = served.end();
-        // The packets of the verification were none of the run's, and none of them was dropped.
+        // Packets of the verification do not belong to the run, and none of them was dropped.
         assert_eq!(unknown(&outcome, &device), 0, "{}: {:?}", pipeline.name(), outcome.tally);
         assert_eq!((outcome.tally.duplicated, outcome.tally.strangers), (0, 0));
         assert!(outcome.tally.received > 0, "{}", pipeline.name());
     }
 }
 
-/// Eight packets, octet by octet (more would meet the meters of some pipelines).
+/// Compares eight packets byte by byte. More would exceed the rate limits of some pipelines.
 fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     let expected = Outcomes::expected(pipeline, trace, 8, &[]).unwrap();
     let mut found = Outcomes::default();
@@ -212,10 +212,11 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(wanted));
 }
 
-/// A gateway on three cores, both directions, both roles: packets are divided as a network card would, so that a user's meter is
-/// on one core. Each core took what was for it and no more, their books are the device's, and flows stay in order.
+/// A gateway on three cores, in both directions and roles. Packets are spread as by a network card, so that each user's
+/// meter is on one core. Each core takes only its own packets, the counters add up to the device's, and flows stay in
+/// order.
 #[test]
-fn several_cores_forward_as_the_oracle_says_and_their_books_add_up() {
+fn multiple_cores_match_oracle_and_counters_add_up() {
     const CORES: usize = 3;
     let json = r#"{"name":"mgw","user":60,"bst":5,"server":9,"rate-limit":1000,"rate-burst":2000}"#;
     let pipeline: Pipeline = serde_json::from_str(json).unwrap();
@@ -250,8 +251,8 @@ fn several_cores_forward_as_the_oracle_says_and_their_books_add_up() {
     }
 }
 
-/// 1,024 packets of 64 flows, each with its number, through two cores, none too slow for the rings: octets as the oracle says,
-/// and within a flow in the order in which they left.
+/// 1,024 numbered packets of 64 flows through two cores, at a rate that the rings can take. Bytes equal the oracle's,
+/// and each flow stays in order.
 #[test]
 fn a_flow_stays_in_order_on_several_cores() {
     let json = r#"{"name":"l3fwd","upstream-l3-table-size":64,"downstream-l3-table-size":64}"#;
@@ -284,7 +285,7 @@ fn a_flow_stays_in_order_on_several_cores() {
         for side in [Side::Access, Side::Core] {
             if let Taken::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
                 let frame = &frame[..octets];
-                // Addresses and ports stay as they came.
+                // Addresses and ports are not modified.
                 let flow = frame[26..38].to_vec();
                 let number = Stamp::read(frame).unwrap().number;
                 let before = last.insert((side as usize, flow), number);
@@ -302,7 +303,7 @@ fn a_flow_stays_in_order_on_several_cores() {
 }
 
 #[test]
-fn a_tester_with_fewer_rings_than_cores_is_told_so() {
+fn fewer_rings_than_cores_is_an_error() {
     let folder = Folder::new("fewer");
     let [mut theirs, _other] = several(&folder, Role::Master, 4, 2);
     let path = folder.socket(0);
@@ -322,7 +323,7 @@ fn a_tester_with_fewer_rings_than_cores_is_told_so() {
         matches!(&told, PortError::Nobody { last: Some(Down::Peer { reason, .. }), .. } if words.starts_with(&reason[..40])),
         "{told}"
     );
-    // A device that was given ports that do not demand it says it itself.
+    // A device whose ports do not request enough rings reports it itself.
     let folder = Folder::new("fewer-lent");
     let theirs = ports(&folder, Role::Master, 4);
     let thread = std::thread::spawn(move || bring_up(theirs));
@@ -334,7 +335,7 @@ fn a_tester_with_fewer_rings_than_cores_is_told_so() {
 }
 
 #[test]
-fn a_peer_that_dies_under_load_ends_the_run_with_what_was_until_then() {
+fn crashing_peer_ends_run_with_partial_counters() {
     for role in [Role::Master, Role::Slave] {
         let folder = Folder::new(&format!("dies-{role:?}"));
         let other = if role == Role::Master { Role::Slave } else { Role::Master };
@@ -345,7 +346,7 @@ fn a_peer_that_dies_under_load_ends_the_run_with_what_was_until_then() {
             while began.elapsed() < Duration::from_millis(300) {
                 device.turn().unwrap();
             }
-            // No goodbye: the sockets close as a killed process's do.
+            // Without a disconnect message: the sockets close as for a killed process.
         });
         let mut ports = bring_up(ports(&folder, role, 8));
         let began = Instant::now();
@@ -368,7 +369,7 @@ fn hostile(path: &Path, record: &[u8]) -> Control {
 }
 
 #[test]
-fn whoever_talks_nonsense_is_turned_away_and_the_next_is_welcome() {
+fn invalid_peer_is_rejected_and_next_accepted() {
     let folder = Folder::new("nonsense");
     let path = folder.socket(0);
     let mut port = Port::new(&path, settings(Role::Master, 8)).unwrap();
@@ -384,7 +385,7 @@ fn whoever_talks_nonsense_is_turned_away_and_the_next_is_welcome() {
         assert_eq!((peer.receive(&mut message).unwrap().octets, message[0]), (128, 8));
         assert_eq!(peer.receive(&mut message).unwrap().octets, 0);
     }
-    // One who is gone before anything, then a real one.
+    // A peer that disconnects immediately, then a valid one.
     drop(Control::connect(&path).unwrap());
     let thread = std::thread::spawn(move || {
         let mut port = Port::new(&path, settings(Role::Slave, 8)).unwrap();
@@ -405,7 +406,7 @@ fn whoever_talks_nonsense_is_turned_away_and_the_next_is_welcome() {
 }
 
 #[test]
-fn loads_and_traces_that_cannot_be_are_refused() {
+fn invalid_loads_and_traces_are_rejected() {
     let folder = Folder::new("refused");
     let mut ports = ports(&folder, Role::Master, 4);
     let none = Load::new(1, Duration::from_millis(1));

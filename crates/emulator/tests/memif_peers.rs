@@ -1,5 +1,5 @@
-//! Peers of a memif port that die, fall silent or turn bad, at every step of the handshake and while packets run. Each ends its
-//! own connection, is told apart by a reason, and the next peer is welcome.
+//! memif peers that crash, become silent or misbehave, at every step of the handshake and while packets are exchanged.
+//! Each ends its connection with a distinct reason, and the next peer is accepted.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -16,12 +16,13 @@ use ranlab_pipeline::memif::messages::{
 };
 
 const UP: Duration = Duration::from_secs(20);
-/// Octets of a peer's memory: two rings of 16 each way from 0 on, and room.
+/// Length of a peer's memory, in bytes: two rings of 16 in each direction from offset 0, and buffers.
 const OCTETS: usize = 64 << 10;
-/// Messages until packets can flow, of either end: Init, a region, four rings, Connect; Hello, five times Ack, Connected.
+/// Number of messages of each end until the connection is up: Init, a region, four rings, Connect; Hello, five times
+/// Ack, Connected.
 const MESSAGES: [usize; 2] = [7, 7];
 
-/// A folder for sockets that goes with the test.
+/// A folder for sockets, removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -50,7 +51,7 @@ fn memory() -> OwnedFd {
     memory
 }
 
-/// A scripted peer of a port: a slave of a port that listens, a master of one that connects.
+/// A scripted peer of a port: a slave of a listening port, or a master of a connecting port.
 struct Peer {
     control: Control,
     slave: bool,
@@ -63,7 +64,7 @@ impl Peer {
         Self { control, slave, memory: memory(), said: 0 }
     }
 
-    /// The next message of who behaves.
+    /// Returns the next message of a well-behaved peer.
     fn message(&self) -> (Message, Option<OwnedFd>) {
         let name = Name::new("peer");
         let ring = |at: u32| {
@@ -84,8 +85,12 @@ impl Peer {
             (true, step @ 2..=5) => ring(step as u32 - 2),
             (true, _) => (Message::Connect(name), None),
             (false, 0) => {
-                let (min_version, max_version, max_region) = (VERSION, VERSION, 0);
-                let (max_m2s_ring, max_s2m_ring, max_log2_ring) = (1, 0, 14);
+                let min_version = VERSION;
+                let max_version = VERSION;
+                let max_region = 0;
+                let max_m2s_ring = 1;
+                let max_s2m_ring = 0;
+                let max_log2_ring = 14;
                 let hello = Hello {
                     name,
                     min_version,
@@ -102,10 +107,10 @@ impl Peer {
         }
     }
 
-    /// Says so many messages, each when the last was answered.
+    /// Sends a number of messages, each after the previous one was answered.
     fn talk(&mut self, port: &mut Port, messages: usize) {
         let last = messages.min(MESSAGES[usize::from(!self.slave)]);
-        // A master waits for no greeting.
+        // A master does not wait for a greeting.
         if self.slave {
             self.answered(port);
         }
@@ -122,7 +127,8 @@ impl Peer {
     }
 
     fn answered(&self, port: &mut Port) {
-        let (mut message, begun) = ([0; MESSAGE_BYTES], Instant::now());
+        let mut message = [0; MESSAGE_BYTES];
+        let begun = Instant::now();
         while self.control.receive(&mut message).is_err() {
             port.service().unwrap();
             assert!(begun.elapsed() < UP, "no answer after message {}", self.said);
@@ -130,7 +136,7 @@ impl Peer {
     }
 }
 
-/// A port, and a peer that has said so many messages.
+/// Returns a port, and a peer that has sent a number of messages.
 fn met(path: &Path, role: Role, messages: usize) -> (Port, Peer, Option<Listener>) {
     let listener = (role == Role::Slave).then(|| Listener::bind(path).unwrap());
     let mut port = Port::new(path, settings(role)).unwrap();
@@ -156,7 +162,7 @@ fn down(port: &mut Port) -> Down {
     }
 }
 
-/// A real peer meets a port, and a packet crosses.
+/// Connects a valid peer to a port, and transfers a packet.
 fn welcome(port: &mut Port, path: &Path, role: Role) {
     let other = if role == Role::Master { Role::Slave } else { Role::Master };
     let mut peer = Port::new(path, settings(other)).unwrap();
@@ -177,7 +183,7 @@ fn roles() -> impl Iterator<Item = (Role, usize)> {
 }
 
 #[test]
-fn a_peer_may_die_at_every_step_and_the_next_is_welcome() {
+fn peer_may_crash_at_every_step_and_next_is_accepted() {
     for (role, step) in roles() {
         let folder = Folder::new(&format!("dies-{role:?}-{step}"));
         let path = folder.0.join("it.sock");
@@ -193,9 +199,9 @@ fn a_peer_may_die_at_every_step_and_the_next_is_welcome() {
     }
 }
 
-/// Each in a thread of its own: all wait for the handshake's 5 s at the same time.
+/// Each peer runs in a separate thread, so that all handshake timeouts of 5 s run in parallel.
 #[test]
-fn a_peer_that_falls_silent_at_any_step_is_turned_away_and_the_next_is_welcome() {
+fn silent_peer_is_rejected_and_next_accepted() {
     std::thread::scope(|scope| {
         for (role, step) in roles() {
             scope.spawn(move || {
@@ -203,7 +209,7 @@ fn a_peer_that_falls_silent_at_any_step_is_turned_away_and_the_next_is_welcome()
                 let path = folder.0.join("it.sock");
                 let (mut port, peer, listener) = met(&path, role, step);
                 if port.is_up() {
-                    // It has the right to say nothing while packets run; what it does not take is counted.
+                    // A peer may be silent while packets are exchanged. Packets that it does not receive are counted.
                     let sent = (0..100).filter(|_| port.put(&[1; 60]).unwrap() == Put::Queued).count();
                     port.publish();
                     assert!(sent <= 32 && usize::from(port.untaken()) >= sent, "{sent} {}", port.untaken());
@@ -226,7 +232,7 @@ fn a_peer_that_falls_silent_at_any_step_is_turned_away_and_the_next_is_welcome()
 }
 
 #[test]
-fn memory_that_could_be_cut_or_is_too_short_is_refused_in_words() {
+fn unsealed_and_short_memory_is_rejected_with_reason() {
     let folder = Folder::new("memory");
     let short = Region::create(4096).unwrap().descriptor().try_clone_to_owned().unwrap();
     let shared = Path::new("/dev/shm").join(format!("ranlab-memif-{}", std::process::id()));
@@ -238,7 +244,7 @@ fn memory_that_could_be_cut_or_is_too_short_is_refused_in_words() {
     };
     let mut all = vec![(short, "was announced, there are 4096"), (interrupt().unwrap(), "no memory file")];
     if shared.parent().is_some_and(Path::is_dir) {
-        // On a file system of memory: it can be cut, and cannot be sealed.
+        // On a memory file system: it can be truncated, and cannot be sealed.
         all.push((on(&shared), "cannot be sealed"));
     }
     for (index, (memory, why)) in all.into_iter().enumerate() {
@@ -253,9 +259,9 @@ fn memory_that_could_be_cut_or_is_too_short_is_refused_in_words() {
     }
 }
 
-/// While packets run, another thread writes anything anywhere into the memory, and tries to cut it.
+/// While packets are exchanged, another thread writes random data into the memory and tries to truncate it.
 #[test]
-fn a_peer_that_scribbles_while_packets_run_ends_its_own_connection_at_most() {
+fn corrupted_memory_ends_only_that_connection() {
     let mut broken = 0;
     for round in 0..40_u64 {
         let folder = Folder::new(&format!("scribbles-{round}"));
@@ -270,8 +276,9 @@ fn a_peer_that_scribbles_while_packets_run_ends_its_own_connection_at_most() {
                 while !over.load(Ordering::Relaxed) {
                     state =
                         state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    let (what, at) = (state >> 40, state >> 24 & 0xffff);
-                    // Indices a little further, mostly; now and then anything.
+                    let what = state >> 40;
+                    let at = state >> 24 & 0xffff;
+                    // Mostly small increments of indices, sometimes random values.
                     let (at, octets) = match what % 64 {
                         0 => (at % 4096, [what as u8; 2]),
                         1 => (1024 * (at % 4) + 64 * (at >> 8 & 1) + 6, [what as u8, 0]),
@@ -281,7 +288,8 @@ fn a_peer_that_scribbles_while_packets_run_ends_its_own_connection_at_most() {
                     assert!(file.set_len(at).is_err(), "it was sealed");
                 }
             });
-            let (mut into, begun) = ([0; 512], Instant::now());
+            let mut into = [0; 512];
+            let begun = Instant::now();
             while begun.elapsed() < Duration::from_millis(10) {
                 let taken = port.take(&mut into);
                 let put = port.put(&into[..60]);

@@ -1,5 +1,5 @@
-//! Our memif against DPDK's, both roles: `dpdk-testpmd` forwards between two ports, our tester is at both, and each side's
-//! counters say the same. Only where the program is installed (`apt install dpdk-dev`).
+//! Our memif with DPDK's, in both roles: `dpdk-testpmd` forwards between two ports, our tester uses both, and the
+//! counters of both sides agree. Skipped unless the program is installed (`apt install dpdk-dev`).
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -15,15 +15,16 @@ use ranlab_pipeline::tester::Ledger;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
 const UP: Duration = Duration::from_secs(30);
-/// How long the program may take to end when it is asked.
+/// Timeout of the program's exit.
 const END: Duration = Duration::from_secs(20);
 
-/// The program, killed when this goes.
+/// The program, killed on drop.
 struct Testpmd(Child);
 
 impl Testpmd {
-    /// Without huge pages, cards and leftovers; it forwards what arrives at one port by the other, from the first packet on:
-    /// by default it throws away, uncounted, what arrives before it begins.
+    /// Starts it without huge pages, network cards and leftover files. It forwards packets from one port to the other
+    /// from the first packet on. By default it would discard, uncounted, packets that arrive before it starts
+    /// forwarding.
     fn start(folder: &std::path::Path, role: &str, queues: u16) -> Self {
         let device = |index: u8| {
             let socket = folder.join(format!("{index}.sock"));
@@ -42,13 +43,13 @@ impl Testpmd {
             "--total-num-mbufs=4096",
         ]);
         command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
-        // What it would leave in /run goes with the folder.
+        // Redirects files that it would leave in /run.
         command.env("RUNTIME_DIRECTORY", folder);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         Self(piped.spawn().unwrap())
     }
 
-    /// Ends it by its own door; packets received and sent by port, as it says.
+    /// Ends it regularly. Returns the packets received and sent per port.
     fn end(mut self) -> [[u64; 2]; 2] {
         self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
         let mut output = self.0.stdout.take().unwrap();
@@ -115,17 +116,18 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
     assert!(ports[0].peer().contains("DPDK"), "{:?}", ports[0].peer());
     let traffic = Traffic { pkt_size: 128, pkt_num: 1024, dir: Directions::Bidir, ..Traffic::default() };
     let trace = Trace::generate(&Pipeline::all()[0], &traffic).unwrap();
-    let (late_after, drain) = (Duration::from_millis(100), Duration::from_secs(2));
+    let late_after = Duration::from_millis(100);
+    let drain = Duration::from_secs(2);
     let load = Load { late_after, drain, ..Load::new(20_000, Duration::from_secs(1)) };
     let outcome = run(&mut ports, &trace, &load).unwrap();
-    // Its counters are of the connection: they go with it.
+    // Its counters belong to the connection and would be lost with it.
     let [[rx0, tx0], [rx1, tx1]] = program.end();
     ports.iter_mut().for_each(Port::stop);
     let tally = outcome.tally;
     println!("{theirs}: {tally:?}", tally = (tally.sent, tally.late, tally.ring_full, tally.received));
     assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");
     assert_eq!(tx0 + tx1, tally.received, "what it sent we have received");
-    // What it received and did not send found no room in our ring.
+    // Packets that it received and did not send found our ring full.
     let ledger = Ledger { ring_full: rx0 + rx1 - tx0 - tx1, ..Ledger::default() };
     assert_eq!(ledger.unknown(&tally), Ok(0));
     assert!(tally.received > 1_000 && tally.strangers + tally.duplicated + tally.malformed == 0);

@@ -1,4 +1,4 @@
-//! A controller that takes one association for each edge of its listener, as O-RAN SC's E2 termination does.
+//! A controller that accepts one association per edge of its listener, like O-RAN SC's E2 termination.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,20 +14,20 @@ use ranlab_sdk::wire::per::ShortBits;
 use tokio::io::unix::AsyncFd;
 
 const NODES: u32 = 20;
-/// How long the controller takes between an edge and its accept: further associations cause no further edge meanwhile.
+/// Time between an edge and the accept call. Further associations cause no further edge in this time.
 const SLOW: Duration = Duration::from_millis(5);
-/// Nodes whose setup was not answered at first connect again after 3 s.
+/// Nodes whose setup was not answered at first reconnect after 3 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Accepts one connection for each edge, whatever else waits.
+/// Accepts one connection per edge, even if others are pending.
 async fn accept_one_per_edge(listener: TcpListener) {
     listener.set_nonblocking(true).unwrap();
-    // `AsyncFd::register` needs unsafe code; a listener of std keeps its descriptor.
+    // `AsyncFd::register` would need unsafe code; a std listener keeps its descriptor.
     #[allow(deprecated)]
     let listener = AsyncFd::new(listener).unwrap();
     loop {
         let mut edge = listener.readable().await.unwrap();
-        // Before the accept: what comes meanwhile is an edge of its own.
+        // Before the accept call, so that a new connection causes another edge.
         edge.clear_ready();
         drop(edge);
         tokio::time::sleep(SLOW).await;
@@ -38,7 +38,7 @@ async fn accept_one_per_edge(listener: TcpListener) {
     }
 }
 
-/// The acknowledgement of a component.
+/// Returns the acknowledgement of a component.
 fn ack_of(c: &ComponentConfigItem) -> ComponentAckItem {
     let ack = ComponentAck { outcome: UpdateOutcome::Success, cause: None };
     ComponentAckItem { interface: c.interface, id: c.id.clone(), ack }
@@ -69,7 +69,7 @@ fn answer_setup(mut stream: TcpStream) {
 }
 
 #[test]
-fn every_node_comes_up_at_a_controller_that_takes_one_association_per_edge() {
+fn all_nodes_connect_with_one_accept_per_edge() {
     ranlab_sdk::run(async {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();

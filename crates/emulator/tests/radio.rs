@@ -1,4 +1,4 @@
-//! A radio under the controllers of slices and traffic: figures 11 and 13 of FlexRIC (CoNEXT 2021) through E2 and REST, in
+//! A radio under the slicing and traffic controllers: figures 11 and 13 of FlexRIC (CoNEXT 2021) over E2 and REST, in
 //! virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-/// Each look of a figure: a second to settle, four to measure.
+/// Each measurement of a figure: one second to settle, four to measure.
 const SETTLE: Duration = SECOND;
 const LOOK: Duration = Duration::from_secs(4);
 
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// What the radio did in a while, after it has settled.
+    /// Returns the radio measurements, after it has settled.
     fn look(&mut self) -> RadioMeter {
         self.pass(SETTLE);
         self.radio.lock().unwrap().begin();
@@ -74,7 +74,7 @@ impl World {
         self.lab.put(&path, body);
     }
 
-    /// Puts a UE into a slice.
+    /// Assigns a UE to a slice.
     fn place(&mut self, ue: u32, slice: u16) {
         let path = format!("ues/{}", self.rnti(ue));
         self.put(&path, &json!({ "slice": slice }).to_string());
@@ -89,7 +89,7 @@ fn flow(ues: Option<u32>, what: What) -> FlowPlan {
     FlowPlan { ues: ues.map(|ue| ue..=ue), ..FlowPlan::new(what) }
 }
 
-/// More than the cell carries.
+/// More than the capacity of the cell.
 const UDP: What = What::Udp(80_000, None);
 
 fn mbps(meter: &RadioMeter) -> Vec<f64> {
@@ -109,7 +109,7 @@ fn halves(sharing: bool, shares: [f64; 2]) -> String {
 }
 
 #[test]
-fn figure_13a_through_rest_keeps_the_white_ue_at_its_share() {
+fn figure_13a_keeps_share_of_first_ue() {
     let third = Stay { ues: 3..=3, from: 6 * SECOND, until: None };
     let radio = RadioConfig { stays: vec![third], ..n78(3, vec![flow(None, UDP)]) };
     let mut world = World::new(slicing(), radio);
@@ -123,7 +123,7 @@ fn figure_13a_through_rest_keeps_the_white_ue_at_its_share() {
     look(&mut world);
     world.pass(SECOND);
     look(&mut world);
-    // The controller has heard of the third, too.
+    // The controller has received reports of the third UE, too.
     let node = world.node.clone();
     assert_eq!(world.lab.get(&node)["ues"].as_array().unwrap().len(), 3);
     world.put("slices", &halves(true, [0.5, 0.5]));
@@ -135,7 +135,7 @@ fn figure_13a_through_rest_keeps_the_white_ue_at_its_share() {
     for (found, published) in found.iter().zip([50.0, 33.3, 50.0, 66.0]) {
         assert!((found - published).abs() <= 2.0, "white has {found} %, published are {published} %");
     }
-    // What it says is what it does.
+    // The reported state equals the actual state.
     let told = world.lab.get(&node);
     assert_eq!(
         (&told["slicing"]["slices"][0]["capacity"], &told["ues"][0]["slice"]),
@@ -144,9 +144,9 @@ fn figure_13a_through_rest_keeps_the_white_ue_at_its_share() {
 }
 
 #[test]
-fn figure_13b_through_rest_gives_the_idle_slice_away_or_not() {
+fn figure_13b_shares_idle_slice_if_configured() {
     for (sharing, gain) in [(true, 50.0), (false, 0.0)] {
-        // Black is on for 6 s, then off.
+        // The second UE is active for 6 s, then idle.
         let on = What::Udp(80_000, Some((6 * SECOND, 60 * SECOND)));
         let mut world = World::new(slicing(), n78(2, vec![flow(Some(1), UDP), flow(Some(2), on)]));
         world.put("slices", &halves(sharing, [0.66, 0.34]));
@@ -177,44 +177,45 @@ fn p50(counts: &[(u64, u64)]) -> u64 {
 }
 
 #[test]
-fn figure_11_through_rest_frees_the_voice_and_leaves_the_carrier_full() {
+fn figure_11_reduces_voice_delay_at_full_load() {
     let heard = Heard::default();
     let tcp = FlowPlan { from: 2 * SECOND, ..FlowPlan::new(What::Tcp(3_000_000)) };
     let radio = RadioConfig { rlc_buffer_bytes: 10_000_000, ..n78(1, vec![FlowPlan::new(What::Voip), tcp]) };
     let mut world = World::new(Traffic::new(10 * MS, Box::new(heard.clone())).unwrap(), radio);
-    // CUBIC takes its time to fill its window.
+    // CUBIC takes time to fill its window.
     world.pass(20 * SECOND);
     heard.0.lock().unwrap().clear();
     let transparent = world.look();
-    // What the controller publishes is what happens: the xApp's limit is passed by far.
+    // The published values equal the actual ones, and far exceed the xApp's limit.
     let messages = std::mem::take(&mut *heard.0.lock().unwrap());
     let last = &messages.last().unwrap()["bearers"][0];
     assert!(last["rlc_sojourn_us"].as_u64().unwrap() > 200_000, "{last}");
     let bearer = format!("bearers/{}/{}", last["rnti"], last["rbid"]);
-    // The steps of `ranlab xapp traffic`, in its order.
+    // The steps of `ranlab xapp traffic`, in the same order.
     world.put(&format!("{bearer}/queues/1"), r#"{"capacity_bytes": 100000}"#);
     world.put(&format!("{bearer}/filters/1"), r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#);
     world.put(&format!("{bearer}/pacer"), r#"{"type": "5g-bdp"}"#);
     world.pass(SECOND);
     let freed = world.look();
     let voice = |meter: &RadioMeter| meter.flows.iter().find(|flow| flow.what == "voip").unwrap().clone();
-    let (before, after) = (voice(&transparent), voice(&freed));
+    let before = voice(&transparent);
+    let after = voice(&freed);
     assert!(p50(&before.rlc_us) > 200_000, "transparent: {} us in RLC", p50(&before.rlc_us));
     assert!(p50(&after.rlc_us) < 10_000, "with the pacer: {} us in RLC", p50(&after.rlc_us));
     let ratio = p50(&before.rtt_us) as f64 / p50(&after.rtt_us) as f64;
     assert!(ratio >= 4.0, "{} us became {} us", p50(&before.rtt_us), p50(&after.rtt_us));
     assert!(freed.prb_use >= 0.95, "{} of the PRBs are used", freed.prb_use);
     assert_eq!((before.dropped, after.dropped), (0, 0));
-    // And is told: the greedy flow waits in its queue, not in RLC.
+    // The greedy flow is reported to wait in its queue, not in RLC.
     let told = &heard.0.lock().unwrap().last().unwrap()["bearers"][0].clone();
     assert!(told["rlc_sojourn_us"].as_u64().unwrap() < 10_000, "{told}");
     assert!(told["queues"][0]["sojourn_us"].as_u64().unwrap() > 100_000, "{told}");
     assert!((30_000..130_000).contains(&told["paced_kbps"].as_u64().unwrap()), "{told}");
 }
 
-/// What the model alone knows is refused with its reason, and leaves no trace.
+/// Configurations that only the model can reject are rejected with its reason, without a change.
 #[test]
-fn what_the_model_cannot_do_is_refused_with_its_reason() {
+fn model_rejections_have_reasons() {
     let heard = Heard::default();
     let radio = n78(1, vec![FlowPlan::new(What::Voip)]);
     let mut world = World::new(Traffic::new(10 * MS, Box::new(heard)).unwrap(), radio);
@@ -233,9 +234,9 @@ fn what_the_model_cannot_do_is_refused_with_its_reason() {
     assert_eq!(told["bearers"][0]["queues"].as_array().unwrap().len(), 1, "{told}");
 }
 
-/// Slices that end and come again, UEs that go and come again, and policies by what UEs ask for.
+/// Slices that are removed and added again, UEs that detach and attach again, and policies by requested slice.
 #[test]
-fn a_controller_s_word_on_slots_is_what_ues_get() {
+fn controller_slot_allocation_is_applied() {
     let lte = RadioConfig { carrier: Carrier::lte(100), ..n78(2, vec![flow(None, UDP)]) };
     let mut world = World::new(slicing(), lte);
     world.put(
@@ -275,7 +276,7 @@ fn a_controller_s_word_on_slots_is_what_ues_get() {
 }
 
 #[test]
-fn ues_come_and_go_and_are_where_controllers_put_them() {
+fn reattached_ues_return_to_their_slices() {
     let stay = |from, until| Stay { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
     let snssais = ["1", "1-0000ff"].map(|text| text.parse().unwrap()).to_vec();
     let radio = n78(3, vec![FlowPlan::new(What::Voip)]);
@@ -303,7 +304,7 @@ fn ues_come_and_go_and_are_where_controllers_put_them() {
     };
     assert_eq!((slice(&world, 1), slice(&world, 2)), (8, 7));
     world.lab.put("policy", r#"{"rules": []}"#);
-    // Without slicing they are in one pool, and afterwards where they were.
+    // Without slicing all UEs share one pool; afterwards they return to their slices.
     let set = |algorithm: &str| json!({ "algorithm": algorithm, "slices": [{ "id": 7, "capacity": 0.25 }, { "id": 8, "capacity": 0.5 }] });
     world.put("slices", &set("none").to_string());
     assert_eq!(slice(&world, 1), slice(&world, 2));
@@ -312,7 +313,7 @@ fn ues_come_and_go_and_are_where_controllers_put_them() {
 }
 
 #[test]
-fn a_radio_that_cannot_be_is_refused_before_it_begins() {
+fn invalid_radio_is_rejected_at_creation() {
     let why = |radio: RadioConfig| {
         template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
     };
@@ -326,9 +327,9 @@ fn a_radio_that_cannot_be_is_refused_before_it_begins() {
     assert_eq!(why(n78(2_000, Vec::new())), AttachError::Full(1_024).to_string());
 }
 
-/// Statistics are those of the radio, and a cell that stood still makes up for it, a bounded piece at a time.
+/// Statistics are those of the radio. A cell that was suspended catches up in bounded steps.
 #[test]
-fn time_that_was_missed_is_made_up_for_in_pieces_and_counted() {
+fn missed_time_is_caught_up_in_steps_and_counted() {
     let world = World::new(slicing(), n78(1, vec![flow(None, UDP)]));
     world.radio.lock().unwrap().begin();
     let standstill = world.lab.now + SECOND;

@@ -1,4 +1,4 @@
-//! A radio under RC's policies and reports: a base station's agent against messages of a controller, in virtual time.
+//! A radio under RC policies and reports: a base station's agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[allow(dead_code, reason = "no test uses all of it")]
@@ -45,14 +45,15 @@ impl World {
         }
     }
 
-    /// Resource blocks of each UE so far, by number.
+    /// Returns the resource blocks of each UE so far, by number.
     fn prbs(&self) -> BTreeMap<u32, u64> {
         let radio = self.radio.lock().unwrap();
         let of = |(ue, rnti): (&u32, &u16)| (*ue, radio.cell().report(*rnti).unwrap().dl.prbs);
         radio.rntis().iter().map(of).collect()
     }
 
-    /// The share of UE 1 of what is scheduled late in a second, before anybody comes or goes at its end, %.
+    /// Returns UE 1's share of the resource blocks in the second half of the next second, in percent, before any UE
+    /// attaches or detaches at its end.
     fn share(&mut self) -> f64 {
         self.pass(SECOND / 2);
         let before = self.prbs();
@@ -81,7 +82,7 @@ impl World {
     }
 }
 
-/// Two UEs that want all they can get, of slices 1 and 2; the second is there from 2 s to 4 s and from 6 s on.
+/// Two UEs of slices 1 and 2 that use all available capacity. The second is attached from 2 s to 4 s and from 6 s on.
 fn two() -> World {
     let stay = |from: u32, until: Option<u32>| Stay {
         ues: 2..=2,
@@ -109,7 +110,7 @@ fn quotas(first: u8, second: u8) -> Does {
 }
 
 #[test]
-fn a_policy_shares_the_carrier_while_a_ue_of_its_slice_is_there_and_no_longer_than_its_subscription() {
+fn policy_applies_while_slice_has_ues_and_subscription_exists() {
     let mut world = two();
     world.policy(1, [(quotas(20, 80), vec![(Test::Slice(Snssai { sst: 2, sd: None }), false)])]);
     world.pass(SECOND);
@@ -127,7 +128,7 @@ fn a_policy_shares_the_carrier_while_a_ue_of_its_slice_is_there_and_no_longer_th
 }
 
 #[test]
-fn a_policy_on_how_many_are_there_takes_the_second_rule_otherwise() {
+fn policy_on_ue_count_falls_back_to_second_rule() {
     let mut world = two();
     let alone = vec![(Test::ConnectedUes(Comparison::LessThan, 2), false)];
     world.policy(1, [(quotas(50, 50), alone), (quotas(70, 30), vec![])]);
@@ -135,7 +136,7 @@ fn a_policy_on_how_many_are_there_takes_the_second_rule_otherwise() {
     let [alone, both] = [world.share(), world.share()];
     assert!(alone > 99.0, "{alone}");
     assert!((both - 70.0).abs() < 3.0, "{both}");
-    // Half of the carrier, although nobody else wants the rest: no more than its quota.
+    // Half of the carrier although no other UE needs the rest: not more than its quota.
     let before = world.prbs()[&1];
     world.pass(2 * SECOND);
     let used = world.prbs()[&1] - before;

@@ -1,4 +1,4 @@
-//! A base station of CU-CP, CU-UP and two DUs over E2: each agent against messages of a controller, in virtual time.
+//! A base station of CU-CP, CU-UP and two DUs over E2: each agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[allow(dead_code, reason = "no test uses all of it")]
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-/// Parts in their order.
+/// Indexes of the units.
 const CU_CP: usize = 0;
 const CU_UP: usize = 1;
 const DU_1: usize = 2;
@@ -65,11 +65,11 @@ impl World {
         });
         let answer = self.parts[part].ask(C0, &request);
         assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{part}: {answer:?}");
-        // What it says at once is looked at by who asks for it.
+        // Further messages are handled by the caller that needs them.
         self.parts[part].sent.entry(C0).or_default().extend(answer.into_iter().skip(1));
     }
 
-    /// UEs in the last report of a statistics model.
+    /// Returns the UEs in the last report of a statistics model.
     fn reported(&mut self, part: usize, oid: &str) -> BTreeSet<u32> {
         let sent = self.parts[part].take(C0);
         let Some(Message::RicIndication(last)) = sent.last() else { panic!("{part}: {sent:?}") };
@@ -78,7 +78,7 @@ impl World {
         table.rows().filter_map(|(key, _)| key.ue()).collect()
     }
 
-    /// Whether a part's agent counts a UE among its own.
+    /// Returns whether a unit's agent serves a UE.
     fn has(&mut self, part: usize, rnti: u64) -> bool {
         self.parts[part].agent.associate_ue(UeId(rnti), C0).is_ok()
     }
@@ -109,7 +109,7 @@ impl World {
 }
 
 #[test]
-fn a_controller_at_the_cu_moves_a_ue_from_du_to_du_and_every_part_follows() {
+fn cu_controller_hands_ue_over_between_dus() {
     let mut world = World::new();
     let each = |ms: u32| bytes::Bytes::copy_from_slice(&ms.to_le_bytes());
     world.subscribe(CU_UP, pdcp::DEFAULT_FUNCTION_ID, each(10));
@@ -119,7 +119,7 @@ fn a_controller_at_the_cu_moves_a_ue_from_du_to_du_and_every_part_follows() {
     let events = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
     world.subscribe(CU_CP, rrc::DEFAULT_FUNCTION_ID, events);
     world.pass(1_000);
-    // UEs attached in turn: the CU has all of them, a DU its own.
+    // UEs attached alternately: the CU has all of them, a DU its own.
     assert_eq!(world.told().len(), 4);
     assert_eq!(world.reported(CU_UP, pdcp::OID), [1, 2, 8_001, 8_002].into());
     assert_eq!(world.reported(DU_1, mac::OID), [1, 2].into());
@@ -140,7 +140,7 @@ fn a_controller_at_the_cu_moves_a_ue_from_du_to_du_and_every_part_follows() {
     assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002, 8_003].into());
     let has = [CU_CP, CU_UP, DU_1, DU_2].map(|part| (world.has(part, 1), world.has(part, 8_003)));
     assert_eq!(has, [(false, true), (false, true), (false, false), (false, true)]);
-    // Its flow goes on there.
+    // Its flow continues there.
     let meter = world.site.cells()[1].lock().unwrap().meter();
     let flow = meter.flows.iter().find(|flow| flow.ue == 1).unwrap();
     assert!(flow.bytes > 100_000 && flow.dropped == 0, "{flow:?}");

@@ -1,4 +1,5 @@
-//! Users' own pacers and schedulers: signed modules that come by TRAFFIC control over REST and run in a sandbox.
+//! User-defined pacers and schedulers: signed modules that are loaded by TRAFFIC control over REST and run in a
+//! sandbox.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[path = "../../controllers/tests/lab/mod.rs"]
@@ -22,10 +23,10 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// RLC holds 30,000 octets at most.
+/// Keeps at most 30,000 bytes in RLC.
 const PACER: &str = r#"(module (func (export "admits") (param i32 i64 i64) (result i32)
     (i64.lt_u (local.get 1) (i64.const 30000))))"#;
-/// The last queue that has a packet.
+/// Selects the last queue that has a packet.
 const SCHEDULER: &str = r#"(module (memory (export "memory") 1)
     (func (export "queues") (result i32) (i32.const 64))
     (func (export "pick") (param i32 i64) (result i32)
@@ -34,7 +35,7 @@ const SCHEDULER: &str = r#"(module (memory (export "memory") 1)
             (br_if $next (i32.and (i32.ge_s (local.get 0) (i32.const 0))
                 (i32.eqz (i32.load offset=68 (i32.mul (local.get 0) (i32.const 32)))))))
         (local.get 0)))"#;
-/// Packets pass, and after a while it does not come to an end.
+/// Passes packets, and after a while enters an endless loop.
 const ENDLESS: &str = r#"(module (global $calls (mut i32) (i32.const 0))
     (func (export "admits") (param i32 i64 i64) (result i32)
         (global.set $calls (i32.add (global.get $calls) (i32.const 1)))
@@ -55,7 +56,7 @@ fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// A module as REST takes it.
+/// Returns a module in the form of the REST API.
 fn signed(wasm: &[u8], by: &SigningKey) -> String {
     json!({ "wasm": hex(wasm), "signature": hex(&by.sign(wasm).to_bytes()) }).to_string()
 }
@@ -67,7 +68,7 @@ struct World {
 }
 
 impl World {
-    /// A call behind a download.
+    /// Creates a call in parallel with a download.
     fn new(trusted: &[SigningKey]) -> Self {
         let mut lab = Lab::new(Box::new(Traffic::new(10 * MS, Box::new(Nobody)).unwrap()));
         let flows = vec![FlowPlan::new(What::Voip), FlowPlan::new(What::Tcp(3_000_000))];
@@ -100,7 +101,7 @@ impl World {
         self.lab.get(&self.bearer.clone())["stages"].clone()
     }
 
-    /// Median time that the call's packets spend in RLC, and in queues, µs.
+    /// Returns the median times that the call's packets spend in RLC and in queues, in microseconds.
     fn voice(&mut self) -> (u64, u64) {
         self.pass(2 * SECOND);
         self.radio.lock().unwrap().begin();
@@ -112,7 +113,7 @@ impl World {
 }
 
 #[test]
-fn a_pacer_and_a_scheduler_of_one_s_own_free_the_voice() {
+fn custom_pacer_and_scheduler_reduce_voice_delay() {
     let mut world = World::new(&[SigningKey::from_bytes(&[1; 32]), key()]);
     world.pass(10 * SECOND);
     let (before, _) = world.voice();
@@ -130,7 +131,7 @@ fn a_pacer_and_a_scheduler_of_one_s_own_free_the_voice() {
     }
     let (rlc, queue) = world.voice();
     assert!(rlc < 10_000 && queue < 3_000, "{rlc} us in RLC, {queue} us in its queue");
-    // What they did is told.
+    // Their counters are reported.
     let told = world.stages();
     for (stage, role) in told.as_array().unwrap().iter().zip(["pacer", "scheduler"]) {
         let number = |name: &str| stage[name].as_u64().unwrap();
@@ -139,7 +140,7 @@ fn a_pacer_and_a_scheduler_of_one_s_own_free_the_voice() {
         assert!(number("calls") > 1_000 && (2..500).contains(&instructions), "{stage}");
     }
     assert!(told[0]["refusals"].as_u64().unwrap() > 100, "{told}");
-    // Without them it is as before.
+    // Without them, delays are as before.
     for role in ["pacer", "scheduler"] {
         let path = format!("{}/stages/{role}", world.bearer);
         assert_eq!(world.lab.ask(Method::Delete, &path, "").0, 200);
@@ -150,14 +151,14 @@ fn a_pacer_and_a_scheduler_of_one_s_own_free_the_voice() {
 }
 
 #[test]
-fn a_stage_that_takes_too_long_is_taken_out_and_said_to_be() {
+fn endless_stage_is_unloaded_and_reported() {
     let mut world = World::new(&[key()]);
     assert_eq!(world.put("pacer", &signed(&wat::parse_str(ENDLESS).unwrap(), &key())).0, 200);
     world.pass(2 * SECOND);
     let told = world.stages();
     assert!(told[0]["failed"].as_str().is_some_and(|why| why.contains("fuel")), "{told}");
     assert_eq!(told[0]["calls"], json!(101), "it is not asked again");
-    // The pacer that the configuration names is at work: none, and the download goes on.
+    // The configured pacer (none) applies again, and the download continues.
     let rate = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1;
     world.pass(SECOND);
     let bytes = world.radio.lock().unwrap().cell().flows(1).unwrap()[1].delivered.1 - rate;
@@ -167,7 +168,7 @@ fn a_stage_that_takes_too_long_is_taken_out_and_said_to_be() {
 }
 
 #[test]
-fn what_may_not_run_is_refused_with_a_reason_and_leaves_what_was_there() {
+fn invalid_module_is_rejected_without_change() {
     let mut world = World::new(&[key()]);
     let pacer = wat::parse_str(PACER).unwrap();
     assert_eq!(world.put("pacer", &signed(&pacer, &key())).0, 200);
@@ -203,7 +204,7 @@ fn what_may_not_run_is_refused_with_a_reason_and_leaves_what_was_there() {
     assert_eq!(world.put("shaper", &signed(&pacer, &key())).0, 404);
     let told = world.stages();
     assert_eq!((told.as_array().unwrap().len(), &told[0]["bytes"]), (1, &json!(pacer.len())), "{told}");
-    // Nobody is trusted unless somebody is named.
+    // Without a configured key no module is trusted.
     let (status, answer) = World::new(&[]).put("pacer", &signed(&pacer, &key()));
     assert_eq!((status, &answer["reason"]), (403, &json!("untrusted")), "{answer}");
 }

@@ -1,4 +1,4 @@
-//! The user plane function and its load on loopback sockets: every design, every request with an end.
+//! The UPF and its load on loopback sockets: every design, and an outcome for every request.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_emulator::load::*;
@@ -9,9 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Each test has addresses of its own.
+/// Each test has its own addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
-    // And so has each process: tests of several checkouts do not meet.
+    // Each process has its own addresses, too, so that tests of several checkouts do not collide.
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
 }
@@ -59,7 +59,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         ue: [10, 60, 0, 1].into(),
         dialect: Dialect::STRICT_REL17,
         profile,
-        // Patient: a loaded machine is no fault of anybody here.
+        // Long timeouts, for loaded machines.
         retransmission: Retransmission { t1: Duration::from_secs(10), n1: 0 },
         window: 1 << 12,
         heartbeat: None,
@@ -77,7 +77,8 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
 }
 
 fn closed(cycles: u64) -> Mode {
-    let (duration, hold) = (Duration::from_secs(60), Duration::ZERO);
+    let duration = Duration::from_secs(60);
+    let hold = Duration::ZERO;
     Mode::Control { begin: Loop::Closed { window: 16 }, cycles: Some(cycles), duration, hold, live: 20 }
 }
 
@@ -86,7 +87,7 @@ fn go(config: &LoadConfig) -> LoadReport {
 }
 
 #[test]
-fn every_design_completes_every_session_and_both_directions_work_first() {
+fn every_design_completes_sessions_after_smoke_test() {
     let designs =
         [Design::CpOffload, Design::Software { workers: 2 }, Design::DpOffload { install: Duration::ZERO }];
     for design in designs {
@@ -105,7 +106,7 @@ fn every_design_completes_every_session_and_both_directions_work_first() {
 }
 
 #[test]
-fn packets_are_counted_in_each_direction_and_reflected_ones_come_back() {
+fn packets_are_counted_per_direction_and_reflected() {
     let server = upf(2, Design::CpOffload, MockSettings::default());
     let mode = Mode::Sessions { sessions: 40, duration: Duration::from_millis(500) };
     let traffic = |packets_per_s| Some(Traffic { packets_per_s, octets: 200, reflect_every: 2 });
@@ -113,7 +114,8 @@ fn packets_are_counted_in_each_direction_and_reflected_ones_come_back() {
         LoadConfig { uplink: traffic(2_000.0), downlink: traffic(1_000.0), threads: 2, ..config(2, mode) };
     let report = go(&load);
     let step = &report.steps[0];
-    let (up, down) = (step.uplink.as_ref().unwrap(), step.downlink.as_ref().unwrap());
+    let up = step.uplink.as_ref().unwrap();
+    let down = step.downlink.as_ref().unwrap();
     assert!(up.sent > 0 && down.sent > 0 && step.round_trip_us.is_some(), "{step:?}");
     for side in [up, down] {
         assert_eq!((side.received, side.lost, side.duplicates), (side.sent, 0, 0), "{step:?}");
@@ -123,7 +125,7 @@ fn packets_are_counted_in_each_direction_and_reflected_ones_come_back() {
 }
 
 #[test]
-fn a_session_that_moves_gets_its_end_marker_and_its_packets() {
+fn moved_session_gets_end_marker_and_packets() {
     let server = upf(3, Design::CpOffload, MockSettings::default());
     let mode = Mode::Handover { sessions: 10, rate: 50.0, duration: Duration::from_secs(1) };
     let traffic = Some(Traffic { packets_per_s: 2_000.0, octets: 100, reflect_every: 0 });
@@ -137,7 +139,7 @@ fn a_session_that_moves_gets_its_end_marker_and_its_packets() {
 }
 
 #[test]
-fn a_maximum_bit_rate_is_kept_both_ways() {
+fn maximum_bit_rate_is_enforced_both_ways() {
     let server = upf(4, Design::CpOffload, MockSettings::default());
     let mode = Mode::Qos { offered_bps: vec![3e6], sessions: 1, duration: Duration::from_secs(1) };
     let mut load = config(4, mode);
@@ -146,15 +148,15 @@ fn a_maximum_bit_rate_is_kept_both_ways() {
     assert_eq!(report.steps.len(), 2);
     for step in &report.steps {
         let side = step.uplink.as_ref().or(step.downlink.as_ref()).unwrap();
-        // Never more than the maximum, a burst and what a late second adds. Less, where a busy machine loses packets
-        // before the policer sees them.
+        // Never more than the maximum rate, one burst, and the effect of a late second. It may be less if a busy
+        // machine loses packets before the policer.
         assert!((1.0..1.2e6).contains(&side.received_bps) && side.received < side.sent, "{step:?}");
     }
     drop(server);
 }
 
 #[test]
-fn lost_requests_are_sent_again_and_every_loss_is_found() {
+fn lost_requests_are_retransmitted_and_counted() {
     let server =
         upf(5, Design::CpOffload, MockSettings { loss_permille: 100, seed: 5, ..Default::default() });
     let retransmission = Retransmission { t1: Duration::from_millis(100), n1: 9 };
@@ -164,12 +166,12 @@ fn lost_requests_are_sent_again_and_every_loss_is_found() {
     let again: u64 = requests.map(|of_kind| of_kind.retransmissions + of_kind.lost).sum();
     assert_eq!(report.unexplained, 0);
     let done = server.stop().unwrap();
-    // What was answered late under load is asked again as well.
+    // Responses that were late under load cause retransmissions, too.
     assert!(again >= done.mock_lost && done.mock_lost > 20, "{again} {}", done.mock_lost);
 }
 
 #[test]
-fn sessions_whose_answers_nobody_waits_for_are_guessed() {
+fn blind_load_guesses_session_ids() {
     let server = upf(7, Design::CpOffload, MockSettings::default());
     let mode = Mode::Blind { delay: Duration::from_micros(500), sessions: 200 };
     let report = go(&config(7, mode));
@@ -178,7 +180,7 @@ fn sessions_whose_answers_nobody_waits_for_are_guessed() {
 }
 
 #[test]
-fn nobody_there_is_said_so() {
+fn missing_upf_is_an_error() {
     let load = LoadConfig { n4: at(6, 99, 8805), ..config(6, closed(1)) };
     let error = run(&load, &AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, LoadError::NoAssociation { .. }), "{error}");
@@ -186,19 +188,19 @@ fn nobody_there_is_said_so() {
     assert!(matches!(run(&load, &AtomicBool::new(false)), Err(LoadError::Bounds { .. })));
 }
 
-/// A UPF with the habits of Open5GS: answers to port 8805 alone, three octets of Reporting Triggers, no answer to a release,
-/// sessions deleted at a heartbeat with a newer time stamp.
+/// A UPF with the dialect of Open5GS: responses to port 8805 only, three bytes of Reporting Triggers, no response to a
+/// release, and sessions deleted at a heartbeat with a newer time stamp.
 fn as_open5gs(test: u8, mode: Mode) -> (UpfServer, LoadConfig) {
     let server = upf_of(test, Design::CpOffload, MockSettings::default(), Dialect::OPEN5GS);
     let heartbeat = Some(Duration::from_millis(100));
-    // As short as the release may be waited for; nobody but the release lets it pass.
+    // The timeout of the release. No other request runs into it.
     let retransmission = Retransmission { t1: Duration::from_secs(2), n1: 0 };
     let load = LoadConfig { dialect: Dialect::OPEN5GS, heartbeat, retransmission, ..config(test, mode) };
     (server, load)
 }
 
 #[test]
-fn a_second_run_on_a_upf_that_ignores_releases_is_as_good_as_the_first() {
+fn second_run_works_despite_ignored_release() {
     let mode = Mode::Sessions { sessions: 30, duration: Duration::from_secs(1) };
     let (server, load) = as_open5gs(8, mode);
     let uplink = Some(Traffic { packets_per_s: 500.0, octets: 100, reflect_every: 0 });
@@ -210,7 +212,7 @@ fn a_second_run_on_a_upf_that_ignores_releases_is_as_good_as_the_first() {
             (0, 0, 0),
             "run {run}: {report:?}"
         );
-        // It is told, apart.
+        // The unanswered release is reported separately.
         assert_eq!((report.control.releases_unanswered, report.control.requests["release"].sent), (1, 1));
         assert_eq!(report.control.requests["association"].lost, 0);
     }
@@ -218,7 +220,7 @@ fn a_second_run_on_a_upf_that_ignores_releases_is_as_good_as_the_first() {
 }
 
 #[test]
-fn several_smfs_speak_from_the_port_of_pfcp_and_a_taken_one_names_the_remedy() {
+fn several_smfs_use_pfcp_port_and_conflict_has_remedy() {
     let (server, load) = as_open5gs(9, closed(60));
     let report = go(&LoadConfig { smfs: 3, ..load.clone() });
     assert_eq!(
@@ -226,7 +228,7 @@ fn several_smfs_speak_from_the_port_of_pfcp_and_a_taken_one_names_the_remedy() {
         (60, 0, 3),
         "{report:?}"
     );
-    // Answers go to a port where nobody is: said with what helps.
+    // Responses go to a port without a listener; the error contains a remedy.
     let elsewhere = LoadConfig { smf: at(9, 1, 40_001), ..load.clone() };
     let error = run(&elsewhere, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains(&format!("try --smf {}", at(9, 1, 8805))), "{error}");
@@ -238,9 +240,10 @@ fn several_smfs_speak_from_the_port_of_pfcp_and_a_taken_one_names_the_remedy() {
     assert_eq!(default_smf(at(9, 8, 8805)).unwrap(), "127.0.2.1:8805".parse().unwrap());
 }
 
-/// Cycles that end by themselves, and sessions that stay until the end.
+/// Cycles that end by themselves, and sessions that remain until the end.
 fn live(live: usize, cycles: u64) -> Mode {
-    let (begin, duration) = (Loop::Closed { window: 16 }, Duration::from_secs(60));
+    let begin = Loop::Closed { window: 16 };
+    let duration = Duration::from_secs(60);
     Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live }
 }
 
@@ -250,8 +253,8 @@ fn impatient(test: u8, mode: Mode) -> LoadConfig {
 }
 
 #[test]
-fn a_take_down_overflows_no_queue_of_the_upf() {
-    // As slow as Open5GS, and with room for as many datagrams as are under way when sessions are set up.
+fn teardown_does_not_overflow_upf_queue() {
+    // As slow as Open5GS, with space for as many datagrams as there are concurrent setups.
     let mock = MockSettings { queue: 80, service: Duration::from_micros(100), ..Default::default() };
     let server = upf(10, Design::CpOffload, mock);
     let load = LoadConfig {
@@ -265,7 +268,7 @@ fn a_take_down_overflows_no_queue_of_the_upf() {
 }
 
 #[test]
-fn deletions_that_were_lost_are_made_up_for_at_the_end() {
+fn lost_deletions_are_repeated_at_end() {
     let mock = MockSettings { loss_permille: 100, seed: 3, ..Default::default() };
     let server = upf(11, Design::CpOffload, mock);
     let report = go(&impatient(11, live(0, 200)));
@@ -276,8 +279,8 @@ fn deletions_that_were_lost_are_made_up_for_at_the_end() {
 }
 
 #[test]
-fn what_a_silent_upf_may_hold_is_told_and_waited_for_in_bounds() {
-    // Association, its heartbeat not asked for, 100 times two requests; then silence.
+fn sessions_at_silent_upf_are_reported_within_time_limit() {
+    // Association without a heartbeat, 100 times two requests, then silence.
     let mock = MockSettings { crash_after: Some(201), ..Default::default() };
     let server = upf(12, Design::CpOffload, mock);
     let report = go(&impatient(12, live(100, 0)));
@@ -287,16 +290,17 @@ fn what_a_silent_upf_may_hold_is_told_and_waited_for_in_bounds() {
         "{report:?}"
     );
     assert_eq!(report.unexplained, 0);
-    // Those that were given up, not all.
+    // Only the deletions that were given up, not all.
     assert_eq!(report.control.requests["deletion"].sent, 32);
     drop(server);
 }
 
 #[test]
-fn a_upf_whose_process_ends_is_named_with_the_time_and_ends_the_run() {
+fn exit_of_upf_process_ends_run_with_time() {
     let server = upf(13, Design::CpOffload, MockSettings::default());
     let mut process = std::process::Command::new("sleep").arg("0.5").spawn().unwrap();
-    let (begin, duration) = (Loop::Open(Arrivals::Constant { rate: 100.0 }), Duration::from_secs(600));
+    let begin = Loop::Open(Arrivals::Constant { rate: 100.0 });
+    let duration = Duration::from_secs(600);
     let mode = Mode::Control { begin, cycles: None, duration, hold: Duration::ZERO, live: 0 };
     let load = LoadConfig { upf_pid: Some(process.id()), ..config(13, mode) };
     let report = go(&load);
@@ -311,7 +315,7 @@ fn a_upf_whose_process_ends_is_named_with_the_time_and_ends_the_run() {
 }
 
 #[test]
-fn a_blind_load_answers_the_heartbeats_of_the_upf() {
+fn blind_load_answers_heartbeats() {
     let mut alive = Dialect::STRICT_REL17;
     alive.demands.heartbeat = Some((Duration::from_millis(20), 3));
     let server = upf_of(14, Design::CpOffload, MockSettings::default(), alive);
@@ -322,11 +326,11 @@ fn a_blind_load_answers_the_heartbeats_of_the_upf() {
     assert_eq!(server.stop().unwrap().sessions, 0);
 }
 
-/// After a request that got lost, sessions have other names than were guessed.
+/// After a lost request, sessions have other ids than guessed.
 #[test]
-fn a_blind_load_takes_down_what_it_guessed_wrongly() {
+fn blind_load_deletes_wrongly_guessed_sessions() {
     let mock = MockSettings { loss_permille: 50, ..MockSettings::default() };
-    // A release would end its sessions, but it answers none.
+    // A release would delete its sessions, but it answers none.
     let server = upf_of(15, Design::CpOffload, mock, Dialect::EUPF);
     let mode = Mode::Blind { delay: Duration::from_micros(500), sessions: 200 };
     let retransmission = Retransmission { t1: Duration::from_millis(500), n1: 0 };

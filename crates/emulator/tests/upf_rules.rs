@@ -1,4 +1,4 @@
-//! A user plane function on loopback sockets, with one SMF, base station and data network: the same rules do the same in
+//! A UPF on loopback sockets, with an SMF, a base station and a data network. The same rules have the same effect in
 //! every design.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
-/// Each test and design has addresses of its own.
+/// Each test and design has its own addresses.
 fn at(test: u8, host: u8, port: u16) -> SocketAddr {
     let own = ranlab_net::own_loopback(61, 100).unwrap();
     SocketAddr::from(([127, 100 + own, test, host], port))
@@ -32,7 +32,7 @@ struct Bed {
 
 impl Bed {
     fn start(test: u8, design: Design) -> Self {
-        // N4 and N3 are apart, as in any deployment.
+        // N4 and N3 use different addresses, as in real deployments.
         let n4 = at(test, 8, 8805);
         let n3 = at(test, 7, 2152);
         let n6 = at(test, 8, 2153);
@@ -79,7 +79,7 @@ impl Bed {
         self.smf.local_addr().unwrap().ip()
     }
 
-    /// The answer to a request, which comes from a port of its own.
+    /// Sends a request from a separate port. Returns the response.
     fn ask(&mut self, message: impl Into<Message>, seid: Option<u64>) -> Message {
         self.sequence += 1;
         let socket = UdpSocket::bind(SocketAddr::new(self.address(), 0)).unwrap();
@@ -90,7 +90,7 @@ impl Bed {
         decode(&room[..len]).unwrap().0.message
     }
 
-    /// The next report, which comes to the SMF's own port.
+    /// Returns the next report, which is sent to the SMF's own port.
     fn report(&self) -> SessionReportRequest {
         let mut room = [0; 4_096];
         let (len, from) = self.smf.recv_from(&mut room).unwrap();
@@ -133,7 +133,7 @@ impl Bed {
         self.gnb.send_to(&datagram, self.n3).unwrap();
     }
 
-    /// Tunnel and octets of the next packet at the base station.
+    /// Returns tunnel and length of the next packet at the base station.
     fn at_gnb(&self) -> (u32, usize) {
         let mut room = [0; 2_048];
         let len = self.gnb.recv(&mut room).unwrap();
@@ -194,7 +194,7 @@ fn designs() -> [Design; 3] {
     [Design::CpOffload, Design::Software { workers: 4 }, Design::DpOffload { install: Duration::ZERO }]
 }
 
-/// The usual session with one usage rule.
+/// Establishes the default session with one usage rule.
 fn usual(bed: &mut Bed, urr: CreateUrr) {
     let n3 = bed.n3.ip();
     let gnb = bed.gnb.local_addr().unwrap().ip();
@@ -255,7 +255,7 @@ fn tunnels_are_exchanged_and_error_indications_reported() {
             vec![pdr(1, Interface::ACCESS, Some(0x1001), n3), pdr(2, Interface::CORE, Some(0x1002), n3)];
         pdrs[1].pdi.ue_ip_addresses.clear();
         pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.clear());
-        // The base station is the next user plane as well.
+        // The base station also acts as the next user plane.
         let fars = vec![
             far(1, Interface::CORE, Some((0x3001, gnb))),
             far(2, Interface::ACCESS, Some((0x2001, gnb))),
@@ -276,7 +276,7 @@ fn tunnels_are_exchanged_and_error_indications_reported() {
 }
 
 #[test]
-fn only_the_sets_that_are_named_are_deleted() {
+fn only_named_session_sets_are_deleted() {
     let mut bed = Bed::start(130, Design::CpOffload);
     let csid = |n: u16| FqCsid { node: (0, vec![127, 0, 0, 1].into()), csids: vec![n] };
     let node_id: NodeId = bed.address().into();

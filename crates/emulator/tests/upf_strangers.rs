@@ -1,4 +1,4 @@
-//! User planes of other people's, each with one habit: what the load makes of it is an account without a gap.
+//! Third-party UPFs, each with one quirk. The load accounts for all of their messages.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_emulator::load::*;
@@ -11,19 +11,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a user plane makes of an answer: datagrams to send now, in this order.
+/// A function that turns a response into the datagrams to send, in order.
 type Habit = Box<dyn FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send>;
 
-/// Only the control half: packets are not what is looked at here.
+/// The control plane of a UPF; packets are not tested here.
 struct Stranger {
-    /// Of every establishment that came.
+    /// UE addresses of all received establishments.
     ues: Arc<Mutex<Vec<Ipv4Addr>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<usize>>,
 }
 
 impl Stranger {
-    /// At a test's own address; answers leave by another port if `port` is one.
+    /// Starts it at a test's own address. With `port`, responses are sent from another port.
     fn start(test: u8, max_sessions: usize, port: Option<u16>, mut habit: Habit) -> Self {
         let socket = UdpSocket::bind(at(test, 8, 8805)).unwrap();
         let speaks =
@@ -36,7 +36,8 @@ impl Stranger {
         let settings =
             UpfSettings { max_sessions, ..UpfSettings::new(at(test, 8, 0).ip(), Dialect::STRICT_REL17) };
         let thread = std::thread::spawn(move || {
-            let (mut upf, begin) = (Upf::new(settings), Instant::now());
+            let mut upf = Upf::new(settings);
+            let begin = Instant::now();
             let mut room = [0; 4_096];
             while !stopped.load(Relaxed) {
                 let now = Time::from_nanos(begin.elapsed().as_nanos() as u64);
@@ -60,7 +61,7 @@ impl Stranger {
         Self { ues, stop, thread: Some(thread) }
     }
 
-    /// Sessions that it still has.
+    /// Stops it. Returns the number of sessions left.
     fn stop(mut self) -> usize {
         self.stop.store(true, Relaxed);
         self.thread.take().unwrap().join().unwrap()
@@ -80,9 +81,10 @@ fn at(test: u8, host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 63, test, host], port))
 }
 
-/// So many sessions come and go in a closed loop; no packets.
+/// Runs a number of sessions in a closed loop, without packets.
 fn load(test: u8, cycles: u64, t1: Duration) -> Result<LoadReport, LoadError> {
-    let (begin, duration) = (Loop::Closed { window: 8 }, Duration::from_secs(60));
+    let begin = Loop::Closed { window: 8 };
+    let duration = Duration::from_secs(60);
     let mode = Mode::Control { begin, cycles: Some(cycles), duration, hold: Duration::ZERO, live: 0 };
     run(&config(test, t1, mode), &AtomicBool::new(false))
 }
@@ -118,14 +120,14 @@ fn config(test: u8, t1: Duration, mode: Mode) -> LoadConfig {
     }
 }
 
-/// A busy machine is no fault of anybody here.
+/// Timeout for busy machines.
 const PATIENT: Duration = Duration::from_secs(20);
 
 fn kind(datagram: &[u8]) -> u8 {
     datagram.get(1).copied().unwrap_or(0)
 }
 
-/// Every request ends once, and every response is somewhere.
+/// Checks that every request has one outcome, and every response is counted.
 fn balanced(report: &LoadReport) {
     assert!(report.control.balanced, "{:?}", report.control);
     for (kind, of_kind) in &report.control.requests {
@@ -135,7 +137,7 @@ fn balanced(report: &LoadReport) {
 }
 
 #[test]
-fn one_that_says_everything_twice_is_understood_once() {
+fn duplicate_responses_are_counted_once() {
     let upf = Stranger::start(1, 1_000, None, Box::new(|answer| vec![answer.clone(), answer]));
     let report = load(1, 50, PATIENT).unwrap();
     balanced(&report);
@@ -148,7 +150,7 @@ fn one_that_says_everything_twice_is_understood_once() {
 }
 
 #[test]
-fn one_that_answers_in_another_order_is_understood_as_well() {
+fn reordered_responses_are_matched() {
     let mut held = None;
     let mut establishments = 0;
     let habit = move |answer: Vec<u8>| {
@@ -172,7 +174,7 @@ fn one_that_answers_in_another_order_is_understood_as_well() {
 }
 
 #[test]
-fn one_without_room_refuses_with_its_cause_and_the_others_go_on() {
+fn full_upf_rejects_with_cause_and_others_continue() {
     let upf = Stranger::start(3, 3, None, Box::new(|answer| vec![answer]));
     let report = load(3, 200, PATIENT).unwrap();
     balanced(&report);
@@ -185,7 +187,7 @@ fn one_without_room_refuses_with_its_cause_and_the_others_go_on() {
 }
 
 #[test]
-fn one_that_speaks_from_another_port_is_a_stranger() {
+fn responses_from_another_port_are_not_accepted() {
     let upf = Stranger::start(4, 1_000, Some(9_999), Box::new(|answer| vec![answer]));
     let error = load(4, 1, PATIENT).unwrap_err();
     assert!(matches!(error, LoadError::NoAssociation { .. }), "{error}");
@@ -193,10 +195,10 @@ fn one_that_speaks_from_another_port_is_a_stranger() {
 }
 
 #[test]
-fn one_whose_answers_are_cut_is_told_as_unreadable() {
+fn truncated_responses_are_malformed() {
     let habit = |mut answer: Vec<u8>| {
         if kind(&answer) == message_type::SESSION_MODIFICATION_RESPONSE {
-            // The length still says what it said.
+            // The length field is unchanged.
             answer.truncate(answer.len() - 3);
         }
         vec![answer]
@@ -211,12 +213,12 @@ fn one_whose_answers_are_cut_is_told_as_unreadable() {
 }
 
 #[test]
-fn one_that_tells_of_sessions_that_nobody_has_does_no_harm() {
+fn reports_of_unknown_sessions_are_ignored() {
     let mut sequence = 0;
     let habit = move |answer: Vec<u8>| {
         sequence += 1;
         let report = encode(SessionReportRequest::default(), Some(0xdead_beef), sequence).unwrap();
-        // And an answer to what nobody asked.
+        // And a response without a request.
         let mut unasked = answer.clone();
         if let Ok((header, ..)) = Header::read(&unasked)
             && header.seid.is_some()
@@ -237,7 +239,7 @@ fn one_that_tells_of_sessions_that_nobody_has_does_no_harm() {
 }
 
 #[test]
-fn one_that_takes_longer_than_anybody_waits_completes_nothing() {
+fn slow_upf_completes_no_session() {
     let habit = |answer: Vec<u8>| {
         if kind(&answer) == message_type::SESSION_ESTABLISHMENT_RESPONSE {
             std::thread::sleep(Duration::from_millis(1_500));
@@ -254,7 +256,7 @@ fn one_that_takes_longer_than_anybody_waits_completes_nothing() {
 }
 
 #[test]
-fn one_that_stops_answering_is_told_with_the_time() {
+fn silence_is_reported_with_time() {
     let mut answers = 0;
     let habit = move |answer: Vec<u8>| {
         answers += 1;
@@ -273,9 +275,9 @@ fn one_that_stops_answering_is_told_with_the_time() {
     upf.stop();
 }
 
-/// A user plane whose tables go by tunnel and UE would lose the older session.
+/// A UPF whose tables are indexed by tunnel and UE would lose the older session.
 #[test]
-fn a_session_that_may_still_be_there_has_its_tunnel_and_ue_for_itself() {
+fn tunnel_and_ue_of_doubtful_session_are_not_reused() {
     let mut deletions = 0;
     let habit = move |answer: Vec<u8>| {
         deletions += u64::from(kind(&answer) == message_type::SESSION_DELETION_RESPONSE);

@@ -1,5 +1,5 @@
-//! The kernel's data plane against the packet engine: frames that the kernel runs its programs on (`BPF_PROG_TEST_RUN`),
-//! plain ones and damaged ones, in a network namespace of its own. Needs root; says so where it is not.
+//! The data plane in the kernel compared with the packet engine: the kernel runs its programs on valid and damaged
+//! frames (`BPF_PROG_TEST_RUN`), in a separate network namespace. Needs root; skipped otherwise.
 #![allow(clippy::unwrap_used)]
 
 use ranlab_host::doctor::skipped;
@@ -19,17 +19,17 @@ const REDIRECT: u32 = 4;
 const N3: [u8; 4] = [10, 0, 0, 2];
 const GNB: [u8; 4] = [10, 0, 0, 9];
 const SERVER: [u8; 4] = [192, 0, 2, 1];
-/// Of our devices towards N3 and N6, and of the next hops there.
+/// MAC addresses of our devices on N3 and N6, and of the next hops there.
 const OURS: [[u8; 6]; 2] = [[2, 0, 0, 0, 3, 2], [2, 0, 0, 0, 6, 2]];
 const THEIRS: [[u8; 6]; 2] = [[2, 0, 0, 0, 3, 9], [2, 0, 0, 0, 6, 1]];
 const SESSIONS: u32 = 8;
 const OUTER: usize = 14 + 20 + 8;
 
-/// A namespace with the routes and neighbours of a UPF, gone when this is dropped.
+/// A namespace with the routes and neighbours of a UPF, removed on drop.
 struct Space(String);
 
 impl Space {
-    /// `None` where this user may not make one.
+    /// Returns `None` without permission.
     fn new() -> Option<Self> {
         let name = format!("ranlab-xdp-{}", std::process::id());
         let made = Command::new("ip").args(["netns", "add", &name]).output().ok()?;
@@ -86,7 +86,8 @@ fn ue(n: u32) -> [u8; 4] {
     (0x0a3c_0000 + n).to_be_bytes()
 }
 
-/// A session that the programs can carry; every fourth is policed and has to be left to the packet engine.
+/// Returns a session that the programs support. Every fourth session is policed, and has to be left to the packet
+/// engine.
 fn session(n: u32) -> Told {
     let address = || IpAddr::from(ue(n)).into();
     let far = |id, way| CreateFar {
@@ -168,7 +169,7 @@ struct Planes {
 }
 
 impl Planes {
-    /// The program's verdict on a frame of this device; what it sends is what the engine sends.
+    /// Runs the program of a device on a frame. Returns its verdict; a sent frame has to equal the engine's.
     fn judge(&mut self, side: usize, frame: &[u8]) -> bool {
         let (verdict, out) = XdpProgram::try_on(&self.programs[side], frame).unwrap();
         if verdict == PASS {
@@ -188,7 +189,7 @@ impl Planes {
         let fate = self.engine.downlink(0, &frame[14..], &mut wanted);
         let Fate::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
         assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &wanted[..len]));
-        // The outer headers, by an encoding of this test's own.
+        // The outer headers, as encoded by this test.
         assert_eq!(out[14..], udp(N3, GNB, 2152, &wanted[..len]));
         true
     }
@@ -212,7 +213,7 @@ fn planes() -> Planes {
     Planes { engine, maps, programs, redirected: [0; 2] }
 }
 
-/// A frame as a base station or the data network sends it, and whether a program has to carry it.
+/// Returns a frame as sent by a base station or the data network, and whether a program must handle it.
 fn draw(random: &mut Random, side: usize) -> (Vec<u8>, bool) {
     let n = random.below(u64::from(SESSIONS) + 2) as u32;
     let known = n < SESSIONS && n % 4 != 3;
@@ -220,7 +221,8 @@ fn draw(random: &mut Random, side: usize) -> (Vec<u8>, bool) {
     if side == 1 {
         return (frame(1, &ipv4(SERVER, ue(n), 17, &payload)), known);
     }
-    let (flow, spoofs) = (if random.below(6) == 0 { 8 } else { 9 }, random.below(6) == 0);
+    let flow = if random.below(6) == 0 { 8 } else { 9 };
+    let spoofs = random.below(6) == 0;
     let inner = ipv4(ue(if spoofs { n + 1 } else { n }), SERVER, 17, &payload);
     let template = GpduTemplate::new(Some(PduSession::ul(flow))).unwrap();
     let mut gpdu = vec![0; HEADROOM];
@@ -238,8 +240,8 @@ fn compare() {
         let side = random.below(2) as usize;
         let (mut frame, plain) = draw(&mut random, side);
         assert_eq!(planes.judge(side, &frame), plain, "{side} {frame:x?}");
-        // Octets within the first hundred other than they should be, or a frame cut short: left as it is, or still carried
-        // as the engine carries it.
+        // Random bytes within the first hundred, or a truncated frame: passed unchanged, or still handled like the
+        // engine does.
         match random.below(4) {
             0 => frame.truncate(14 + random.below(frame.len() as u64 - 14) as usize),
             _ => {
@@ -264,7 +266,7 @@ fn compare() {
 }
 
 #[test]
-fn the_kernels_programs_send_what_the_packet_engine_sends_and_leave_the_rest() {
+fn kernel_programs_match_packet_engine() {
     let Ok(_) = BpfMap::<KEY, VALUE>::hash(1) else {
         skipped("the kernel lets this user have no maps (CAP_BPF)");
         return;

@@ -1,4 +1,4 @@
-//! Addresses of a load that a user has not given, and errors that name the socket they come from.
+//! Default addresses of a load, and errors that name the socket in which they occurred.
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -9,11 +9,11 @@ use super::LoadError;
 
 /// UDP port of GTP-U (TS 29.281 4.4.2.0).
 const GTPU_PORT: u16 = 2152;
-/// Base stations towards a UPF if neither their number nor the machine's addresses say otherwise.
+/// Default number of base stations.
 const DEFAULT_GNBS: usize = 2;
 
-/// Default address of the SMF: towards a UPF on this machine a loopback address that neither UPFs nor base stations have by
-/// default, otherwise the address from which the kernel reaches the UPF.
+/// Returns the default address of the SMF. If the UPF is on this machine, it is a loopback address that is no default
+/// of UPFs or base stations; otherwise it is the source address of the kernel's route to the UPF.
 ///
 /// # Errors
 /// The kernel has no route to the UPF.
@@ -22,8 +22,8 @@ pub fn default_smf(upf: SocketAddr) -> Result<SocketAddr, LoadError> {
     Ok(SocketAddr::new(ip, PFCP_PORT))
 }
 
-/// Default address of the first base station: 127.0.1.1 towards a UPF on this machine, otherwise the address from which the
-/// kernel reaches the UPF's N3.
+/// Returns the default address of the first base station: 127.0.1.1 if the UPF is on this machine, otherwise the source
+/// address of the kernel's route to the UPF's N3.
 ///
 /// # Errors
 /// The kernel has no route to the UPF.
@@ -32,8 +32,8 @@ pub fn default_gnb(n3: SocketAddr) -> Result<SocketAddr, LoadError> {
     Ok(SocketAddr::new(ip, GTPU_PORT))
 }
 
-/// Default number of base stations: two if this machine has the address after the first one's and the UPF (`taken`) does not
-/// use it, otherwise one.
+/// Returns the default number of base stations: two if this machine has the address that follows the first one and the
+/// UPF (`taken`) does not use it, otherwise one.
 pub fn default_gnbs(first: SocketAddr, taken: &[IpAddr]) -> usize {
     let next = super::nth(first, 1).ip();
     let is_ours = !taken.contains(&next) && UdpSocket::bind(SocketAddr::new(next, 0)).is_ok();
@@ -51,7 +51,7 @@ fn source_or(
     }
     let no_route = |source| LoadError::NoRoute { peer, peer_flag, own_flag, source };
     let source = source_towards(peer).map_err(no_route)?;
-    // The kernel reaches one of its own addresses from that very address, which is the UPF's.
+    // The kernel reaches a local address from that same address, which belongs to the UPF.
     if peer.is_ipv4() && source == peer.ip() { Ok(local.into()) } else { Ok(source) }
 }
 
@@ -63,29 +63,29 @@ fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// One of our sockets, for the text of its errors.
+/// One of our sockets, for error texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Endpoint {
-    /// What the socket is, for example "SMF".
+    /// Role of the socket, for example "SMF".
     pub(super) what: &'static str,
-    /// The flag that chooses its address.
+    /// The flag that sets its address.
     pub(super) flag: &'static str,
     /// Its address.
     pub(super) own: SocketAddr,
-    /// The address it sends to.
+    /// The address to which it sends.
     pub(super) peer: SocketAddr,
-    /// The flag that chooses that address.
+    /// The flag that sets that address.
     pub(super) peer_flag: &'static str,
 }
 
 impl Endpoint {
-    /// The same error, with the socket's addresses and the flags that choose them.
+    /// Adds the socket's addresses and their flags to an error.
     pub(super) fn error(&self, source: io::Error) -> io::Error {
         let kind = source.kind();
         io::Error::new(kind, EndpointError { endpoint: *self, source })
     }
 
-    /// Checks that the kernel lets the socket's address send to the peer's.
+    /// Checks that the kernel can send from the socket's address to the peer's.
     pub(super) fn check(&self) -> Result<(), LoadError> {
         let fault = |source| LoadError::Io(self.error(source));
         let socket = UdpSocket::bind(SocketAddr::new(self.own.ip(), 0)).map_err(fault)?;
@@ -151,7 +151,7 @@ mod tests {
             1,
             "the UPF has the next address"
         );
-        // A documentation address (RFC 5737) that no machine has.
+        // A documentation address (RFC 5737), which no machine has.
         assert_eq!(default_gnbs("203.0.113.254:2152".parse().unwrap(), &[]), 1);
     }
 

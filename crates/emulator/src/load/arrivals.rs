@@ -1,40 +1,40 @@
-//! When sessions come: the schedule of an open loop, which no answer can slow down.
+//! Arrival times of sessions: an open-loop schedule that responses cannot delay.
 use ranlab_machine::Random;
 use std::time::Duration;
 
-/// How sessions arrive.
+/// Arrival process of sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrivals {
-    /// At equal distances.
+    /// Constant intervals.
     Constant {
         /// Sessions per second.
         rate: f64,
     },
-    /// With exponential distances.
+    /// Exponentially distributed intervals.
     Poisson {
         /// Sessions per second, on average.
         rate: f64,
     },
-    /// So many at once, at equal distances.
+    /// Bursts at constant intervals.
     Burst {
         /// Sessions per second, on average.
         rate: f64,
-        /// Sessions at once.
+        /// Sessions per burst.
         size: u32,
     },
-    /// A rate that grows or falls linearly over the run, then stays.
+    /// A rate that changes linearly over a time and is then constant.
     Ramp {
-        /// Sessions per second at the beginning.
+        /// Sessions per second at the begin.
         from: f64,
         /// Sessions per second at the end.
         to: f64,
-        /// How long it takes.
+        /// Duration of the change.
         over: Duration,
     },
 }
 
 impl Arrivals {
-    /// The same arrivals shared out among so many senders.
+    /// Divides the arrivals among a number of senders.
     pub fn shared(self, senders: usize) -> Self {
         let share = |rate: f64| rate / senders.max(1) as f64;
         match self {
@@ -45,7 +45,7 @@ impl Arrivals {
         }
     }
 
-    /// Sessions per second at a time of the run.
+    /// Returns the sessions per second at a time of the run.
     pub fn rate_at(&self, seconds: f64) -> f64 {
         match *self {
             Self::Constant { rate } | Self::Poisson { rate } | Self::Burst { rate, .. } => rate,
@@ -57,7 +57,7 @@ impl Arrivals {
     }
 }
 
-/// Times of arrival, one after the other.
+/// Generator of arrival times, in ascending order.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     arrivals: Arrivals,
@@ -72,27 +72,27 @@ struct Rounds {
     sessions: usize,
     period_ns: u64,
     begun: u64,
-    /// Of the round under way, the latest first.
+    /// Times of the current round, latest first.
     times: Vec<u64>,
 }
 
-/// Below this rate the next arrival is as good as never.
+/// Below this rate, in sessions per second, the next arrival is practically never.
 const LEAST_RATE: f64 = 1e-6;
 
 impl Schedule {
-    /// The schedule of a seed and sender.
+    /// Creates the schedule for a seed and a sender.
     pub fn new(arrivals: Arrivals, seed: u64, sender: u64) -> Self {
         Self { arrivals, random: Random::stream(seed, sender), count: 0, seconds: 0.0, rounds: None }
     }
 
-    /// In each round of `period`, so many arrivals at random times, in order.
+    /// Creates a schedule of rounds: each has `sessions` arrivals at random times within `period`.
     pub fn rounds(sessions: usize, period: Duration, seed: u64, sender: u64) -> Self {
         let period_ns = (period.as_nanos() as u64).max(1);
         let rounds = Rounds { sessions: sessions.max(1), period_ns, begun: 0, times: Vec::new() };
         Self { rounds: Some(rounds), ..Self::new(Arrivals::Constant { rate: 1.0 }, seed, sender) }
     }
 
-    /// Nanoseconds from the beginning to the next arrival.
+    /// Returns the time of the next arrival, in nanoseconds since the begin.
     pub fn next_ns(&mut self) -> u64 {
         if let Some(rounds) = &mut self.rounds {
             if rounds.times.is_empty() {
@@ -108,7 +108,7 @@ impl Schedule {
         let rate = self.arrivals.rate_at(at).max(LEAST_RATE);
         self.count += 1;
         self.seconds = match self.arrivals {
-            // Not summed up, so that errors do not.
+            // Computed from the count and not accumulated, so that rounding errors do not add up.
             Arrivals::Constant { .. } => self.count as f64 / rate,
             Arrivals::Poisson { .. } => at - (1.0 - self.random.unit()).ln() / rate,
             Arrivals::Burst { size, .. } => {
@@ -121,7 +121,7 @@ impl Schedule {
     }
 }
 
-/// Actions at a rate: those due by it, those that the load came to in time, and those that took place.
+/// Numbers of scheduled actions: due, attempted in time, and performed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Paced {
     pub(super) due: u64,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_and_a_sender_name_a_schedule() {
+    fn schedule_is_determined_by_seed_and_sender() {
         let times = |seed, sender| {
             let mut schedule = Schedule::new(Arrivals::Poisson { rate: 100.0 }, seed, sender);
             [(); 50].map(|()| schedule.next_ns())
@@ -185,25 +185,25 @@ mod tests {
     }
 
     #[test]
-    fn exponential_distances_vary_as_such() {
+    fn poisson_intervals_vary_exponentially() {
         let mut schedule = Schedule::new(Arrivals::Poisson { rate: 1_000.0 }, 1, 0);
         let times: Vec<u64> = (0..20_001).map(|_| schedule.next_ns()).collect();
         let gaps: Vec<f64> = times.windows(2).map(|two| (two[1] - two[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        // Deviation over mean is 1; at equal distances it would be 0.
+        // The coefficient of variation is 1; with constant intervals it would be 0.
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{mean} {variance}");
     }
 
     #[test]
-    fn equal_distances_do_not_drift() {
+    fn constant_intervals_do_not_drift() {
         let mut schedule = Schedule::new(Arrivals::Constant { rate: 3.0 }, 1, 0);
         let last = (0..=3_000_000).map(|_| schedule.next_ns()).last().unwrap();
         assert!(last.abs_diff(1_000_000 * 1_000_000_000) < 1_000, "{last}");
     }
 
     #[test]
-    fn a_ramp_that_takes_no_time_is_at_its_end_and_no_rate_waits_for_ever() {
+    fn zero_length_ramp_and_zero_rate_are_handled() {
         let ramp = Arrivals::Ramp { from: 1.0, to: 100.0, over: Duration::ZERO };
         assert_eq!((ramp.rate_at(0.0), ramp.rate_at(5.0)), (100.0, 100.0));
         assert_eq!(ramp.shared(0), ramp, "nobody shares with nobody");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_of_no_time_and_of_nobody_still_go_on() {
+    fn empty_and_zero_length_rounds_advance() {
         let mut schedule = Schedule::rounds(0, Duration::ZERO, 1, 0);
         assert_eq!([(); 3].map(|()| schedule.next_ns()), [0, 1, 2]);
     }

@@ -25,32 +25,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a UPF may take to answer an association.
+/// Timeout of an association setup.
 const ASSOCIATION: Duration = Duration::from_secs(5);
-/// How long a smoke packet may take; it is sent a few times, since the first may wait for an ARP answer.
+/// Timeout of a smoke packet. It is sent several times, because the first may wait for ARP.
 const SMOKE: Duration = Duration::from_millis(300);
 const SMOKE_TRIES: usize = 5;
-/// After the last packet was sent, what is under way gets this long.
+/// Time after the last packet in which packets in flight may still arrive.
 const DRAIN: Duration = Duration::from_millis(300);
-/// Cycles under way while sessions are set up.
+/// Number of concurrent cycles during setup.
 const SET_UP_WINDOW: usize = 64;
-/// Setting up or taking down takes this long at most.
+/// Maximum duration of setup and of teardown.
 const SET_UP: Duration = Duration::from_secs(600);
-/// Requests and packets begin and end within this of each other.
+/// Tolerance for the begin and end of requests and packets.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What a run has built up.
+/// The resources of a run.
 pub(super) struct Bench<'a> {
     config: &'a LoadConfig,
     gate: &'a Gate,
     process: Option<Process>,
     began: Time,
-    /// Whether a packet came back: somebody reflects.
+    /// Whether a packet came back, so that there is a reflector.
     reflected: bool,
-    /// See [`Self::made`]: before what is measured began.
+    /// The counters of [`Self::made`] before the measured part.
     before: [u64; 3],
     flows: Arc<Flows>,
-    /// Of each data thread; with the thread while a step runs.
+    /// I/O of each data thread. The thread owns it during a step.
     carriers: Vec<Carrier>,
     network: Option<NetworkThread>,
     pub(super) cycles: Vec<Cycles>,
@@ -113,7 +113,8 @@ impl<'a> Bench<'a> {
     }
 
     fn plan(&self, smf: usize) -> CyclePlan {
-        let (flows, smfs) = (self.flows.len(), self.config.smfs);
+        let flows = self.flows.len();
+        let smfs = self.config.smfs;
         CyclePlan {
             begin: Loop::Closed { window: SET_UP_WINDOW },
             cycles: None,
@@ -126,7 +127,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Another run number for each step: packets of the one before are strangers.
+    /// Returns the shared state of a step. Each step has another run number, so that packets of earlier steps are not
+    /// counted.
     fn shared(&mut self, all_sessions: bool, reflect_every: u64) -> Arc<Shared> {
         self.steps += 1;
         let config = self.config;
@@ -145,7 +147,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// One session, one packet each way: an accepted rule is no working rule.
+    /// Sends one packet in each direction through one session, because an accepted rule does not have to work.
     pub(super) fn smoke(&mut self) -> Result<Smoke, LoadError> {
         let plan = CyclePlan { cycles: Some(1), keep: true, flows: 0..1, ..self.plan(0) };
         let none = || false;
@@ -155,7 +157,7 @@ impl<'a> Bench<'a> {
         }
         let shared = self.shared(true, 1);
         let thread = self.flows.gnb(0) % self.config.threads;
-        // What comes back may come to any of them.
+        // A packet may come back to any base station.
         let mut gnbs = self.gnb_threads(&shared, None)?;
         if let Some(network) = &mut self.network {
             network.set_step(shared.run, None);
@@ -205,7 +207,8 @@ impl<'a> Bench<'a> {
             Some(network) => {
                 Smoke { uplink: Some(came(&network.report().uplink)), downlink: Some(back || down) }
             }
-            // Only a UPF that reflects can be seen through; one that does not may still forward.
+            // Without an own data network, only a reflected packet shows that forwarding works. A UPF without a
+            // reflector may still forward.
             None => Smoke { uplink: back.then_some(true), downlink: back.then_some(true) },
         }
     }
@@ -224,7 +227,7 @@ impl<'a> Bench<'a> {
         LoadError::Sessions { established, wanted, why }
     }
 
-    /// Establishes sessions that stay, shared out among the SMFs, and reports how that went.
+    /// Establishes sessions that remain, divided among the SMFs. Returns the results.
     fn set_up(&mut self, sessions: usize, stop: &AtomicBool) -> Result<Option<ControlSummary>, LoadError> {
         if sessions == 0 {
             self.measure_from_here();
@@ -246,7 +249,7 @@ impl<'a> Bench<'a> {
         Ok(Some(summary))
     }
 
-    /// Every SMF carries out its plan in a thread of its own.
+    /// Runs the plan of every SMF in a separate thread.
     fn drive(&mut self, plans: &[CyclePlan], stop: &AtomicBool) -> Result<ControlSummary, LoadError> {
         let begin = Instant::now();
         let pins = &self.config.pin;
@@ -270,13 +273,13 @@ impl<'a> Bench<'a> {
         Ok(self.summary(begin.elapsed(), cpus.iter().sum()))
     }
 
-    /// Requests made so far, of these the ones that the kernel did not take, and those answered.
+    /// Returns the number of requests so far: all, those that the kernel did not accept, and those answered.
     fn made(&self) -> [u64; 3] {
         let each = self.cycles.iter().map(Cycles::requests);
         each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))
     }
 
-    /// What came before is no part of what is measured.
+    /// Resets the counters, so that only what follows is measured.
     fn measure_from_here(&mut self) {
         self.cycles.iter_mut().for_each(Cycles::restart_report);
         self.before = self.made();
@@ -287,7 +290,8 @@ impl<'a> Bench<'a> {
         self.cycles.iter().for_each(|one| report.add(&one.report));
         let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger().clone()).collect();
         let mut summary = control(&report, &ledgers, wall, cpu);
-        let (now, before) = (self.made(), self.before);
+        let now = self.made();
+        let before = self.before;
         let window = report.window;
         match window.length.is_zero() {
             true => summary.account(now[0] - before[0], now[1] - before[1], now[2] - before[2]),
@@ -296,7 +300,7 @@ impl<'a> Bench<'a> {
         summary
     }
 
-    /// Deletes sessions and releases associations, and tells what the UPF did not confirm. A dead one is left in peace.
+    /// Deletes sessions and releases associations. Reports what the UPF did not confirm. Skipped if the UPF has exited.
     fn take_down(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
         if self.process.is_some_and(|process| !process.lives()) {
             return Ok(());
@@ -310,9 +314,10 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The UPF's silence at the socket where it was longest, one that lasts first.
+    /// Returns the longest silence of the UPF on a socket. A silence that still lasts takes precedence.
     pub(super) fn silence(&self) -> Option<Silence> {
-        let (now, patience) = (N4::now(), self.config.retransmission.t1);
+        let now = N4::now();
+        let patience = self.config.retransmission.t1;
         let told = self.cycles.iter().filter_map(|one| one.n4.hearing.told(now, self.began, patience));
         told.reduce(Silence::worse)
     }
@@ -343,7 +348,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// The account as it stands when everything is taken down.
+    /// Fills in the request counters after teardown.
     fn ledgers(&self, summary: &mut ControlSummary) {
         let wall = Duration::from_secs_f64(summary.wall_s);
         let cpu = Duration::from_secs_f64(summary.generator_cpu_s);
@@ -354,7 +359,7 @@ impl<'a> Bench<'a> {
                 .get(&kind)
                 .map(|of_kind| (of_kind.latency_us.clone(), of_kind.service_us.clone()));
             let mut counts = counts;
-            // Times are those of the measured part.
+            // Times of the measured part only.
             (counts.latency_us, counts.service_us) = times.unwrap_or_default();
             summary.requests.insert(kind, counts);
         }
@@ -376,7 +381,8 @@ impl<'a> Bench<'a> {
         report.set_up = self.set_up(sessions, stop)?;
         self.wait(stop)?;
         let all_sessions = matches!(mode, Mode::Mixed { .. });
-        let (up, down) = (self.config.uplink, self.config.downlink);
+        let up = self.config.uplink;
+        let down = self.config.downlink;
         let mut paced = Paced::default();
         let mut step = self.step(up, down, all_sessions, |bench| {
             paced = bench.meanwhile(&mode, stop)?;
@@ -384,7 +390,7 @@ impl<'a> Bench<'a> {
         })?;
         (step.handovers, step.handovers_due, step.handovers_tried) = (paced.done, paced.due, paced.tried);
         step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
-        // Handovers end before the packets do, which wait for the last of them.
+        // Handovers end before the packets, which continue until the last handover is done.
         let sent = Duration::from_secs_f64(step.seconds);
         let sent = match mode {
             Mode::Handover { duration, .. } | Mode::Paging { duration, .. } => sent.min(duration),
@@ -396,7 +402,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs the control plane's part of a mode while packets flow.
+    /// Runs the control plane's part of a mode while packets are sent.
     fn meanwhile(&mut self, mode: &Mode, stop: &AtomicBool) -> Result<Paced, LoadError> {
         let plan = CyclePlan { keep: true, ..self.plan(0) };
         match *mode {
@@ -412,10 +418,12 @@ impl<'a> Bench<'a> {
                 Ok(Paced::default())
             }
             Mode::Handover { rate, duration, .. } => {
-                let (gnbs, threads) = (self.config.gnbs, self.config.threads);
+                let gnbs = self.config.gnbs;
+                let threads = self.config.threads;
                 self.at_rate(&plan, rate, duration, stop, |cycles, flows, now, due, (id, flow)| {
                     let gnb = (flows.gnb(flow) + threads) % gnbs;
-                    // The last round may fall into another thread's: its own first one then.
+                    // In the last round the base station may belong to another thread; the thread's first base station
+                    // is used then.
                     let gnb = if gnb % threads == flow % threads { gnb } else { flow % threads };
                     cycles.hand_over(now, due, id, gnb)
                 })
@@ -428,15 +436,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Answers the UPF's requests for a while.
+    /// Answers the UPF's requests for a duration.
     fn attend(&mut self, plan: &CyclePlan, duration: Duration, stop: &AtomicBool) -> Result<(), LoadError> {
         let end = Instant::now() + duration;
         self.attend_while(plan, || Instant::now() < end && !stop.load(Relaxed))
     }
 
-    /// Answers the UPF's requests until the load is told to go on.
+    /// Answers the UPF's requests until the gate opens.
     fn wait(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
-        let (plan, gate) = (CyclePlan { keep: true, ..self.plan(0) }, self.gate);
+        let plan = CyclePlan { keep: true, ..self.plan(0) };
+        let gate = self.gate;
         self.attend_while(&plan, || gate.holds(stop))
     }
 
@@ -487,7 +496,7 @@ impl<'a> Bench<'a> {
         Ok(Paced { due, tried: count, done })
     }
 
-    /// The data threads, with the carriers.
+    /// Creates the data threads with their I/O.
     fn gnb_threads(
         &mut self,
         shared: &Arc<Shared>,
@@ -498,12 +507,12 @@ impl<'a> Bench<'a> {
         gnbs.collect::<Option<_>>().ok_or(LoadError::Profile)
     }
 
-    /// What went by AF_XDP.
+    /// Returns the AF_XDP statistics.
     pub(super) fn af_xdp(&self) -> Option<AfXdpSummary> {
         Carrier::af_xdp(&self.carriers)
     }
 
-    /// Packets flow while `during` runs.
+    /// Sends packets while `during` runs.
     fn step(
         &mut self,
         up: Option<Traffic>,
@@ -525,7 +534,7 @@ impl<'a> Bench<'a> {
             let result = during(self);
             shared.go.store(false, Relaxed);
             let seconds = begin.elapsed().as_secs_f64();
-            // Answers to the UPF, such as heartbeats, are not missed meanwhile: it is short.
+            // The time is short enough that late responses to the UPF, such as heartbeats, do no harm.
             std::thread::sleep(DRAIN);
             shared.stop.store(true, Relaxed);
             let threads: Vec<_> = threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
@@ -578,5 +587,5 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The kinds whose latency a session's cycle is made of.
+/// The kinds of requests whose latencies make up a session's cycle.
 pub(super) const CYCLE: [Kind; 3] = [Kind::Establishment, Kind::Modification, Kind::Deletion];

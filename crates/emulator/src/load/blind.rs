@@ -1,8 +1,8 @@
-//! The published emulator's load: messages at a fixed distance, no answer waited for, sessions guessed.
+//! The load of the published emulator: messages at a fixed interval without waiting for responses, with guessed session
+//! ids.
 //!
-//! How the UPF names sessions is learned from two that come and go before; those that follow are taken to go on by the
-//! same step.
-//! A UPF that numbers otherwise refuses what it does not know, and the report says so.
+//! The UPF's numbering is learned from two sessions that are created and deleted beforehand; later sessions are assumed
+//! to continue with the same increment. A UPF with another numbering rejects unknown sessions, which the report shows.
 use super::bench::CYCLE;
 use super::cycles::Cycles;
 use super::fresh;
@@ -19,13 +19,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Sessions at most: each takes three of the 24-bit sequence numbers.
+/// Maximum number of sessions: each takes three of the 24-bit sequence numbers.
 const MAX_SESSIONS: usize = MAX_SEQUENCE as usize / 3 - 8;
-/// Far from the numbers that the association has used.
+/// Distance from the sequence numbers used by the association.
 const SEQUENCE_DISTANCE: u32 = 1 << 10;
-/// Times that the two sessions are asked for that tell how the UPF names them: one lost request is not the end.
+/// Number of attempts to learn the numbering, so that a lost request is not fatal.
 const LEARNING: u64 = 4;
-/// Messages that may be sent before receiving gets its turn.
+/// Number of messages sent before the next read.
 const TURN: usize = 64;
 
 /// A message that was sent.
@@ -36,7 +36,7 @@ struct Sent {
     answered: bool,
 }
 
-/// Responses until a time.
+/// Number of responses up to a time.
 #[derive(Debug, Clone, Copy)]
 struct Answered {
     requests: u64,
@@ -54,15 +54,15 @@ struct Blind<'a> {
     latency: ByKind,
     service: ByKind,
     summary: ControlSummary,
-    /// Our tunnel of session 0, and what stands above our sessions' numbers.
+    /// Our tunnel of session 0, and the upper part of our session numbers.
     first_teid: u32,
     cp_seids: u64,
-    /// Sessions that were accepted, by the UPF's names, and those whose deletion was.
+    /// UPF SEIDs of accepted sessions, and of deleted ones.
     established: Vec<u64>,
     deleted: BTreeSet<u64>,
-    /// The UPF's name of session 0.
+    /// UPF SEID of session 0.
     first_seid: u64,
-    /// From one session's name to the next one's.
+    /// Increment from one session's SEID to the next.
     step: u64,
 }
 
@@ -138,21 +138,23 @@ pub(super) fn run(
 }
 
 impl Blind<'_> {
-    /// Learns from two sessions how the UPF names them.
+    /// Learns the UPF's numbering from two sessions.
     fn learn(&mut self) -> Result<(), LoadError> {
-        let (one, two) = (self.come_and_go(4)?, self.come_and_go(2)?);
+        let one = self.come_and_go(4)?;
+        let two = self.come_and_go(2)?;
         self.step = two.wrapping_sub(one);
         self.first_seid = two.wrapping_add(self.step);
         Ok(())
     }
 
-    /// Establishes and deletes one session, with the numbers so far before the first; the UPF's name for it.
+    /// Establishes and deletes one session, with a number `before` the first one. Returns the UPF's SEID.
     fn come_and_go(&mut self, before: u32) -> Result<u64, LoadError> {
         let patience_ns = self.config.retransmission.t1.as_nanos() as u64;
         let sequence = self.first_sequence.wrapping_sub(before) & MAX_SEQUENCE;
         let mut out = Vec::new();
         self.establishment(0, sequence, &mut out);
-        let (begin_ns, mut sendings) = (monotonic_ns(), 0);
+        let begin_ns = monotonic_ns();
+        let mut sendings = 0;
         while monotonic_ns() - begin_ns < patience_ns * LEARNING {
             if monotonic_ns() - begin_ns >= patience_ns * sendings {
                 self.n4.send_raw(&out)?;
@@ -164,7 +166,7 @@ impl Blind<'_> {
                 seid = seid.or_else(|| response.and_then(|response| response.up_seid));
             })?;
             if let Some(seid) = seid {
-                // Its answer is taken before counting begins.
+                // Its response is read before counting begins.
                 let patience = self.config.retransmission.t1;
                 let after = (sequence + 1) & MAX_SEQUENCE;
                 let left = take_down::delete_by_name(self.n4, &self.templates, &[seid], after, patience)?;
@@ -183,7 +185,7 @@ impl Blind<'_> {
     fn establishment(&self, session: u64, sequence: u32, out: &mut Vec<u8>) {
         let ue = UePool { first: self.config.ue }.address(session as usize);
         let uplink_teid = self.first_teid.wrapping_add(session as u32);
-        // The pool is of the profile's IP version, which was tried by the session before.
+        // The pool has the profile's IP version, which the previous session has verified.
         let _ = self.templates.write_establishment(
             sequence,
             self.cp_seids | (session + 1),
@@ -194,7 +196,8 @@ impl Blind<'_> {
 
     fn send(&mut self, intended_ns: u64, sent_ns: u64) {
         let number = self.sent.len();
-        let (session, step) = ((number / 3) as u64, number % 3);
+        let session = (number / 3) as u64;
+        let step = number % 3;
         let sequence = self.first_sequence.wrapping_add(number as u32) & MAX_SEQUENCE;
         let seid = self.first_seid.wrapping_add(self.step.wrapping_mul(session));
         let mut out = Vec::new();
@@ -220,10 +223,12 @@ impl Blind<'_> {
 
     fn receive(&mut self) -> Result<(), LoadError> {
         let Self { n4, first_sequence, sent, counts, latency, service, summary, .. } = self;
-        let (established, deleted) = (&mut self.established, &mut self.deleted);
-        let (first_seid, step) = (self.first_seid, self.step);
+        let established = &mut self.established;
+        let deleted = &mut self.deleted;
+        let first_seid = self.first_seid;
+        let step = self.step;
         n4.receive_answers(&mut |datagram| {
-            // Nobody here has anything to say to a report; it is no response either.
+            // A session report is no response, and is not answered.
             if datagram.get(1) == Some(&message_type::SESSION_REPORT_REQUEST) {
                 return;
             }
@@ -238,7 +243,8 @@ impl Blind<'_> {
                 summary.unexpected += 1;
                 return;
             };
-            let (counts, kind) = (&mut counts[number % 3], CYCLE[number % 3]);
+            let counts = &mut counts[number % 3];
+            let kind = CYCLE[number % 3];
             if !kind.answered_by(message_type) {
                 summary.unexpected += 1;
                 return;
@@ -269,7 +275,7 @@ impl Blind<'_> {
         Ok(())
     }
 
-    /// Deletes what is still there, under its true name; what stays behind.
+    /// Deletes remaining sessions by their actual SEIDs. Returns the number of sessions left.
     fn take_down(&mut self) -> Result<u64, LoadError> {
         self.established.retain(|seid| !self.deleted.contains(seid));
         let sequence = self.first_sequence.wrapping_add(self.sent.len() as u32) & MAX_SEQUENCE;
@@ -277,17 +283,18 @@ impl Blind<'_> {
         Ok(take_down::delete_by_name(self.n4, &self.templates, &self.established, sequence, patience)?)
     }
 
-    /// Requests answered so far.
+    /// Returns the number of answered requests so far.
     fn answered(&self) -> Answered {
         Answered { requests: self.counts.iter().map(Counts::answered).sum(), cycles: self.counts[2].ok }
     }
 
-    /// What came of it; rates are of what was answered while messages were sent.
+    /// Completes the results. Rates are based on responses received while messages were sent.
     fn finish(&mut self, sending_ns: u64, in_window: Answered) -> ControlSummary {
         let sessions = self.sent.len() as u64 / 3;
         for (kind, counts) in CYCLE.into_iter().zip(&mut self.counts) {
             counts.lost = std::mem::take(&mut counts.pending);
-            let (latency, service) = (self.latency.of(kind), self.service.of(kind));
+            let latency = self.latency.of(kind);
+            let service = self.service.of(kind);
             let of_kind = request(counts, latency.summary(), service.summary());
             self.summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }
@@ -298,7 +305,7 @@ impl Blind<'_> {
         summary.wall_s = sending_ns as f64 / 1e9;
         (summary.due, summary.started) = (sessions, sessions);
         summary.account(self.sent.len() as u64, self.n4.unsent, in_window.requests);
-        // A cycle whose end was confirmed; no more is known of it.
+        // A cycle with a confirmed deletion. Nothing else is known about it.
         summary.completed = deletions.ok;
         summary.failed = sessions - deletions.ok.min(sessions);
         summary.cycles_per_s = in_window.cycles as f64 / summary.wall_s.max(1e-9);
@@ -310,7 +317,8 @@ impl Blind<'_> {
     }
 }
 
-/// Type, number and cause of a response: quickly where it is a usual one, decoded where it has more (usage reports).
+/// Reads type, number and cause of a response: with the fast parser for usual responses, fully decoded for others
+/// (usage reports).
 pub(super) fn read(datagram: &[u8]) -> Option<(u8, u32, Cause)> {
     if let Some(response) = Response::read(datagram) {
         return Some((response.message_type, response.sequence, response.cause.unwrap_or(Cause::ACCEPTED)));
@@ -333,7 +341,7 @@ mod tests {
     };
 
     #[test]
-    fn answers_are_read_quickly_or_decoded_and_a_request_is_none() {
+    fn responses_are_read_and_requests_are_ignored() {
         let usual = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
         let usual = encode(usual, Some(7), 5).unwrap();
         assert_eq!(read(&usual), Some((message_type::SESSION_MODIFICATION_RESPONSE, 5, Cause::ACCEPTED)));

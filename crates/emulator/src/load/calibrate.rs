@@ -1,4 +1,4 @@
-//! What this machine can do at best: bare `sendmmsg` and `recvmmsg` against an echo, and nothing else.
+//! The maximum rate of this machine with plain `sendmmsg` and `recvmmsg` and an echo thread.
 use super::LoadError;
 use crate::upf::pin;
 use ranlab_net::{
@@ -10,19 +10,19 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Octets of a request: an establishment; and of its answer.
+/// Length of a request (an establishment) and of a response, in bytes.
 const REQUEST: usize = 260;
 const RESPONSE: usize = 50;
 const BATCH: usize = 64;
-/// Without an answer for so long, what is under way is taken for lost.
+/// Time without a response after which pending requests count as lost.
 const PATIENCE_NS: u64 = 200_000_000;
 
-/// The bare loop's result.
+/// Result of the plain loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BareLoop {
     /// Round trips.
     pub round_trips: u64,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub lost: u64,
     /// Round trips per second of wall time.
     pub per_s: f64,
@@ -30,7 +30,8 @@ pub struct BareLoop {
     pub per_cpu_s: f64,
 }
 
-/// Sends requests of a PFCP session's size over loopback, `window` under way, to a thread that echoes, for `duration`.
+/// Sends requests with the size of a PFCP session message over loopback to an echo thread for `duration`. `window`
+/// requests are pending at any time.
 pub fn bare_loop(window: usize, duration: Duration, pins: &[usize]) -> Result<BareLoop, LoadError> {
     let bind = || {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -40,7 +41,8 @@ pub fn bare_loop(window: usize, duration: Duration, pins: &[usize]) -> Result<Ba
             source,
         })
     };
-    let (client, server) = (bind()?, bind()?);
+    let client = bind()?;
+    let server = bind()?;
     let to = server.local_addr()?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -61,7 +63,8 @@ pub fn bare_loop(window: usize, duration: Duration, pins: &[usize]) -> Result<Ba
 }
 
 fn echo(socket: &UdpSocket, stop: &AtomicBool) -> std::io::Result<()> {
-    let (mut received, mut to_send) = (ReceiveBatch::new(BATCH, REQUEST), SendBatch::new(BATCH, REQUEST));
+    let mut received = ReceiveBatch::new(BATCH, REQUEST);
+    let mut to_send = SendBatch::new(BATCH, REQUEST);
     while !stop.load(Relaxed) {
         if received.receive(socket)? == 0 {
             wait_readable(&[socket.as_fd()], Duration::from_millis(5))?;
@@ -77,12 +80,16 @@ fn echo(socket: &UdpSocket, stop: &AtomicBool) -> std::io::Result<()> {
 }
 
 fn send(socket: &UdpSocket, to: SocketAddr, window: usize, duration: Duration) -> std::io::Result<BareLoop> {
-    let (mut received, mut to_send) = (ReceiveBatch::new(BATCH, REQUEST), SendBatch::new(BATCH, REQUEST));
+    let mut received = ReceiveBatch::new(BATCH, REQUEST);
+    let mut to_send = SendBatch::new(BATCH, REQUEST);
     let cpu = thread_cpu_time();
     let begin_ns = monotonic_ns();
     let end_ns = begin_ns + duration.as_nanos() as u64;
-    let (mut sent, mut round_trips, mut lost, mut last_ns) = (0_u64, 0_u64, 0_u64, begin_ns);
-    // By number modulo the window: when each was sent.
+    let mut sent = 0_u64;
+    let mut round_trips = 0_u64;
+    let mut lost = 0_u64;
+    let mut last_ns = begin_ns;
+    // Sending times, by number modulo the window.
     let mut times = vec![0_u64; window];
     loop {
         let now_ns = monotonic_ns();
@@ -113,7 +120,8 @@ fn send(socket: &UdpSocket, to: SocketAddr, window: usize, duration: Duration) -
             round_trips += u64::from(times[number as usize % window] <= now_ns);
         }
     }
-    let (wall_s, cpu_s) = ((monotonic_ns() - begin_ns) as f64 / 1e9, (thread_cpu_time() - cpu).as_secs_f64());
+    let wall_s = (monotonic_ns() - begin_ns) as f64 / 1e9;
+    let cpu_s = (thread_cpu_time() - cpu).as_secs_f64();
     let per_cpu_s = round_trips as f64 / cpu_s.max(1e-9);
     Ok(BareLoop { round_trips, lost, per_s: round_trips as f64 / wall_s, per_cpu_s })
 }
@@ -123,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bare_loop_goes_round() {
+    fn bare_loop_completes_round_trips() {
         let result = bare_loop(8, Duration::from_millis(50), &[]).unwrap();
         assert!(result.round_trips > 8 && result.per_cpu_s > 0.0);
     }

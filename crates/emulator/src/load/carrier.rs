@@ -1,4 +1,4 @@
-//! How a data thread's datagrams leave and come in: by sockets, or as frames past the kernel's stack.
+//! I/O of a data thread: over sockets, or as frames that bypass the kernel's network stack.
 use super::addresses::Endpoint;
 use super::frames::{self, AfXdpSummary, Frames};
 use super::n3_io::N3Io;
@@ -11,15 +11,16 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a datagram came from.
+/// The sender of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sender {
     pub(super) address: IpAddr,
-    /// The base station that it came to, and the sender's socket. Frames are answered by the kernel's sockets.
+    /// The base station that received it, and the sender's address. Datagrams in AF_XDP frames are answered through the
+    /// kernel's sockets.
     socket: Option<(usize, SocketAddr)>,
 }
 
-/// What carries the datagrams of one data thread.
+/// I/O of one data thread.
 #[derive(Debug)]
 pub(super) enum Carrier {
     /// `sendmmsg` and `recvmmsg`.
@@ -29,7 +30,7 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// What all of them brought by AF_XDP, where it was asked for.
+    /// Returns the sum of the AF_XDP statistics, if AF_XDP is used.
     pub(super) fn af_xdp(all: &[Self]) -> Option<AfXdpSummary> {
         let mut sum = None;
         for carrier in all {
@@ -40,7 +41,7 @@ impl Carrier {
         sum
     }
 
-    /// Base stations that it sends for.
+    /// Returns the number of base stations for which it sends.
     pub(super) fn gnbs(&self) -> usize {
         match self {
             Self::Sockets(sockets) => sockets.all.len(),
@@ -48,7 +49,7 @@ impl Carrier {
         }
     }
 
-    /// Whether a base station's datagrams must be sent before another one is added.
+    /// Returns whether a base station's batch has to be sent before another datagram is added.
     pub(super) fn is_full(&mut self, gnb: usize) -> bool {
         match self {
             Self::Sockets(sockets) => sockets.batches.get(gnb).is_some_and(SendBatch::is_full),
@@ -56,7 +57,7 @@ impl Carrier {
         }
     }
 
-    /// Adds a datagram from a base station to the UPF; whether it was.
+    /// Adds a datagram from a base station to the UPF. Returns whether there was space.
     pub(super) fn push(
         &mut self,
         gnb: usize,
@@ -71,7 +72,7 @@ impl Carrier {
         }
     }
 
-    /// Sends what a base station has; datagrams that will never leave.
+    /// Sends a base station's batch. Returns the number of dropped datagrams.
     pub(super) fn send(&mut self, gnb: usize) -> io::Result<u64> {
         match self {
             Self::Sockets(sockets) => sockets.send(gnb),
@@ -79,7 +80,7 @@ impl Carrier {
         }
     }
 
-    /// Sends what every base station has; datagrams that will never leave.
+    /// Sends the batches of all base stations. Returns the number of dropped datagrams.
     pub(super) fn send_all(&mut self) -> io::Result<u64> {
         match self {
             Self::Sockets(sockets) => (0..sockets.all.len()).map(|gnb| sockets.send(gnb)).sum(),
@@ -87,7 +88,8 @@ impl Carrier {
         }
     }
 
-    /// Shows `each` what has come, with the time of the reading and the sender; whether something had.
+    /// Calls `each` for every received datagram, with the time of reading and the sender. Returns whether there were
+    /// any.
     pub(super) fn receive(&mut self, mut each: impl FnMut(u64, Sender, &[u8])) -> io::Result<bool> {
         match self {
             Self::Sockets(sockets) => sockets.receive(each),
@@ -97,13 +99,13 @@ impl Carrier {
         }
     }
 
-    /// Answers a sender; whether the answer left.
+    /// Sends a response to a sender. Returns whether it was sent.
     pub(super) fn answer(&self, to: Sender, datagram: &[u8]) -> bool {
         let (Self::Sockets(sockets), Some((gnb, address))) = (self, to.socket) else { return false };
         sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, address).is_ok())
     }
 
-    /// Waits for something to come.
+    /// Waits for datagrams.
     pub(super) fn wait(&self, most: Duration) -> io::Result<()> {
         match self {
             Self::Sockets(sockets) => {
@@ -114,7 +116,7 @@ impl Carrier {
         }
     }
 
-    /// At the end of a step: what was left over, and will never leave.
+    /// Completes a step. Returns the number of datagrams that were never sent.
     pub(super) fn settle(&mut self) -> io::Result<u64> {
         match self {
             Self::Sockets(_) => Ok(0),
@@ -123,7 +125,7 @@ impl Carrier {
     }
 }
 
-/// The carriers of the data threads; without sockets if no packets are sent.
+/// Opens the I/O of the data threads. Opens no sockets if no packets are sent.
 pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<Carrier>, LoadError> {
     let gnb = |n| {
         let address = nth(config.gnb, n);
@@ -147,17 +149,17 @@ pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<Carrier>, L
     })
 }
 
-/// A socket for each base station. Every thread may send from each, and receives from its own: `index`,
-/// `index + threads` …
+/// One socket per base station. Every thread may send from each socket, and receives from sockets `index`, `index +
+/// threads` …
 #[derive(Debug)]
 pub(super) struct Sockets {
     all: Vec<Arc<UdpSocket>>,
-    /// The UPF, for the text of errors.
+    /// Address of the UPF, for error texts.
     n3: SocketAddr,
     index: usize,
     threads: usize,
     received: ReceiveBatch,
-    /// By base station: a packet leaves from the address of its own.
+    /// One batch per base station, because a packet has its base station's source address.
     batches: Vec<SendBatch>,
 }
 
@@ -166,7 +168,7 @@ fn named(socket: &UdpSocket, peer: SocketAddr, error: io::Error) -> io::Error {
     endpoint(own, peer).error(error)
 }
 
-/// The socket of a base station.
+/// Describes the socket of a base station.
 pub(super) fn endpoint(own: SocketAddr, peer: SocketAddr) -> Endpoint {
     Endpoint { what: "base station", flag: "--gnb", own, peer, peer_flag: "--n3" }
 }

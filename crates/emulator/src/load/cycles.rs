@@ -1,4 +1,4 @@
-//! The control plane's load: sessions that are established, given a tunnel, held, moved and deleted.
+//! Control plane load: sessions that are established, given a tunnel, held, moved and deleted.
 use super::LoadConfig;
 use super::arrivals::{Arrivals, Schedule};
 use super::flows::Flows;
@@ -21,76 +21,76 @@ use std::time::Duration;
 /// How sessions begin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loop {
-    /// So many are under way at any time; each ending begins the next one.
+    /// A fixed number of concurrent cycles. Each end starts the next cycle.
     Closed {
-        /// Cycles under way.
+        /// Number of concurrent cycles.
         window: usize,
     },
-    /// By a schedule that answers cannot slow down.
+    /// A schedule that responses cannot delay.
     Open(Arrivals),
-    /// In rounds: in each, so many sessions begin at random times and all end with it.
+    /// In rounds: sessions begin at random times within a round, and all end with it.
     Rounds {
-        /// Sessions of a round.
+        /// Sessions per round.
         sessions: usize,
-        /// How long a round takes.
+        /// Duration of a round.
         period: Duration,
     },
 }
 
-/// Configuration of a driver of cycles.
+/// Plan of session cycles.
 #[derive(Debug, Clone)]
 pub struct CyclePlan {
     /// How sessions begin.
     pub begin: Loop,
-    /// Cycles at most; `None`: as many as the time allows.
+    /// Maximum number of cycles. `None`: limited by time only.
     pub cycles: Option<u64>,
     /// Time during which new cycles begin.
     pub duration: Duration,
-    /// A session lives so long between its tunnel and its end.
+    /// Time from a session's tunnel to its deletion.
     pub hold: Duration,
-    /// Begin, but do not delete: the sessions stay.
+    /// Whether sessions remain, and are not deleted.
     pub keep: bool,
-    /// Numbers of the sessions that it may use.
+    /// Range of session numbers that may be used.
     pub flows: std::ops::Range<usize>,
-    /// For the schedule.
+    /// Seed of the schedule.
     pub seed: u64,
-    /// Which of several senders it is.
+    /// Number of this sender among several.
     pub sender: u64,
 }
 
-/// Drives cycles over one [`N4`].
+/// Runs cycles over one [`N4`].
 #[derive(Debug)]
 pub struct Cycles {
     /// The SMF.
     pub n4: N4,
     flows: Arc<Flows>,
     gnbs: Vec<IpAddr>,
-    /// First uplink TEID of ours, where the SMF chooses.
+    /// First uplink TEID, if the SMF chooses TEIDs.
     teid_base: u32,
-    /// Address of the UPF on N3, as the load was given it.
+    /// Configured N3 address of the UPF.
     n3: Tunnels,
     running: Table,
-    /// Taken from the back.
+    /// Free session numbers, taken from the back.
     free: VecDeque<usize>,
-    /// Numbers whose last session may still be at the UPF: another one with its tunnel and its UE would get into its way.
+    /// Numbers whose last session may still exist at the UPF, with which a new one would conflict.
     doubtful: BTreeSet<usize>,
     ends: BinaryHeap<Reverse<(Time, u64)>>,
-    /// What has come of it so far.
+    /// Results so far.
     pub report: CycleReport,
     began: Time,
     run_began: Time,
-    /// What counts for rates; `None`: no plan is under way, or its window is over.
+    /// State of the sending window, which counts for rates. `None` if no plan runs or its window is over.
     sending: Option<Sending>,
     ask_again: Option<Time>,
-    /// Begun, completed and failed, as whoever looks on was told.
+    /// Numbers of begun, completed and failed sessions that the observer already has.
     told: [u64; 3],
 }
 
-/// After a restart of the UPF, time between two requests for an association.
+/// Interval between association setup requests after a restart of the UPF.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 impl Cycles {
-    /// Nothing under way.
+    /// Creates a driver without cycles.
     pub fn new(n4: N4, flows: Arc<Flows>, gnbs: Vec<IpAddr>, teid_base: u32, config: &LoadConfig) -> Self {
         Self {
             n4,
@@ -111,12 +111,12 @@ impl Cycles {
         }
     }
 
-    /// Sessions that have begun and not ended.
+    /// Returns the number of sessions that have begun and not ended.
     pub fn under_way(&self) -> usize {
         self.running.len()
     }
 
-    /// The sessions that are kept, with their numbers.
+    /// Returns the sessions that remain, with their numbers.
     pub fn kept(&self) -> Vec<(SessionId, usize)> {
         let kept = self.running.iter().filter(|cycle| cycle.phase == Phase::Kept);
         let mut kept: Vec<_> = kept.map(|cycle| (SessionId(cycle.id), cycle.flow)).collect();
@@ -124,7 +124,7 @@ impl Cycles {
         kept
     }
 
-    /// Begins the clock of the report anew, and its figures.
+    /// Resets the results and their clock.
     pub fn restart_report(&mut self) {
         self.tell();
         self.report = CycleReport::default();
@@ -132,7 +132,7 @@ impl Cycles {
         self.began = N4::now();
     }
 
-    /// Carries a plan out: until its time or number is over and, unless they are kept, every session has ended. `stop`
+    /// Runs a plan until its time or number of cycles is over and every session that does not remain has ended. `stop`
     /// ends it early.
     pub fn run(&mut self, plan: &CyclePlan, stop: &dyn Fn() -> bool) -> io::Result<()> {
         ranlab_net::exact_timers();
@@ -180,13 +180,13 @@ impl Cycles {
             self.end_held(now)?;
             self.n4.flush()?;
             if !more && !stop() {
-                // What the schedule still had, and nobody got round to.
+                // Sessions that were due and not begun.
                 while plan.cycles.is_none_or(|most| started < most) && due.is_some_and(|due| due < end) {
                     (started, due) = (started + 1, due_at(&mut schedule));
                     self.report.due += 1;
                 }
             }
-            // A closed loop that has a number of sessions to do sends until the last of them is done.
+            // A closed loop with a number of sessions sends until the last one has ended.
             let by_number = matches!(plan.begin, Loop::Closed { .. }) && now < end && !stop();
             if !more && !by_number {
                 self.end_window(now.min(end));
@@ -203,13 +203,13 @@ impl Cycles {
         }
     }
 
-    /// Requests made so far, of these the ones that the kernel did not take, and those answered.
+    /// Returns the number of requests so far: all, those that the kernel did not accept, and those answered.
     pub(super) fn requests(&self) -> [u64; 3] {
         let ledger = self.n4.smf.ledger();
         [ledger.total(|counts| counts.sent), self.n4.unsent, ledger.total(Counts::answered)]
     }
 
-    /// Records how many sessions wait for a response now.
+    /// Records how many sessions are waiting for a response.
     fn note_waiting(&mut self, now: Time) {
         let waiting = self.busy() as u64;
         if let Some(sending) = &self.sending {
@@ -218,7 +218,7 @@ impl Cycles {
         }
     }
 
-    /// Ends the sending window, once: requests that are answered later are in no rate.
+    /// Ends the sending window. Later responses do not count for rates.
     fn end_window(&mut self, at: Time) {
         let now = self.requests();
         let Some(sending) = self.sending.as_mut().filter(|sending| sending.ended.is_none()) else { return };
@@ -233,14 +233,14 @@ impl Cycles {
         window.held_back = held_back;
     }
 
-    /// Counts a session that ended at a time, if rates include it.
+    /// Counts a session that ended at a time, if the sending window includes it.
     fn count_in_window(&mut self, ended: Time, count: impl FnOnce(&mut SendingWindow)) {
         if self.sending.as_ref().is_some_and(|sending| sending.includes(ended)) {
             count(&mut self.report.window);
         }
     }
 
-    /// Tells whoever looks on what has come since.
+    /// Updates the observer.
     fn tell(&mut self) {
         if let Some(glance) = self.flows.glance() {
             let CycleReport { started, completed, failed, .. } = self.report;
@@ -250,18 +250,19 @@ impl Cycles {
         }
     }
 
-    /// After the end, what is under way gets the time of a request with all its retransmissions for each step.
+    /// Returns whether the time for pending requests is over. Each step gets the time of a request with all
+    /// retransmissions.
     fn given_up(&self, end: Time) -> bool {
         const PATIENCE: Duration = Duration::from_secs(60);
         N4::now().since(end) > PATIENCE
     }
 
-    /// Cycles that count for the window: those that wait for an answer.
+    /// Returns the number of cycles that are waiting for a response; these count for the window.
     fn busy(&self) -> usize {
         self.running.in_phase(Phase::Opening) + self.running.in_phase(Phase::Closing)
     }
 
-    /// Begins a session; `false` if that is not possible now.
+    /// Begins a session. Returns `false` if that is not possible now.
     fn begin(&mut self, now: Time, intended: Time, keep: bool) -> bool {
         let Some(flow) = self.free.pop_back() else {
             self.sending.iter_mut().for_each(|sending| sending.full = true);
@@ -302,7 +303,7 @@ impl Cycles {
         }
     }
 
-    /// Deletes sessions whose time has come.
+    /// Deletes sessions whose hold time is over.
     fn end_held(&mut self, now: Time) -> io::Result<()> {
         while let Some(&Reverse((at, id))) = self.ends.peek() {
             if at > now {
@@ -330,7 +331,7 @@ impl Cycles {
         Ok(())
     }
 
-    /// Takes note of what has happened and takes the next steps.
+    /// Handles events and starts the next steps.
     pub fn events(&mut self, plan: &CyclePlan) -> io::Result<()> {
         while let Some(event) = self.n4.event() {
             match event {
@@ -345,13 +346,13 @@ impl Cycles {
         let now = N4::now();
         if !self.n4.smf.is_associated() && self.ask_again.is_none_or(|at| at <= now) {
             self.ask_again = Some(now + ASK_AGAIN);
-            // A full table ends with its timers; then it is asked again.
+            // If the request table is full, the request is repeated after its timers have expired.
             let _ = self.n4.smf.associate(now);
         }
         self.n4.flush()
     }
 
-    /// The UPF has chosen a session's tunnel.
+    /// Records the tunnel that the UPF has chosen.
     fn tunnel(&mut self, id: SessionId, f_teid: Option<FTeid>) {
         let (Some(cycle), Some(FTeid::Assigned { teid, addresses })) = (self.running.get(id.0), f_teid)
         else {
@@ -360,7 +361,7 @@ impl Cycles {
         let Tunnels { address: n3, only_there, .. } = self.n3;
         let same = if n3.is_ipv4() { addresses.v4.map(IpAddr::from) } else { addresses.v6.map(IpAddr::from) };
         let flow = cycle.flow;
-        // A tunnel at an address of the other version cannot be reached from the base stations.
+        // The base stations cannot reach a tunnel with an address of the other IP version.
         let usable = same.filter(|address| teid != 0 && (*address == n3 || !only_there));
         let Some(address) = usable else { return };
         self.flows.set_uplink(flow, teid);
@@ -369,7 +370,8 @@ impl Cycles {
         }
     }
 
-    /// The UPF has lost every session: those that had answers are gone, those under way end with their requests.
+    /// Handles a restart of the UPF, which has lost all sessions. Established sessions are removed; pending ones end
+    /// with their requests.
     fn restarted(&mut self) {
         self.report.restarts += 1;
         let gone: Vec<u64> = self.running.iter().map(|cycle| cycle.id).collect();
@@ -386,7 +388,7 @@ impl Cycles {
             self.report.data_reports += 1;
             let now = N4::now();
             if let Some(cycle) = self.running.get(id.0) {
-                // The UE is paged, answers, and its base station gives it a tunnel.
+                // The UE is paged, responds, and its base station assigns a tunnel.
                 let change = self.downlink(cycle.flow, false);
                 let _ = self.n4.smf.modify(now, now, id, change);
             }
@@ -399,7 +401,7 @@ impl Cycles {
         Change::Downlink { tunnel: Tunnel { teid: self.flows.downlink_teid(flow), peer }, end_marker }
     }
 
-    /// Moves a kept session to another base station.
+    /// Moves a session to another base station.
     pub fn hand_over(&mut self, now: Time, intended: Time, id: SessionId, gnb: usize) -> bool {
         let Some(cycle) = self.running.get(id.0).copied() else { return false };
         self.flows.hand_over(cycle.flow, gnb, now.as_nanos());
@@ -408,12 +410,12 @@ impl Cycles {
         self.n4.smf.modify(now, intended, id, change).is_ok()
     }
 
-    /// Makes a kept session idle.
+    /// Makes a session idle.
     pub fn idle(&mut self, now: Time, id: SessionId) -> bool {
         self.n4.smf.modify(now, now, id, Change::Buffer).is_ok()
     }
 
-    /// Kept sessions are sessions under way again, which nobody counts as completed.
+    /// Turns remaining sessions into cycles that are being closed, without counting them as completed.
     pub(super) fn close_kept(&mut self) {
         for (id, flow) in self.kept() {
             self.running
@@ -422,7 +424,7 @@ impl Cycles {
         }
     }
 
-    /// What was being closed and is not, is no longer looked after.
+    /// Removes cycles whose deletion failed.
     pub(super) fn forget_closing(&mut self) {
         let closing = self.running.iter().filter(|cycle| cycle.phase == Phase::Closing);
         for id in closing.map(|cycle| cycle.id).collect::<Vec<_>>() {
@@ -439,7 +441,7 @@ impl Cycles {
             return;
         }
         if done.outcome == Outcome::Rejected(Cause::NO_ASSOCIATION) {
-            // It has started anew without our noticing. Asked once: each further setup would end the sessions between.
+            // The UPF has restarted unnoticed. A single setup request, because each one deletes sessions.
             let now = N4::now();
             if self.ask_again.is_none_or(|at| at <= now) {
                 self.ask_again = Some(now + ASK_AGAIN);
@@ -468,7 +470,7 @@ impl Cycles {
             }
             (Kind::Modification, true) => {
                 self.flows.set_live(cycle.flow, true);
-                // The hold is no latency.
+                // The hold time does not count as latency.
                 let hold = match plan.begin {
                     Loop::Rounds { period, .. } => self.to_round_end(cycle.intended, period, done.ended),
                     _ => plan.hold,
@@ -498,14 +500,14 @@ impl Cycles {
         }
     }
 
-    /// A session that exists at the UPF and is of no use has failed, and is deleted.
+    /// Counts a session without a usable tunnel as failed, and deletes it.
     fn discard(&mut self, id: SessionId, ended: Time) {
         self.report.failed += 1;
         self.running.change(id.0, |cycle| *cycle = Cycle { phase: Phase::Held, failed: true, ..*cycle });
         self.ends.push(Reverse((ended, id.0)));
     }
 
-    /// Time until the round ends in which a session was to begin.
+    /// Returns the time until the end of the round in which a session was due.
     fn to_round_end(&self, intended: Time, period: Duration, now: Time) -> Duration {
         let period_ns = (period.as_nanos() as u64).max(1);
         let round = intended.since(self.run_began).as_nanos() as u64 / period_ns;
@@ -542,7 +544,7 @@ impl Cycles {
 
     fn second(&mut self, at: Time, change: impl FnOnce(&mut Second)) {
         let index = at.since(self.began).as_secs() as usize;
-        // A day of seconds; what comes later is in the totals alone.
+        // One day in seconds. Later values are in the totals only.
         if index < 86_400 {
             if self.report.seconds.len() <= index {
                 self.report.seconds.resize(index + 1, Second::default());
@@ -551,7 +553,7 @@ impl Cycles {
         }
     }
 
-    /// No longer looks after a session, which is `gone` from the UPF as well, or may not be.
+    /// Removes a session. `gone` is set if it is certainly deleted at the UPF.
     fn forget(&mut self, id: u64, gone: bool, count: impl FnOnce(&mut CycleReport)) {
         if let Some(cycle) = self.running.remove(id) {
             self.flows.set_live(cycle.flow, false);
@@ -571,13 +573,13 @@ impl Cycles {
 #[derive(Debug)]
 struct Sending {
     begin: Time,
-    /// As planned; a plan may end earlier.
+    /// Planned length. The plan may end earlier.
     length: Duration,
     ended: Option<Time>,
     hold: Duration,
-    /// See [`Cycles::requests`]: before it began.
+    /// Counters of [`Cycles::requests`] before it began.
     before: [u64; 3],
-    /// The last session that was due could not be begun because too many wait for a response.
+    /// Whether the last due session could not begin because too many were waiting for responses.
     full: bool,
 }
 
@@ -587,11 +589,11 @@ impl Sending {
         Self { begin, length: plan.duration, ended: None, hold: plan.hold, before, full: false }
     }
 
-    /// Whether a session that ended then is within the window, or a hold later.
+    /// Returns whether a session that ended at a time is within the window, extended by the hold time.
     fn includes(&self, ended: Time) -> bool {
         ended <= self.ended.unwrap_or(self.begin + self.length) + self.hold
     }
 }
 
-/// The longest rest without anything to do.
+/// Maximum sleep without work.
 pub(super) const REST: Duration = Duration::from_millis(20);

@@ -14,27 +14,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Data threads at most: a stream's name has the sender's number in it.
+/// Maximum number of data threads. Stream numbers contain the number of the thread.
 pub const MAX_THREADS: usize = 64;
-/// Sessions that are looked at to find a live one.
+/// Number of sessions that are searched for a live one.
 const LOOK: usize = 256;
-/// The longest rest.
+/// Maximum sleep.
 const REST: Duration = Duration::from_millis(1);
-/// What is due sooner is waited for awake.
+/// For packets due within this time, the thread spins instead of sleeping, in nanoseconds.
 const SPIN_NS: u64 = 60_000;
 
 /// Packets of one direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Traffic {
-    /// Packets per second of all sessions together; infinite: as fast as it goes.
+    /// Packets per second of all sessions together. Infinite: as fast as possible.
     pub packets_per_s: f64,
-    /// Octets of the user's IP packet.
+    /// Length of the user's IP packet, in bytes.
     pub octets: usize,
-    /// Every so many packets one asks to be reflected; 0: none.
+    /// One of this many packets requests reflection. 0: none.
     pub reflect_every: u64,
 }
 
-/// A token schedule: packet n is due at a time that nothing shifts.
+/// A schedule in which packet n is due at a fixed time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     begin_ns: u64,
@@ -47,7 +47,7 @@ impl Pace {
         Self { begin_ns, interval_ns: 1e9 / packets_per_s.max(1e-9), sent: 0 }
     }
 
-    /// When the next packet is due.
+    /// Returns when the next packet is due.
     pub(super) fn due_ns(&self) -> u64 {
         self.begin_ns + (self.sent as f64 * self.interval_ns) as u64
     }
@@ -61,7 +61,7 @@ impl Pace {
     }
 }
 
-/// What all data threads share.
+/// State shared by all data threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) flows: Arc<Flows>,
@@ -69,51 +69,51 @@ pub(super) struct Shared {
     pub(super) server: SocketAddr,
     pub(super) run: u32,
     pub(super) threads: usize,
-    /// Every thread sends for every session, not for its own part.
+    /// Whether every thread sends for every session. Otherwise each thread sends for its own share.
     pub(super) all_sessions: bool,
     pub(super) qfi: u8,
     /// See [`Traffic::reflect_every`].
     pub(super) reflect_every: u64,
     pub(super) pin: Vec<usize>,
-    /// Packets flow.
+    /// Whether packets are sent.
     pub(super) go: AtomicBool,
     pub(super) stop: AtomicBool,
 }
 
-/// What one data thread has sent and received.
+/// Counters of one data thread.
 #[derive(Debug, Clone, Default)]
 pub struct DataReport {
     /// Packets sent, by stream (session times threads plus thread).
     pub sent: Vec<u64>,
-    /// Packets that the kernel did not take: they were never sent.
+    /// Packets that the kernel did not accept, so they were never sent.
     pub unsent: u64,
-    /// Packets that were due when no session was live.
+    /// Packets that were due while no session was live.
     pub idle: u64,
-    /// Of those that came back reflected, how many had not asked for it.
+    /// Reflected packets that had not requested it.
     pub unasked: u64,
-    /// Uplink packets that came back reflected, by stream.
+    /// Reflected uplink packets, by stream.
     pub reflected: Vec<Tally>,
-    /// Downlink packets that the data network made, by session.
+    /// Downlink packets from the data network, by session.
     pub downlink: Vec<Tally>,
-    /// Octets of those user packets.
+    /// Bytes of these user packets.
     pub downlink_octets: u64,
-    /// There and back, from the intended time.
+    /// Round-trip time from the scheduled time.
     pub round_trip: Times,
-    /// From the data network's intended time to here; only where both have one clock.
+    /// One-way delay from the data network's scheduled time. Only valid if both use the same clock.
     pub downlink_delay: Times,
-    /// Interruptions by handovers.
+    /// Interruptions caused by handovers.
     pub interruption: Times,
-    /// Packets that came into a tunnel after it was left.
+    /// Packets that arrived in a tunnel after the handover.
     pub old_tunnel: u64,
     /// End markers.
     pub end_markers: u64,
-    /// Echo Requests of the UPF, which were answered.
+    /// Echo Requests from the UPF, which were answered.
     pub echoes: u64,
     /// Error indications: the UPF does not know a tunnel.
     pub error_indications: u64,
-    /// What was neither, or of another run.
+    /// Packets of another run or of an unknown kind.
     pub strangers: u64,
-    /// How late packets were sent.
+    /// Send delay (scheduled to actual send).
     pub lag: Times,
     /// CPU time of the thread.
     pub cpu: Duration,
@@ -129,7 +129,7 @@ impl DataReport {
         }
     }
 
-    /// Adds another thread's report.
+    /// Adds the counters of another thread.
     pub fn add(&mut self, other: &Self) {
         self.sent.iter_mut().zip(&other.sent).for_each(|(mine, more)| *mine += more);
         self.reflected.iter_mut().zip(&other.reflected).for_each(|(mine, more)| mine.add(more));
@@ -151,7 +151,7 @@ impl DataReport {
     }
 }
 
-/// A data thread: base stations `index`, `index + threads` …
+/// A data thread for the base stations `index`, `index + threads` …
 #[derive(Debug)]
 pub(super) struct GnbThread {
     shared: Arc<Shared>,
@@ -164,7 +164,7 @@ pub(super) struct GnbThread {
 }
 
 impl GnbThread {
-    /// `None` if the QoS flow's number is none.
+    /// Returns `None` if the QoS flow identifier is invalid.
     pub(super) fn new(
         shared: Arc<Shared>,
         index: usize,
@@ -207,7 +207,7 @@ impl GnbThread {
         Ok((self.report, self.carrier))
     }
 
-    /// What carried the packets, for the next step.
+    /// Returns the I/O for the next step.
     pub(super) fn into_carrier(self) -> Carrier {
         self.carrier
     }
@@ -220,7 +220,7 @@ impl GnbThread {
         Ok(())
     }
 
-    /// Sends one packet that asks to be reflected.
+    /// Sends one packet that requests reflection.
     pub(super) fn send_one(&mut self, flow: usize, octets: usize) -> io::Result<()> {
         let traffic = Traffic { packets_per_s: 1.0, octets, reflect_every: 1 };
         if let Some((teid, gnb)) = self.shared.flows.live(flow) {
@@ -230,7 +230,7 @@ impl GnbThread {
         Ok(())
     }
 
-    /// What was seen so far.
+    /// Returns the counters so far.
     pub(super) fn report(&self) -> &DataReport {
         &self.report
     }
@@ -253,7 +253,7 @@ impl GnbThread {
         }
         let unsent = self.carrier.send_all()?;
         self.report.unsent += unsent;
-        // What was due when no session was live is among them: a look is no account.
+        // Includes packets that were due while no session was live; an approximation suffices here.
         if let Some(glance) = self.shared.flows.glance() {
             glance.sent((pace.sent - before).saturating_sub(unsent));
         }
@@ -261,7 +261,8 @@ impl GnbThread {
     }
 
     fn next_live(&mut self) -> Option<(usize, u32, usize)> {
-        let (flows, threads) = (self.shared.flows.len(), self.shared.threads);
+        let flows = self.shared.flows.len();
+        let threads = self.shared.threads;
         let (first, step) = if self.shared.all_sessions { (0, 1) } else { (self.index, threads) };
         for _ in 0..LOOK.min(flows) {
             let mut flow = first + self.cursor * step;
@@ -293,7 +294,7 @@ impl GnbThread {
         let stream = flow * shared.threads + self.index;
         let Some(number) = report.sent.get_mut(stream) else { return Ok(()) };
         if carrier.is_full(gnb) {
-            // Nothing got out to make room for it.
+            // Sending did not free any space.
             (*number, report.unsent) = (*number + 1, report.unsent + 1);
             return Ok(());
         }
@@ -338,7 +339,7 @@ impl GnbThread {
     }
 }
 
-/// The response to an Echo Request (TS 29.281 §7.2.2); `None` for any other datagram.
+/// Returns the response to an Echo Request (TS 29.281 §7.2.2), or `None` for any other datagram.
 fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
     if datagram.get(1) != Some(&message_type::ECHO_REQUEST) {
         return None;
@@ -350,7 +351,7 @@ fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A datagram from the UPF.
+/// Handles a datagram from the UPF.
 fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) {
     let Ok(packet) = Packet::parse(datagram) else {
         report.strangers += 1;
@@ -435,10 +436,11 @@ mod tests {
         })
     }
 
-    /// A G-PDU into a tunnel with a probe.
+    /// Returns a G-PDU into a tunnel, with a probe.
     fn g_pdu(teid: u32, probe: Probe) -> Vec<u8> {
         let mut packet = [0; 100];
-        let (from, to) = ("10.45.0.1:9".parse().unwrap(), "10.60.0.1:4000".parse().unwrap());
+        let from = "10.45.0.1:9".parse().unwrap();
+        let to = "10.60.0.1:4000".parse().unwrap();
         let len = write_packet(from, to, 0, &probe, &mut packet).unwrap();
         let mut out = Vec::new();
         encode_message(&Message::GPdu(&packet[..len]), teid, None, &mut out).unwrap();
@@ -450,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_due_at_times_that_nothing_shifts() {
+    fn packets_are_due_at_fixed_times() {
         let mut pace = Pace::new(3.0, 1_000);
         let mut due = Vec::new();
         for _ in 0..4 {
@@ -466,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_the_upf_is_told_apart() {
+    fn datagrams_from_upf_are_classified() {
         let shared = shared(3, 1, false);
         let mut report = DataReport::new(3, 1);
         let teid = shared.flows.downlink_teid(1);
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handed_over_sessions_packets_are_told_by_their_tunnel() {
+    fn packets_after_handover_are_assigned_by_tunnel() {
         let shared = shared(3, 1, false);
         let mut report = DataReport::new(3, 1);
         let old = shared.flows.downlink_teid(1);
@@ -518,12 +520,12 @@ mod tests {
         take(&shared, &mut report, 9_000, &g_pdu(new, probe(DOWNLINK, 3)));
         assert_eq!((report.old_tunnel, report.downlink[1].received), (1, 4));
         let interruption = report.interruption.summary().unwrap();
-        // From the last packet in the old tunnel, three digits kept.
+        // Measured from the last packet in the old tunnel, with three digits of precision.
         assert!(interruption.n == 1 && (interruption.max - 5.0).abs() < 0.01, "{interruption:?}");
     }
 
     #[test]
-    fn a_thread_sends_for_the_live_sessions_that_are_its_own() {
+    fn thread_sends_for_its_live_sessions() {
         let gnb = || {
             let address = "127.0.0.1:0".parse().unwrap();
             Arc::new(bind_datagrams(address, DatagramOptions::default()).unwrap())
@@ -549,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_add_up_stream_by_stream() {
+    fn thread_reports_add_up_per_stream() {
         let mut sum = DataReport::new(2, 2);
         let mut other = DataReport::new(2, 2);
         (sum.sent, other.sent) = (vec![1, 0, 2, 0], vec![0, 3, 0, 4]);

@@ -1,4 +1,4 @@
-//! The sessions of a run, as everybody who sends or receives their packets sees them.
+//! The sessions of a run, shared by all senders and receivers of their packets.
 use super::glance::Glance;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -7,23 +7,23 @@ use std::sync::{Arc, OnceLock};
 /// UDP port of every UE.
 pub(super) const UE_PORT: u16 = 4_000;
 
-/// Sessions of one run at most: their number is in the tunnel's.
+/// Maximum number of sessions in a run. Tunnel numbers contain the session number.
 pub const MAX_FLOWS: usize = (1 << 22) - 1;
-/// Handovers that are told apart by the tunnel's number, modulo.
+/// Number of handovers after which tunnel numbers repeat.
 const GENERATIONS: u32 = 1 << 10;
 
-/// Addresses that the UPF may have on N3, besides the one that the load was given.
+/// Maximum number of N3 addresses of the UPF, in addition to the configured one.
 const MAX_ENDS: usize = 64;
 
-/// UEs by number.
+/// Address pool of the UEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UePool {
-    /// The first one's address; IPv6 counts /64 prefixes.
+    /// Address of the first UE. IPv6 addresses advance by /64 prefixes.
     pub first: IpAddr,
 }
 
 impl UePool {
-    /// Address of UE `n`.
+    /// Returns the address of UE `n`.
     pub fn address(&self, n: usize) -> IpAddr {
         match self.first {
             IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(n as u32)).into(),
@@ -31,7 +31,7 @@ impl UePool {
         }
     }
 
-    /// Number of the UE with this address, if it is one of `count`.
+    /// Returns the number of the UE with this address, if it is below `count`.
     pub fn number(&self, address: IpAddr, count: usize) -> Option<usize> {
         let n = match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(v4)) => u32::from(v4).wrapping_sub(u32::from(first)) as usize,
@@ -44,21 +44,21 @@ impl UePool {
     }
 }
 
-/// One session.
+/// A session.
 #[derive(Debug, Default)]
 struct Flow {
     live: AtomicBool,
     /// Its tunnel at the UPF.
     uplink_teid: AtomicU32,
-    /// Where that is: 0 the UPF's N3 address, else an index from 1 in [`Flows::ends`].
+    /// Address of that tunnel: 0 for the configured N3 address, otherwise an index from 1 in [`Flows::ends`].
     end: AtomicU8,
     /// Its base station.
     gnb: AtomicU32,
-    /// Handovers so far.
+    /// Number of handovers so far.
     generation: AtomicU32,
-    /// When the last packet came in downlink.
+    /// Time of the last downlink packet.
     last_downlink_ns: AtomicU64,
-    /// When the handover under way began, 0 if none is.
+    /// Begin of the current handover, or 0.
     moved_ns: AtomicU64,
 }
 
@@ -66,17 +66,17 @@ struct Flow {
 #[derive(Debug)]
 pub struct Flows {
     flows: Vec<Flow>,
-    /// Addresses of tunnels' ends other than the N3 address that the load was given.
+    /// Tunnel addresses other than the configured N3 address.
     ends: [OnceLock<IpAddr>; MAX_ENDS],
     pool: UePool,
     /// UDP port of every UE.
     ue_port: u16,
-    /// Who looks on.
+    /// Observer of the counters.
     glance: Option<Arc<Glance>>,
 }
 
 impl Flows {
-    /// Room for `count` sessions, none of them live.
+    /// Creates `count` sessions, none of them live.
     pub fn new(count: usize, pool: UePool, ue_port: u16) -> Self {
         Self {
             flows: (0..count).map(|_| Flow::default()).collect(),
@@ -87,7 +87,7 @@ impl Flows {
         }
     }
 
-    /// The same, with somebody who looks on.
+    /// Sets an observer.
     pub(super) fn watched(self, glance: Option<Arc<Glance>>) -> Self {
         Self { glance, ..self }
     }
@@ -96,46 +96,46 @@ impl Flows {
         self.glance.as_deref()
     }
 
-    /// Sessions that there is room for.
+    /// Returns the maximum number of sessions.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is room for none.
+    /// Returns whether the maximum number of sessions is 0.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// A UE's end of a session.
+    /// Returns the UE's address and port of a session.
     pub fn ue(&self, n: usize) -> SocketAddr {
         SocketAddr::new(self.pool.address(n), self.ue_port)
     }
 
-    /// The session of a UE.
+    /// Returns the session of a UE.
     pub fn by_ue(&self, address: IpAddr) -> Option<usize> {
         self.pool.number(address, self.flows.len())
     }
 
-    /// The tunnel at the base station: session and generation.
+    /// Returns the tunnel at the base station: session and generation.
     pub fn downlink_teid(&self, n: usize) -> u32 {
         let generation = self.flows.get(n).map_or(0, |flow| flow.generation.load(Relaxed));
         (generation % GENERATIONS) << 22 | (n as u32 + 1)
     }
 
-    /// The session of a base station's tunnel, and whether the tunnel is the one in use.
+    /// Returns the session of a base station's tunnel, and whether it is the current tunnel.
     pub fn by_downlink_teid(&self, teid: u32) -> Option<(usize, bool)> {
         let n = (teid & MAX_FLOWS as u32).checked_sub(1)? as usize;
         let flow = self.flows.get(n)?;
         Some((n, teid >> 22 == flow.generation.load(Relaxed) % GENERATIONS))
     }
 
-    /// The tunnel at the UPF, known before the session is live.
+    /// Sets the tunnel at the UPF. It is known before the session is live.
     pub fn set_uplink(&self, n: usize, teid: u32) {
         self.with(n, |flow| flow.uplink_teid.store(teid, Relaxed));
     }
 
-    /// The tunnel at the UPF is at this address; `None`: at the N3 address that the load was given. `false` if there are
-    /// too many addresses.
+    /// Sets the address of the tunnel at the UPF. `None`: the configured N3 address. Returns `false` if there are too
+    /// many addresses.
     pub fn set_end(&self, n: usize, address: Option<IpAddr>) -> bool {
         let index = match address {
             None => Some(0),
@@ -147,39 +147,39 @@ impl Flows {
         index.is_some()
     }
 
-    /// Address of the tunnel at the UPF, unless it is the N3 address that the load was given.
+    /// Returns the address of the tunnel at the UPF, unless it is the configured N3 address.
     pub fn end(&self, n: usize) -> Option<IpAddr> {
         let index = usize::from(self.flows.get(n)?.end.load(Relaxed));
         self.ends.get(index.checked_sub(1)?)?.get().copied()
     }
 
-    /// Whether some tunnel is at this address.
+    /// Returns whether a tunnel has this address.
     pub fn is_end(&self, address: IpAddr) -> bool {
         self.ends.iter().map_while(OnceLock::get).any(|end| *end == address)
     }
 
-    /// Packets may flow, or no more.
+    /// Sets whether packets may be sent.
     pub fn set_live(&self, n: usize, live: bool) {
         self.with(n, |flow| flow.live.store(live, Relaxed));
     }
 
-    /// Tunnel at the UPF and base station of a session whose packets may flow.
+    /// Returns the tunnel at the UPF and the base station of a live session.
     pub fn live(&self, n: usize) -> Option<(u32, usize)> {
         let flow = self.flows.get(n).filter(|flow| flow.live.load(Relaxed))?;
         Some((flow.uplink_teid.load(Relaxed), flow.gnb.load(Relaxed) as usize))
     }
 
-    /// The base station of a session.
+    /// Returns the base station of a session.
     pub fn gnb(&self, n: usize) -> usize {
         self.flows.get(n).map_or(0, |flow| flow.gnb.load(Relaxed) as usize)
     }
 
-    /// Puts a session at a base station before it begins.
+    /// Assigns a session to a base station before it begins.
     pub fn attach(&self, n: usize, gnb: usize) {
         self.with(n, |flow| flow.gnb.store(gnb as u32, Relaxed));
     }
 
-    /// Begins a handover: another base station and another tunnel there, which is returned.
+    /// Begins a handover to another base station. Returns the new tunnel there.
     pub fn hand_over(&self, n: usize, gnb: usize, now_ns: u64) -> u32 {
         self.with(n, |flow| {
             flow.generation.fetch_add(1, Relaxed);
@@ -189,8 +189,8 @@ impl Flows {
         self.downlink_teid(n)
     }
 
-    /// A downlink packet has come into the tunnel in use. The interruption, if it is the first after a handover: from the
-    /// last packet before (or from the request, if there was none) to this one.
+    /// Records a downlink packet in the current tunnel. After a handover, the first such packet returns the
+    /// interruption in nanoseconds: since the last packet before, or else since the request.
     pub fn note_downlink(&self, n: usize, now_ns: u64) -> Option<u64> {
         let flow = self.flows.get(n)?;
         let last = flow.last_downlink_ns.swap(now_ns, Relaxed);
@@ -198,7 +198,7 @@ impl Flows {
         (moved != 0).then(|| now_ns.saturating_sub(if last == 0 { moved } else { last }))
     }
 
-    /// A downlink packet has come into a tunnel that was left.
+    /// Records a downlink packet in a former tunnel.
     pub fn note_old_tunnel(&self, n: usize, now_ns: u64) {
         self.with(n, |flow| flow.last_downlink_ns.store(now_ns, Relaxed));
     }
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ues_and_tunnels_are_found_again() {
+    fn ues_and_tunnels_are_found_by_number() {
         for first in ["10.60.0.0", "2001:db8::1"] {
             let flows = Flows::new(300, UePool { first: first.parse().unwrap() }, 4_000);
             for n in [0, 1, 255, 299] {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnels_at_several_addresses_are_kept_apart() {
+    fn tunnels_at_different_addresses_are_distinct() {
         let flows = Flows::new(2, UePool { first: [10, 60, 0, 0].into() }, 4_000);
         let other = |n: u8| IpAddr::from([10, 0, 0, n]);
         assert!(flows.set_end(1, Some(other(1))) && flows.set_end(0, Some(other(1))));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_leaves_a_tunnel_and_its_interruption_is_seen_once() {
+    fn handover_changes_tunnel_and_reports_interruption_once() {
         let flows = Flows::new(2, UePool { first: [10, 60, 0, 0].into() }, 4_000);
         flows.set_uplink(1, 77);
         assert_eq!(flows.live(1), None);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_handovers_later_a_tunnels_number_is_used_again() {
+    fn tunnel_number_repeats_after_1024_handovers() {
         let flows = Flows::new(1, UePool { first: [10, 60, 0, 0].into() }, 4_000);
         let first = flows.downlink_teid(0);
         for n in 1..GENERATIONS {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_there_is_no_room_for_is_nobodys() {
+    fn session_number_beyond_maximum_is_unknown() {
         let flows = Flows::new(2, UePool { first: "2001:db8::".parse().unwrap() }, 4_000);
         for n in [2, MAX_FLOWS, usize::MAX] {
             flows.set_live(n, true);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ue_has_a_prefix_of_its_own_and_every_address_in_it() {
+    fn ue_owns_its_ipv6_prefix() {
         let pool = UePool { first: "2001:db8:0:ffff::1".parse().unwrap() };
         assert_eq!(pool.address(1), "2001:db8:1:0::1".parse::<IpAddr>().unwrap());
         assert_eq!(pool.number("2001:db8:1::abcd".parse().unwrap(), 2), Some(1));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_without_a_packet_before_is_from_the_request_on() {
+    fn interruption_without_earlier_packet_starts_at_request() {
         let flows = Flows::new(1, UePool { first: [10, 60, 0, 0].into() }, 4_000);
         flows.hand_over(0, 1, 100);
         assert_eq!(flows.note_downlink(0, 350), Some(250));

@@ -1,8 +1,9 @@
-//! Base stations' datagrams as frames of AF_XDP: Ethernet, IP and UDP headers are written and read here, and what comes
-//! for a base station's address and port does not go through the kernel's stack.
+//! Base stations' datagrams as AF_XDP frames. Ethernet, IP and UDP headers are written and parsed here, and packets for
+//! a base station's address and port bypass the kernel's network stack.
 //!
-//! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has the sockets bound, so that what
-//! comes to a queue without an AF_XDP socket, or in fragments, arrives around them and is counted.
+//! The kernel still owns the addresses: it answers ARP and neighbour solicitations, and has sockets bound to them.
+//! Packets that arrive at a queue without an AF_XDP socket, and fragments, reach these sockets and are counted
+//! separately.
 use super::n3_io::N3Io;
 use super::sizes::{MAX_DATAGRAM, QOS_OCTETS, TURN, WAITED, least_of};
 use super::{LoadConfig, nth};
@@ -23,142 +24,142 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Why there is no AF_XDP towards the UPF.
+/// The reason why AF_XDP cannot be used towards the UPF.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AfXdpError {
-    /// The UPF is on this machine, in this namespace.
+    /// The UPF is in this network namespace.
     #[error("the address is this machine's own (loopback): no device carries frames there")]
     Local,
-    /// The kernel knows no way.
+    /// The kernel has no route.
     #[error("the kernel knows no way there from {gnb}: {source}")]
     NoRoute {
-        /// From where.
+        /// Source address.
         gnb: IpAddr,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The way is another one.
+    /// The route uses another device.
     #[error("the way there leaves by the device \"{way}\", not by \"{asked}\"")]
     Elsewhere {
-        /// What was asked for.
+        /// The configured device.
         asked: String,
-        /// Where it leaves.
+        /// The device of the route.
         way: String,
     },
-    /// The device has no Ethernet.
+    /// Not an Ethernet device.
     #[error("the device \"{0}\" is not Ethernet")]
     NotEthernet(String),
-    /// Nobody answers for the next hop's address.
+    /// The next hop does not respond to ARP or neighbour discovery.
     #[error("nobody answers for {hop} on \"{interface}\" (ARP, neighbour discovery) within {} s", .waited.as_secs())]
     Neighbour {
-        /// The UPF, or the router towards it.
+        /// The UPF, or a router towards it.
         hop: IpAddr,
         /// The device.
         interface: String,
-        /// How long it was waited for.
+        /// Timeout.
         waited: Duration,
     },
-    /// A frame cannot hold the packets.
+    /// The packets do not fit into a frame.
     #[error(
         "user packets of {octets} octets do not fit a frame of \"{interface}\"; at most {most} are allowed (--octets)"
     )]
     TooLong {
-        /// Octets asked for.
+        /// Requested length, in bytes.
         octets: usize,
         /// The device.
         interface: String,
-        /// Octets at most.
+        /// Maximum length, in bytes.
         most: usize,
     },
-    /// A thread would have no queue.
+    /// There are more threads than queues.
     #[error(
         "{threads} data threads need a queue each, \"{interface}\" has {queues}; 1 to {queues} are allowed (--threads)"
     )]
     Threads {
-        /// Data threads asked for.
+        /// Number of data threads.
         threads: usize,
         /// The device.
         interface: String,
-        /// Its queues.
+        /// Number of its queues.
         queues: usize,
     },
-    /// Base stations' addresses do not follow each other within 32 bits.
+    /// The base stations' addresses do not fit into the last 32 bits.
     #[error(
         "the addresses of base stations run over the last 32 bits of {first}; begin with a lower one (--gnb)"
     )]
     Addresses {
-        /// The first one.
+        /// First address.
         first: IpAddr,
     },
-    /// The kernel's tables cannot be asked.
+    /// The kernel's tables cannot be read.
     #[error("the kernel's tables cannot be asked: {0}")]
     Tables(io::Error),
-    /// No socket.
+    /// A socket cannot be opened.
     #[error("\"{interface}\": {source}")]
     Socket {
         /// The device.
         interface: String,
-        /// Why.
+        /// The error.
         source: XskError,
     },
-    /// No program.
+    /// The XDP program cannot be loaded or attached.
     #[error(transparent)]
     Program(#[from] XdpError),
-    /// The kernel does not take a socket into its table.
+    /// The kernel rejects a socket in the program's map.
     #[error("the kernel does not take the socket into the program's table: {0}")]
     Steer(io::Error),
-    /// A socket of a base station failed while the UPF's address was resolved.
+    /// A base station's socket failed while the UPF's address was resolved.
     #[error("a base station's socket failed: {0}")]
     Probe(io::Error),
 }
 
-/// What went by AF_XDP.
+/// AF_XDP statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfXdpSummary {
     /// The device.
     pub interface: String,
-    /// Whether its driver ran the program.
+    /// Whether the driver runs the program.
     pub native: bool,
-    /// Whether its driver read and wrote our memory itself.
+    /// Whether the driver accesses our memory directly.
     pub zero_copy: bool,
-    /// Queues with a socket of ours.
+    /// Number of queues with a socket.
     pub queues: usize,
-    /// Frames that were handed to the kernel.
+    /// Frames passed to the kernel.
     pub sent: u64,
-    /// Frames that came.
+    /// Frames received.
     pub received: u64,
-    /// G-PDUs that came around, by the kernel's sockets.
+    /// G-PDUs received through the kernel's sockets instead.
     pub around: u64,
-    /// Frames that were no UDP datagram.
+    /// Frames without a valid UDP datagram.
     pub unreadable: u64,
-    /// Frames dropped by the kernel because they were too long or no memory was free.
+    /// Frames dropped by the kernel because they were too long or no buffer was free.
     pub rx_dropped: u64,
     /// Frames dropped because the generator read too slowly.
     pub rx_ring_full: u64,
-    /// Times that no memory was free for a frame.
+    /// Number of times that no buffer was free for a frame.
     pub fill_ring_empty: u64,
-    /// Frames that the kernel refused to send.
+    /// Frames that the kernel rejected.
     pub tx_invalid: u64,
-    /// Frames that the device refused.
+    /// Frames that the device rejected.
     pub tx_dropped: u64,
 }
 
-/// A neighbour is waited for so long, and asked for so often meanwhile.
+/// Timeout of resolving a neighbour, and retry interval.
 const NEIGHBOUR: Duration = Duration::from_secs(3);
 const ASK: Duration = Duration::from_millis(300);
 const LOOK: Duration = Duration::from_millis(5);
-/// Queues that get a socket at most; what comes to others comes around.
+/// Maximum number of queues with a socket. Packets at other queues arrive through the kernel's sockets.
 const MAX_QUEUES: usize = 64;
-/// The sockets of base stations are looked at in turns, one each time.
+/// Interval between reads of the kernel's sockets, in nanoseconds. One socket is read each time.
 const AROUND_NS: u64 = 200_000;
 const HOP_LIMIT: u8 = 64;
-/// GTP-U with a PDU session container.
+/// Length of a GTP-U header with a PDU session container, in bytes.
 const GTPU_BYTES: usize = 16;
-/// An echo request with number 0 (TS 29.281 clause 7.2.1).
+/// An echo request with sequence number 0 (TS 29.281 clause 7.2.1).
 const ECHO_REQUEST: [u8; 12] = [0x32, message_type::ECHO_REQUEST, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// What all threads have in common; the program leaves the device with the last of them.
+/// State shared by all threads. Dropping the last reference detaches the program.
 #[derive(Debug)]
 struct Way {
     steering: XskSteering,
@@ -181,12 +182,12 @@ impl Head {
         Self { ethernet: write_ethernet(Mac(hop), Mac(own), kind), from, to }
     }
 
-    /// Octets of the headers.
+    /// Returns the length of the headers, in bytes.
     fn len(&self) -> usize {
         ETHERNET_BYTES + udp_headers_bytes(self.to.ip())
     }
 
-    /// Writes a frame: `fill` the datagram's payload, then the headers before it.
+    /// Writes a frame: `fill` writes the payload, then the headers are added.
     fn write(&self, frame: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Option<usize> {
         let (head, room) = frame.split_at_mut_checked(self.len())?;
         let len = fill(room)?;
@@ -198,7 +199,8 @@ impl Head {
     }
 }
 
-/// Sender and payload of a frame. The UDP checksum is not looked at: between devices of one machine it is not there yet.
+/// Returns sender and payload of a frame. The UDP checksum is ignored, because it is incomplete between devices of one
+/// machine.
 fn read(frame: &[u8]) -> Option<(IpAddr, &[u8])> {
     let ethernet = Ethernet::parse(frame).ok()?;
     match ethernet.ether_type {
@@ -214,8 +216,8 @@ fn read(frame: &[u8]) -> Option<(IpAddr, &[u8])> {
     }
 }
 
-/// The frames of one data thread: it receives from the queues `index`, `index + threads` … and sends by the first of
-/// those, for every base station.
+/// AF_XDP sockets of one data thread. It receives from the queues `index`, `index + threads` … and sends on the first
+/// of them, for every base station.
 #[derive(Debug)]
 pub(super) struct Frames {
     sockets: Vec<XskSocket>,
@@ -225,9 +227,9 @@ pub(super) struct Frames {
     received: ReceiveBatch,
     looked_ns: u64,
     next_look: usize,
-    /// Of the socket that sends, already counted.
+    /// Frames that the sending socket never sent and that are already counted.
     never_left: u64,
-    /// Its frames that no call has got out yet.
+    /// Number of frames that have not been sent yet.
     left: usize,
     counted: AfXdpSummary,
 }
@@ -302,14 +304,15 @@ impl Frames {
 
     fn statistics(&self) -> XskStatistics {
         let mut sum = XskStatistics::default();
-        // A socket that cannot tell is one that nothing was lost at, as far as anybody knows.
+        // A socket without statistics counts as without losses.
         self.sockets.iter().filter_map(|socket| socket.statistics().ok()).for_each(|one| sum.add(&one));
         sum
     }
 
-    /// Adds what this thread's sockets have seen.
+    /// Adds the statistics of this thread's sockets.
     pub(super) fn add_to(&self, sum: &mut AfXdpSummary) {
-        let (way, statistics) = (&self.way, self.statistics());
+        let way = &self.way;
+        let statistics = self.statistics();
         sum.interface.clone_from(&way.device.name);
         (sum.native, sum.zero_copy, sum.queues) = (way.steering.is_native(), way.zero_copy, way.queues);
         sum.sent += self.counted.sent;
@@ -324,7 +327,7 @@ impl Frames {
     }
 }
 
-/// The frames of each data thread.
+/// Opens the sockets of each data thread.
 pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Vec<Frames>, AfXdpError> {
     let N3Io::AfXdp { interface, native, zero_copy } = &config.n3_io else { return Ok(Vec::new()) };
     let gnb = config.gnb.ip();
@@ -344,11 +347,12 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
     let options = XskOptions { frame_bytes, zero_copy: *zero_copy, ..XskOptions::default() };
     let queues = bind_queues(device.index, options)
         .map_err(|source| AfXdpError::Socket { interface: device.name.clone(), source })?;
-    let (count, threads) = (queues.len(), config.threads);
+    let count = queues.len();
+    let threads = config.threads;
     if threads > count {
         return Err(AfXdpError::Threads { threads, interface: device.name, queues: count });
     }
-    // Zero copy is the driver's, and so is then the program.
+    // Zero copy is done by the driver, which then has to run the program, too.
     let steering = XskSteering::attach(&device.name, target, count as u32, *native || *zero_copy)?;
     for (queue, socket) in queues.iter().enumerate() {
         steering.steer(queue as u32, socket).map_err(AfXdpError::Steer)?;
@@ -376,7 +380,8 @@ pub(super) fn open(config: &LoadConfig, sockets: &[Arc<UdpSocket>]) -> Result<Ve
 }
 
 fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
-    let (ip, count) = (first.ip(), count as u32);
+    let ip = first.ip();
+    let count = count as u32;
     let runs_over = match ip {
         IpAddr::V4(v4) => u32::from(v4).checked_add(count - 1).is_none(),
         IpAddr::V6(v6) => (u128::from(v6) as u32).checked_add(count - 1).is_none(),
@@ -388,7 +393,7 @@ fn target(first: SocketAddr, count: usize) -> Result<XskTarget, AfXdpError> {
     }
 }
 
-/// The least memory that holds a frame of the longest packets in either direction.
+/// Returns the minimum buffer size for a frame of the longest packets in either direction.
 fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> {
     let asked = [config.uplink, config.downlink].into_iter().flatten().map(|traffic| traffic.octets);
     let octets = least_of(asked.max().unwrap_or(QOS_OCTETS), config.ue.is_ipv6());
@@ -404,7 +409,7 @@ fn frame_bytes(config: &LoadConfig, device: &Device) -> Result<u32, AfXdpError> 
     })
 }
 
-/// The next hop's MAC address. The kernel asks for it when it has something to send: an echo request.
+/// Returns the next hop's MAC address. The kernel resolves it when it has a packet to send, which is an echo request.
 fn resolve(
     n3: SocketAddr,
     hop: IpAddr,
@@ -420,7 +425,7 @@ fn resolve(
         if asked.is_none_or(|asked| asked.elapsed() > ASK) {
             asked = Some(Instant::now());
             match sockets.first().map(|socket| socket.send_to(&ECHO_REQUEST, n3)) {
-                // Nobody answered an earlier one: the wait goes on, and ends by itself.
+                // An earlier packet was not deliverable. Continue until the timeout.
                 Some(Err(error)) if error.kind() != io::ErrorKind::HostUnreachable => {
                     return Err(AfXdpError::Probe(error));
                 }
@@ -433,7 +438,7 @@ fn resolve(
     Err(AfXdpError::Neighbour { hop, interface, waited: NEIGHBOUR })
 }
 
-/// A socket at every queue of the device.
+/// Opens a socket at every queue of the device.
 fn bind_queues(device: u32, options: XskOptions) -> Result<Vec<XskSocket>, XskError> {
     let mut sockets = Vec::new();
     while sockets.len() < MAX_QUEUES {
@@ -467,13 +472,13 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_read_as_they_were_written() {
+    fn frames_round_trip() {
         for (from, to) in [("10.3.0.11:2152", "10.3.0.2:2153"), ("[fd00::11]:2152", "[fd00::2]:2153")] {
             let written = frame(from, to, b"payload");
             assert_eq!(written[..12], [HOP, OWN].concat());
             let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
             assert_eq!(read(&written), Some((from.ip(), &b"payload"[..])));
-            // Padding of short frames is no payload.
+            // Padding of short frames is not part of the payload.
             let padded = [&written[..], &[0; 20]].concat();
             assert_eq!(read(&padded), Some((from.ip(), &b"payload"[..])));
             for cut in 0..written.len() {
@@ -487,11 +492,11 @@ mod tests {
     }
 
     #[test]
-    fn headers_add_up() {
+    fn header_checksums_are_valid() {
         let v4 = frame("10.3.0.11:2152", "10.3.0.2:2152", &[1, 2, 3]);
         let ip = Ipv4::parse(&v4[ETHERNET_BYTES..]).unwrap();
         assert!(ip.checksum_ok && ip.dont_fragment && Udp::parse(ip.payload).unwrap().checksum == 0);
-        // Payloads until one makes the sum that would be written as 0.
+        // Search for a payload whose checksum would be written as 0.
         let mut zero = false;
         for n in 0..=u16::MAX {
             let v6 = frame("[fd00::11]:2152", "[fd00::2]:2152", &n.to_be_bytes());
@@ -506,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_run_over_are_refused() {
+    fn address_overflow_is_rejected() {
         let target = |first: &str, count| target(first.parse().unwrap(), count);
         assert!(target("255.255.255.250:2152", 6).is_ok() && target("255.255.255.250:2152", 7).is_err());
         assert!(target("[fd00::ffff:ffff]:2152", 1).is_ok() && target("[fd00::ffff:ffff]:2152", 2).is_err());

@@ -1,7 +1,7 @@
-//! Where a load waits, when its sessions are set up, until it is told to go on: several loads begin as one.
+//! A gate at which a load waits after its setup, so that several loads start together.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Open unless [`shut`](Self::shut).
+/// Open unless created with [`shut`](Self::shut).
 #[derive(Debug, Default)]
 pub struct Gate {
     shut: AtomicBool,
@@ -9,22 +9,23 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that waits to be opened.
+    /// Creates a closed gate.
     pub fn shut() -> Self {
         Self { shut: AtomicBool::new(true), waiting: AtomicBool::new(false) }
     }
 
-    /// Lets the load go on.
+    /// Opens the gate.
     pub fn open(&self) {
         self.shut.store(false, Relaxed);
     }
 
-    /// Whether the load stands before it, set up.
+    /// Returns whether the load has reached the gate.
     pub fn reached(&self) -> bool {
         self.waiting.load(Relaxed)
     }
 
-    /// Whether to wait: the load is here, and nobody has opened or stopped it.
+    /// Marks the gate as reached. Returns whether the load has to wait: the gate is closed, and the load is not
+    /// stopped.
     pub(super) fn holds(&self, stop: &AtomicBool) -> bool {
         self.waiting.store(true, Relaxed);
         self.shut.load(Relaxed) && !stop.load(Relaxed)

@@ -1,40 +1,40 @@
-//! What a load does while it does it, for whoever looks on: counts, and times since the last look. Nothing is counted where nobody looks.
+//! Live counters and times of a running load, for an observer. Without an observer, nothing is counted.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::meter::{Summary, Times};
 
-/// Counts since the run began.
+/// Counters since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Counts {
-    /// Sessions that were begun.
+    /// Sessions begun.
     pub started: u64,
-    /// Sessions that went their whole way.
+    /// Sessions completed.
     pub completed: u64,
-    /// Sessions of which a request was rejected or lost.
+    /// Sessions with a rejected or lost request.
     pub failed: u64,
-    /// Requests that were answered.
+    /// Requests answered.
     pub answers: u64,
-    /// Packets that base stations sent.
+    /// Packets sent by base stations.
     pub uplink: u64,
-    /// Of those, packets that the data network saw.
+    /// Packets of these that reached the data network.
     pub uplink_seen: u64,
-    /// Packets that came back to base stations: of the data network, or reflected.
+    /// Packets received by base stations, from the data network or reflected.
     pub downlink_seen: u64,
 }
 
-/// What a look tells.
+/// A snapshot of the counters.
 #[derive(Debug, Clone, Default)]
 pub struct Look {
-    /// Counts.
+    /// Counters.
     pub counts: Counts,
-    /// Of requests answered since the last look, from the intended time.
+    /// Latency of requests answered since the last snapshot, from the scheduled time.
     pub requests_us: Option<Summary>,
-    /// Of packets that came back since the last look, from the intended time.
+    /// Latency of packets that came back since the last snapshot, from the scheduled time.
     pub packets_us: Option<Summary>,
 }
 
-/// Threads count here, somebody else looks.
+/// Counters shared by the load's threads and an observer.
 #[derive(Debug, Default)]
 pub struct Glance {
     started: AtomicU64,
@@ -48,14 +48,14 @@ pub struct Glance {
     packets: Mutex<Times>,
 }
 
-/// Times that were recorded, of which there are none afterwards. A holder that panicked left one out.
+/// Returns and resets the recorded times. After a panic of a thread, one time may be missing.
 fn taken(times: &Mutex<Times>) -> Option<Summary> {
     let taken = std::mem::take(&mut *times.lock().unwrap_or_else(PoisonError::into_inner));
     taken.summary()
 }
 
 impl Glance {
-    /// So many more were begun, completed, failed.
+    /// Adds numbers of begun, completed and failed sessions.
     pub(super) fn sessions(&self, more: [u64; 3]) {
         for (count, more) in [&self.started, &self.completed, &self.failed].into_iter().zip(more) {
             if more > 0 {
@@ -82,7 +82,7 @@ impl Glance {
         self.packets.lock().unwrap_or_else(PoisonError::into_inner).record(ns);
     }
 
-    /// What came of it so far, and how long what came since the last look took.
+    /// Returns the counters so far, and the times since the last snapshot.
     pub fn look(&self) -> Look {
         let read = |count: &AtomicU64| count.load(Relaxed);
         let counts = Counts {
@@ -98,7 +98,7 @@ impl Glance {
     }
 }
 
-/// Whoever looks on, if anybody does; configurations that differ in it alone are the same.
+/// An optional observer. Ignored when configurations are compared.
 #[derive(Debug, Clone, Default)]
 pub struct Onlooker(pub Option<Arc<Glance>>);
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_has_all_counts_and_the_times_since_the_last_one() {
+    fn snapshot_has_total_counts_and_recent_times() {
         let glance = Glance::default();
         glance.sessions([1, 1, 0]);
         glance.sessions([0, 0, 1]);

@@ -1,8 +1,8 @@
-//! Latencies, and how late the generator itself was.
+//! Latencies, and the send delay of the generator itself.
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Greatest time that is told apart.
+/// Maximum time that is recorded, in nanoseconds.
 const MOST_NS: u64 = 60_000_000_000;
 
 /// A distribution of times.
@@ -18,7 +18,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Records a time; beyond a minute it counts as a minute.
+    /// Records a time, in nanoseconds. Times beyond one minute count as one minute.
     pub fn record(&mut self, ns: u64) {
         self.0.saturating_record(ns);
     }
@@ -29,17 +29,17 @@ impl Times {
         let _ = self.0.add(&other.0);
     }
 
-    /// Times recorded.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The distribution, to hand on.
+    /// Returns the histogram.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.0
     }
 
-    /// In microseconds; `None` if nothing was recorded.
+    /// Returns a summary in microseconds, or `None` if nothing was recorded.
     pub fn summary(&self) -> Option<Summary> {
         let us = |ns: u64| ns as f64 / 1_000.0;
         let at = |quantile| us(self.0.value_at_quantile(quantile));
@@ -58,7 +58,7 @@ impl Times {
     }
 }
 
-/// How many of each time, in nanoseconds.
+/// Returns (nanoseconds, count) pairs.
 fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
     histogram
         .iter_recorded()
@@ -66,34 +66,34 @@ fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A distribution in figures.
+/// Summary of a distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many.
+    /// Number of values.
     pub n: u64,
-    /// Least.
+    /// Minimum.
     pub min: f64,
     /// Mean.
     pub mean: f64,
-    /// Half are at most this.
+    /// 50th percentile.
     pub p50: f64,
-    /// Nine of ten.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: f64,
-    /// 999 of 1,000.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// 9,999 of 10,000.
+    /// 99.99th percentile.
     pub p9999: f64,
-    /// Greatest.
+    /// Maximum.
     pub max: f64,
-    /// How many of each time, in nanoseconds, where they are kept ([`LoadConfig::distributions`](super::LoadConfig)).
+    /// (nanoseconds, count) pairs, if they are kept ([`LoadConfig::distributions`](super::LoadConfig)).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<(u64, u64)>,
 }
 
 impl Summary {
-    /// The figures of both distributions as one.
+    /// Merges two distributions.
     pub(super) fn join(&mut self, other: &Self) {
         let mut times = Times::default();
         for (ns, count) in self.counts.iter().chain(&other.counts) {
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_distribution_is_told_in_microseconds_and_an_empty_one_not_at_all() {
+    fn summary_is_in_microseconds_and_absent_if_empty() {
         let mut times = Times::default();
         assert_eq!((times.summary(), times.count()), (None, 0));
         (1..=1_000).for_each(|us| times.record(us * 1_000));
         let summary = times.summary().unwrap();
         assert_eq!((summary.n, summary.min), (1_000, 1.0));
-        // Three digits are kept.
+        // Three digits of precision.
         for (quantile, us) in
             [(summary.p50, 500.0), (summary.p99, 990.0), (summary.max, 1_000.0), (summary.mean, 500.5)]
         {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_longer_than_a_minute_counts_as_a_minute() {
+    fn times_above_one_minute_are_clamped() {
         let mut times = Times::default();
         times.record(u64::MAX);
         times.record(0);
@@ -135,14 +135,16 @@ mod tests {
     }
 
     #[test]
-    fn two_senders_times_are_one_distribution() {
-        let (mut all, mut some, mut others) = (Times::default(), Times::default(), Times::default());
+    fn distributions_of_two_senders_merge() {
+        let mut all = Times::default();
+        let mut some = Times::default();
+        let mut others = Times::default();
         for n in 0..1_000_u64 {
             let ns = n * n * 977;
             all.record(ns);
             if n % 3 == 0 { some.record(ns) } else { others.record(ns) }
         }
-        // As reports that crossed a wire are, and in one process.
+        // Merged from transferred reports, and within one process.
         let mut joined = some.summary().unwrap();
         joined.join(&others.summary().unwrap());
         assert_eq!(Some(joined), all.summary());

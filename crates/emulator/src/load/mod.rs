@@ -4,11 +4,11 @@
 //!  Cycles (SMF, N4) --sessions--> Flows <--packets-- GnbThread (N3) ==> UPF ==> NetworkThread (N6)
 //! ```
 //!
-//! * [`LoadConfig`] says who is where and what to do ([`Mode`]); [`run()`] does it; [`LoadReport`] tells.
-//! * Requests end as one of the outcomes of [`upf::n4`](ranlab_upf::n4); what is neither answered nor lost, and
-//!   what comes unasked, is [`LoadReport::unexplained`].
-//! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
-//! * Times are taken from when something was to happen; how late the generator was is reported beside them.
+//! * [`LoadConfig`] contains addresses and the task ([`Mode`]); [`run()`] executes it and returns a [`LoadReport`].
+//! * Each request ends with one of the outcomes of [`upf::n4`](ranlab_upf::n4). Requests without an outcome
+//!   and unexpected responses are counted in [`LoadReport::unexplained`].
+//! * Every packet carries a [`Probe`]; loss, order and duplicates are counted per stream.
+//! * Latencies are measured from the scheduled time. The send delay of the generator is reported separately.
 mod addresses;
 mod arrivals;
 mod bench;
@@ -66,197 +66,200 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-/// Base stations of one run at most: each is a socket.
+/// Maximum number of base stations in a run; each has a socket.
 pub const MAX_GNBS: usize = 1_024;
-/// SMFs of one run at most: each is a thread.
+/// Maximum number of SMFs in a run; each has a thread.
 pub const MAX_SMFS: usize = 64;
 
-/// What to do.
+/// The task of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mode {
-    /// Sessions come and go, no packets.
+    /// Sessions are created and deleted, without packets.
     Control {
         /// How they begin.
         begin: Loop,
-        /// Cycles at most.
+        /// Maximum number of cycles.
         cycles: Option<u64>,
-        /// For so long.
+        /// Duration.
         duration: Duration,
-        /// Between a session's tunnel and its end.
+        /// Time from a session's tunnel to its deletion.
         hold: Duration,
-        /// Sessions that are established before and stay.
+        /// Sessions that are established beforehand and remain.
         live: usize,
     },
-    /// Establishment, modification and deletion one after the other at a fixed distance, without waiting for any answer:
-    /// what the published emulator does. Sessions are guessed from the first answer.
+    /// Establishment, modification and deletion at a fixed interval without waiting for responses, like the published
+    /// emulator. Session ids are guessed from the first responses.
     Blind {
-        /// Between two messages.
+        /// Interval between two messages.
         delay: Duration,
-        /// Sessions.
+        /// Number of sessions.
         sessions: u64,
     },
-    /// Sessions are set up, then send; they are shared out among the threads.
+    /// Sessions are established, then send packets. They are divided among the threads.
     Sessions {
-        /// How many.
+        /// Number of sessions.
         sessions: usize,
-        /// How long they send.
+        /// Duration of sending.
         duration: Duration,
     },
-    /// `fixed` sessions send all the time while `dynamic` ones come and go; every thread sends for all.
+    /// `fixed` sessions send all the time while `dynamic` sessions are created and deleted. Every thread sends for all
+    /// sessions.
     Mixed {
         /// n1.
         fixed: usize,
         /// n2.
         dynamic: usize,
-        /// t1: how long the dynamic ones come and go.
+        /// t1: duration of the dynamic sessions' cycles.
         duration: Duration,
-        /// t2: of one round; a session comes after a random t3 and stays for t4 = t2 - t3.
+        /// t2: duration of a round. A session begins after a random time t3 and lasts t4 = t2 - t3.
         round: Duration,
-        /// Before the first round.
+        /// Time before the first round.
         lead: Duration,
     },
-    /// Sessions send and are handed over.
+    /// Sessions send packets and are handed over.
     Handover {
-        /// How many.
+        /// Number of sessions.
         sessions: usize,
         /// Handovers per second.
         rate: f64,
-        /// How long.
+        /// Duration.
         duration: Duration,
     },
-    /// Sessions fall idle, packets wait, are reported, and go on.
+    /// Sessions become idle; their packets are buffered and reported, and delivered after paging.
     Paging {
-        /// How many.
+        /// Number of sessions.
         sessions: usize,
-        /// Sessions per second that fall idle.
+        /// Sessions per second that become idle.
         rate: f64,
-        /// How long.
+        /// Duration.
         duration: Duration,
     },
-    /// Each rate is offered in turn, in each direction; what arrives is held against the profile's maximum.
+    /// Offers each rate in each direction, one after the other. The received rate is compared with the profile's
+    /// maximum.
     Qos {
-        /// Bits per second of the user's IP packets, all sessions together.
+        /// Offered rates of the user's IP packets, all sessions together, in bit/s.
         offered_bps: Vec<f64>,
-        /// Sessions.
+        /// Number of sessions.
         sessions: usize,
-        /// How long each.
+        /// Duration of each step.
         duration: Duration,
     },
 }
 
-/// Who is where, and what to do.
+/// Addresses and task of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadConfig {
-    /// The UPF's N4.
+    /// N4 address of the UPF.
     pub n4: SocketAddr,
-    /// The UPF's N3.
+    /// N3 address of the UPF.
     pub n3: SocketAddr,
-    /// The first SMF; each further one has the next address.
+    /// Address of the first SMF. Further SMFs have the following addresses.
     pub smf: SocketAddr,
-    /// SMFs, a thread each.
+    /// Number of SMFs; each has a thread.
     pub smfs: usize,
-    /// The first base station; each further one has the next address.
+    /// Address of the first base station. Further base stations have the following addresses.
     pub gnb: SocketAddr,
-    /// Base stations.
+    /// Number of base stations.
     pub gnbs: usize,
-    /// Data threads.
+    /// Number of data threads.
     pub threads: usize,
-    /// CPUs: SMF 0 (and on), data threads, data network.
+    /// CPUs of the SMFs, then of the data threads, then of the data network.
     pub pin: Vec<usize>,
     /// The data network.
     pub network: Network,
-    /// The server that UEs speak to, as they see it.
+    /// Address of the server, as UEs see it.
     pub server: SocketAddr,
-    /// The first UE; each further one has the next address (IPv6: /64).
+    /// Address of the first UE. Further UEs have the following addresses (IPv6: /64 prefixes).
     pub ue: IpAddr,
-    /// The UPF's habits.
+    /// PFCP dialect of the UPF.
     pub dialect: Dialect,
-    /// What sessions have in common.
+    /// Settings common to all sessions.
     pub profile: SessionProfile,
-    /// T1 and N1.
+    /// Timer T1 and counter N1.
     pub retransmission: Retransmission,
-    /// Requests under way at most, for each SMF.
+    /// Maximum number of pending requests per SMF.
     pub window: usize,
-    /// Heartbeats, which also notice a restart.
+    /// Interval of heartbeats, which also detect a restart of the UPF.
     pub heartbeat: Option<Duration>,
-    /// How base stations' datagrams leave and come in.
+    /// I/O method of base stations' datagrams.
     pub n3_io: N3Io,
-    /// Packets of base stations.
+    /// Packets sent by base stations.
     pub uplink: Option<Traffic>,
-    /// Packets of the data network.
+    /// Packets sent by the data network.
     pub downlink: Option<Traffic>,
-    /// One packet in each direction before anything is measured.
+    /// Whether one packet is sent in each direction before the measurement.
     pub smoke: bool,
-    /// Names the run; also the seed.
+    /// Number of the run, which is also the seed.
     pub run: u32,
-    /// The UPF's process, if it is here: its CPU time while sessions come and go is reported, and when it ended.
+    /// Process id of the UPF, if it is on this machine. Its CPU time in mode control and its exit are reported.
     pub upf_pid: Option<u32>,
-    /// Whether the SMFs come as ones that have just started, instead of with the host: UPFs delete what earlier runs left.
+    /// Whether the SMFs appear as just started. UPFs then delete the sessions of earlier runs. Otherwise their start
+    /// time is the boot time of the host.
     pub anew: bool,
-    /// Whether the report keeps its distributions, so that it can be joined with others ([`LoadReport::join`]).
+    /// Whether the report keeps distributions, so that it can be joined with others ([`LoadReport::join`]).
     pub distributions: bool,
-    /// Who looks on; it costs each answer and each packet that comes back a lock and a record in a histogram.
+    /// Observer of the run. Costs a lock and a histogram record for each response and each received packet.
     pub onlooker: Onlooker,
-    /// What to do.
+    /// The task.
     pub mode: Mode,
 }
 
-/// Why a load does not run.
+/// The reason why a load does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// An address cannot be had.
+    /// An address cannot be bound.
     #[error("the {what} cannot have {address}: {source}{}", remedy(what, source))]
     Bind {
-        /// Who.
+        /// Role of the socket.
         what: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// AF_XDP was asked for and is not to be had.
+    /// AF_XDP is configured but not available.
     #[error("no AF_XDP towards {n3}: {why}; --io sockets needs none of it")]
     AfXdp {
-        /// The UPF.
+        /// N3 address of the UPF.
         n3: SocketAddr,
-        /// Why.
+        /// The reason.
         why: Box<AfXdpError>,
     },
-    /// A number is out of its bounds.
+    /// A number is out of range.
     #[error("{given} {what}; {least} to {most} are allowed")]
     Bounds {
-        /// Of what.
+        /// The quantity.
         what: &'static str,
-        /// The number.
+        /// The given number.
         given: usize,
-        /// Least.
+        /// Minimum.
         least: usize,
-        /// Most.
+        /// Maximum.
         most: usize,
     },
-    /// The mode needs something that the configuration lacks.
+    /// The mode requires a setting that is missing.
     #[error("{mode} needs {lacking}")]
     Lacking {
         /// The mode.
         mode: &'static str,
-        /// What it needs.
+        /// The required setting.
         lacking: &'static str,
     },
-    /// There is no such process.
+    /// The process does not exist.
     #[error("no process {pid} is here: --upf-pid names the UPF's")]
     NoProcess {
-        /// Its number.
+        /// Process id.
         pid: u32,
     },
-    /// The UPF's process ended.
+    /// The UPF's process exited.
     #[error("the UPF's process {pid} ended {:.2} s into the run; then: {then}", .after.as_secs_f64())]
     Died {
-        /// Its number.
+        /// Process id.
         pid: u32,
-        /// When, from the beginning of the run.
+        /// Time since the begin of the run.
         after: Duration,
-        /// What came of it.
+        /// The consequent error.
         then: Box<Self>,
     },
     /// The kernel has no route to the UPF.
@@ -264,55 +267,55 @@ pub enum LoadError {
         "this machine has no route to {peer} ({peer_flag}): {source}; correct {peer_flag}, add a route, or give our own address with {own_flag}"
     )]
     NoRoute {
-        /// The UPF's address.
+        /// Address of the UPF.
         peer: SocketAddr,
-        /// The flag that chooses it.
+        /// The flag that sets it.
         peer_flag: &'static str,
-        /// The flag that chooses our address.
+        /// The flag that sets our address.
         own_flag: &'static str,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The profile's messages do not fit a datagram.
+    /// The messages of the profile do not fit into a datagram.
     #[error("the session's rules do not fit a PFCP message of 64 KiB")]
     Profile,
-    /// The UPF did not answer.
+    /// The UPF did not respond.
     #[error(
         "{upf} did not answer an association setup of {smf} within {} s; is a UPF there, and does it take this SMF's address?{}",
         .waited.as_secs(), other_port(smf)
     )]
     NoAssociation {
-        /// The UPF.
+        /// Address of the UPF.
         upf: SocketAddr,
-        /// Who asked.
+        /// Address of the SMF.
         smf: SocketAddr,
-        /// How long it was waited for.
+        /// Timeout.
         waited: Duration,
     },
-    /// The machine refused a request.
+    /// A request could not be sent.
     #[error("a request could not be sent: {0}")]
     Refused(String),
-    /// The sessions could not be established that everything else needs.
+    /// The sessions on which the load depends could not be established.
     #[error("{established} of {wanted} sessions were established; {why}")]
     Sessions {
-        /// How many were.
+        /// Number of established sessions.
         established: usize,
-        /// How many were wanted.
+        /// Number of required sessions.
         wanted: usize,
-        /// What the requests ended with.
+        /// Outcomes of the requests.
         why: String,
     },
-    /// A direction does not work although every request was accepted.
+    /// Packets in one direction are lost although every request was accepted.
     #[error(
         "the smoke packet of the UE {ue} did not come through {way}: the UPF accepted the rules and does not forward; is {ue} (--ue) within the UPF's pool, does the data network have a route for it, is --server where the UPF's routes lead, and --dialect its own?"
     )]
     Smoke {
-        /// Which.
+        /// Direction.
         way: &'static str,
-        /// Of which UE.
+        /// Address of the UE.
         ue: IpAddr,
     },
-    /// A socket failed; the text names its addresses.
+    /// A socket failed. The text contains its addresses.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// A thread panicked.
@@ -349,7 +352,7 @@ fn other_port(smf: &SocketAddr) -> String {
     }
 }
 
-/// The address `n` behind `first`, same port.
+/// Returns the `n`th address after `first`, with the same port.
 pub fn nth(first: SocketAddr, n: usize) -> SocketAddr {
     let ip: IpAddr = match first.ip() {
         IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).wrapping_add(n as u32)).into(),
@@ -362,7 +365,7 @@ pub fn nth(first: SocketAddr, n: usize) -> SocketAddr {
 pub(crate) mod tests {
     use super::*;
 
-    /// A load that nobody runs: what a test changes is what it is about.
+    /// A valid configuration for tests to modify.
     pub(crate) fn config(mode: Mode) -> LoadConfig {
         LoadConfig {
             n4: "127.0.0.8:8805".parse().unwrap(),
@@ -395,7 +398,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn addresses_follow_each_other() {
+    fn nth_address_is_consecutive() {
         let nth = |first: &str, n| nth(first.parse().unwrap(), n).to_string();
         assert_eq!(nth("10.0.0.255:2152", 1), "10.0.1.0:2152");
         assert_eq!(nth("[fd00::ffff]:1", 1), "[fd00::1:0]:1");
@@ -403,7 +406,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_to_be_had_comes_with_what_helps() {
+    fn unavailable_address_error_contains_remedy() {
         let bind = |what, kind: io::ErrorKind| {
             let address = "10.3.0.1:8805".parse().unwrap();
             LoadError::Bind { what, address, source: kind.into() }.to_string()
@@ -419,9 +422,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_a_port_that_is_not_pfcps_is_blamed_for_silence() {
+    fn silence_is_blamed_on_nonstandard_port_only() {
         let silent = |smf: &str| {
-            let (upf, smf) = ("10.3.0.2:8805".parse().unwrap(), smf.parse().unwrap());
+            let upf = "10.3.0.2:8805".parse().unwrap();
+            let smf = smf.parse().unwrap();
             LoadError::NoAssociation { upf, smf, waited: Duration::from_secs(5) }.to_string()
         };
         assert!(silent("10.3.0.1:40000").contains("try --smf 10.3.0.1:8805"));

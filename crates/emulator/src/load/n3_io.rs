@@ -1,9 +1,9 @@
-//! The two ways that base stations' datagrams have, as people write them.
+//! Text form of the I/O methods of base stations.
 use crate::text::TextError;
 use std::fmt;
 use std::str::FromStr;
 
-/// How base stations' datagrams leave and come in.
+/// I/O method of base stations' datagrams.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum N3Io {
     /// `sendmmsg` and `recvmmsg`.
@@ -11,11 +11,11 @@ pub enum N3Io {
     Sockets,
     /// AF_XDP.
     AfXdp {
-        /// The device towards the UPF; without it the one that the kernel's routes name.
+        /// The device towards the UPF. Default: the device of the kernel's route.
         interface: Option<String>,
-        /// The driver runs the program that picks our frames out; otherwise the kernel does, on socket buffers.
+        /// Whether the driver runs the XDP program. Otherwise the kernel runs it on socket buffers.
         native: bool,
-        /// The driver reads and writes our memory itself. Only with `native`.
+        /// Whether the driver accesses our memory directly. Requires `native`.
         zero_copy: bool,
     },
 }
@@ -37,11 +37,12 @@ impl FromStr for N3Io {
             None if first.is_empty() => None,
             _ => return Err(wrong()),
         };
-        let (mut native, mut zero_copy) = (false, false);
+        let mut native = false;
+        let mut zero_copy = false;
         for part in parts {
             match part {
                 "native" => native = true,
-                // Which is the driver's as well.
+                // Zero copy implies native mode.
                 "zero-copy" => (native, zero_copy) = (true, true),
                 _ => return Err(wrong()),
             }
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ways_of_packets_read_as_they_are_written() {
+    fn io_methods_round_trip() {
         let af_xdp = |interface: Option<&str>, native, zero_copy| N3Io::AfXdp {
             interface: interface.map(str::to_owned),
             native,

@@ -1,4 +1,4 @@
-//! The SMF on a socket.
+//! The SMF on a UDP socket.
 use super::LoadError;
 use super::addresses::Endpoint;
 use super::cycles::REST;
@@ -13,17 +13,17 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// The longest PFCP message that is sent or taken.
+/// Maximum length of a PFCP message, in bytes.
 const MAX_MESSAGE: usize = 4_096;
-/// Messages of one system call.
+/// Messages per system call.
 const BATCH: usize = 64;
-/// Messages kept for a capture.
+/// Maximum number of messages kept for a capture.
 const MAX_TRACE: usize = 10_000;
 
-/// One PFCP message that went over the socket.
+/// A recorded PFCP message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traced {
-    /// Nanoseconds of the monotonic clock.
+    /// Time on the monotonic clock, in nanoseconds.
     pub at_ns: u64,
     /// Sender.
     pub from: SocketAddr,
@@ -33,10 +33,10 @@ pub struct Traced {
     pub octets: Vec<u8>,
 }
 
-/// An [`Smf`] and its socket.
+/// An [`Smf`] with its socket.
 #[derive(Debug)]
 pub struct N4 {
-    /// The machine.
+    /// The state machine.
     pub smf: Smf,
     socket: UdpSocket,
     own: SocketAddr,
@@ -47,11 +47,11 @@ pub struct N4 {
     /// Whether heartbeats are sent.
     heartbeats: bool,
     events: VecDeque<SmfEvent>,
-    /// The last messages, if asked for.
+    /// The last messages, if recording is enabled.
     pub trace: Option<VecDeque<Traced>>,
-    /// Requests that the socket had no room for; the machine takes them for sent, so they end as lost.
+    /// Requests for which the socket had no space. The state machine considers them sent, so they end as lost.
     pub unsent: u64,
-    /// Datagrams from somebody else than the UPF.
+    /// Datagrams from other addresses than the UPF's.
     pub strangers: u64,
     pub(super) hearing: Hearing,
 }
@@ -92,21 +92,21 @@ impl N4 {
         })
     }
 
-    /// Where it speaks from.
+    /// Returns the SMF's address.
     pub fn local_addr(&self) -> SocketAddr {
         self.own
     }
 
-    /// Now, as the machine counts it.
+    /// Returns the current time of the state machine.
     pub fn now() -> Time {
         Time::from_nanos(monotonic_ns())
     }
 
-    /// Receives and sends what there is, without waiting; whether anything came.
+    /// Receives and sends pending messages without blocking. Returns whether a message was received.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { smf, socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
-        // The kernel's time of arrival: what waits for this thread is not the UPF's delay.
+        // The kernel's time of arrival: time in the receive buffer is not a delay of the UPF.
         for (from, datagram, at_ns) in received.stamped() {
             if from != *upf {
                 *strangers += 1;
@@ -126,7 +126,7 @@ impl N4 {
         Ok(came > 0)
     }
 
-    /// Sends what the machine has to send, and keeps its events.
+    /// Sends the state machine's messages, and queues its events.
     pub fn flush(&mut self) -> io::Result<()> {
         while let Some(output) = self.smf.poll() {
             match output {
@@ -160,7 +160,7 @@ impl N4 {
         Ok(())
     }
 
-    /// Sends octets that the machine knows nothing about.
+    /// Sends a message without the state machine.
     pub fn send_raw(&mut self, octets: &[u8]) -> io::Result<()> {
         if let Some(trace) = &mut self.trace {
             note(trace, monotonic_ns(), self.own, self.upf, octets);
@@ -171,7 +171,7 @@ impl N4 {
             .map_err(|error| endpoint(self.own, self.upf).error(error))
     }
 
-    /// Queues octets that the machine knows nothing about, for [`send_queued`](Self::send_queued).
+    /// Queues a message without the state machine, for [`send_queued`](Self::send_queued).
     pub(super) fn queue_raw(&mut self, octets: &[u8]) {
         self.hearing.sends(Self::now(), octets);
         if !self.to_send.copy(Some(self.upf), octets) {
@@ -179,12 +179,13 @@ impl N4 {
         }
     }
 
-    /// Sends what was queued.
+    /// Sends the queued messages.
     pub(super) fn send_queued(&mut self) -> io::Result<()> {
         self.send()
     }
 
-    /// As [`N4::receive_raw`], but heartbeats are the machine's: a UPF forgets an SMF that does not answer its own.
+    /// Like [`N4::receive_raw`], but the state machine handles heartbeats: a UPF deletes an SMF that does not answer
+    /// its heartbeats.
     pub fn receive_answers(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let mut heartbeats = Vec::new();
         let came = self.receive_raw(&mut |datagram| {
@@ -204,7 +205,7 @@ impl N4 {
         Ok(came)
     }
 
-    /// Receives what there is past the machine; how many.
+    /// Receives pending messages without the state machine. Returns their number.
     pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Self { socket, upf, received, trace, own, strangers, hearing, .. } = self;
         let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
@@ -222,24 +223,24 @@ impl N4 {
         Ok(came)
     }
 
-    /// What the machine has said, oldest first.
+    /// Returns the oldest event of the state machine.
     pub fn event(&mut self) -> Option<SmfEvent> {
         self.events.pop_front()
     }
 
-    /// Waits until something comes or `until` has passed.
+    /// Waits for a message, until `until`.
     pub fn rest(&mut self, until: Time) -> io::Result<()> {
         let until = self.smf.wake_at().map_or(until, |at| at.min(until));
         let Self { rest, socket, .. } = self;
         rest.wait(&[socket.as_fd()], monotonic_ns(), until.as_nanos()).map(drop)
     }
 
-    /// Asks for an association and waits for it. Where heartbeats are sent, the first is answered before this returns: some
-    /// UPFs learn from heartbeats alone that an SMF has started anew, and delete its sessions then. There are none yet.
+    /// Sets up the association. If heartbeats are enabled, the first one is answered before this returns: some UPFs
+    /// detect a restarted SMF by heartbeats only, and then delete its sessions. No sessions exist at this time.
     pub fn associate(&mut self, patience: Duration) -> Result<(), LoadError> {
         let start = Self::now();
         while !self.smf.is_associated() {
-            // Whatever the load does without: one lost request must not be the end of it.
+            // Repeated even without retransmissions, so that a single lost request is not fatal.
             if self.smf.ledger().of(Kind::Association).pending == 0 {
                 self.smf.associate(Self::now()).map_err(|why| LoadError::Refused(why.to_string()))?;
             }
@@ -274,7 +275,8 @@ mod tests {
 
     #[test]
     fn a_trace_keeps_the_last_messages() {
-        let (from, to) = ("10.0.0.1:8805".parse().unwrap(), "10.0.0.2:8805".parse().unwrap());
+        let from = "10.0.0.1:8805".parse().unwrap();
+        let to = "10.0.0.2:8805".parse().unwrap();
         let mut trace = VecDeque::new();
         (0..=MAX_TRACE as u64).for_each(|n| note(&mut trace, n, from, to, &[n as u8]));
         assert_eq!((trace.len(), trace[0].at_ns, trace[0].octets[0]), (MAX_TRACE, 1, 1));

@@ -1,4 +1,4 @@
-//! The data network: a sink that counts, a reflector, and a sender at a pace.
+//! The data network: a counting sink, a reflector, and a paced sender.
 use super::addresses::Endpoint;
 use super::data::{Pace, Traffic};
 use super::flows::Flows;
@@ -24,19 +24,19 @@ use std::time::Duration;
 const TURN: usize = 64;
 const REST: Duration = Duration::from_millis(1);
 const SPIN_NS: u64 = 60_000;
-/// Headers of IPv4 and UDP, which the kernel writes where it routes.
+/// Length of the headers of IPv4 and UDP, in bytes. The kernel writes them if it routes.
 const KERNEL_HEADERS: usize = 28;
 
-/// Where the data network is.
+/// Type of the data network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Not ours: the UPF has it within, or nobody looks.
+    /// None of our own: the UPF contains it, or packets are not observed.
     None,
-    /// IP packets as payload of UDP, as `ranlab upf --n6 udp://…` has them.
+    /// IP packets as UDP payload, as with `ranlab upf --n6 udp://…`.
     Ip {
-        /// Where they come in.
+        /// Receiving address.
         local: SocketAddr,
-        /// The UPF's N6.
+        /// N6 address of the UPF.
         upf: SocketAddr,
     },
     /// The kernel routes between UEs and this address.
@@ -44,7 +44,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// That of one of several places: each has the next address.
+    /// Returns the data network of one of several locations. Each has the next address.
     pub fn of_place(self, place: usize) -> Self {
         match self {
             Self::None => Self::None,
@@ -83,32 +83,32 @@ impl fmt::Display for Network {
     }
 }
 
-/// What the data network has seen.
+/// Counters of the data network.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkReport {
     /// Uplink packets, by stream.
     pub uplink: Vec<Tally>,
-    /// Octets of those user packets.
+    /// Bytes of these user packets.
     pub uplink_octets: u64,
-    /// From the base station's intended time to here; only where both have one clock.
+    /// One-way delay from the base station's scheduled time. Only valid if both use the same clock.
     pub uplink_delay: Times,
     /// Packets reflected.
     pub reflected: u64,
     /// Downlink packets sent, by session.
     pub sent: Vec<u64>,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel did not accept.
     pub unsent: u64,
-    /// Packets that were due when no session was live.
+    /// Packets that were due while no session was live.
     pub idle: u64,
-    /// What was no probe of this run.
+    /// Packets that are not probes of this run.
     pub strangers: u64,
-    /// How late packets were sent.
+    /// Send delay (scheduled to actual send).
     pub lag: Times,
     /// CPU time of the thread.
     pub cpu: Duration,
 }
 
-/// What the data network is told.
+/// Settings of the data network.
 #[derive(Debug, Clone)]
 pub(super) struct NetworkPlan {
     pub(super) flows: Arc<Flows>,
@@ -116,7 +116,7 @@ pub(super) struct NetworkPlan {
     pub(super) run: Option<u32>,
     pub(super) server: SocketAddr,
     pub(super) downlink: Option<Traffic>,
-    /// Every session counts as live: the sessions are somebody else's.
+    /// Whether every session counts as live, because the sessions are managed by another process.
     pub(super) all_live: bool,
     pub(super) cpu: Vec<usize>,
 }
@@ -187,7 +187,7 @@ impl NetworkThread {
         Ok(())
     }
 
-    /// What was seen so far; counting begins anew.
+    /// Returns and resets the counters.
     pub(super) fn take_report(&mut self) -> NetworkReport {
         let fresh = NetworkReport {
             uplink: vec![Tally::default(); self.plan.streams],
@@ -197,12 +197,12 @@ impl NetworkThread {
         std::mem::replace(&mut self.report, fresh)
     }
 
-    /// What was seen so far.
+    /// Returns the counters so far.
     pub(super) fn report(&self) -> &NetworkReport {
         &self.report
     }
 
-    /// Another step of the run.
+    /// Begins another step of the run.
     pub(super) fn set_step(&mut self, run: u32, downlink: Option<Traffic>) {
         self.plan.run = Some(run);
         self.plan.downlink = downlink;
@@ -249,7 +249,7 @@ impl NetworkThread {
             back.copy_from_slice(datagram);
             let willing = match network {
                 Network::Ip { .. } => reflect(back),
-                // Addresses are the kernel's; the flag alone is ours.
+                // The kernel writes the addresses; only the flag is changed here.
                 _ => {
                     back[5] = (back[5] | REFLECTED) & !REFLECT;
                     true
@@ -299,13 +299,14 @@ impl NetworkThread {
         let Some(number) = report.sent.get_mut(flow) else { return Ok(()) };
         let run = plan.run.unwrap_or(0);
         let probe = Probe { run, flags: DOWNLINK, stream: flow as u32, number: *number, intended_ns: due_ns };
-        let (server, ue) = (plan.server, plan.flows.ue(flow));
+        let server = plan.server;
+        let ue = plan.flows.ue(flow);
         let pushed = match network {
             Network::Ip { upf, .. } => {
                 to_send.push(Some(*upf), |room| write_packet(server, ue, traffic.octets, &probe, room))
             }
             _ => to_send.push(Some(ue), |room| {
-                // The whole packet is written, and what the kernel writes itself is cut off.
+                // Writes the whole packet, then removes the headers that the kernel writes itself.
                 let len = write_packet(server, ue, traffic.octets, &probe, room)?;
                 let header = len.min(if ue.is_ipv6() { 48 } else { KERNEL_HEADERS });
                 room.copy_within(header..len, 0);
@@ -317,7 +318,7 @@ impl NetworkThread {
     }
 }
 
-/// Names the socket in its error; the peer of a routed data network is the first UE.
+/// Adds the socket's addresses to an error. The peer of a routed data network is the first UE.
 fn named(socket: &UdpSocket, network: &Network, ue: IpAddr, error: io::Error) -> io::Error {
     let Ok(own) = socket.local_addr() else { return error };
     let (peer, peer_flag) = match network {
@@ -342,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_networks_read_as_they_are_written() {
+    fn data_networks_round_trip() {
         for text in ["none", "udp://127.0.0.10:2153,127.0.0.8:2153", "routed://[fd00::1]:9"] {
             assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
         }
@@ -359,7 +360,7 @@ mod tests {
 
     const RUN: u32 = 3;
 
-    /// A data network on loopback, the UPF's end of N6, and how many sessions it knows.
+    /// Creates a data network on loopback. Returns it with the UPF's end of N6 and its address.
     fn network() -> (NetworkThread, UdpSocket, SocketAddr) {
         let upf = UdpSocket::bind("127.0.0.1:0").unwrap();
         upf.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -380,14 +381,15 @@ mod tests {
     }
 
     fn uplink(run: u32, flags: u8, stream: u32, number: u64) -> Vec<u8> {
-        let (ue, server) = ("10.60.0.1:4000".parse().unwrap(), "10.45.0.1:9".parse().unwrap());
+        let ue = "10.60.0.1:4000".parse().unwrap();
+        let server = "10.45.0.1:9".parse().unwrap();
         let mut room = [0; 100];
         let probe = Probe { run, flags, stream, number, intended_ns: 0 };
         let len = write_packet(ue, server, 0, &probe, &mut room).unwrap();
         room[..len].to_vec()
     }
 
-    /// Receives until so many packets were looked at.
+    /// Receives until `packets` packets were handled.
     fn receive(network: &mut NetworkThread, packets: u64) {
         let seen = |report: &NetworkReport| {
             report.strangers + report.uplink.iter().map(|tally| tally.received).sum::<u64>()
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_the_run_are_counted_and_those_that_ask_for_it_go_back() {
+    fn packets_are_counted_and_reflected_on_request() {
         let (mut network, upf, at) = network();
         for packet in [
             uplink(RUN, 0, 1, 0),
@@ -421,13 +423,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_from_the_upf_is_a_strangers() {
+    fn packets_from_other_addresses_are_not_counted() {
         let (mut network, _upf, at) = network();
         let other = UdpSocket::bind("127.0.0.1:0").unwrap();
         other.send_to(&uplink(RUN, REFLECT, 0, 0), at).unwrap();
         receive(&mut network, 1);
         assert_eq!((network.report().strangers, network.report().reflected), (1, 0));
-        // A session that nobody has is counted in the octets alone.
+        // A packet of an unknown session is counted in bytes only.
         let (mut network, upf, at) = self::network();
         upf.send_to(&uplink(RUN, 0, 99, 0), at).unwrap();
         upf.send_to(&uplink(RUN, 0, 0, 0), at).unwrap();
@@ -436,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn downlink_packets_go_to_live_sessions_in_turns() {
+    fn downlink_packets_rotate_over_live_sessions() {
         let (mut network, upf, _) = network();
         assert_eq!(network.next_live(), None);
         [0, 2].into_iter().for_each(|flow| network.plan.flows.set_live(flow, true));

@@ -1,77 +1,78 @@
-//! What became of the cycles: counts, times, seconds.
+//! Results of session cycles: counters, times, and values per second.
 use super::meter::Times;
 use ranlab_upf::n4::Kind;
 use std::time::Duration;
 
-/// What became of the cycles.
+/// Results of session cycles.
 #[derive(Debug, Clone, Default)]
 pub struct CycleReport {
-    /// Sessions that were due, begun or not; in a closed loop, those that were begun.
+    /// Sessions due, begun or not. In a closed loop: sessions begun.
     pub due: u64,
-    /// Sessions that were begun.
+    /// Sessions begun.
     pub started: u64,
-    /// Sessions that were established, got their tunnel and, unless kept, ended as asked.
+    /// Sessions that were established, got their tunnel and, unless they remain, were deleted.
     pub completed: u64,
-    /// The time in which sessions were begun, and what was done within it.
+    /// The time in which sessions began, and the results within it.
     pub window: SendingWindow,
-    /// Sessions of which a request was rejected or lost.
+    /// Sessions with a rejected or lost request.
     pub failed: u64,
-    /// Sessions that failed because the UPF was to choose their uplink tunnel and named none that can be used.
+    /// Sessions that failed because the UPF did not return a usable uplink tunnel.
     pub without_tunnel: u64,
-    /// Sessions that a restart of the UPF ended.
+    /// Sessions ended by a restart of the UPF.
     pub restarted: u64,
-    /// Times that a due request could not be sent because too many were under way.
+    /// Number of due requests that could not be sent because too many were pending.
     pub refused: u64,
-    /// Restarts of the UPF that were noticed.
+    /// Detected restarts of the UPF.
     pub restarts: u64,
-    /// Sessions that the UPF reported about: packets wait.
+    /// Sessions for which the UPF reported buffered packets.
     pub data_reports: u64,
-    /// Sessions that the UPF reported about: usage.
+    /// Sessions for which the UPF reported usage.
     pub usage_reports: u64,
-    /// From the intended time, by kind of request.
+    /// Latency from the scheduled time, per request type.
     pub latency: ByKind,
-    /// From the sending, by kind of request.
+    /// Latency from the actual send, per request type.
     pub service: ByKind,
-    /// From a session's intended begin to its last answer, the hold not counted.
+    /// Time from a session's scheduled begin to its last response, without the hold time.
     pub cycle: Times,
-    /// How late the generator was with what was due.
+    /// Send delay (scheduled to actual send).
     pub lag: Times,
-    /// By second of the run.
+    /// Values per second of the run.
     pub seconds: Vec<Second>,
-    /// Sessions at most.
+    /// Maximum number of concurrent sessions.
     pub live_peak: usize,
 }
 
-/// What a sender did while it began sessions. What is answered later, while it only waits, is in no rate.
+/// Results of a sender while it began sessions. Later responses do not count for rates.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SendingWindow {
-    /// Its length.
+    /// Length of the window.
     pub length: Duration,
-    /// Sessions completed within it; with a hold, within a window of the same length that begins a hold later.
+    /// Sessions completed within the window. With a hold time: within a window of the same length that begins one hold
+    /// time later.
     pub completed: u64,
-    /// Requests made within it.
+    /// Requests sent within the window.
     pub made: u64,
-    /// Of these, the ones that the own kernel did not take.
+    /// Requests of these that our kernel did not accept.
     pub unsent: u64,
-    /// Requests answered within it.
+    /// Requests answered within the window.
     pub answered: u64,
-    /// Sessions that wait for a response, the fewest at any time of each quarter; `None`: of a quarter nothing is known.
+    /// Minimum number of sessions waiting for a response in each quarter. `None` if unknown.
     pub(super) waiting_least: [Option<u64>; 4],
-    /// Sessions that were due and could not be begun because too many waited for a response.
+    /// Sessions that were due and could not begin because too many were waiting for a response.
     pub held_back: u64,
 }
 
 impl SendingWindow {
-    /// Takes note of how many sessions wait for a response at a share of the window, 0 to 1.
+    /// Records the number of sessions waiting for a response, at a fraction of the window from 0 to 1.
     pub(super) fn waiting(&mut self, share: f64, sessions: u64) {
         if let Some(least) = self.waiting_least.get_mut((share * 4.0) as usize) {
             *least = Some(least.map_or(sessions, |least| least.min(sessions)));
         }
     }
 
-    /// Sessions by which the backlog grew in the second half of the window: by how much the fewest that waited in the last
-    /// quarter exceed the fewest of the second one. A system that keeps up returns to a low level in each quarter, however
-    /// long it takes for one session. Sessions that were held back count in full.
+    /// Returns the growth of the backlog in the second half of the window: the minimum number of waiting sessions in
+    /// the last quarter minus that in the second quarter. A system that keeps up returns to a low level in each
+    /// quarter, however long a single session takes. Sessions that were held back count in full.
     pub fn backlog(&self) -> u64 {
         let [_, second, _, last] = self.waiting_least;
         let growth = second.zip(last).map_or(0, |(second, last)| last.saturating_sub(second));
@@ -91,7 +92,7 @@ impl SendingWindow {
     }
 }
 
-/// Times by kind of request.
+/// Times per request type.
 #[derive(Debug, Clone)]
 pub struct ByKind(Vec<Times>);
 
@@ -102,7 +103,7 @@ impl Default for ByKind {
 }
 
 impl ByKind {
-    /// The times of a kind.
+    /// Returns the times of a request type.
     pub fn of(&self, kind: Kind) -> &Times {
         &self.0[kind as usize]
     }
@@ -116,21 +117,21 @@ impl ByKind {
     }
 }
 
-/// One second of a run.
+/// Values of one second of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Second {
     /// Cycles completed.
     pub cycles: u64,
     /// Requests answered.
     pub answers: u64,
-    /// Sum of their latencies from the intended time, microseconds.
+    /// Sum of their latencies from the scheduled time, in microseconds.
     pub latency_us_sum: f64,
     /// Sessions at its end.
     pub live: usize,
 }
 
 impl CycleReport {
-    /// Adds another sender's report.
+    /// Adds the results of another sender.
     pub fn add(&mut self, other: &Self) {
         self.due += other.due;
         self.started += other.started;
@@ -153,7 +154,7 @@ impl CycleReport {
 }
 
 impl Second {
-    /// Adds another sender's seconds to one's.
+    /// Adds another sender's values per second.
     pub(super) fn join(mine: &mut Vec<Self>, other: &[Self]) {
         mine.resize(mine.len().max(other.len()), Self::default());
         for (mine, more) in mine.iter_mut().zip(other) {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn senders_are_added_up_but_a_restart_that_all_saw_is_one() {
+    fn reports_add_up_and_shared_restart_counts_once() {
         let mut sum = report(&[1, 2, 3]);
         sum.add(&report(&[10]));
         assert_eq!((sum.due, sum.started, sum.completed, sum.failed, sum.restarted), (22, 20, 14, 4, 2));
@@ -208,9 +209,9 @@ mod tests {
         };
         // A pipeline of 500 sessions is full after a tenth of the window.
         assert_eq!(window(&|at| (at as u64 * 5).min(500)).backlog(), 0);
-        // A pause at the end that is shorter than a quarter is no backlog.
+        // A pause at the end that is shorter than a quarter is not a backlog.
         assert_eq!(window(&|at| if at > 900 { at as u64 } else { 3 }).backlog(), 0);
-        // One more session waits in each thousandth: 250 at the least in the second quarter, 750 in the last.
+        // One more session waits in each thousandth: the minimum is 250 in the second quarter and 750 in the last.
         let growing = window(&|at| at as u64);
         assert_eq!(growing.backlog(), 500);
         let mut both = growing;
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_that_one_sender_alone_had_are_kept() {
+    fn values_of_longest_sender_are_kept() {
         for (first, other) in [(&[1, 2, 3][..], &[10][..]), (&[10], &[1, 2, 3])] {
             let mut sum = report(first);
             sum.add(&report(other));

@@ -1,20 +1,20 @@
-//! The user's packets: IP, UDP, and a probe that says which run, stream, number and time it is of.
+//! Test packets of users: IP, UDP, and a probe with run, stream, number and time.
 //!
-//! | octets | content |
+//! | bytes | content |
 //! |---|---|
 //! | 0-3 | run |
 //! | 4 | version 1 |
-//! | 5 | flags: 1 please reflect, 2 reflected, 4 downlink |
+//! | 5 | flags: 1 reflection requested, 2 reflected, 4 downlink |
 //! | 6-7 | 0 |
 //! | 8-11 | stream: session and sender |
 //! | 12-19 | number within the stream, from 0 |
-//! | 20-27 | when it was to be sent, nanoseconds of the sender's monotonic clock |
+//! | 20-27 | scheduled sending time, nanoseconds of the sender's monotonic clock |
 use ranlab_packet::{checksum, udp_headers_bytes, write_udp};
 use std::net::SocketAddr;
 
-/// Octets of a probe.
+/// Length of a probe, in bytes.
 pub const PROBE_BYTES: usize = 28;
-/// The shortest user packet of each IP version that holds a probe.
+/// Returns the minimum length of a user packet with a probe, for an IP version.
 pub const fn least_packet(ipv6: bool) -> usize {
     (if ipv6 { 40 } else { 20 }) + UDP + PROBE_BYTES
 }
@@ -22,25 +22,25 @@ pub const fn least_packet(ipv6: bool) -> usize {
 const UDP: usize = 8;
 const HOP_LIMIT: u8 = 64;
 const VERSION: u8 = 1;
-/// Ask the data network to send it back.
+/// Requests reflection by the data network.
 pub(super) const REFLECT: u8 = 1;
-/// It has been sent back.
+/// The packet was reflected.
 pub(super) const REFLECTED: u8 = 2;
-/// It was made in the data network.
+/// The packet was created by the data network.
 pub(super) const DOWNLINK: u8 = 4;
 
-/// What a packet says about itself.
+/// Content of a test packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Of this run, not of one before.
+    /// Number of the run.
     pub run: u32,
-    /// 1 please reflect, 2 reflected, 4 downlink.
+    /// 1 reflection requested, 2 reflected, 4 downlink.
     pub flags: u8,
     /// Session and sender.
     pub stream: u32,
     /// Number within the stream.
     pub number: u64,
-    /// When it was to be sent.
+    /// Scheduled sending time.
     pub intended_ns: u64,
 }
 
@@ -53,7 +53,7 @@ impl Probe {
         out[20..28].copy_from_slice(&self.intended_ns.to_be_bytes());
     }
 
-    /// Reads the payload of a UDP datagram.
+    /// Parses the payload of a UDP datagram.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let octets: &[u8; PROBE_BYTES] = payload.first_chunk()?;
         let number = |at: usize| octets[at..].first_chunk().map(|eight| u64::from_be_bytes(*eight));
@@ -68,7 +68,7 @@ impl Probe {
         })
     }
 
-    /// Reads the probe of an IP packet.
+    /// Parses the probe of an IP packet.
     pub fn of_packet(packet: &[u8]) -> Option<Self> {
         let header = match packet.first()? >> 4 {
             4 => usize::from(packet[0] & 15) * 4,
@@ -79,7 +79,7 @@ impl Probe {
     }
 }
 
-/// Writes a user's packet of `octets` octets (cut to the room and to at least [`least_packet`]); its length.
+/// Writes a user packet of `octets` bytes, limited to the space and to at least [`least_packet`]. Returns its length.
 pub fn write_packet(
     from: SocketAddr,
     to: SocketAddr,
@@ -95,8 +95,8 @@ pub fn write_packet(
     Some(octets)
 }
 
-/// Exchanges addresses and ports of a UDP packet and marks its probe; `false` if it is none. Sums of exchanged words stay
-/// what they were; the mark is made good in the checksum of IPv6.
+/// Swaps addresses and ports of a UDP packet and marks its probe. Returns `false` if it is not a UDP packet. Swapping
+/// words does not change checksums; the mark is compensated in the checksum of IPv6.
 pub fn reflect(packet: &mut [u8]) -> bool {
     let (header, protocol, at, len) = match packet.first().map(|first| first >> 4) {
         Some(4) => (usize::from(packet[0] & 15) * 4, packet.get(9), 12, 4),
@@ -130,7 +130,7 @@ mod tests {
     use std::net::IpAddr;
 
     #[test]
-    fn a_probe_comes_through_both_ip_versions_and_back() {
+    fn probe_survives_both_ip_versions_and_reflection() {
         let probe = Probe { run: 7, flags: REFLECT, stream: 5, number: 1 << 40, intended_ns: 99 };
         for (ue, server, octets) in [
             ("10.60.0.1:4000", "192.0.2.1:7", 100),
@@ -156,16 +156,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_udp_is_not_reflected() {
+    fn non_udp_packet_is_not_reflected() {
         for packet in [&mut [][..], &mut [0x45; 10], &mut [0x60; 30], &mut [0x45; 40], &mut [0x41; 40]] {
             assert!(!reflect(packet));
         }
     }
 
     #[test]
-    fn what_is_cut_or_of_another_version_is_no_probe() {
+    fn truncated_and_other_version_are_rejected() {
         let probe = Probe { run: 7, flags: 0, stream: 5, number: 9, intended_ns: 99 };
-        let (from, to) = ("10.60.0.1:4000".parse().unwrap(), "192.0.2.1:7".parse().unwrap());
+        let from = "10.60.0.1:4000".parse().unwrap();
+        let to = "192.0.2.1:7".parse().unwrap();
         let mut room = [0; 100];
         let len = write_packet(from, to, 0, &probe, &mut room).unwrap();
         for cut in 0..len {
@@ -179,12 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn a_header_with_options_is_as_long_as_it_says() {
+    fn ipv4_options_are_skipped() {
         let probe = Probe { run: 7, flags: REFLECT, stream: 5, number: 9, intended_ns: 99 };
-        let (from, to) = ("10.60.0.1:4000".parse().unwrap(), "192.0.2.1:7".parse().unwrap());
+        let from = "10.60.0.1:4000".parse().unwrap();
+        let to = "192.0.2.1:7".parse().unwrap();
         let mut room = [0; 100];
         let len = write_packet(from, to, 0, &probe, &mut room).unwrap();
-        // Four octets of options (RFC 791: 1 is no operation).
+        // Four bytes of options (RFC 791: 1 is no operation).
         let mut packet = [&room[..20], &[1; 4], &room[20..len]].concat();
         packet[0] = 0x46;
         assert_eq!(Probe::of_packet(&packet), Some(probe));
@@ -194,9 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_between_two_versions_of_ip_or_beyond_the_room() {
+    fn mixed_ip_versions_and_short_buffers_are_rejected() {
         let probe = Probe { run: 0, flags: 0, stream: 0, number: 0, intended_ns: 0 };
-        let (v4, v6) = ("10.0.0.1:1".parse().unwrap(), "[::1]:1".parse().unwrap());
+        let v4 = "10.0.0.1:1".parse().unwrap();
+        let v6 = "[::1]:1".parse().unwrap();
         let mut room = [0; 80];
         assert_eq!(write_packet(v4, v6, 80, &probe, &mut room), None);
         assert_eq!(write_packet(v6, v4, 80, &probe, &mut room), None);
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_of_somebody_elses_is_reflected_without_a_probe() {
+    fn third_party_packet_is_reflected_without_probe() {
         let mut packet = [0; 30];
         (packet[0], packet[9]) = (0x45, 17);
         packet[12..20].copy_from_slice(&[1, 1, 1, 1, 2, 2, 2, 2]);

@@ -1,11 +1,11 @@
-//! The UPF's process, where it is on this host: what it costs, and when it ends.
+//! The UPF's process on this host: its CPU time and its exit.
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How often it is looked for.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A process of this host, by its number and when it began: numbers are used again.
+/// A process of this host, by its id and start time, because ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     pid: u32,
@@ -13,18 +13,18 @@ pub struct Process {
 }
 
 impl Process {
-    /// The process of this number, if there is one.
+    /// Finds the process with this id.
     pub fn find(pid: u32) -> Option<Self> {
         let stat = Stat::read(pid)?;
         Some(Self { pid, began: stat.began }).filter(|_| stat.lives)
     }
 
-    /// CPU time so far, seconds, in ticks of a hundredth; `None` if it is gone.
+    /// Returns its CPU time so far, in seconds (resolution 0.01 s), or `None` if it has exited.
     pub(super) fn cpu_s(self) -> Option<f64> {
         self.stat().map(|stat| stat.cpu_ticks / 100.0)
     }
 
-    /// Whether it is there; one that waits to be buried is not.
+    /// Returns whether it is running. A zombie process is not.
     pub fn lives(self) -> bool {
         self.stat().is_some_and(|stat| stat.lives)
     }
@@ -33,10 +33,11 @@ impl Process {
         Stat::read(self.pid).filter(|stat| stat.began == self.began)
     }
 
-    /// Waits until it ends, which ends the run as well (`stop`), or until the run is `over`; when it ended, after `begin`.
+    /// Waits until the process exits or the run is `over`. An exit also sets `stop`. Returns the time of the exit,
+    /// since `begin`.
     pub(super) fn death(self, begin: Instant, stop: &AtomicBool, over: &AtomicBool) -> Option<Duration> {
         loop {
-            // In this order: what ends it may end the run too.
+            // Read in this order, because the exit of the process may also end the run.
             let last = over.load(Relaxed);
             if !self.lives() {
                 stop.store(true, Relaxed);
@@ -60,7 +61,7 @@ struct Stat {
 impl Stat {
     fn read(pid: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name before may have blanks in it.
+        // The process name may contain blanks.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
         Some(Self {
@@ -77,11 +78,12 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_process_that_ends_is_gone_before_it_is_waited_for() {
+    fn zombie_process_counts_as_exited() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = Process::find(child.id()).unwrap();
         assert!(process.lives() && process.cpu_s().is_some());
-        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(true));
+        let stop = AtomicBool::new(false);
+        let over = AtomicBool::new(true);
         assert_eq!(process.death(Instant::now(), &stop, &over), None);
         child.kill().unwrap();
         over.store(false, Relaxed);

@@ -1,4 +1,4 @@
-//! What a load has found, in figures.
+//! Results of a load.
 use super::data::{DataReport, Traffic};
 use super::frames::AfXdpSummary;
 use super::meter::Summary;
@@ -17,10 +17,10 @@ mod join;
 
 use drift::drift;
 
-/// A generator whose requests or packets were later than this, at the 99th percentile, was off its schedule.
+/// If the 99th percentile of the send delay exceeds this, the generator was off its schedule, in microseconds.
 const LATE_US: f64 = 1_000.0;
 
-/// The kinds of requests as reports spell them.
+/// Returns the name of a request type in reports.
 pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Heartbeat => "heartbeat",
@@ -33,7 +33,7 @@ pub(super) fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Which way packets went.
+/// Direction of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -43,7 +43,7 @@ pub enum Direction {
     Downlink,
 }
 
-/// Whether one packet came through in each direction; `None`: nobody could see.
+/// Whether one packet passed in each direction. `None` if it could not be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Smoke {
     /// From the UE.
@@ -52,112 +52,113 @@ pub struct Smoke {
     pub downlink: Option<bool>,
 }
 
-/// One kind of request.
+/// Counters of one request type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestSummary {
-    /// Requests, retransmissions not counted.
+    /// Requests, without retransmissions.
     pub sent: u64,
-    /// Accepted at the first sending.
+    /// Requests accepted at the first transmission.
     pub ok: u64,
-    /// Accepted after it was sent again.
+    /// Requests accepted after a retransmission.
     pub retransmitted: u64,
-    /// Refused.
+    /// Requests rejected.
     pub rejected: u64,
-    /// Answered after it was given up.
+    /// Requests answered after they were given up.
     pub late: u64,
-    /// Given up.
+    /// Requests given up.
     pub lost: u64,
-    /// Neither answered nor given up at the end.
+    /// Requests neither answered nor given up at the end.
     pub pending: u64,
-    /// Further answers.
+    /// Duplicate responses.
     pub duplicate: u64,
-    /// Datagrams sent again.
+    /// Retransmitted datagrams.
     pub retransmissions: u64,
-    /// From the intended time, microseconds.
+    /// Latency from the scheduled time, in microseconds.
     pub latency_us: Option<Summary>,
-    /// From the sending, microseconds.
+    /// Latency from the actual send, in microseconds.
     pub service_us: Option<Summary>,
 }
 
-/// The control plane's part.
+/// Results of the control plane.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlSummary {
-    /// How long sessions were begun, seconds: rates are of this time, without that in which the last answers come.
+    /// Duration of the sending window, in seconds. Rates refer to it; the time in which the last responses arrive is
+    /// excluded.
     pub wall_s: f64,
-    /// Sessions due by the schedule, begun or not; in a closed loop, those begun.
+    /// Sessions due by the schedule, begun or not. In a closed loop: sessions begun.
     pub due: u64,
     /// Sessions begun.
     pub started: u64,
-    /// Sessions that went as they should.
+    /// Sessions completed as planned.
     pub completed: u64,
-    /// Sessions of which a request was rejected or lost.
+    /// Sessions with a rejected or lost request.
     pub failed: u64,
-    /// Of these, sessions whose uplink tunnel the UPF was to choose: it named none that can be used.
+    /// Failed sessions for which the UPF did not return a usable uplink tunnel.
     #[serde(default)]
     pub without_tunnel: u64,
-    /// Sessions that a restart of the UPF ended.
+    /// Sessions ended by a restart of the UPF.
     pub restarted: u64,
-    /// Restarts of the UPF that were noticed.
+    /// Detected restarts of the UPF.
     pub restarts: u64,
-    /// How long each session was held, seconds.
+    /// Hold time of each session, in seconds.
     pub hold_s: f64,
-    /// Sessions completed in a second of a window as long as that of sending, which begins a hold later: none can be completed
-    /// before the first one's is over.
+    /// Sessions completed per second. With a hold time, the window is shifted by it, because no session can be
+    /// completed earlier.
     pub cycles_per_s: f64,
-    /// Requests answered in a second of the sending window.
+    /// Requests answered per second of the sending window.
     pub answers_per_s: f64,
-    /// Sessions by which the number of those that wait for a response grew in the second half of the window, those that could
-    /// not be begun for that reason included: the UPF does not keep up.
+    /// Growth of the number of sessions that wait for a response in the second half of the window, plus sessions held
+    /// back for that reason. If positive, the UPF does not keep up.
     pub backlog: u64,
-    /// Sessions that were due and could not be begun because too many waited for a response.
+    /// Sessions that were due and could not begin because too many were waiting for a response.
     pub held_back: u64,
-    /// Requests that were to be made in the time that is measured, those of sessions that were due and not begun counted as one
-    /// each: the offered load.
+    /// Offered load: requests due in the measured time. Sessions that were due and not begun count as one request each.
     pub requests_offered: u64,
-    /// Of these, the ones that the own kernel took, further sendings not counted.
+    /// Requests of these that our kernel accepted, without retransmissions.
     pub requests_accepted: u64,
-    /// Of these, the ones that the UPF answered, whatever it said.
+    /// Requests of these that the UPF answered, with any cause.
     pub requests_acknowledged: u64,
-    /// Requests of each kind.
+    /// Counters per request type.
     pub requests: BTreeMap<String, RequestSummary>,
-    /// Refusals and late answers by cause.
+    /// Rejections and late responses, by cause.
     pub causes: BTreeMap<u8, u64>,
     /// Responses received.
     pub responses: u64,
-    /// Responses that nobody asked for.
+    /// Responses without a request.
     pub unexpected: u64,
-    /// Responses that could not be read.
+    /// Responses that could not be decoded.
     pub malformed: u64,
-    /// Association releases that went unanswered: the UPF may hold the association.
+    /// Association releases without a response. The UPF may still hold the association.
     pub releases_unanswered: u64,
-    /// Sessions whose deletion the UPF has not confirmed: it may hold them.
+    /// Sessions whose deletion the UPF has not confirmed. The UPF may still hold them.
     pub left_behind: u64,
-    /// Every request and every response is in exactly one of the counts.
+    /// Whether every request and every response is in exactly one of the counters.
     pub balanced: bool,
-    /// From a session's intended begin to its last answer, the hold not counted, microseconds.
+    /// Time from a session's scheduled begin to its last response, without the hold time, in microseconds.
     pub cycle_us: Option<Summary>,
-    /// How late the generator was, microseconds.
+    /// Send delay of the generator, in microseconds.
     pub lag_us: Option<Summary>,
-    /// Times that something due could not be sent: too many requests under way, or no session free.
+    /// Number of due requests that could not be sent because too many were pending or no session was free.
     pub refused: u64,
-    /// Sessions at most.
+    /// Maximum number of concurrent sessions.
     pub live_peak: usize,
-    /// Session reports about waiting packets, and about usage.
+    /// Session reports about buffered packets, and about usage.
     pub reports: [u64; 2],
-    /// CPU time of the SMFs' threads, seconds.
+    /// CPU time of the SMF threads, in seconds.
     pub generator_cpu_s: f64,
-    /// Requests answered for each second of that.
+    /// Requests answered per second of that CPU time.
     pub answers_per_cpu_s: f64,
-    /// CPU time of the UPF meanwhile, seconds, where its process is known (mode control).
+    /// CPU time of the UPF in the same time, in seconds, if its process is known (mode control).
     pub upf_cpu_s: Option<f64>,
-    /// Rate of the last third of the seconds over that of the first, and the same of latency; from six seconds on. Of requests
-    /// answered; where sessions are held, of sessions completed, from when the first can be.
+    /// Ratio of the rate in the last third of the seconds to that in the first third, and the same ratio of latencies.
+    /// Computed from six seconds on. With a hold time, completed sessions count instead of answered requests, from the
+    /// first possible completion on.
     pub drift: Option<[f64; 2]>,
-    /// By second.
+    /// Values per second.
     pub seconds: Vec<Second>,
 }
 
-/// Requests and responses of several SMFs.
+/// Combines the counters of several SMFs.
 pub(super) fn control(
     reports: &CycleReport,
     ledgers: &[Ledger],
@@ -217,20 +218,20 @@ pub(super) fn control(
 }
 
 impl ControlSummary {
-    /// How far requests came: of those made, the kernel had no room for some.
+    /// Sets the counters of offered, accepted and answered requests.
     pub(super) fn account(&mut self, made: u64, unsent: u64, answered: u64) {
         self.requests_offered = made + self.due.saturating_sub(self.started);
         self.requests_accepted = made.saturating_sub(unsent);
         self.requests_acknowledged = answered;
     }
 
-    /// Each session was held for so long.
+    /// Sets the hold time of the sessions.
     pub(super) fn held(&mut self, hold: Duration) {
         self.hold_s = hold.as_secs_f64();
         self.drift = drift(&self.seconds, self.hold_s);
     }
 
-    /// Requests that were made and that the own kernel did not take.
+    /// Returns the number of requests that our kernel did not accept.
     pub fn requests_refused(&self) -> u64 {
         let made = self.requests_offered.saturating_sub(self.due.saturating_sub(self.started));
         made.saturating_sub(self.requests_accepted)
@@ -269,57 +270,57 @@ pub(super) fn request(
     }
 }
 
-/// Packets of one direction.
+/// Counters of packets in one direction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DataSummary {
-    /// Packets that were due, whether they left or not: the offered load. Flat out, those that were tried.
+    /// Offered load: packets due, sent or not. At full speed: packets attempted.
     pub offered: u64,
-    /// Packets that left: the own kernel accepted them.
+    /// Packets that our kernel accepted.
     pub sent: u64,
-    /// Numbers that arrived, each once.
+    /// Packet numbers received, each counted once.
     pub received: u64,
-    /// Numbers that did not, of those that somebody looked for.
+    /// Observable packets that were not received.
     pub lost: u64,
-    /// Packets that nobody looked for: no data network of ours was there, and they had not asked to be reflected, or nobody
-    /// reflects.
+    /// Packets that could not be observed: there is no data network of our own, and they did not request reflection, or
+    /// there is no reflector.
     pub unseen: u64,
-    /// Where no data network of ours sees what arrives: packets that asked to be reflected, which alone most reflectors send
-    /// back.
+    /// Packets that requested reflection, which most reflectors require. Only without a data network of our own.
     pub asked_back: Option<u64>,
-    /// Packets whose number had come before.
+    /// Packets whose number was received before.
     pub duplicates: u64,
-    /// Packets overtaken.
+    /// Packets received out of order.
     pub reordered: u64,
-    /// Streams in which something was lost, repeated or overtaken.
+    /// Streams with lost, duplicate or reordered packets.
     pub streams_disturbed: u64,
-    /// Packets that the generator's own kernel refused.
+    /// Packets that our kernel rejected.
     pub unsent: u64,
-    /// Packets that were due when no session was live.
+    /// Packets that were due while no session was live.
     pub idle: u64,
-    /// Offered rate, packets per second; `None`: as fast as it goes.
+    /// Requested rate, in packets per second. `None`: as fast as possible.
     pub asked_pps: Option<f64>,
-    /// What was sent, packets per second.
+    /// Sent packets per second.
     pub offered_pps: f64,
-    /// What arrived, packets per second.
+    /// Received packets per second.
     pub received_pps: f64,
-    /// What arrived, bits per second of the user's IP packets.
+    /// Received bit rate of the user's IP packets, in bit/s.
     pub received_bps: f64,
-    /// From the intended time, microseconds: one way where both ends have one clock, there and back where reflected.
+    /// Delay from the scheduled time, in microseconds: one-way if both ends share a clock, round-trip if packets are
+    /// reflected.
     pub delay_us: Option<Summary>,
-    /// How late packets were sent, microseconds.
+    /// Send delay, in microseconds.
     pub lag_us: Option<Summary>,
-    /// Packets of other runs, or that were none.
+    /// Packets of other runs, or without a probe.
     pub strangers: u64,
 }
 
 impl DataSummary {
-    /// What was due, but for what no session was live for.
+    /// Computes the offered packets, without those that were due while no session was live.
     fn offer(&mut self, seconds: f64) {
         let asked = self.asked_pps.map_or(0, |rate| (rate * seconds) as u64).saturating_sub(self.idle);
         self.offered = asked.max(self.sent + self.unsent);
     }
 
-    /// Packets lost of those that somebody looked for; `None`: there were none.
+    /// Returns the fraction of observable packets that were lost. `None` without observable packets.
     pub fn lost_ratio(&self) -> Option<f64> {
         let looked_for = self.sent - self.unseen.min(self.sent);
         (looked_for > 0).then(|| self.lost as f64 / looked_for as f64)
@@ -329,13 +330,13 @@ impl DataSummary {
 pub(super) struct Sides<'a> {
     pub(super) gnb: &'a DataReport,
     pub(super) network: Option<&'a NetworkReport>,
-    /// Whether the smoke packet came back: somebody reflects.
+    /// Whether the smoke packet came back, so that there is a reflector.
     pub(super) reflected: bool,
     pub(super) seconds: f64,
 }
 
 impl Sides<'_> {
-    /// What came of a step with these packets asked for.
+    /// Returns the results of a step with these offered packets.
     pub(super) fn step(&self, up: Option<Traffic>, down: Option<Traffic>, ipv6: bool) -> StepSummary {
         let Self { gnb, network, seconds, .. } = *self;
         let octets = up.map_or(0, |traffic| least_of(traffic.octets, ipv6));
@@ -353,7 +354,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Uplink: at the data network where one of ours is, at the base station otherwise, reflected.
+    /// Returns the uplink results: received by our data network if there is one, otherwise reflected to the base
+    /// stations.
     pub(super) fn uplink(&self, asked_pps: Option<f64>, octets: usize, reflect_every: u64) -> DataSummary {
         let tallies = self.network.map_or(&self.gnb.reflected, |network| &network.uplink);
         let delay = self.network.map_or(&self.gnb.round_trip, |network| &network.uplink_delay);
@@ -361,7 +363,7 @@ impl Sides<'_> {
         let received_octets =
             self.network.map_or(summary.received * octets as u64, |network| network.uplink_octets);
         summary.received_bps = received_octets as f64 * 8.0 / self.seconds.max(1e-9);
-        // Numbers of a stream go from 0 on.
+        // Packet numbers of a stream begin at 0.
         let asked = |sent: &u64| if reflect_every > 0 { sent.div_ceil(reflect_every) } else { 0 };
         let asked_back = self.gnb.sent.iter().map(asked).sum();
         if self.network.is_none() {
@@ -382,7 +384,7 @@ impl Sides<'_> {
         summary
     }
 
-    /// Downlink, at the base stations.
+    /// Returns the downlink results, received by the base stations.
     pub(super) fn downlink(&self, asked_pps: Option<f64>) -> Option<DataSummary> {
         let network = self.network.filter(|network| network.sent.iter().any(|sent| *sent > 0))?;
         let mut summary = self.count(&network.sent, &self.gnb.downlink, network.unsent, asked_pps);
@@ -419,79 +421,80 @@ impl Sides<'_> {
     }
 }
 
-/// One step of a load with packets.
+/// Results of one step of a load with packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// For QoS: which way, offered and allowed, bits per second.
+    /// For QoS: direction, offered and allowed rate, in bit/s.
     pub qos: Option<(Direction, f64, f64)>,
-    /// How long packets flowed, seconds.
+    /// Duration of sending, in seconds.
     pub seconds: f64,
-    /// From the UEs.
+    /// Packets from the UEs.
     pub uplink: Option<DataSummary>,
-    /// Uplink packets that asked for it and came back, microseconds there and back.
+    /// Round-trip time of uplink packets that requested reflection, in microseconds.
     pub round_trip_us: Option<Summary>,
-    /// To the UEs.
+    /// Packets to the UEs.
     pub downlink: Option<DataSummary>,
-    /// Interruptions by handovers, microseconds: from the last packet in the old tunnel to the first in the new one.
+    /// Interruptions by handovers, in microseconds: from the last packet in the old tunnel to the first in the new one.
     pub interruption_us: Option<Summary>,
-    /// Handovers requested; in mode paging, sessions that fell idle.
+    /// Handovers requested. In mode paging: sessions made idle.
     pub handovers: u64,
-    /// Handovers (mode paging: sessions to fall idle) that were due by the rate.
+    /// Handovers due by the rate. In mode paging: sessions due to become idle.
     #[serde(default)]
     pub handovers_due: u64,
-    /// Those of them for which the load generator came in time; a session that was not ready for one is the system's.
+    /// Handovers of these that the load generator attempted in time. If a session was not ready, that is due to the
+    /// system.
     #[serde(default)]
     pub handovers_tried: u64,
-    /// Between two packets to one session, microseconds: no interruption is told more closely.
+    /// Interval between two packets of one session, in microseconds. It limits the resolution of interruptions.
     pub spacing_us: Option<f64>,
-    /// End markers that came.
+    /// End markers received.
     pub end_markers: u64,
-    /// Packets that came into a tunnel after the handover was asked for.
+    /// Packets received in the old tunnel after the handover was requested.
     pub old_tunnel: u64,
     /// Error indications from the UPF.
     pub error_indications: u64,
-    /// CPU time of data threads and data network, seconds.
+    /// CPU time of data threads and data network, in seconds.
     pub generator_cpu_s: f64,
 }
 
-/// What a load has found.
+/// Results of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadReport {
-    /// What was done.
+    /// Name of the mode.
     pub mode: String,
-    /// Names the run in its probes.
+    /// Number of the run in its probes.
     pub run: u32,
-    /// One packet in each direction, before.
+    /// Result of one packet in each direction beforehand.
     pub smoke: Smoke,
-    /// Requests and sessions.
+    /// Results of requests and sessions.
     pub control: ControlSummary,
-    /// Setting up what has to be there before, apart from what is measured.
+    /// Results of the setup, which is not part of the measurement.
     pub set_up: Option<ControlSummary>,
-    /// What went by AF_XDP, where it was asked for.
+    /// AF_XDP statistics, if it is used.
     pub af_xdp: Option<AfXdpSummary>,
-    /// Packets.
+    /// Results of packets, per step.
     pub steps: Vec<StepSummary>,
-    /// Requests without an end, and responses that nobody asked for or could read: 0 in a sound run. A release that goes
-    /// unanswered is told apart.
+    /// Requests without an outcome, and unexpected or undecodable responses. 0 in a correct run. A release without a
+    /// response is counted separately.
     pub unexplained: u64,
-    /// How long the UPF said nothing although it was asked, if that is worth telling.
+    /// Longest time for which the UPF did not respond, if it is notable.
     pub silence: Option<Silence>,
-    /// When the UPF's process ended, seconds into the run, if it did.
+    /// Time at which the UPF's process exited, in seconds since the begin of the run.
     pub upf_died_s: Option<f64>,
-    /// Whether requests and packets left when they were to.
+    /// Whether requests and packets were sent on schedule.
     pub on_schedule: bool,
-    /// What a reader should know before using a figure.
+    /// Warnings that qualify the results.
     pub warnings: Vec<String>,
 }
 
 impl LoadReport {
-    /// Whether nothing was sent that was to be measured.
+    /// Returns whether nothing was sent that was to be measured.
     pub fn is_without_load(&self) -> bool {
         let mut sides = self.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
         if self.steps.is_empty() { self.control.started == 0 } else { sides.all(|side| side.sent == 0) }
     }
 
-    /// Adds the verdicts about the run itself.
+    /// Adds the assessment of the run itself.
     pub(super) fn judge(&mut self) {
         let control = &self.control;
         let asked = control.requests.iter().filter(|(kind, _)| *kind != kind_name(Kind::Release));
@@ -503,7 +506,7 @@ impl LoadReport {
         if self.is_without_load() {
             self.warnings.push("nothing was sent: there was no load".to_owned());
         }
-        // The dead need not answer.
+        // An exited UPF does not have to respond.
         let pending = if self.upf_died_s.is_none() { pending } else { 0 };
         self.unexplained = pending + control.unexpected + control.malformed;
         if control.left_behind > 0 {
@@ -539,7 +542,7 @@ impl LoadReport {
         self.judge_frames();
     }
 
-    /// Whether everything left when it was due.
+    /// Checks that everything was sent on schedule.
     fn judge_schedule(&mut self) {
         let mut lags = vec![("requests", self.control.lag_us.as_ref())];
         for step in &self.steps {
@@ -573,7 +576,7 @@ impl LoadReport {
         }
     }
 
-    /// What AF_XDP lost, or left to the kernel.
+    /// Adds warnings about frames that AF_XDP lost or left to the kernel.
     fn judge_frames(&mut self) {
         let Some(frames) = &self.af_xdp else { return };
         let lost = frames.rx_dropped + frames.rx_ring_full;

@@ -1,4 +1,4 @@
-//! A run: what is asked for is checked, a bench is built, the mode's steps are done, the report is judged.
+//! A run: validates the configuration, opens the resources, executes the mode's steps, and assesses the results.
 use super::bench::Bench;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// Does what `config` says; `stop` ends it early, with a report of what was done. It is set if the UPF's process ends.
+/// Runs a load. Setting `stop` ends it early with a report of what was done. It is also set if the UPF's process exits.
 pub fn run(config: &LoadConfig, stop: &AtomicBool) -> Result<LoadReport, LoadError> {
     run_when_told(config, stop, &Gate::default())
 }
 
-/// The same, with the same errors; when its sessions are set up, it waits at a gate.
+/// Like [`run`], with the same errors. After its sessions are set up, it waits at a gate.
 pub fn run_when_told(config: &LoadConfig, stop: &AtomicBool, gate: &Gate) -> Result<LoadReport, LoadError> {
     check(config)?;
     let find = |pid| Process::find(pid).ok_or(LoadError::NoProcess { pid });
@@ -32,7 +32,7 @@ pub fn run_when_told(config: &LoadConfig, stop: &AtomicBool, gate: &Gate) -> Res
     });
     match (result, config.upf_pid.zip(died)) {
         (Ok(mut report), died) => {
-            // The dead are not silent.
+            // An exited UPF is not silent.
             report.silence = report.silence.filter(|_| died.is_none());
             report.upf_died_s = died.map(|(_, after)| after.as_secs_f64());
             report.judge();
@@ -120,7 +120,8 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     }
 }
 
-/// The data network alone, as a role on another host: it counts, reflects, and sends to `sessions` UEs, until `stop`.
+/// Runs the data network alone, on another host: counts packets, reflects them, and sends to `sessions` UEs until
+/// `stop` is set.
 pub fn data_network(
     config: &LoadConfig,
     sessions: usize,
@@ -134,7 +135,7 @@ pub fn data_network(
     let plan = NetworkPlan {
         streams: flows.len() * config.threads.clamp(1, MAX_THREADS),
         flows,
-        // Whose packets they are is not known here.
+        // The run to which the packets belong is not known here.
         run: None,
         server: config.server,
         downlink: config.downlink,
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_its_bounds_is_named_with_them() {
+    fn out_of_range_values_are_named_with_limits() {
         let good = config(Mode::Sessions { sessions: 10, duration: SECOND });
         assert!(check(&good).is_ok());
         for (wrong, what) in [
@@ -180,9 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_needs_another_base_station_of_the_same_thread() {
+    fn handover_requires_second_base_station_per_thread() {
         let downlink = Some(Traffic { packets_per_s: 1.0, octets: 100, reflect_every: 0 });
-        let (local, upf) = ("127.0.0.10:1".parse().unwrap(), "127.0.0.8:1".parse().unwrap());
+        let local = "127.0.0.10:1".parse().unwrap();
+        let upf = "127.0.0.8:1".parse().unwrap();
         let network = Network::Ip { local, upf };
         let mode = Mode::Handover { sessions: 5, rate: 1.0, duration: SECOND };
         let good = LoadConfig { downlink, network, ..config(mode) };
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_held_against_a_maximum_that_there_is() {
+    fn qos_mode_requires_maximum_rate() {
         let mode = Mode::Qos { offered_bps: vec![1e6], sessions: 1, duration: SECOND };
         let network = Network::Routed("127.0.0.10:1".parse().unwrap());
         let mut qos = config(mode);
@@ -217,18 +219,18 @@ mod tests {
     }
 
     #[test]
-    fn a_data_network_alone_needs_its_address_and_stops_when_told() {
+    fn data_network_needs_address_and_stops() {
         let alone = config(Mode::Sessions { sessions: 1, duration: SECOND });
         let error = data_network(&alone, 1, &AtomicBool::new(true)).unwrap_err().to_string();
         assert!(error.contains("needs its address (--n6)"), "{error}");
         let network = Network::Routed("127.0.0.1:0".parse().unwrap());
         let seen = data_network(&LoadConfig { network, ..alone }, 3, &AtomicBool::new(true)).unwrap();
-        // A tally for each session and sender.
+        // One tally per session and sender.
         assert_eq!((seen.uplink.len(), seen.sent.len(), seen.strangers), (6, 3, 0));
     }
 
     #[test]
-    fn nothing_is_begun_that_is_out_of_bounds_or_has_no_process() {
+    fn invalid_config_and_missing_process_are_rejected() {
         let stop = AtomicBool::new(false);
         let wrong = LoadConfig { gnbs: 0, ..config(Mode::Sessions { sessions: 1, duration: SECOND }) };
         assert!(matches!(run(&wrong, &stop), Err(LoadError::Bounds { .. })));

@@ -1,26 +1,26 @@
-//! How long a UPF says nothing although it was asked.
+//! Detects times in which a UPF does not respond to requests.
 use ranlab_machine::Time;
 use ranlab_upf::pfcp::message_type;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// What is shorter is not told of one that spoke again.
+/// Minimum length of a silence that has ended and is reported.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// The UPF said nothing.
+/// A time without messages from the UPF.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Silence {
-    /// When it was asked first without an answer, seconds into the run.
+    /// Time of the first unanswered request, in seconds since the begin of the run.
     pub at_s: f64,
-    /// For so long, seconds.
+    /// Duration, in seconds.
     pub for_s: f64,
-    /// Whether it spoke again; otherwise it stopped answering.
+    /// Whether the UPF responded again.
     pub ended: bool,
 }
 
 impl Silence {
-    /// The one that matters more: one that did not end, then the longer one.
+    /// Returns the more important of two silences: one that has not ended, then the longer one.
     pub(super) fn worse(self, other: Self) -> Self {
         let key = |one: &Self| (!one.ended, one.for_s);
         if key(&other) > key(&self) { other } else { self }
@@ -38,17 +38,18 @@ impl fmt::Display for Silence {
     }
 }
 
-/// What is asked and heard at one socket.
+/// Requests and messages at one socket.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hearing {
-    /// The first request since something was heard.
+    /// The first request since the last message from the UPF.
     asked: Option<Time>,
-    /// The longest time that a request waited until anything was heard, with when it was sent.
+    /// The longest time from a request to the next message, with the time of the request.
     longest: Option<(Duration, Time)>,
 }
 
 impl Hearing {
-    /// Something leaves. Answers and releases, which not every UPF answers, ask for nothing.
+    /// Records a message that is sent. Responses and releases do not count as requests; some UPFs do not answer a
+    /// release.
     pub(super) fn sends(&mut self, now: Time, datagram: &[u8]) {
         use message_type::*;
         let asks = [
@@ -62,14 +63,14 @@ impl Hearing {
         }
     }
 
-    /// Something came from the UPF.
+    /// Records a message from the UPF.
     pub(super) fn hears(&mut self, now: Time) {
         if let Some(asked) = self.asked.take() {
             self.longest = self.longest.max(Some((now.since(asked), asked)));
         }
     }
 
-    /// The silence worth telling: the one that lasts, if it is as long as a request waits, or else the longest.
+    /// Returns the silence to report: the current one if it is longer than a request's timeout, otherwise the longest.
     pub(super) fn told(&self, now: Time, begin: Time, patience: Duration) -> Option<Silence> {
         let told = |(length, asked): (Duration, Time), ended| Silence {
             at_s: asked.since(begin).as_secs_f64(),
@@ -93,16 +94,19 @@ mod tests {
     }
 
     #[test]
-    fn of_two_silences_one_that_lasts_matters_more_then_the_longer() {
+    fn lasting_then_longer_silence_is_worse() {
         let silence = |for_s, ended| Silence { at_s: 1.0, for_s, ended };
-        let (short, long, lasts) = (silence(1.0, true), silence(9.0, true), silence(2.0, false));
+        let short = silence(1.0, true);
+        let long = silence(9.0, true);
+        let lasts = silence(2.0, false);
         assert_eq!([short.worse(long), long.worse(short)], [long; 2]);
         assert_eq!([lasts.worse(long), long.worse(lasts)], [lasts; 2]);
     }
 
     #[test]
-    fn a_silence_begins_with_a_question_and_ends_with_whatever_is_heard() {
-        let (ask, patience) = ([0x21, 50], LEAST / 2);
+    fn silence_begins_with_request_and_ends_with_any_message() {
+        let ask = [0x21, 50];
+        let patience = LEAST / 2;
         let mut hearing = Hearing::default();
         let told = |hearing: &Hearing, now| hearing.told(at(now), at(1_000), patience);
         hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);

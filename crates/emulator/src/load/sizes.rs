@@ -1,35 +1,36 @@
-//! How much of everything there is at most: octets, datagrams, sessions.
+//! Limits of a load: lengths, datagrams, sessions.
 use super::cycles::Loop;
 use super::probe::least_packet;
 use super::{LoadConfig, Mode};
 use ranlab_packet::gtpu::GpduTemplate;
 
-/// The longest user packet.
+/// Maximum length of a user packet, in bytes.
 pub(super) const MAX_PACKET: usize = 9_000;
-/// The longest datagram.
+/// Maximum length of a datagram, in bytes.
 pub(super) const MAX_DATAGRAM: usize = MAX_PACKET + GpduTemplate::MAX_LEN;
-/// Octets of a packet of the QoS mode, unless said otherwise.
+/// Default packet length in QoS mode, in bytes.
 pub(super) const QOS_OCTETS: usize = 1_000;
-/// Packets that one turn sends at most, before receiving gets its turn.
+/// Maximum number of packets sent before the next read.
 pub(super) const TURN: usize = 64;
-/// Numbers of sessions beside those in use, for when a session is lost whose number nobody should use again soon.
+/// Number of spare session numbers. The number of a lost session should not be reused soon.
 const SPARE: usize = 256;
-/// Descriptors that are waited for at most.
+/// Maximum number of descriptors to wait for.
 pub(super) const WAITED: usize = 64;
 
-/// Octets of a packet as it is sent: it has room for its probe.
+/// Returns the length of a packet as sent, in bytes: at least the length that a probe needs.
 pub(super) fn least_of(octets: usize, ipv6: bool) -> usize {
     octets.max(least_packet(ipv6))
 }
 
-/// Sessions that are there at most.
+/// Returns the maximum number of concurrent sessions.
 pub fn capacity(config: &LoadConfig) -> usize {
     match config.mode {
         Mode::Control { begin, live, .. } => {
             let coming = match begin {
                 Loop::Closed { window } => window + SPARE,
                 Loop::Rounds { sessions, .. } => 2 * sessions + SPARE,
-                // As many as a thousandth of the most can wait for answers; with holds, what the rate makes.
+                // Pending requests up to a thousandth of the maximum; with hold times, also the sessions that the rate
+                // implies.
                 Loop::Open(_) => open_capacity(config),
             };
             live + coming + config.smfs
@@ -37,7 +38,7 @@ pub fn capacity(config: &LoadConfig) -> usize {
         Mode::Blind { .. } => 1,
         Mode::Sessions { sessions, .. } | Mode::Handover { sessions, .. } => sessions,
         Mode::Paging { sessions, .. } | Mode::Qos { sessions, .. } => sessions,
-        // A round's last answers come after the next one's first.
+        // The last responses of a round may arrive after the first requests of the next round.
         Mode::Mixed { fixed, dynamic, .. } => fixed + 2 * dynamic + SPARE,
     }
 }
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_has_room_for_its_sessions_and_those_on_their_way() {
+    fn capacity_includes_pending_sessions() {
         assert_eq!(control(Loop::Closed { window: 64 }, Duration::ZERO, 100), 165 + SPARE);
         assert_eq!(control(Loop::Rounds { sessions: 10, period: SECOND }, Duration::ZERO, 0), 21 + SPARE);
         let sessions = |mode| capacity(&config(mode));
@@ -73,20 +74,22 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_has_room_for_what_its_greatest_rate_holds() {
+    fn open_loop_capacity_follows_maximum_rate() {
         let open = |arrivals, hold| control(Loop::Open(arrivals), hold, 0);
-        let (steady, held) = (Arrivals::Constant { rate: 100.0 }, SECOND * 4);
-        // Requests under way, half as many again as are held on average, a thousand, one for the smoke.
+        let steady = Arrivals::Constant { rate: 100.0 };
+        let held = SECOND * 4;
+        // Pending requests, 1.5 times the mean number of held sessions, one thousand, and one for the smoke test.
         assert_eq!(open(steady, Duration::ZERO), 1_000 + 1_000 + 1);
         assert_eq!(open(steady, held), 1_000 + 600 + 1_000 + 1);
-        let (up, down) = ((10.0, 100.0), (100.0, 10.0));
+        let up = (10.0, 100.0);
+        let down = (100.0, 10.0);
         for (from, to) in [up, down] {
             assert_eq!(open(Arrivals::Ramp { from, to, over: SECOND * 10 }, held), open(steady, held));
         }
     }
 
     #[test]
-    fn a_packet_has_room_for_its_probe() {
+    fn packet_is_long_enough_for_probe() {
         assert_eq!((least_of(1, false), least_of(1, true), least_of(100, true)), (56, 76, 100));
     }
 }

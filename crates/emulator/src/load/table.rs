@@ -1,39 +1,39 @@
-//! Sessions under way, by place and phase.
+//! Current sessions, by index and phase.
 use ranlab_machine::Time;
 
-/// Where a session is.
+/// Phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Being established, or waiting for its tunnel.
     Opening,
-    /// Waiting for its end.
+    /// Held until its deletion.
     Held,
-    /// Staying.
+    /// Remains established.
     Kept,
     /// Being deleted.
     Closing,
 }
 
-/// A session of ours.
+/// The state of one session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cycle {
     pub(super) id: u64,
     pub(super) flow: usize,
     pub(super) intended: Time,
     pub(super) phase: Phase,
-    /// It shall stay once it has its tunnel.
+    /// Whether it remains established once it has its tunnel.
     pub(super) keep: bool,
-    /// One of its requests went wrong.
+    /// Whether one of its requests failed.
     pub(super) failed: bool,
-    /// Its tunnel at the UPF is known.
+    /// Whether its tunnel at the UPF is known.
     pub(super) has_tunnel: bool,
 }
 
-/// Sessions by the place that the SMF gave them, which is the lower half of their names.
+/// Sessions by the index that the SMF assigned, which is the lower half of the session id.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     places: Vec<Option<Cycle>>,
-    /// How many are in each phase.
+    /// Number of sessions in each phase.
     count: [usize; 4],
 }
 
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_counted_by_phase_while_they_move() {
+    fn sessions_are_counted_per_phase() {
         let mut table = Table::default();
         table.insert(cycle(1, Phase::Opening));
         table.insert(cycle(5, Phase::Opening));
@@ -114,9 +114,10 @@ mod tests {
         assert_eq!((table.len(), table.in_phase(Phase::Opening)), (1, 0));
     }
 
-    /// The upper half of a name is how often its place was used: an answer to the one before is not this one's.
+    /// The upper half of a session id counts how often its index was used, so that late responses do not match a later
+    /// session.
     #[test]
-    fn a_place_that_is_used_again_has_another_session() {
+    fn reused_index_is_another_session() {
         let (before, after) = (1 << 32 | 3, 2 << 32 | 3);
         let mut table = Table::default();
         table.insert(cycle(before, Phase::Opening));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_place_is_nobodys() {
+    fn unknown_session_id_is_not_found() {
         let mut table = Table::default();
         table.insert(cycle(7 << 32, Phase::Opening));
         assert_eq!(table.len(), 0);

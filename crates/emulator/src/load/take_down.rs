@@ -1,4 +1,4 @@
-//! The end of a run: sessions are deleted, the association is released, and what stays behind is told.
+//! The end of a run: deletes sessions, releases the association, and reports what remains at the UPF.
 use super::blind;
 use super::cycles::{CyclePlan, Cycles, REST};
 use super::n4::N4;
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Deletions under way at most: a UPF's socket has room for some two hundred datagrams by default, and a UPF may take
-/// its time.
+/// Maximum number of pending deletions. By default a socket of a UPF buffers about 200 datagrams, and a UPF may be
+/// slow.
 const WINDOW: u64 = 32;
-/// Further sendings of a deletion, whatever the load itself does: the figures are in, and what stays behind disturbs the next
-/// run.
+/// Number of retransmissions of a deletion, independent of the load's setting. The measurement is over, and remaining
+/// sessions would disturb the next run.
 const N1: u8 = 3;
-/// A UPF that leaves so many deletions in a row unanswered has gone.
+/// Number of consecutive unanswered deletions after which a UPF is considered gone.
 const SILENT: u64 = WINDOW;
-/// Sessions about which a request was under way, or whose deletion was lost, are tried again so often.
+/// Number of attempts for sessions with a pending request or a lost deletion.
 const PASSES: usize = 3;
-/// How long a release may take.
+/// Timeout of a release.
 const RELEASE: Duration = Duration::from_secs(5);
 
-/// Deletes sessions that no machine of ours knows, by the UPF's names, each asked for N1 times more if that goes unanswered for
-/// `patience`; how many may stay behind.
+/// Deletes sessions that no SMF knows, by UPF SEID. Each deletion is retransmitted N1 times if it is not answered
+/// within `patience`. Returns the number of sessions that may remain.
 pub(super) fn delete_by_name(
     n4: &mut N4,
     templates: &SessionTemplates,
@@ -32,7 +32,8 @@ pub(super) fn delete_by_name(
 ) -> io::Result<u64> {
     let numbers = (first_sequence..).map(|number| number & MAX_SEQUENCE);
     let all: Vec<(u32, u64)> = numbers.zip(seids.iter().copied()).collect();
-    let (mut stay, mut out) = (0, Vec::new());
+    let mut stay = 0;
+    let mut out = Vec::new();
     for (turn, some) in all.chunks(WINDOW as usize).enumerate() {
         let mut open: BTreeMap<u32, u64> = some.iter().copied().collect();
         for _ in 0..=N1 {
@@ -55,7 +56,7 @@ pub(super) fn delete_by_name(
         }
         stay += open.len();
         if open.len() == some.len() {
-            // It has gone: nobody is asked about the rest.
+            // The UPF is gone; no further deletions are sent.
             return Ok((stay + all.len().saturating_sub((turn + 1) * WINDOW as usize)) as u64);
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn delete_by_name(
 }
 
 impl Cycles {
-    /// Deletes every session that lives, and waits for the answers; sessions that stay behind, as far as is known.
+    /// Deletes all sessions and waits for the responses. Returns the number of sessions that remain, as far as known.
     pub fn delete_all(&mut self, plan: &CyclePlan) -> io::Result<usize> {
         self.close_kept();
         let n1 = self.n4.smf.retransmit(N1);
@@ -78,7 +79,7 @@ impl Cycles {
         Ok(self.n4.smf.live_sessions())
     }
 
-    /// One deletion of each session; whether the UPF answered.
+    /// Sends one deletion per session. Returns whether the UPF responded.
     fn delete_once(&mut self, plan: &CyclePlan) -> io::Result<bool> {
         let mut waiting = self.n4.smf.deletable().into_iter().peekable();
         let counts = |n4: &N4| *n4.smf.ledger().of(Kind::Deletion);
@@ -99,7 +100,7 @@ impl Cycles {
             {
                 match self.n4.smf.delete(now, now, id) {
                     Ok(()) => counted.pending += 1,
-                    // Gone meanwhile, or there is no association to speak of.
+                    // The session has ended in the meantime, or there is no association.
                     Err(Refused::Session(_) | Refused::NotAssociated) => {}
                     Err(_) => break,
                 }
@@ -114,8 +115,8 @@ impl Cycles {
         }
     }
 
-    /// Releases the association and waits for what is under way; whether the release was answered. One that does not stand
-    /// needs none.
+    /// Releases the association and waits for pending requests. Returns whether the release was answered, or was not
+    /// needed.
     pub fn release(&mut self) -> io::Result<bool> {
         let asked = self.n4.smf.is_associated() && self.n4.smf.release(N4::now()).is_ok();
         let end = Instant::now() + RELEASE;

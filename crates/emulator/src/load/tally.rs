@@ -1,20 +1,20 @@
-//! What came of a stream: each number once, in order, or not.
+//! Counts the packets of a stream: received, duplicate and reordered numbers.
 
-/// Numbers behind the newest that are told apart: what comes later than that counts as reordered, also if it came twice.
+/// Number of recent packet numbers that are tracked. Older packets count as reordered, even if they are duplicates.
 const WINDOW: u64 = 64;
 
-/// The receiver's account of one stream.
+/// Counters of one received stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Packets, whatever became of them.
+    /// All received packets.
     pub received: u64,
-    /// Packets whose number had come before.
+    /// Packets whose number was received before.
     pub duplicates: u64,
-    /// Packets that came after one with a greater number.
+    /// Packets received after one with a greater number.
     pub reordered: u64,
-    /// The greatest number, plus 1.
+    /// The greatest number received, plus 1.
     next: u64,
-    /// Which of the `WINDOW` numbers before `next` have come.
+    /// Bit set of the last `WINDOW` numbers before `next` that were received.
     seen: u64,
 }
 
@@ -41,12 +41,12 @@ impl Tally {
         self.reordered += 1;
     }
 
-    /// Numbers that came, each once.
+    /// Returns the number of distinct packets received.
     pub fn distinct(&self) -> u64 {
         self.received - self.duplicates
     }
 
-    /// Adds another receiver's account of the same stream: numbers are told apart within each.
+    /// Adds another receiver's counters of the same stream. Duplicates are detected per receiver only.
     pub fn add(&mut self, other: &Self) {
         self.received += other.received;
         self.duplicates += other.duplicates;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn order_repetition_and_gaps_are_told_apart() {
+    fn reordering_duplicates_and_gaps_are_distinguished() {
         assert_eq!(tally(0..1_000), (1_000, 0, 0));
         assert_eq!(tally([0, 2, 1, 3]), (4, 0, 1));
         assert_eq!(tally([0, 1, 1, 0, 2]), (5, 2, 0));
@@ -79,19 +79,20 @@ mod tests {
     }
 
     #[test]
-    fn two_receivers_of_a_stream_are_added_up() {
-        let (mut one, mut other) = (Tally::default(), Tally::default());
+    fn counters_of_two_receivers_add_up() {
+        let mut one = Tally::default();
+        let mut other = Tally::default();
         [0, 1, 1].into_iter().for_each(|number| one.take(number));
         [5, 3].into_iter().for_each(|number| other.take(number));
         one.add(&other);
         assert_eq!((one.received, one.duplicates, one.reordered, one.distinct()), (5, 1, 1, 4));
-        // What follows is held against the newest of both.
+        // Later packets are compared with the newest of both.
         one.take(4);
         assert_eq!(one.reordered, 2);
     }
 
     #[test]
-    fn the_greatest_numbers_do_not_run_over() {
+    fn maximum_numbers_do_not_overflow() {
         assert_eq!(tally([u64::MAX - 1, 0, u64::MAX - 1]), (3, 1, 1));
     }
 }

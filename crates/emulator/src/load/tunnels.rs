@@ -1,23 +1,23 @@
-//! Uplink tunnels of a load: who chooses them, and where packets can be sent.
+//! Uplink tunnels of a load: whether UPF or SMF chooses them, and their addresses.
 use super::LoadConfig;
 use super::cycles::Cycles;
 use super::n3_io::N3Io;
 use ranlab_upf::n4::TeidChoice;
 use std::net::IpAddr;
 
-/// Uplink tunnels of a run.
+/// Settings of the uplink tunnels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tunnels {
-    /// Address of the UPF on N3.
+    /// N3 address of the UPF.
     pub address: IpAddr,
-    /// The UPF chooses them, not the SMF.
+    /// Whether the UPF chooses tunnels. Otherwise the SMF does.
     pub upf_chooses: bool,
-    /// Packets can be sent to that address alone: frames have their headers written once.
+    /// Whether packets can be sent to that address only, because frame headers are written in advance.
     pub only_there: bool,
 }
 
 impl Tunnels {
-    /// Uplink tunnels as a load wants them.
+    /// Returns the settings of a load.
     pub(super) fn from_config(config: &LoadConfig) -> Self {
         Self {
             address: config.n3.ip(),
@@ -26,7 +26,7 @@ impl Tunnels {
         }
     }
 
-    /// How many sessions of all senders failed for want of a tunnel, as the end of a sentence.
+    /// Describes how many sessions of all senders failed without a tunnel, as the end of a sentence.
     pub(super) fn missing(all: &[Cycles]) -> String {
         match all.iter().map(|one| one.report.without_tunnel).sum::<u64>() {
             0 => String::new(),

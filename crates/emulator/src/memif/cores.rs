@@ -1,4 +1,4 @@
-//! A core of a device: it takes packets out of its rings, and every packet's fate is in its own books.
+//! A core of a device: takes packets out of its rings, and accounts for every packet.
 
 use ranlab_net::memif::{RingFault, Taken};
 use ranlab_net::monotonic_ns;
@@ -8,28 +8,28 @@ use ranlab_pipeline::tester::Ledger;
 
 use super::{Put, Rings};
 
-/// What a device does with a packet.
+/// How a device handles a packet.
 pub enum Work {
-    /// Sends it back by the port it came from.
+    /// Sends it back to the port of its arrival.
     Loop,
-    /// Sends it by the other port.
+    /// Sends it to the other port.
     Cross,
-    /// What a pipeline says.
+    /// Processes it with a pipeline.
     Pipeline(Box<Engine>),
 }
 
-/// A ring is broken: of the port of this side.
+/// A broken ring, with the side of its port.
 pub(super) type Broken = (Side, RingFault);
 
-/// One of a device's cores, with tables and counters that no other core touches.
+/// One of a device's cores. Tables and counters are not shared with other cores.
 pub struct Core {
     work: Work,
-    /// Of how many packets one is dropped on purpose; 0: none.
+    /// One of this many packets is dropped on purpose. 0: none.
     pub(super) drop_every: u64,
-    /// It takes so many packets, and then none any more.
+    /// Number of packets after which it stops receiving.
     pub(super) hang_after: Option<u64>,
     burst: Box<Burst>,
-    /// By place in the burst, where a bare device sends.
+    /// Index in the burst per packet, where a bare device sends it.
     ways: [usize; BURST],
     scratch: Box<[u8]>,
     ledger: Ledger,
@@ -52,11 +52,11 @@ impl Core {
         }
     }
 
-    /// Forwards what is there, up to one burst; says how many packets.
+    /// Forwards up to one burst. Returns the number of packets.
     pub(super) fn turn(&mut self, rings: &mut [Rings; 2]) -> Result<usize, Broken> {
         self.burst.clear();
         for side in [Side::Access, Side::Core] {
-            // Half for each, so that neither port starves the other.
+            // Half of the burst for each port, so that neither starves the other.
             for _ in 0..BURST / 2 {
                 if self.hang_after.is_some_and(|most| self.received >= most) {
                     break;
@@ -106,31 +106,31 @@ impl Core {
         }
     }
 
-    /// Packets taken out of its rings.
+    /// Returns the number of packets taken out of its rings.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Packets whose descriptors led nowhere.
+    /// Returns the number of packets with invalid descriptors.
     #[must_use]
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// What became of those that it took and that did not leave.
+    /// Returns the ledger of packets that were received and not sent.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Changes of its tables that named something that is not there; 0 of a bare device.
+    /// Returns the number of table changes that named missing entries. 0 for a bare device.
     #[must_use]
     pub fn changes_refused(&self) -> u64 {
         if let Work::Pipeline(engine) = &self.work { engine.counters().changes_refused } else { 0 }
     }
 
-    /// Where its pipeline dropped packets; nothing of a bare device.
+    /// Returns the places where its pipeline dropped packets. Empty for a bare device.
     #[must_use]
     pub fn drops(&self) -> Vec<Dropped> {
         if let Work::Pipeline(engine) = &self.work { engine.drops() } else { Vec::new() }

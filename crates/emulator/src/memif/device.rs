@@ -1,5 +1,5 @@
-//! What stands behind a pair of memif ports and forwards: our packet engine, or a bare device for a tester's own test; on one
-//! core, or on several, each with rings of its own.
+//! A device that forwards between two memif ports: our packet engine, or a bare device for a tester's self-test. It
+//! runs on one core, or on several with separate rings.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,34 +10,36 @@ use super::{Port, PortError, Rings};
 
 pub use super::cores::{Core, Work};
 
-/// Turns between two looks at the control channels.
+/// Number of rounds between two checks of the control channels.
 const TURNS_PER_SERVICE: u32 = 256;
 
-/// Two ports, access and core, and what is between them.
+/// Two ports, access and core, and what forwards between them.
 pub struct Device {
     ports: [Port; 2],
-    /// One at least, or it serves nobody.
+    /// At least one core.
     cores: Vec<Core>,
-    /// CPUs of the cores, as far as they are told.
+    /// CPUs of the cores, as far as configured.
     cpus: Vec<usize>,
 }
 
 impl Device {
-    /// A device of one core at ports that are up, or will be. `drop_every`: of so many packets one is dropped on purpose; 0: none.
+    /// Creates a device with one core. The ports may connect later. One of `drop_every` packets is dropped on purpose;
+    /// 0: none.
     #[must_use]
     pub fn new(ports: [Port; 2], work: Work, drop_every: u64) -> Self {
         Self::of_cores(ports, vec![work]).faulty(drop_every, None)
     }
 
-    /// A device of a core for each work, each with a part of the ports' rings. Their [settings](super::Settings::each_way)
-    /// demand as many; whoever sends to it decides by the ring which core a packet reaches.
+    /// Creates a device with one core per work, each with a share of the ports' rings. The port
+    /// [settings](super::Settings::each_way) have to request that many rings. The sender chooses the core of a packet
+    /// by its ring.
     #[must_use]
     pub fn of_cores(ports: [Port; 2], works: Vec<Work>) -> Self {
         Self { ports, cores: works.into_iter().map(Core::new).collect(), cpus: Vec::new() }
     }
 
-    /// The same of which each core drops one of so many packets (0: none), and takes so many and then none any more, as a switch
-    /// that hangs does.
+    /// Makes each core drop one of `drop_every` packets (0: none), and stop receiving after `hang_after` packets like a
+    /// switch that hangs.
     #[must_use]
     pub fn faulty(mut self, drop_every: u64, hang_after: Option<u64>) -> Self {
         for core in &mut self.cores {
@@ -46,17 +48,16 @@ impl Device {
         self
     }
 
-    /// The same with each core on a CPU, in turn, while it [serves](Self::serve); where a thread may not choose, it forwards all
-    /// the same.
+    /// Pins each core to a CPU, in order, while it [serves](Self::serve). Without permission to pin, it runs unpinned.
     #[must_use]
     pub fn on(self, cpus: Vec<usize>) -> Self {
         Self { cpus, ..self }
     }
 
-    /// Whether both peers are there; looks for them if not. Never waits.
+    /// Returns whether both peers are connected. Otherwise tries to connect. Never blocks.
     ///
     /// # Errors
-    /// One that was there has gone, or was turned away: the next may come.
+    /// A connected peer has disconnected or was rejected. The next peer may connect.
     pub fn meet(&mut self) -> Result<bool, PortError> {
         let mut both = true;
         for port in self.ports.iter_mut().filter(|port| !port.is_up()) {
@@ -65,11 +66,11 @@ impl Device {
         Ok(both)
     }
 
-    /// Forwards until it is told to stop, or a peer goes: the first core in this thread, which looks after the connections as
-    /// well, the others in threads of their own.
+    /// Forwards until `stop` is set or a peer disconnects. The first core runs in this thread, which also handles the
+    /// control channels; the others run in separate threads.
     ///
     /// # Errors
-    /// Why a port does not work any more; what was counted until then stays.
+    /// The reason why a port no longer works. The counters are kept.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), PortError> {
         let mut parts = self.lend()?;
         let (Self { ports, cores, cpus }, over) = (&mut *self, AtomicBool::new(false));
@@ -80,7 +81,9 @@ impl Device {
             let first = all.next();
             let others: Vec<_> = all
                 .map(|(index, (core, rings))| {
-                    let (ended, over, cpu) = (&ended, &over, cpu(index));
+                    let ended = &ended;
+                    let over = &over;
+                    let cpu = cpu(index);
                     scope.spawn(move || {
                         let result = run(core, rings, cpu, ended, || Ok(()));
                         over.store(true, Ordering::Relaxed);
@@ -107,10 +110,10 @@ impl Device {
         self.told(result?)
     }
 
-    /// Forwards what is there, up to one burst of each core, all in this thread; says how many packets.
+    /// Forwards up to one burst per core, all in this thread. Returns the number of packets.
     ///
     /// # Errors
-    /// A port does not work any more.
+    /// A port no longer works.
     pub fn turn(&mut self) -> Result<usize, PortError> {
         let mut parts = self.lend()?;
         let mut cores = self.cores.iter_mut().zip(&mut parts);
@@ -119,7 +122,7 @@ impl Device {
         self.told(count)
     }
 
-    /// Rings of both ports for each core.
+    /// Returns the rings of both ports for each core.
     fn lend(&mut self) -> Result<Vec<[Rings; 2]>, PortError> {
         let (cores, [access, core]) = (self.cores.len(), &mut self.ports);
         let accesses = access.lend(cores)?;
@@ -139,24 +142,24 @@ impl Device {
         core.take_back(parts);
     }
 
-    /// A ring that is broken ends its port's connection in words.
+    /// Closes the connection of a port with a broken ring, with an error message to the peer.
     fn told<T>(&mut self, result: Result<T, Broken>) -> Result<T, PortError> {
         result.map_err(|(side, fault)| self.ports[side as usize].broken(fault))
     }
 
-    /// Its cores, each with its books: what they hold adds up to the device's.
+    /// Returns its cores. Their counters add up to the device's.
     #[must_use]
     pub fn cores(&self) -> &[Core] {
         &self.cores
     }
 
-    /// Packets taken out of the rings by all cores.
+    /// Returns the number of packets taken out of the rings by all cores.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.cores.iter().map(Core::received).sum()
     }
 
-    /// What became of those that did not leave, those that still wait included.
+    /// Returns the ledger of packets that were not sent, including those still in the rings.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let waiting = self.ports.iter().map(|port| u64::from(port.waiting())).sum();
@@ -164,14 +167,14 @@ impl Device {
         Ledger { waiting, ..all }
     }
 
-    /// The ports, to be stopped or used again.
+    /// Returns the ports, to be closed or reused.
     #[must_use]
     pub fn into_ports(self) -> [Port; 2] {
         self.ports
     }
 }
 
-/// A core's turns until all end; `look` has its turn now and then, and ends them by an error, which it keeps.
+/// Runs a core until all cores end. `look` is called now and then, and ends them by returning an error.
 fn run(
     core: &mut Core,
     rings: &mut [Rings; 2],

@@ -1,7 +1,8 @@
-//! memif on sockets: a [`Port`] that speaks to any packet program on this machine (DPDK, Open vSwitch, VPP), an open-loop
+//! memif ports: a [`Port`] that connects to any packet program on this machine (DPDK, Open vSwitch, VPP), an open-loop
 //! [`tester`], and our packet engine as the [`device`] under test.
 //!
-//! Everything polls and nothing waits for a peer: one that is silent, dies or lies costs packets and gets a reason.
+//! All code polls and never blocks on a peer. A peer that is silent, crashes or violates the protocol costs packets and
+//! is reported with a reason.
 mod cores;
 pub mod device;
 mod port;

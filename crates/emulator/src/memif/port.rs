@@ -1,4 +1,4 @@
-//! One memif interface: the control channel's machine on its socket, and the rings.
+//! A memif interface: the control channel's state machine on its socket, and the rings.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,94 +20,94 @@ use ranlab_pipeline::memif::{
 
 use super::rings::Rings;
 
-/// Control messages that are read before packets have their turn again.
+/// Maximum number of control messages read before packets are handled.
 const MESSAGES_MAX: usize = 16;
-/// How often it is looked whether a connection stands while it is made.
+/// Polling interval while connecting.
 const LOOK: Duration = Duration::from_millis(1);
-/// How long a slave that was turned away waits before it comes again: a master that is busy with itself is not hammered.
+/// Delay after which a rejected slave reconnects, to avoid load on a busy master.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Where a port is.
+/// The role of a port on its socket.
 #[derive(Debug)]
 enum Place {
-    /// It listens; whoever is refused makes room for the next.
+    /// Listens. After a peer was rejected, the next may connect.
     Listening(Listener),
-    /// It connects there.
+    /// Connects to this path.
     Connecting(PathBuf),
 }
 
-/// Why a port does not work.
+/// The reason why a port does not work.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// It is told what cannot be.
+    /// Invalid settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The socket.
+    /// A socket error.
     #[error("memif socket {path}: {source}")]
     Socket {
-        /// Where.
+        /// Path of the socket.
         path: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// The connection has ended.
     #[error(transparent)]
     Down(#[from] Down),
-    /// The peer's indices are impossible.
+    /// The peer's ring indices are invalid.
     #[error("the memif peer's ring is broken: {0}")]
     Ring(#[from] RingFault),
-    /// Fewer rings than cores want one of their own.
+    /// There are fewer rings than cores.
     #[error("a memif port has {there} rings each way at least, {cores} cores are to have one each")]
     FewRings {
-        /// In the direction that has the fewer.
+        /// Number of rings in the direction with fewer.
         there: usize,
-        /// That were to share them out.
+        /// Number of cores.
         cores: usize,
     },
-    /// Nobody has connected.
+    /// No peer has connected.
     #[error("no memif peer within {waited:?}{}", .last.as_ref().map(|last| format!("; the last one: {last}")).unwrap_or_default())]
     Nobody {
-        /// How long.
+        /// Timeout.
         waited: Duration,
-        /// Why the last one that tried did not stay.
+        /// The reason why the last peer was disconnected.
         last: Option<Down>,
     },
 }
 
-/// What became of a packet that was to be sent.
+/// The outcome of queueing a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// It is in the ring; the peer sees it after [`Port::publish`].
+    /// Queued. The peer sees it after [`Port::publish`].
     Queued,
     /// The ring is full.
     Full,
-    /// It does not fit into the peer's buffers, or these lead nowhere.
+    /// The packet does not fit into the peer's buffers, or their descriptors are invalid.
     Unfit(DescriptorFault),
 }
 
-/// A connection: the machine, its socket, and what was announced on it.
+/// A connection: state machine, socket, and announced resources.
 #[derive(Debug)]
 struct Talk {
     machine: Machine,
     control: Control,
     regions: Vec<Region>,
-    /// What the peer announced, at most 2 × 16.
+    /// Rings announced by the peer, at most 2 × 16.
     placed: Vec<Ring>,
-    /// The owner's memory, for the peer, and its rings until packets can flow.
+    /// The owner's memory, to be passed to the peer, and its rings until the connection is up.
     memory: Option<OwnedFd>,
     own: Option<Rings>,
-    /// Kept open as long as the peer may use them.
+    /// Interrupt descriptors, kept open as long as the peer may use them.
     interrupts: Vec<OwnedFd>,
 }
 
-/// An interface.
+/// A memif interface.
 #[derive(Debug)]
 pub struct Port {
     settings: Settings,
     place: Place,
     talk: Option<Talk>,
     rings: Option<Rings>,
-    /// The rings are at cores of a device.
+    /// Whether the rings are lent to the cores of a device.
     lent: bool,
     peer: String,
     last: Option<Down>,
@@ -118,10 +118,10 @@ fn now() -> Time {
 }
 
 impl Port {
-    /// A port of a role at a path: a master listens there, a slave connects when it is [brought up](Self::bring_up).
+    /// Creates a port at a path. A master listens there; a slave connects in [`bring_up`](Self::bring_up).
     ///
     /// # Errors
-    /// The settings cannot be, or nobody may listen there.
+    /// The settings are invalid, or the path cannot be bound.
     pub fn new(path: &Path, settings: Settings) -> Result<Self, PortError> {
         settings.check()?;
         let place = match settings.role {
@@ -134,10 +134,10 @@ impl Port {
         Ok(Self { settings, place, talk: None, rings: None, lent: false, peer: String::new(), last: None })
     }
 
-    /// Waits until packets can flow.
+    /// Waits until the connection is up.
     ///
     /// # Errors
-    /// Nobody came, or whoever came was refused until the time was up; a slave's path cannot be connected to.
+    /// No peer connected in time, all peers were rejected, or a slave cannot connect to the path.
     pub fn bring_up(&mut self, most: Duration) -> Result<(), PortError> {
         let end = now() + most;
         loop {
@@ -160,10 +160,10 @@ impl Port {
         }
     }
 
-    /// Does what the control channel asks for; whether packets can flow. Never waits.
+    /// Handles the control channel. Returns whether packets can be exchanged. Never blocks.
     ///
     /// # Errors
-    /// The connection is over: from now on there is none, and a master's next peer may come.
+    /// The connection has ended. A master's next peer may connect.
     pub fn service(&mut self) -> Result<bool, PortError> {
         self.meet()?;
         let Some(talk) = &mut self.talk else { return Ok(false) };
@@ -179,17 +179,17 @@ impl Port {
         }
     }
 
-    /// There is no connection any more; rings that are lent are not taken back.
+    /// Drops the connection. Rings that are lent are not taken back.
     fn close(&mut self) {
         (self.talk, self.rings, self.lent) = (None, None, false);
     }
 
-    /// Sees to it that there is a connection, if somebody is there; turns away who comes beside it.
+    /// Accepts or opens a connection unless one exists. Rejects further peers.
     fn meet(&mut self) -> Result<(), PortError> {
         let control = match &self.place {
             Place::Listening(listener) => match listener.accept() {
                 Ok(control) if self.talk.is_none() => control,
-                // One at a time: the descriptor is closed, which says it.
+                // One peer at a time. Closing the descriptor rejects the peer.
                 _ => return Ok(()),
             },
             Place::Connecting(path) if self.talk.is_none() => match Control::connect(path) {
@@ -217,32 +217,32 @@ impl Port {
         Ok(())
     }
 
-    /// The peer's program, once it has said so.
+    /// Returns the name of the peer's program, once it has announced it.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// Puts a packet into the ring of its flow.
+    /// Queues a packet in the ring of its flow.
     ///
     /// # Errors
-    /// There is no connection (`Down`), or its ring is broken: then the connection ends.
+    /// There is no connection (`Down`), or its ring is broken, which ends the connection.
     pub fn put(&mut self, packet: &[u8]) -> Result<Put, PortError> {
         let put = self.rings.as_mut().ok_or(Down::Gone)?.put(packet);
         put.map_err(|fault| self.broken(fault))
     }
 
-    /// Puts a packet into a ring by its number, modulo how many there are: whoever divides packets over a peer's cores decides.
+    /// Queues a packet in a ring by number, modulo the number of rings. The caller thereby chooses the peer's core.
     ///
     /// # Errors
-    /// As [`Self::put`].
+    /// As for [`Self::put`].
     pub fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, PortError> {
         let put = self.rings.as_mut().ok_or(Down::Gone)?.put_by(ring, packet);
         put.map_err(|fault| self.broken(fault))
     }
 
-    /// Lends the rings to so many cores, each a part; until they are [taken back](Self::take_back) the port has none. Whether the
-    /// connection stands has still to be [looked after](Self::service).
+    /// Lends the rings to a number of cores. Until they are [taken back](Self::take_back), the port has no rings. The
+    /// control channel still has to be [serviced](Self::service).
     ///
     /// # Errors
     /// There is no connection, or it has fewer rings than there are cores.
@@ -260,73 +260,74 @@ impl Port {
         }
     }
 
-    /// Takes rings back that were lent, in their order; those of a connection that has ended are dropped.
+    /// Takes back lent rings, in their order. Rings of a connection that has ended are dropped.
     pub fn take_back(&mut self, parts: Vec<Rings>) {
         if std::mem::take(&mut self.lent) {
             self.rings = Some(Rings::join(parts));
         }
     }
 
-    /// Whether each ring has room for a packet. Of a master's rings that is the slave's first sign that it is at them: it is up
-    /// before the slave knows, which until then drops what others send by this port.
+    /// Returns whether each ring has space for a packet. For a master, that is the first sign that the slave uses the
+    /// rings: the connection is up before the slave knows it, and until then the slave drops packets that others send
+    /// to this port.
     ///
     /// # Errors
-    /// As [`Self::put`].
+    /// As for [`Self::put`].
     pub fn room(&mut self) -> Result<bool, PortError> {
         let rings = self.rings.as_mut().ok_or(Down::Gone)?;
         let all = rings.senders.iter_mut().try_fold(true, |all, sender| Ok(all && sender.free()? > 0));
         all.map_err(|fault| self.broken(fault))
     }
 
-    /// Takes a packet out of the other ring.
+    /// Takes a packet out of a receive ring.
     ///
     /// # Errors
-    /// As [`Self::put`].
+    /// As for [`Self::put`].
     pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, PortError> {
         let taken = self.rings.as_mut().ok_or(Down::Gone)?.take(into);
         taken.map_err(|fault| self.broken(fault))
     }
 
-    /// Shows the peer what was put, and gives back what was taken.
+    /// Makes queued packets visible to the peer, and returns the received buffers.
     pub fn publish(&self) {
         self.rings.iter().for_each(Rings::publish);
     }
 
-    /// Packets that wait to be taken.
+    /// Returns the number of packets waiting to be received.
     #[must_use]
     pub fn waiting(&self) -> u16 {
         let all = self.rings.iter().flat_map(|rings| &rings.receivers);
         all.map(Receiver::waiting).fold(0, u16::saturating_add)
     }
 
-    /// Packets that the peer has not taken yet; see [`Sender::waiting`].
+    /// Returns the number of packets that the peer has not received yet; see [`Sender::waiting`].
     #[must_use]
     pub fn untaken(&self) -> u16 {
         let all = self.rings.iter().flat_map(|rings| &rings.senders);
         all.map(Sender::waiting).fold(0, u16::saturating_add)
     }
 
-    /// Whether packets can flow, as far as is known.
+    /// Returns whether the connection is up, as far as known.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.lent || self.rings.is_some()
     }
 
-    /// Ends the connection in words.
+    /// Closes the connection with a message to the peer.
     pub fn stop(&mut self) {
         if let Some(talk) = &mut self.talk {
             talk.machine.handle(now(), Input::Stop);
-            // It ends so or so.
+            // The connection ends even if the message cannot be sent.
             let _ = talk.say(&mut self.peer, VecDeque::new());
         }
         self.close();
     }
 
-    /// Ends the connection in words, since whoever has its rings has found them broken.
+    /// Closes the connection with an error message, because a ring was found to be broken.
     pub(super) fn broken(&mut self, fault: RingFault) -> PortError {
         if let Some(talk) = &mut self.talk {
             talk.machine.refuse(Refusal::Memory(fault.to_string()));
-            // The words may not arrive any more; the fault is told anyway.
+            // The message may not arrive; the error is returned anyway.
             let _ = talk.say(&mut self.peer, VecDeque::new());
         }
         self.close();
@@ -335,7 +336,7 @@ impl Port {
 }
 
 impl Talk {
-    /// Messages of the peer's, as many as there are up to a bound, with what follows; the rings, when packets can flow.
+    /// Handles pending messages of the peer, up to a limit. Returns the rings when the connection is up.
     fn turn(&mut self, peer: &mut String) -> Result<Option<Rings>, Down> {
         let mut rings = self.say(peer, VecDeque::new())?;
         for _ in 0..MESSAGES_MAX {
@@ -346,7 +347,7 @@ impl Talk {
         Ok(rings.or(self.say(peer, VecDeque::new())?))
     }
 
-    /// Reads one message; what came beside it, or `None`: there is no message now.
+    /// Reads one message. Returns its file descriptors, or `None` if there is no message.
     fn hear(&mut self) -> Option<VecDeque<OwnedFd>> {
         let mut message = [0; MESSAGE_BYTES + 1];
         let received = match self.control.receive(&mut message) {
@@ -358,13 +359,14 @@ impl Talk {
                 return Some(VecDeque::new());
             }
         };
-        // What was cut off counts as one more, which no message has room for.
+        // Truncated descriptors count as one more, which no message allows.
         let descriptors = received.descriptors.len() + usize::from(received.cut);
         self.machine.handle(now(), Input::Received { message: &message[..received.octets], descriptors });
         Some(received.descriptors.into())
     }
 
-    /// Does what the machine says. `came` is what came beside the last message; what it has no use for is closed.
+    /// Executes the outputs of the state machine. `came` contains the descriptors of the last message; unused ones are
+    /// closed.
     fn say(&mut self, peer: &mut String, mut came: VecDeque<OwnedFd>) -> Result<Option<Rings>, Down> {
         let mut rings = None;
         while let Some(output) = self.machine.poll() {
@@ -400,7 +402,7 @@ impl Talk {
             Some(Attachment::Interrupt { to_master }) => self.interrupts.get(usize::from(!to_master)),
         };
         if self.control.send(message, descriptor.map(AsFd::as_fd)).is_err() {
-            // It has gone, or reads so little that a socket's buffer is full of a dozen messages.
+            // The peer has gone, or its socket buffer is full with a dozen messages.
             self.machine.handle(now(), Input::Closed);
         }
     }
@@ -411,7 +413,7 @@ impl Talk {
         Ok(())
     }
 
-    /// The owner's memory and rings: they begin as rings do before the peer looks, and start when it has looked.
+    /// Creates the owner's memory and rings. They are initialized before the peer sees them.
     fn create(&mut self, layout: Layout) -> io::Result<()> {
         let octets = usize::try_from(layout.octets).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let region = Region::create(octets)?;
@@ -435,7 +437,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Packets can flow: the owner's rings, or those in the peer's memory.
+    /// Starts the rings: the owner's, or those in the peer's memory.
     fn start(&mut self) -> Result<Rings, RingFault> {
         let mut rings = match self.own.take() {
             Some(own) => own,

@@ -1,19 +1,19 @@
-//! Several rings of one interface: which one a packet takes, and whose turn it is.
+//! Several rings of one interface: selection of the ring for a packet, and fairness between rings.
 
 use ranlab_net::memif::{Receiver, RingFault, Sender, Taken};
 
 use super::Put;
 
-/// Packets that are taken out of one ring before the next has its turn.
+/// Maximum number of packets received from one ring before the next.
 const TURN: u16 = 32;
 
-/// What this end sends by and receives by, at least one of each: a peer has one ring, or one for each of its threads. A device
-/// of several cores has a part of a port's rings at each of them.
+/// Rings for sending and receiving, at least one of each. A peer has one ring, or one per thread. Each core of a device
+/// has a share of a port's rings.
 #[derive(Debug)]
 pub struct Rings {
     pub(super) senders: Vec<Sender>,
     pub(super) receivers: Vec<Receiver>,
-    /// The receiver whose turn it is, and packets that it has given in this turn.
+    /// The current receiver, and the number of packets received from it in this round.
     turn: (usize, u16),
 }
 
@@ -22,8 +22,9 @@ impl Rings {
         Self { senders, receivers, turn: (0, 0) }
     }
 
-    /// A part for each core: ring by ring, core by core, in both directions, so that a peer that sends a flow by one ring gets it
-    /// back by the ring of the same number. At least as many rings each way as cores, or nothing is divided.
+    /// Divides the rings among cores, round robin in both directions, so that a peer that sends a flow on one ring
+    /// receives it on the ring with the same number. Returns the rings undivided if there are fewer rings than cores in
+    /// one direction.
     pub(super) fn divide(self, cores: usize) -> Result<Vec<Self>, Self> {
         if cores == 0 || self.senders.len().min(self.receivers.len()) < cores {
             return Err(self);
@@ -38,7 +39,7 @@ impl Rings {
         Ok(parts)
     }
 
-    /// The whole of which these are the parts, in their order.
+    /// Joins the shares again, in their order.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let mut parts: Vec<_> =
             parts.into_iter().map(|part| (part.senders.into_iter(), part.receivers.into_iter())).collect();
@@ -55,13 +56,13 @@ impl Rings {
         }
     }
 
-    /// Puts a packet into the ring of its flow: packets of a flow take one ring, so that they stay in order.
+    /// Queues a packet in the ring of its flow. Packets of a flow use one ring, so they stay in order.
     pub(super) fn put(&mut self, packet: &[u8]) -> Result<Put, RingFault> {
         let way = if self.senders.len() > 1 { flow(packet) as usize } else { 0 };
         self.put_by(way, packet)
     }
 
-    /// Puts a packet into a ring by its number, modulo how many there are; without rings it is full.
+    /// Queues a packet in a ring by number, modulo the number of rings. Without rings it is full.
     pub(super) fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, RingFault> {
         let way = ring % self.senders.len().max(1);
         let Some(sender) = self.senders.get_mut(way) else { return Ok(Put::Full) };
@@ -72,9 +73,9 @@ impl Rings {
         })
     }
 
-    /// The next packet of any ring; one that always has some does not starve the others.
+    /// Takes the next packet from any ring. A ring that always has packets does not starve the others.
     pub(super) fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
-        // Once more than there are: the turn of the first may be over.
+        // One more iteration than there are rings, because the round of the first may be over.
         for _ in 0..=self.receivers.len() {
             let (at, given) = self.turn;
             let receiver = self.receivers.get_mut(at).filter(|_| given < TURN);
@@ -95,7 +96,7 @@ impl Rings {
     }
 }
 
-/// A number of a frame's flow: FNV-1a over IP addresses and what follows them, which are ports, or over the stations' addresses.
+/// Returns a hash of a frame's flow: FNV-1a over IP addresses and the following ports, or over the MAC addresses.
 fn flow(packet: &[u8]) -> u32 {
     let octets = match packet.get(12..14) {
         Some([0x08, 0x00]) => packet.get(26..38),
@@ -114,12 +115,13 @@ mod tests {
 
     use super::*;
 
-    /// Slave's memory with rings in both directions, and the master's ends of them.
+    /// Creates a slave's memory with rings in both directions, and the master's ends of them.
     fn several(rings: u16) -> ([Vec<Sender>; 2], [Vec<Receiver>; 2]) {
         let region = Region::create(1 << 20).unwrap();
         let theirs = Region::accept(region.descriptor().try_clone_to_owned().unwrap(), 1 << 20).unwrap();
         let regions: [Arc<[Region]>; 2] = [vec![region].into(), vec![theirs].into()];
-        let (mut senders, mut receivers) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        let mut senders = [Vec::new(), Vec::new()];
+        let mut receivers = [Vec::new(), Vec::new()];
         for index in 0..u32::from(2 * rings) {
             let place = RingPlace { region: 0, offset: 4096 * index, log2_size: 6 };
             let buffers = Some(Buffers { region: 0, offset: (1 << 19) + 8192 * index, octets: 128 });
@@ -127,7 +129,7 @@ mod tests {
             let (from, to) = if index < u32::from(rings) { (1, 0) } else { (0, 1) };
             let own = |end: usize| buffers.filter(|_| end == 0);
             let mut sender = None;
-            // The owner first: it writes what rings begin with.
+            // The owner first, because it initializes the rings.
             for end in [0, 1] {
                 if end == from {
                     sender = Some(Sender::new(Arc::clone(&regions[end]), place, own(end)).unwrap());
@@ -147,13 +149,13 @@ mod tests {
     fn frame(source: u8, port: u8) -> [u8; 64] {
         let mut frame = [0; 64];
         (frame[12], frame[29], frame[35]) = (8, source, port);
-        // The identification differs within a flow.
+        // The IP identification differs within a flow.
         frame[18] = port.wrapping_mul(31) ^ source;
         frame
     }
 
     #[test]
-    fn a_flow_stays_in_its_ring_and_many_flows_use_all_of_them() {
+    fn flow_stays_in_ring_and_flows_use_all_rings() {
         let ([_, mut senders], [mut slaves, receivers]) = several(4);
         senders.truncate(4);
         let mut rings = Rings::new(senders, receivers);
@@ -182,13 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_always_has_a_packet_starves_no_other() {
+    fn busy_ring_does_not_starve_others() {
         let ([mut slaves, senders], [_, receivers]) = several(3);
         let mut rings = Rings::new(senders, receivers);
-        let (mut into, mut from) = ([0; 128], [0_u32; 3]);
+        let mut into = [0; 128];
+        let mut from = [0_u32; 3];
         for _ in 0..600 {
             for (index, slave) in slaves.iter_mut().enumerate() {
-                // The second ring is never full, but never empty either.
+                // The second ring is never full and never empty.
                 if index == 0 || slave.waiting() < 2 {
                     let _ = slave.put(&[index as u8; 64]).unwrap();
                     slave.publish();
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_core_has_rings_of_one_number_in_both_directions_and_they_are_joined_as_they_were() {
+    fn rings_divide_by_core_and_join_in_order() {
         let ([mut slaves, senders], [_, receivers]) = several(5);
         let few = Rings::new(senders, receivers).divide(6).unwrap_err();
         let mut parts = few.divide(2).unwrap();

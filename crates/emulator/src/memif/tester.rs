@@ -1,4 +1,5 @@
-//! An open-loop tester at two memif ports: sends a trace at a rate, whatever comes back, and names every packet's fate.
+//! An open-loop tester at two memif ports. It sends a trace at a fixed rate, independent of what comes back, and
+//! accounts for every packet.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,35 +13,36 @@ use ranlab_pipeline::trace::Trace;
 
 use super::{Port, PortError, Put};
 
-/// Packets sent, and packets taken from each port, before the other has its turn.
+/// Number of packets sent, and received from each port, per round.
 const BURST: usize = 64;
-/// Turns between two looks at the control channels.
+/// Number of rounds between two checks of the control channels.
 const TURNS_PER_SERVICE: u32 = 256;
-/// The longest latency that is told apart, ns.
+/// Maximum latency that is recorded, in nanoseconds.
 const LONGEST_NS: u64 = 10_000_000_000;
 
-/// What is sent.
+/// The load of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Packets/s, both directions together.
+    /// Packets per second, both directions together.
     pub rate: u64,
-    /// For how long.
+    /// Duration of sending.
     pub duration: Duration,
-    /// A packet that would leave later than this after its time is not sent.
+    /// Send delay beyond which a packet is not sent.
     pub late_after: Duration,
-    /// How long after the last packet it is waited for those on their way.
+    /// Time after the last packet in which packets in flight may still arrive.
     pub drain: Duration,
-    /// Marks this run's packets.
+    /// Mark of this run's packets.
     pub run: u32,
-    /// On purpose it stands still for so long when half of the duration is over: a generator that was made late.
+    /// Length of an artificial pause after half of the duration, which simulates a late generator.
     pub stall: Duration,
 }
 
 impl Load {
-    /// A rate for a time, with 1 ms of patience and 100 ms for what is on its way.
+    /// Creates a load with a send delay limit of 1 ms and a drain time of 100 ms.
     #[must_use]
     pub fn new(rate: u64, duration: Duration) -> Self {
-        let (late_after, drain) = (Duration::from_millis(1), Duration::from_millis(100));
+        let late_after = Duration::from_millis(1);
+        let drain = Duration::from_millis(100);
         Self { rate, duration, late_after, drain, run: 1, stall: Duration::ZERO }
     }
 
@@ -49,52 +51,52 @@ impl Load {
     }
 }
 
-/// What a run has found.
+/// Results of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Every packet's fate on this side.
+    /// Counters of every packet on this side.
     pub tally: Tally,
-    /// From a packet's sending until it was back, ns, packets that came for the first time.
+    /// Latency from sending to arrival, in nanoseconds. Duplicates do not count.
     pub latency_ns: Histogram<u64>,
-    /// From a packet's due time until it was sent, ns: what the generator adds.
+    /// Send delay (scheduled to actual send), in nanoseconds: the delay added by the generator.
     pub lateness_ns: Histogram<u64>,
-    /// From the first packet that was due to the last one back.
+    /// Time from the first due packet to the last one back.
     pub took: Duration,
-    /// From the first packet that was due until the last one was sent: the drain is not in it.
+    /// Time from the first due packet until the last one was sent, without the drain time.
     pub window: Duration,
-    /// Packets that were back within that time.
+    /// Packets that came back within that time.
     pub received_in_window: u64,
-    /// Packets that left and that nobody had taken out of the rings when the run was over.
+    /// Packets sent that were still in the rings when the run ended.
     pub waiting: u64,
 }
 
-/// Why there is no outcome.
+/// The reason why a run has no results.
 #[derive(Debug, thiserror::Error)]
 pub enum TesterError {
-    /// The load is more than can be kept account of, or nothing.
+    /// The load has no packets, or more than can be tracked.
     #[error("{0} packets are asked for; allowed are 1 to {PACKETS_MAX}: another rate, or another duration")]
     Packets(u64),
-    /// A packet of the trace cannot be marked.
+    /// A packet of the trace is too short for the mark.
     #[error(
         "packet {index} of the trace has {octets} octets of which {headers} are headers; {STAMP_BYTES} are needed behind them: a greater `pkt-size`"
     )]
     NoRoom {
-        /// Which.
+        /// Index of the packet.
         index: usize,
-        /// Its length.
+        /// Its length, in bytes.
         octets: usize,
-        /// Of its headers.
+        /// Length of its headers, in bytes.
         headers: usize,
     },
     /// The trace is empty.
     #[error("the trace has no packets")]
     Empty,
-    /// A port does not work any more.
+    /// A port no longer works.
     #[error("{error} (after {} packets sent, {} received)", .tally.sent, .tally.received)]
     Port {
-        /// Why.
+        /// The reason.
         error: PortError,
-        /// What was until then.
+        /// Counters until then.
         tally: Box<Tally>,
     },
 }
@@ -109,21 +111,21 @@ struct Run<'a> {
     scratch: [u8; FRAME_MAX],
 }
 
-/// Sends the trace, again and again, and receives until all is over. Neither a silent peer nor a dying one can hold it: it ends
-/// after the load's duration and its drain.
+/// Sends the trace in a loop and receives until all is over. It ends after the load's duration and drain time, even if
+/// a peer is silent or crashes.
 ///
 /// # Errors
-/// The load or trace cannot be, or a peer goes or breaks the rings.
+/// The load or the trace is invalid, or a peer disconnects or breaks the rings.
 pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome, TesterError> {
     run_until(ports, (trace, &[]), load, &AtomicBool::new(false))
 }
 
-/// The same; told to stop, it sends no more and ends after the drain: what was due until then is what was intended. Beside the
-/// trace, by which ring each of its packets leaves, as a network card would divide them over a switch's cores; nothing: a port
-/// itself keeps a flow in one ring.
+/// Like [`run`], but setting `stop` ends sending early, followed by the drain time; only packets due until then count.
+/// `ways` selects the ring of each packet of the trace, as a network card would spread them over a switch's cores. If
+/// it is empty, the port keeps each flow in one ring.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_until(
     ports: &mut [Port; 2],
     (trace, ways): (&Trace, &[usize]),
@@ -138,12 +140,13 @@ pub fn run_until(
         return Err(TesterError::Empty);
     }
     for (index, (_, frame)) in trace.iter().enumerate() {
-        let (octets, headers) = (frame.len(), headers_octets(frame));
+        let octets = frame.len();
+        let headers = headers_octets(frame);
         if headers + STAMP_BYTES > octets || octets > FRAME_MAX {
             return Err(TesterError::NoRoom { index, octets, headers });
         }
     }
-    // The bounds of a histogram are constants that are good.
+    // The bounds of the histogram are valid constants.
     #[allow(clippy::unwrap_used)]
     let latency_ns = Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap();
     let lateness_ns = latency_ns.clone();
@@ -168,7 +171,8 @@ impl Run<'_> {
         let began = monotonic_ns();
         let late_after = u64::try_from(self.load.late_after.as_nanos()).unwrap_or(u64::MAX);
         let mut pacer = Pacer::new(began, self.load.rate, packets, late_after);
-        let (mut turns, mut last) = (0_u32, began);
+        let mut turns = 0_u32;
+        let mut last = began;
         let half = began.saturating_add(u64::try_from(self.load.duration.as_nanos() / 2).unwrap_or(u64::MAX));
         let mut stall = Some(self.load.stall).filter(|stall| !stall.is_zero());
         let mut ends = None;
@@ -210,7 +214,7 @@ impl Run<'_> {
         }
     }
 
-    /// What is due, up to a burst; how many, and whether that was all there will be.
+    /// Sends due packets, up to a burst. Returns their number, and whether all packets have been sent.
     fn send(&mut self, pacer: &mut Pacer) -> Result<(usize, bool), PortError> {
         for count in 0..BURST {
             let now = monotonic_ns();

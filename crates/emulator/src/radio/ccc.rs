@@ -1,5 +1,5 @@
-//! The base station behind CCC: what a radio is made of, read alone, and policies that share its resource blocks among
-//! slices, which are RC's quotas.
+//! The base station side of CCC: read-only attributes of a radio, and RRM policies that divide its resource blocks
+//! among slices, implemented by RC's quotas.
 use super::rc::Steered;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::ccc::{CccStation, Structures};
@@ -13,10 +13,10 @@ use ranlab_sdk::wire::e2sm::ccc::{
 use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
 use serde_json::json;
 
-/// Policies of a cell, at most: one of its slices is for UEs without a policy.
+/// Maximum number of policies per cell. One slice is reserved for UEs without a policy.
 const POLICIES_MAX: usize = 15;
 
-/// A gNB's cell as CCC has it.
+/// A gNB's cell in the form that CCC uses.
 pub(crate) struct Configured {
     pub(crate) steered: Steered,
     pub(crate) node: E2NodeGnb,
@@ -33,7 +33,7 @@ fn policy(quota: &SliceQuota) -> RrmPolicyRatio {
     }
 }
 
-/// The quota of each member: like RC's, each has the policy's ratios.
+/// Returns the quota of each member of a policy. Each member gets the policy's ratios.
 fn quotas(policy: &RrmPolicyRatio) -> Result<Vec<SliceQuota>, Cause> {
     let &RrmPolicyRatio { max, min, dedicated, .. } = policy;
     if policy.resource != ResourceType::PrbDl {
@@ -43,13 +43,14 @@ fn quotas(policy: &RrmPolicyRatio) -> Result<Vec<SliceQuota>, Cause> {
         return Err(Cause::SemanticError);
     }
     let one = |member: &PolicyMember| {
-        let (plmn, slice) = (member.plmn_id.plmn()?, member.snssai.slice()?);
+        let plmn = member.plmn_id.plmn()?;
+        let slice = member.snssai.slice()?;
         Some(SliceQuota { plmn, slice, min, max, dedicated })
     };
     policy.members.iter().map(|it| one(it).ok_or(Cause::JsonError)).collect()
 }
 
-/// Attributes of a structure with the services that a base station has for them.
+/// Returns a structure's attributes with the services that the base station supports for them.
 fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> SupportedStructure {
     let level = if style == NODE_STYLE { "Node" } else { "Cell" };
     let report = json!({ "listOfSupportedReportStyles": [{
@@ -93,7 +94,7 @@ impl Configured {
         };
         NrCellDu {
             cell_local_id: radio.cell_id,
-            // The model's cells are there as long as their base stations.
+            // The model's cells exist as long as their base stations.
             operational_state: "ENABLED".to_owned(),
             administrative_state: "UNLOCKED".to_owned(),
             cell_state: "ACTIVE".to_owned(),
@@ -114,7 +115,7 @@ impl Configured {
         }
     }
 
-    /// Makes a policy what is written.
+    /// Applies a written policy.
     fn share(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
         let wanted: RrmPolicyRatio = write.new.attributes.meaning().map_err(|_| Cause::JsonError)?;
         let new = quotas(&wanted)?;
@@ -218,7 +219,8 @@ mod tests {
         let config = RadioConfig { snssais, ..RadioConfig::new(Carrier::n78(106), 2) };
         let radio = Arc::new(Mutex::new(Radio::new(&config, (3, 1), PLMN, 0, 0).unwrap()));
         radio.lock().unwrap().pass(Time::from_nanos(1_000_000));
-        let (cell, names) = (Cgi::Nr(cell_of(PLMN, 5)), Names::Gnb);
+        let cell = Cgi::Nr(cell_of(PLMN, 5));
+        let names = Names::Gnb;
         let steered = Steered { radio, neighbours: Neighbours::default(), cell, names, plmn: PLMN };
         let gnb = GlobalGnbId { plmn: PLMN, gnb_id: ShortBits::new(5, 32) };
         Configured {
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_the_radios() {
+    fn attributes_match_radio() {
         let mut station = station();
         let [(id, structures)] = &station.cells()[..] else { panic!() };
         assert_eq!(id.cell(), Some(station.steered.cell));
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_share_the_carrier_and_what_is_wrong_changes_nothing() {
+    fn policies_divide_carrier_and_invalid_ones_have_no_effect() {
         let mut station = station();
         let id = station.cell_id();
         let policies = |station: &mut Configured| station.cells()[0].1.split_off(2);
@@ -316,11 +318,11 @@ mod tests {
             assert_eq!(station.write(Time::ZERO, cell, &write).map(|_| ()), Err(cause), "{write:?}");
             assert_eq!(policies(&mut station), before);
         }
-        // The old value is what it says: it is changed.
+        // The old value matches the current one, so the write is applied.
         let changed = write(RRM_POLICY_RATIO, ratio(1, None, 60, 100), ratio(1, None, 30, 100));
         station.write(Time::ZERO, Some(&id), &changed).unwrap();
         assert_eq!(policies(&mut station).len(), 2);
-        // SLICE takes the carrier over: there are no policies any more.
+        // SLICE takes over the carrier, and the policies are removed.
         let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
         let none = ranlab_sdk::wire::e2sm::slice::SliceSet::default();
         let command = SliceCommand::Configure(none);

@@ -1,4 +1,4 @@
-//! The cell behind SLICE and TRAFFIC.
+//! The cell side of SLICE and TRAFFIC.
 use super::{Radio, SharedRadio, convert};
 use ranlab_radio::user_plane::{Association, Command, Direction, Sojourn};
 use ranlab_sdk::e2::Time;
@@ -13,13 +13,13 @@ use ranlab_sdk::wire::e2sm::traffic::{
 };
 use std::sync::{MutexGuard, PoisonError};
 
-/// A radio as RAN functions have it.
+/// A radio in the form that RAN functions use.
 #[derive(Debug, Clone)]
 pub(super) struct Station(pub(super) SharedRadio);
 
 impl Station {
     pub(super) fn radio(&self) -> MutexGuard<'_, Radio> {
-        // A panic elsewhere leaves a radio that is still a radio.
+        // After a panic of another thread the radio is still usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -28,7 +28,7 @@ fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
     ues.is_all() || ues.contains(UeId(rnti.into()))
 }
 
-/// As far as 32 bits go.
+/// Converts a number, saturating at 32 bits.
 pub(super) fn short(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -39,7 +39,7 @@ impl Radio {
         u64::try_from(self.epoch_us.saturating_add(now_us)).unwrap_or(0)
     }
 
-    /// Fetches from the model how long packets waited, for both kinds of reports.
+    /// Collects waiting times from the model, for both kinds of reports.
     fn gather(&mut self) {
         for rnti in self.cell.rntis().collect::<Vec<_>>() {
             let slice = self.cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down));
@@ -47,13 +47,13 @@ impl Radio {
             self.waits.slices.entry(slice.unwrap_or(0)).or_default().add(waited.whole);
             self.waits.rlc.entry(rnti).or_default().add(waited.rlc);
             for (queue, sojourn) in waited.queues {
-                // Controllers number queues by octets.
+                // Controllers use 8-bit queue numbers.
                 self.waits.queues.entry((rnti, queue as u8)).or_default().add(sojourn);
             }
         }
     }
 
-    /// Has the model share the downlink as `next` says; it has changed nothing if it refuses.
+    /// Makes the model divide the downlink according to `next`. If the model rejects it, nothing has changed.
     fn share(&mut self, next: &SliceSet) -> Result<(), Refusal> {
         let slices = Command::Slices(Direction::Down, convert::slices(next));
         self.cell.command(&slices).map_err(|why| convert::refusal(&why))?;
@@ -63,7 +63,7 @@ impl Radio {
         Ok(())
     }
 
-    /// UEs go where controllers put them.
+    /// Moves UEs to the slices that controllers assigned.
     pub(super) fn settle_ues(&mut self) {
         if convert::is_sliced(&self.set) {
             let home = |(rnti, slice): (&u16, &u16)| Association {
@@ -72,7 +72,7 @@ impl Radio {
                 up: None,
             };
             let associated = self.cell.command(&Command::Associate(self.homes.iter().map(home).collect()));
-            // Both are there: UEs that go and slices that end leave no home behind.
+            // Both exist: assignments are removed together with UEs and slices.
             debug_assert!(associated.is_ok(), "{associated:?}");
         }
     }
@@ -205,7 +205,7 @@ impl TrafficControl for Station {
             return radio.set_stage(rnti, stage);
         }
         let before = radio.bearers.get(&rnti).cloned().unwrap_or_default();
-        // What waited in a queue that goes is told before.
+        // Waiting times of a queue are collected before it is removed.
         radio.gather();
         if let Some(change) = convert::traffic(&command.action, &before) {
             let changed = radio.cell.command(&Command::Tc(Some(rnti), change));
@@ -236,9 +236,9 @@ mod tests {
         SliceControl::control(station, Time::ZERO, command, &next).map(|_| ())
     }
 
-    /// A controller that reads in a report which slot is next has the UEs of its slice served as it says.
+    /// A controller that reads the next slot from a report can allocate resource blocks to the UEs of its slice.
     #[test]
-    fn what_a_controller_allocates_is_what_ues_get() {
+    fn allocation_by_controller_is_applied() {
         let flows = vec![FlowPlan::new(What::Full)];
         let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
         let mut radio = Radio::new(&config, (0, 1), Plmn::new(1, 1, 2), 0, 0).unwrap();
@@ -256,7 +256,7 @@ mod tests {
             let ues = ues.iter().map(|&(rnti, prbs)| UeAllocation { rnti, prbs, mcs: None }).collect();
             SliceCommand::Allocate(SliceAllocation { slice: 4, slot, slots, ues })
         };
-        // With slices at work, and with one pool under the first one's scheduler.
+        // With slices, and with one pool under the first slice's scheduler.
         for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
             obey(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
             let prbs =

@@ -1,4 +1,4 @@
-//! Configurations and commands as controllers say them, and as the model takes them.
+//! Conversions between the controllers' configurations and commands and those of the model.
 use ranlab_radio::user_plane as up;
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
@@ -10,10 +10,10 @@ use ranlab_sdk::wire::e2sm::traffic::{
     Discipline, Filter, Pacer, Queue, QueueScheduler, RateLimit, TrafficAction, TrafficConfig,
 };
 
-/// The model's one slice where a controller has made none; no controller's slice has this number.
+/// Number of the model's only slice if a controller has configured none. No controller's slice has this number.
 const NO_SLICE: u32 = 1 << 16;
 
-/// Why the model refuses, as a controller hears it.
+/// Converts a rejection of the model to one for a controller.
 pub(super) fn refusal(why: &up::Refusal) -> Refusal {
     use up::{SliceError as S, TcError as T};
     let reason = match why {
@@ -29,17 +29,17 @@ pub(super) fn refusal(why: &up::Refusal) -> Refusal {
     Refusal::new(reason, why.to_string())
 }
 
-/// A controller's number of a slice of the model.
+/// Converts a slice number of the model to a controller's.
 pub(super) fn slice_id(slice_down: u32) -> Option<u16> {
     u16::try_from(slice_down).ok()
 }
 
-/// Whether there are slices at work.
+/// Returns whether slices are in use.
 pub(super) fn is_sliced(set: &SliceSet) -> bool {
     set.algorithm != SliceAlgorithm::None && !set.slices.is_empty()
 }
 
-/// How the downlink is shared. Without an algorithm or without slices there is one pool.
+/// Converts the division of the downlink. Without an algorithm or without slices there is one pool.
 pub(super) fn slices(set: &SliceSet) -> up::SliceSet {
     let algorithm = match set.algorithm {
         SliceAlgorithm::Static => up::SliceAlgorithm::Static,
@@ -73,7 +73,7 @@ fn slice(slice: &Slice) -> up::SliceSpec {
     up::SliceSpec { id: slice.id.into(), label: slice.label.clone(), params, scheduler: scheduler(slice) }
 }
 
-/// Who has what in a slice; all UEs are in the model's one slice where none are at work.
+/// Converts an allocation within a slice. If no slices are in use, all UEs are in the model's only slice.
 pub(super) fn allocation(of: &SliceAllocation, set: &SliceSet) -> up::SliceAllocation {
     let one = |ue: &UeAllocation| up::Allocation { rnti: ue.rnti, prbs: ue.prbs, mcs: ue.mcs };
     up::SliceAllocation {
@@ -94,7 +94,8 @@ fn scheduler(slice: &Slice) -> up::UeScheduler {
     }
 }
 
-/// A change of a bearer whose configuration is `config`; `None` for a stage, which is no configuration.
+/// Converts a change of a bearer with configuration `config`. Returns `None` for a stage, which is not part of the
+/// configuration.
 pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> Option<up::TcCommand> {
     Some(match action {
         TrafficAction::SetStage(_) => return None,
@@ -118,16 +119,17 @@ pub(super) fn traffic(action: &TrafficAction, config: &TrafficConfig) -> Option<
     })
 }
 
-/// A queue.
+/// Converts a queue.
 pub(super) fn queue(queue: &Queue) -> up::QueueSpec {
     let (kind, capacity) = match queue.discipline {
         Discipline::Fifo(capacity) => (up::QueueKind::Fifo, capacity),
         Discipline::Codel(codel) => {
-            let (target_us, interval_us) = (codel.target_us, codel.interval_us);
+            let target_us = codel.target_us;
+            let interval_us = codel.interval_us;
             (up::QueueKind::CoDel { target_us, interval_us }, codel.capacity_bytes)
         }
     };
-    // A bucket's depth as a time at its rate; what is shorter than the model's shortest is that.
+    // Converts a bucket's depth to a time at its rate, at least the model's minimum.
     let window_ms = |limit: RateLimit| {
         let ms = u64::from(limit.burst_bytes) * 8 / u64::from(limit.rate_kbps.max(1));
         u32::try_from(ms.max(1)).unwrap_or(u32::MAX)
@@ -156,12 +158,12 @@ fn rule(filter: &Filter) -> up::Rule {
     up::Rule { id: filter.id.into(), filter: fields, queue: filter.queue.into() }
 }
 
-/// A slice that a UE asks for, as the model names it.
+/// Converts a slice identifier to the model's type.
 pub(super) fn snssai(it: Snssai) -> up::Snssai {
     up::Snssai { sst: it.sst, sd: it.sd }
 }
 
-/// A network, as the model names it.
+/// Converts a network identifier to the model's type.
 pub(super) fn plmn(plmn: Plmn) -> up::Plmn {
     let number = |digits: &[u8]| digits.iter().fold(0, |sum, digit| sum * 10 + u16::from(*digit));
     let (mcc, mnc) = plmn.digits();
@@ -173,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_of_either_length_are_the_same_on_both_sides() {
+    fn mnc_lengths_convert() {
         for (mcc, mnc, mnc_digits) in [(505, 1, 2), (1, 1, 2), (310, 260, 3), (999, 9, 3)] {
             assert_eq!(plmn(Plmn::new(mcc, mnc, mnc_digits)), up::Plmn { mcc, mnc, mnc_digits });
         }

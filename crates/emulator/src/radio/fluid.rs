@@ -1,5 +1,5 @@
-//! A base station's radio in coarse steps: statistics of users' traffic at the cost of a light generator, for fleets. It
-//! has bytes and no packets, and nobody steers it.
+//! A base station's radio in coarse time steps (fluid model). Provides user traffic statistics at the cost of a light
+//! generator, for large fleets. It models bytes instead of packets and has no control functions.
 use super::RadioError;
 use super::plan::{RadioConfig, What};
 use crate::stats::CellFacts;
@@ -9,23 +9,23 @@ use ranlab_sdk::wire::e2ap::Plmn;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Time that is decided at once: as short as reports can ask for without seeing steps.
+/// Time step, in microseconds. As short as the shortest report period, so that steps are not visible.
 const STEP_US: u64 = 10_000;
 
-/// How closely a radio is looked at.
+/// Level of detail of a radio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fidelity {
-    /// Slot by slot and packet by packet, as fast as the clock; controllers steer it.
+    /// Slots and packets, in real time, with control functions.
     #[default]
     Slot,
-    /// In steps of 10 ms, when somebody asks: statistics alone.
+    /// Steps of 10 ms, computed on demand. Statistics only.
     Fluid,
 }
 
-/// A radio in coarse steps that RAN functions share.
+/// A fluid radio shared by RAN functions.
 pub type SharedFluid = Arc<Mutex<FluidRadio>>;
 
-/// A cell in coarse steps with its UEs; it is advanced when somebody asks.
+/// A fluid cell with its UEs. It is advanced on demand.
 #[derive(Debug)]
 pub struct FluidRadio {
     cell: FluidCell,
@@ -34,10 +34,10 @@ pub struct FluidRadio {
 }
 
 impl FluidRadio {
-    /// A radio whose time begins at `start_us`.
+    /// Creates a radio whose time begins at `start_us`.
     ///
     /// # Errors
-    /// There can be no such cell, no such UE in it, or the UEs are to do what bytes without packets cannot show.
+    /// The cell or a UE is invalid, or the plan needs features that the fluid model lacks.
     pub fn new(
         config: &RadioConfig,
         (cell_id, seed): (u16, u64),
@@ -57,21 +57,22 @@ impl FluidRadio {
         Ok(Self { cell, passed_us: 0, busy: Duration::ZERO })
     }
 
-    /// The cell.
+    /// Returns the cell.
     pub fn cell(&self) -> &FluidCell {
         &self.cell
     }
 
-    /// What it tells at a time.
+    /// Advances to a time and returns the statistics.
     pub fn reports(&mut self, now: Time) -> Vec<UeReport> {
-        let (begin, from_us) = (Instant::now(), self.cell.now_us());
+        let begin = Instant::now();
+        let from_us = self.cell.now_us();
         self.cell.advance(now.as_nanos() / 1_000);
         self.passed_us += self.cell.now_us() - from_us;
         self.busy += begin.elapsed();
         self.cell.reports().collect()
     }
 
-    /// Its time by the time that it took, since it was made; 0 if nobody has asked yet.
+    /// Returns virtual time divided by computing time since it was created. 0 before the first report.
     pub fn real_time_factor(&self) -> f64 {
         super::meter::factor(self.passed_us, self.busy)
     }
@@ -87,7 +88,7 @@ impl FluidRadio {
     }
 }
 
-/// What of a config needs packets, or somebody who is told.
+/// Returns the first feature of a configuration that the fluid model lacks.
 fn beyond(config: &RadioConfig) -> Option<&'static str> {
     let flow = config.flows.iter().find_map(|flow| match flow.what {
         What::Voip => Some("the flow voip: it has no packets, and so no round trips"),

@@ -1,4 +1,4 @@
-//! A UE goes from one radio to another with what waits for it: its flows go on, its buffers are forwarded.
+//! Handover of a UE between two radios. Its flows continue, and buffered data is forwarded.
 use super::{Moved, Radio, SharedRadio};
 use ranlab_radio::user_plane::{RrcKind, UES_MAX};
 use ranlab_sdk::e2::Time;
@@ -6,19 +6,20 @@ use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::rrc::{RrcCell, RrcChange};
 use std::sync::{Arc, PoisonError};
 
-/// Who has moved at either radio, for their agents.
+/// UE movements at both radios, for their agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandedOver {
-    /// Where it was: that it went.
+    /// The departure at the source.
     pub source: Moved,
-    /// Where it is: that it came, and who moved meanwhile.
+    /// The arrival at the target, and other movements in the meantime.
     pub target: Vec<Moved>,
 }
 
-/// Hands a UE over. Controllers of either cell hear of it: a release with where to, a handover with where from.
+/// Hands a UE over. Controllers of the source receive a release with the target, those of the target a handover with
+/// the source.
 ///
 /// # Errors
-/// The UE is not there, or the target cannot take it; then nothing has changed.
+/// The UE does not exist, or the target cannot accept it. Nothing has changed then.
 pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Result<HandedOver, Refusal> {
     if Arc::ptr_eq(source, target) {
         return Err(Refusal::new(Reason::InUse, format!("UE {rnti} is in that cell")));
@@ -28,7 +29,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     let Some(number) = source.number(rnti) else {
         return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
     };
-    // Nothing arrives before it was sent.
+    // Advance the target, so that nothing arrives before it was sent.
     let mut moved = target.follow(source.cell.now_us());
     if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
         return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
@@ -40,7 +41,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     };
     let bearer = source.forget(number, rnti).unwrap_or_default();
     let from = RrcCell { cell_id: source.cell_id, rnti };
-    // There is room.
+    // Capacity was checked above.
     let Ok(there) = target.cell.admit(context) else {
         return Err(Refusal::new(Reason::TooMany, format!("cell {} refuses the UE", target.cell_id)));
     };
@@ -65,7 +66,7 @@ impl Radio {
         self.rntis.iter().find(|(_, known)| **known == rnti).map(|(number, _)| *number)
     }
 
-    /// Lets time pass until no earlier than `until_us`.
+    /// Advances to at least `until_us`.
     fn follow(&mut self, until_us: u64) -> Vec<Moved> {
         let mut moved = Vec::new();
         let slot_us = self.cell.config().carrier.slot_us();
@@ -77,12 +78,13 @@ impl Radio {
     }
 }
 
-/// What RRC did, with what `tell` knows besides.
+/// RRC events, with details from `tell`.
 impl Radio {
     pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_sdk::wire::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
-            let (kind, of) = (event.kind, (event.rnti, event.ue));
+            let kind = event.kind;
+            let of = (event.rnti, event.ue);
             self.mobility.hear(kind, event.rnti);
             let is_handover = matches!(kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
             let mut event = self.event(kind, event.rnti, event.ue);
@@ -111,7 +113,7 @@ mod tests {
         Arc::new(Mutex::new(Radio::new(&config, (cell_id, 1), Plmn::new(1, 1, 2), start_us, 0).unwrap()))
     }
 
-    /// Lets both pass until so many milliseconds.
+    /// Advances both radios to a number of milliseconds.
     fn pass(radios: [&SharedRadio; 2], ms: std::ops::Range<u64>) {
         for ms in ms {
             for radio in radios {
@@ -121,9 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_tell_of_it_and_no_packet_is_lost() {
-        // The second one's slots begin half a slot later.
-        let (a, b) = (radio(0, 0), radio(1, 500));
+    fn handover_is_reported_at_both_ends_without_loss() {
+        // The second radio's slots begin half a slot later.
+        let a = radio(0, 0);
+        let b = radio(1, 500);
         pass([&a, &b], 0..1_000);
         for radio in [&a, &b] {
             radio.lock().unwrap().news.clear();

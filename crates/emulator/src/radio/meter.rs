@@ -1,4 +1,4 @@
-//! What is measured of a radio: what UEs and slices got, how long packets took, and whether it was in time.
+//! Measurements of a radio: throughput of UEs and slices, packet latencies, and delay relative to real time.
 use super::convert::slice_id;
 use hdrhistogram::Histogram as Hdr;
 use ranlab_radio::user_plane::{Cell, Direction, FlowStats, Histogram};
@@ -7,76 +7,77 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Virtual time between two samples.
+/// Virtual time between two samples, in microseconds.
 pub(super) const SAMPLE_US: u64 = 500_000;
-/// Samples that are kept, at most: an hour and more.
+/// Maximum number of samples: more than one hour.
 const SAMPLES_MAX: usize = 10_000;
-/// Greatest lateness that is told apart: one minute.
+/// Maximum delay that is recorded, in microseconds: one minute.
 const LATE_US_MAX: u64 = 60_000_000;
-/// The slice of those that are in none.
+/// Name of the slice of UEs without a slice.
 const NO_SLICE: &str = "none";
 
-/// What happened in a time.
+/// Measurements over a time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RadioMeter {
-    /// Virtual time that passed, s.
+    /// Virtual time, in seconds.
     pub seconds: f64,
-    /// Virtual time by the driver's busy time: below 1 the radio cannot follow; 0 if it was never busy.
+    /// Virtual time divided by the driver's computing time. Below 1, the radio cannot keep up. 0 without any computing
+    /// time.
     pub real_time_factor: f64,
-    /// How late slots were, µs, and how often.
+    /// Delays of slots, as (microseconds, count).
     pub late_us: Vec<(u64, u64)>,
-    /// Downlink PRBs used, by those that there were.
+    /// Fraction of downlink PRBs that were used.
     pub prb_use: f64,
-    /// What each UE got.
+    /// Results per UE.
     pub ues: Vec<UeMeter>,
-    /// What became of each flow.
+    /// Results per flow.
     pub flows: Vec<FlowMeter>,
-    /// What UEs and slices got over time.
+    /// Throughput over time.
     pub samples: Vec<Sample>,
 }
 
-/// What a UE got.
+/// Results of a UE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UeMeter {
     /// Its number.
     pub ue: u32,
-    /// Bytes of IP that arrived there.
+    /// Bytes of IP delivered.
     pub bytes: u64,
     /// Downlink PRBs.
     pub prbs: u64,
 }
 
-/// What became of a flow; distributions are µs and how often.
+/// Results of a flow. Distributions are (microseconds, count).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowMeter {
-    /// UE's number.
+    /// Number of the UE.
     pub ue: u32,
     /// [`What::name`](super::What::name).
     pub what: String,
-    /// Bytes of IP that arrived.
+    /// Bytes of IP delivered.
     pub bytes: u64,
-    /// Packets that were dropped.
+    /// Packets dropped.
     pub dropped: u64,
-    /// Round trips.
+    /// Round-trip times.
     pub rtt_us: Vec<(u64, u64)>,
-    /// Time in RLC.
+    /// Waiting times in RLC.
     pub rlc_us: Vec<(u64, u64)>,
-    /// Time in the queues of traffic control.
+    /// Waiting times in the queues of traffic control.
     pub tc_us: Vec<(u64, u64)>,
 }
 
-/// What was got between two samples, Mbit/s of IP.
+/// Throughput between two samples, in Mbit/s of IP.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When it ends, s.
+    /// End of the interval, in seconds.
     pub at_s: f64,
     /// By UE's number.
     pub ues: BTreeMap<u32, f64>,
-    /// By slice, `none` being those without.
+    /// By slice; `none` are UEs without a slice.
     pub slices: BTreeMap<String, f64>,
 }
 
-/// A UE's counters at a time.
+/// Counters of a UE at one point in time.
 #[derive(Debug, Clone, Default)]
 struct Counters {
     prbs: u64,
@@ -90,7 +91,7 @@ impl Counters {
     }
 }
 
-/// Virtual time by the time that it took.
+/// Returns virtual time divided by computing time.
 pub(super) fn factor(simulated_us: u64, busy: Duration) -> f64 {
     let busy_us = busy.as_micros() as f64;
     if busy_us > 0.0 { simulated_us as f64 / busy_us } else { 0.0 }
@@ -107,7 +108,7 @@ pub(super) struct Meter {
     begun_us: u64,
     begun_prbs: u64,
     then: BTreeMap<u32, Counters>,
-    /// Of UEs that have gone.
+    /// Results of UEs that have detached.
     gone: (Vec<UeMeter>, Vec<FlowMeter>),
     due_us: u64,
     /// Bytes of each UE at the last sample.
@@ -149,13 +150,13 @@ impl Meter {
         self.sampled = rntis.iter().map(|(ue, rnti)| (*ue, downloaded(cell, *rnti))).collect();
     }
 
-    /// A pass of the driver: what it simulated, and how late the first slot of it was.
+    /// Records a pass of the driver: simulated time, and the delay of its first slot.
     pub(super) fn passed(&mut self, simulated_us: u64, late_us: u64) {
         self.simulated_us += simulated_us;
         self.late.saturating_record(late_us.clamp(1, LATE_US_MAX));
     }
 
-    /// A UE goes; the names of its flows.
+    /// Removes a UE. Returns the names of its flows.
     pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) -> Vec<&'static str> {
         let (got, flows) = self.of(cell, ue, rnti);
         self.gone.0.push(got);
@@ -165,14 +166,14 @@ impl Meter {
         self.whats.get(&ue).cloned().unwrap_or_default()
     }
 
-    /// A UE comes from another cell, where its flows have been counted so far.
+    /// Adds a UE from another cell, where its flows were counted so far.
     pub(super) fn arrive(&mut self, cell: &Cell, ue: u32, rnti: u16, whats: Vec<&'static str>) {
         self.whats.insert(ue, whats);
         self.then.insert(ue, Counters::of(cell, rnti));
         self.sampled.insert(ue, downloaded(cell, rnti));
     }
 
-    /// Takes a sample if it is time.
+    /// Takes a sample if it is due.
     pub(super) fn look(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
         if cell.now_us() < self.due_us {
             return;
@@ -197,9 +198,10 @@ impl Meter {
         (cell.now_us() - self.begun_us) as f64 / 1e6
     }
 
-    /// What a UE got since the time began or it came.
+    /// Returns the results of a UE since the begin of the measurement or its arrival.
     fn of(&self, cell: &Cell, ue: u32, rnti: u16) -> (UeMeter, Vec<FlowMeter>) {
-        let (now, then) = (Counters::of(cell, rnti), self.then.get(&ue).cloned().unwrap_or_default());
+        let now = Counters::of(cell, rnti);
+        let then = self.then.get(&ue).cloned().unwrap_or_default();
         let none = FlowStats::default();
         let names = self.whats.get(&ue).map_or(&[][..], Vec::as_slice);
         let flows = now.flows.iter().zip(names).enumerate().map(|(index, (now, what))| {
@@ -248,43 +250,43 @@ impl Meter {
     }
 }
 
-/// What a person wants to know of it.
+/// A short summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RadioSummary {
-    /// Virtual time that passed, s.
+    /// Virtual time, in seconds.
     pub seconds: f64,
     /// See [`RadioMeter`].
     pub real_time_factor: f64,
-    /// How late slots were, 99th percentile, µs.
+    /// Delay of slots, 99th percentile, in microseconds.
     pub late_us_p99: u64,
     /// See [`RadioMeter`].
     pub prb_use: f64,
-    /// What each flow got.
+    /// Results per flow.
     pub flows: Vec<FlowSummary>,
 }
 
-/// See [`FlowMeter`]; quantiles are absent if nothing arrived.
+/// See [`FlowMeter`]. Quantiles are absent if nothing was delivered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
-    /// UE's number.
+    /// Number of the UE.
     pub ue: u32,
-    /// What it is.
+    /// Kind of the flow.
     pub what: String,
-    /// IP that arrived, Mbit/s.
+    /// Throughput of IP, in Mbit/s.
     pub mbps: f64,
-    /// Packets that were dropped.
+    /// Packets dropped.
     pub dropped: u64,
-    /// Round trip, median.
+    /// Median round-trip time.
     pub rtt_us_p50: Option<u64>,
-    /// Round trip, 99th percentile.
+    /// 99th percentile of the round-trip time.
     pub rtt_us_p99: Option<u64>,
-    /// Time in RLC, median.
+    /// Median waiting time in RLC.
     pub rlc_us_p50: Option<u64>,
-    /// Time in the queues of traffic control, median.
+    /// Median waiting time in the queues of traffic control.
     pub tc_us_p50: Option<u64>,
 }
 
-/// The value that a share of what was counted does not exceed.
+/// Returns the quantile at `share` (0 to 1) of (value, count) pairs.
 pub fn quantile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let rank = (total as f64 * share).ceil() as u64;
@@ -297,7 +299,7 @@ pub fn quantile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
 }
 
 impl RadioMeter {
-    /// In short.
+    /// Returns a short summary.
     pub fn summary(&self) -> RadioSummary {
         let seconds = self.seconds.max(1e-6);
         let flow = |flow: &FlowMeter| FlowSummary {
@@ -329,7 +331,8 @@ impl fmt::Display for RadioSummary {
             }
             f.write_str(", ")?;
         }
-        let (prbs, factor) = (100.0 * self.prb_use, self.real_time_factor);
+        let prbs = 100.0 * self.prb_use;
+        let factor = self.real_time_factor;
         write!(f, "PRBs {prbs:.0} %, real-time factor {factor:.0}, late p99 {} us", self.late_us_p99)
     }
 }

@@ -1,8 +1,8 @@
-//! A base station's radio: a cell of [`ranlab_radio::user_plane`] whose UEs come, have traffic and go as planned, that
-//! controllers see and steer.
+//! A base station's radio: a cell of [`ranlab_radio::user_plane`] with UEs that attach, send traffic and detach as
+//! planned, and with functions for controllers.
 //!
-//! A [`Radio`] has no clock: whoever drives it says what time it is ([`Radio::pass`]). It is as late as its driver, or
-//! later if the machine cannot follow; how late is measured, nothing is left out.
+//! A [`Radio`] has no clock. The driver passes the time to [`Radio::pass`]. The radio is as late as its driver, or
+//! later if the machine cannot keep up. The delay is measured, and no slot is skipped.
 mod ccc;
 mod control;
 mod convert;
@@ -46,51 +46,52 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Virtual time that a radio makes up for at once, at most: whoever shares its thread has a turn in between.
+/// Maximum virtual time that a radio catches up in one call, in microseconds, so that other tasks of the thread can
+/// run.
 pub const CATCH_UP_US: u64 = 20_000;
 
-/// A radio cannot be.
+/// The reason why a radio cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RadioError {
-    /// Its cell.
+    /// The cell is invalid.
     #[error(transparent)]
     Cell(#[from] up::CellError),
-    /// A UE.
+    /// A UE is invalid.
     #[error(transparent)]
     Attach(#[from] up::AttachError),
-    /// A key by which modules are signed.
+    /// A key for module signatures is invalid.
     #[error("{0}")]
     StageKey(String),
-    /// What a radio in coarse steps cannot do.
+    /// The fluid model lacks a feature.
     #[error("fidelity fluid cannot do {0}; fidelity slot can")]
     Fluid(&'static str),
-    /// What UEs are to do.
+    /// A plan names a UE that does not exist.
     #[error("{what} is about UE {ue}; there are {ues}, counted from 1")]
     NoUe {
         /// `a flow`, `a stay` or `a move`.
         what: &'static str,
-        /// Named.
+        /// The named UE.
         ue: u32,
-        /// In the cell.
+        /// Number of UEs in the cell.
         ues: u32,
     },
 }
 
-/// A radio that RAN functions and its driver share.
+/// A radio shared by RAN functions and its driver.
 pub type SharedRadio = Arc<Mutex<Radio>>;
 
-/// A UE that came or went.
+/// A UE movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It attached, or came from another cell.
+    /// The UE attached, or came from another cell.
     Came {
         /// Its number.
         ue: u32,
         /// Its C-RNTI.
         rnti: u16,
     },
-    /// It was released, or went to another cell.
+    /// The UE was released, or went to another cell.
     Went {
         /// Its number.
         ue: u32,
@@ -100,11 +101,11 @@ pub enum Moved {
 }
 
 impl Moved {
-    /// Tells the agent.
+    /// Notifies the agent.
     pub fn tell(self, agent: &mut Agent) {
         match self {
             Self::Came { rnti, .. } => {
-                // A cell has fewer UEs than an agent may have.
+                // A cell has fewer UEs than the maximum of an agent.
                 let arrived = agent.ue_arrived(UeId(rnti.into()));
                 debug_assert!(arrived.is_ok());
             }
@@ -113,7 +114,7 @@ impl Moved {
     }
 }
 
-/// How long packets waited, since each kind of report last said it.
+/// Waiting times of packets since the last report of each kind.
 #[derive(Debug, Default)]
 struct Waits {
     /// For SLICE, by slice.
@@ -123,7 +124,7 @@ struct Waits {
     queues: BTreeMap<(u16, u8), Sojourn>,
 }
 
-/// A cell with its UEs and what controllers made of it.
+/// A cell with its UEs and the configuration by controllers.
 #[derive(Debug)]
 pub struct Radio {
     cell: Cell,
@@ -132,40 +133,41 @@ pub struct Radio {
     snssais: Vec<Snssai>,
     plmns: Vec<Plmn>,
     epoch_us: i64,
-    /// UEs that come and go, in the order of their times.
+    /// Planned arrivals and departures of UEs, by time.
     plan: VecDeque<(u64, plan::Turn)>,
-    /// C-RNTIs of the UEs that are there, by number.
+    /// C-RNTIs of attached UEs, by number.
     rntis: BTreeMap<u32, u16>,
     set: SliceSet,
-    /// UEs that a controller put into a slice, by C-RNTI.
+    /// Slices that controllers assigned to UEs, by C-RNTI.
     homes: BTreeMap<u16, u16>,
     bearers: BTreeMap<u16, TrafficConfig>,
     waits: Waits,
     stages: stage::Stages,
-    /// RRC events that nobody has asked for yet; the oldest are forgotten.
+    /// RRC events that have not been fetched. The oldest are dropped.
     news: Vec<RrcEvent>,
-    /// UEs that were to go from here and have been handed over.
+    /// UEs whose planned departure was due here and that are in another cell.
     strays: Vec<u32>,
-    /// Quotas by which a controller shared the carrier, and the slices that they became.
+    /// Quotas by which a controller divided the carrier, and the resulting slices.
     quotas: (Vec<SliceQuota>, SliceSet),
-    /// What RC is to be told and asked.
+    /// Pending reports and handover decisions for RC.
     mobility: rc::Mobility,
-    /// What NI is to be told.
+    /// Pending reports for NI.
     calls: ni::Calls,
     meter: meter::Meter,
-    /// UEs that were handed over since the last pass.
+    /// UEs handed over since the last pass.
     moved: Vec<Moved>,
-    /// Virtual time since it was made, and how long that took.
+    /// Virtual time since it was created, and the computing time that it took.
     passed_us: u64,
     busy: Duration,
 }
 
 impl Radio {
-    /// A radio whose time begins at `start_us`; `epoch_us` is the time of day at time zero. UEs come as the config says,
-    /// those without a time with the first [`pass`](Self::pass). Their numbers are unique among base stations.
+    /// Creates a radio whose time begins at `start_us`. `epoch_us` is the time of day at time zero. UEs attach as
+    /// configured, those without a time in the first [`pass`](Self::pass). Their numbers are unique among base
+    /// stations.
     ///
     /// # Errors
-    /// There can be no such cell, or no such UE in it.
+    /// The cell or a UE is invalid.
     pub fn new(
         config: &RadioConfig,
         place: impl Into<Place>,
@@ -179,7 +181,7 @@ impl Radio {
         made.first_rnti = place.first_rnti();
         made.down = convert::slices(&SliceSet::default());
         let plan = config.plan(place, plmn, start_us)?;
-        // What cannot be attached is told now, not when its time comes.
+        // Errors of UEs that attach later are reported now.
         let mut trial = Cell::new(made.clone())?;
         for (_, turn) in &plan {
             if let plan::Turn::Come(ue) = turn {
@@ -212,7 +214,7 @@ impl Radio {
         })
     }
 
-    /// The RAN functions over a cell, with their ids; [`Site`] has those over a base station.
+    /// Returns the RAN functions of a cell with their ids. Those of a base station are in [`Site`].
     pub(crate) fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 2] {
         let station = control::Station(Arc::clone(radio));
         [
@@ -221,10 +223,11 @@ impl Radio {
         ]
     }
 
-    /// Lets time pass until `now`, but no more than [`CATCH_UP_US`] of it; the agent is to be told of who moved.
+    /// Advances to `now`, by at most [`CATCH_UP_US`]. Returns UE movements, for the agent.
     pub fn pass(&mut self, now: Time) -> Vec<Moved> {
         self.end_failed_stages();
-        let (from_us, now_us) = (self.cell.now_us(), now.as_nanos() / 1_000);
+        let from_us = self.cell.now_us();
+        let now_us = now.as_nanos() / 1_000;
         let slot_us = self.cell.config().carrier.slot_us();
         let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
         let mut moved = std::mem::take(&mut self.moved);
@@ -251,7 +254,7 @@ impl Radio {
         let moved = match turn {
             plan::Turn::Come(ue) => {
                 let number = ue.id;
-                // It was tried when the radio was made.
+                // It was tried when the radio was created.
                 let rnti = self.cell.attach(*ue).ok()?;
                 self.rntis.insert(number, rnti);
                 let config = TrafficConfig::default();
@@ -265,7 +268,7 @@ impl Radio {
                 Moved::Came { ue: number, rnti }
             }
             plan::Turn::Move(number, cell) => {
-                // A UE that has gone elsewhere is not this base station's to hand over.
+                // The base station can hand over only UEs that are in this cell.
                 let rnti = self.rntis.get(&number);
                 self.mobility.decide(rnti.copied(), cell);
                 return None;
@@ -282,7 +285,7 @@ impl Radio {
         Some(moved)
     }
 
-    /// A UE is here no more; how its bearer was configured.
+    /// Removes a UE. Returns the configuration of its bearer.
     fn forget(&mut self, number: u32, rnti: u16) -> Option<TrafficConfig> {
         self.rntis.remove(&number);
         self.homes.remove(&rnti);
@@ -307,67 +310,68 @@ impl Radio {
         plan::of_ue(&self.snssais, counted(ue)).into_iter().copied().collect()
     }
 
-    /// Whether its plan still has UEs to be handed over.
+    /// Returns whether the plan has further handovers.
     fn will_move(&self) -> bool {
         self.plan.iter().any(|(_, turn)| matches!(turn, plan::Turn::Move(..)))
     }
 
-    /// Slices that each UE chose, by C-RNTI.
+    /// Returns the slices that each UE selected, by C-RNTI.
     pub(crate) fn slices(&self) -> BTreeMap<u16, Vec<Snssai>> {
         self.rntis.iter().map(|(ue, rnti)| (*rnti, self.snssais_of(*ue))).collect()
     }
 
-    /// The cell.
+    /// Returns the cell.
     pub fn cell(&self) -> &Cell {
         &self.cell
     }
 
-    /// C-RNTIs of the UEs that are there, by number.
+    /// Returns the C-RNTIs of attached UEs, by number.
     pub fn rntis(&self) -> &BTreeMap<u32, u16> {
         &self.rntis
     }
 
-    /// Begins to measure anew.
+    /// Begins a measurement.
     pub fn begin(&mut self) {
         self.meter.begin(&self.cell, &self.rntis);
     }
 
-    /// Says how long the driver was busy with it.
+    /// Adds computing time of the driver.
     pub fn was_busy(&mut self, time: Duration) {
         self.meter.busy += time;
         self.busy += time;
     }
 
-    /// Virtual time by the time that its driver was busy with it, since it was made; 0 if it was never busy.
+    /// Returns virtual time divided by computing time since it was created. 0 without any computing time.
     pub fn real_time_factor(&self) -> f64 {
         meter::factor(self.passed_us, self.busy)
     }
 
-    /// What happened since [`begin`](Self::begin).
+    /// Returns the measurements since [`begin`](Self::begin).
     pub fn meter(&self) -> RadioMeter {
         self.meter.read(&self.cell, &self.rntis)
     }
 
     pub(crate) fn facts(&self) -> CellFacts {
-        let (cell, carrier) = (&self.cell, &self.cell.config().carrier);
+        let cell = &self.cell;
+        let carrier = &self.cell.config().carrier;
         CellFacts::of(self.cell_id, carrier, cell.slot(), cell.prbs_offered(Direction::Down))
     }
 }
 
-/// Number of the first UE of a base station; it has at most [`UES_MAX`] of its own.
+/// Returns the number of a base station's first UE. It has at most [`UES_MAX`] UEs.
 pub const fn first_ue(station: u16) -> u32 {
     station as u32 * UES_MAX as u32 + 1
 }
 
-/// A UE's number as the config counts, wherever it came from.
+/// Returns a UE's number as used in the configuration, for any original cell.
 const fn counted(ue: u32) -> u32 {
     (ue - 1) % UES_MAX as u32 + 1
 }
 
-/// How often radios are driven: a slot of LTE.
+/// Interval at which radios are driven: a slot of LTE.
 pub const TICK: Duration = Duration::from_millis(1);
 
-/// Lets a radio's time pass as ours does, for ever; `told` hears after each step who moved.
+/// Advances a radio in real time, without end. `told` is called after each step with UE movements.
 pub async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,8 +1,8 @@
-//! A cell's neighbours, as RC tells them: the cells nearest by identity to which UEs can be handed over.
+//! A cell's neighbours as reported by RC: the cells with the nearest identities to which UEs can be handed over.
 //!
-//! Of a fleet's plan this much is so, because there is nothing in the model that it would change: a cell's physical
-//! identity is its base station's number, modulo what there is; all are on one carrier, of band 1 at 2,140 MHz if slots
-//! last 1 ms and of band 78 at 3,489 MHz if less, and in tracking area 1.
+//! Attributes that the model does not depend on are fixed. A cell's physical identity is its base station's number,
+//! modulo the allowed range. All cells are on one carrier, in tracking area 1: in band 1 at 2,140 MHz if slots last 1
+//! ms, and in band 78 at 3,489 MHz otherwise.
 use super::rc::Steered;
 use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi};
 use ranlab_sdk::wire::e2sm::rc::neighbours::{
@@ -12,30 +12,30 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::PoisonError;
 
-/// Neighbours on each side, in the order of their identities, at most.
+/// Maximum number of neighbours on each side, in the order of identities.
 const SIDE_MAX: usize = 16;
 /// Channel of 2,140 MHz, in LTE's numbers (TS 36.101 §5.7.3).
 const LTE_CHANNEL: u16 = 300;
 
-/// What is known of a cell's neighbours.
+/// What a cell knows about its neighbours.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// When they were last looked at.
+    /// The neighbours at the last check.
     near: Option<Vec<NrCgi>>,
-    /// To which handovers worked.
+    /// Neighbours to which handovers succeeded.
     validated: BTreeSet<NrCgi>,
-    /// Something of it changed since.
+    /// Whether something has changed since the last report.
     fresh: bool,
 }
 
 impl Known {
-    /// A UE was handed over to a cell.
+    /// Records a successful handover to a cell.
     pub(super) fn validate(&mut self, cell: NrCgi) {
         self.fresh |= self.validated.insert(cell);
     }
 }
 
-/// The number of a cell's base station.
+/// Returns the number of a cell's base station.
 const fn number(cell: &Cgi) -> u64 {
     match cell {
         Cgi::Nr(cell) => cell.cell >> 4,
@@ -60,7 +60,7 @@ impl Steered {
         near
     }
 
-    /// Whether the neighbours, or what is known of them, changed since this was last asked.
+    /// Returns whether the neighbours or their attributes have changed since the last call.
     pub(super) fn has_new_neighbours(&self) -> bool {
         let near = self.near();
         let mut radio = self.locked();
@@ -71,7 +71,7 @@ impl Steered {
         fresh || others
     }
 
-    /// The table; `None` if there is nobody near.
+    /// Returns the neighbour table, or `None` if there are no neighbours.
     pub(super) fn relations(&self) -> Option<NeighbourRelations> {
         let near = self.near();
         let radio = self.locked();

@@ -1,9 +1,9 @@
-//! The interfaces of a gNB to others, behind NI: what passes at NG, Xn and F1 when UEs come, go and are handed over.
+//! The interfaces of a gNB as reported by NI: messages on NG, Xn and F1 when UEs attach, detach and are handed over.
 //!
-//! A radio has no core and no neighbours that speak to it: the messages are those that such a base station sends and gets
-//! then, each whole, as far as identities, cells and causes suffice for its mandatory elements
-//! ([`ranlab_e2_codec::ap::messages`]). What needs keys, RRC's own messages or sessions is not told: the set-up of a context
-//! at NG, the preparation of a handover, the switch of a path. Who calls a UE what is as in KPM and RC: its C-RNTI.
+//! A radio has neither a core network nor real neighbours. The messages are those that a base station would send and
+//! receive, complete as far as identities, cells and causes suffice for the mandatory elements
+//! ([`ranlab_e2_codec::ap::messages`]). Messages that need keys, RRC messages or sessions are not reported: context setup
+//! at NG, handover preparation, path switch. UEs are identified by C-RNTI, as in KPM and RC.
 use super::{Radio, SharedRadio, SharedSite};
 use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
 use ranlab_sdk::e2::Time;
@@ -15,36 +15,36 @@ use ranlab_sdk::wire::e2sm::common::NrCgi;
 use ranlab_sdk::wire::e2sm::ni::{Direction, GnbDuId, NodeId};
 use std::sync::PoisonError;
 
-/// The tracking area of every cell.
+/// Tracking area of every cell.
 const TRACKING_AREA: u32 = 1;
 
-/// What a cell is called where its base station's interfaces end.
+/// Identities of a cell on its base station's interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Called {
     /// The gNB.
     pub(crate) station: GlobalNgRanNodeId,
-    /// Its DU, if it is in parts.
+    /// Its DU, if the gNB is split.
     pub(crate) du: Option<u64>,
     /// The cell.
     pub(crate) cell: NrCgi,
 }
 
-/// Where a UE came from or went to: what that cell is called, and its C-RNTI there.
+/// The other cell of a handover: its identities, and the UE's C-RNTI there.
 pub(super) type Other = (Option<Called>, u16);
 
-/// Something that RRC did, of which interfaces are to tell.
+/// An RRC event to be reported on interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Call {
     at_us: u64,
     kind: RrcKind,
     rnti: u16,
-    /// The UE's number, and its network.
+    /// Number of the UE, and its network.
     ue: u32,
     home: Plmn,
     other: Option<Other>,
 }
 
-/// What interfaces have not told yet: no more than the cell keeps of events, the oldest are forgotten.
+/// Events that have not been reported. At most as many as the cell keeps; the oldest are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     pub(super) called: Option<Called>,
@@ -60,7 +60,7 @@ impl Calls {
         }
     }
 
-    /// The last handover of a UE was between here and there.
+    /// Records the other cell of a UE's last handover.
     pub(super) fn between(&mut self, rnti: u16, other: Other) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.rnti == rnti) {
             call.other = Some(other);
@@ -69,22 +69,22 @@ impl Calls {
 }
 
 impl Radio {
-    /// Says what the cell is called; from then on its calls are kept for whoever asks.
+    /// Sets the identities of the cell. From then on its events are recorded.
     pub(crate) fn be_called(&mut self, called: Called) {
         self.calls.called = Some(called);
     }
 }
 
-/// A gNB with its interfaces, or its CU-CP.
+/// A gNB or CU-CP with its interfaces.
 pub(crate) struct Watched {
     pub(crate) site: SharedSite,
     pub(crate) station: GlobalNgRanNodeId,
-    /// Whether it is in parts: it has F1.
+    /// Whether the gNB is split and therefore has F1.
     pub(crate) split: bool,
     pub(crate) epoch_us: i64,
 }
 
-/// What is told of one call.
+/// The context of one event's messages.
 struct Telling<'a> {
     watched: &'a Watched,
     call: Call,
@@ -92,7 +92,7 @@ struct Telling<'a> {
     out: Vec<Passed>,
 }
 
-/// A panic elsewhere leaves what is still a radio.
+/// After a panic of another thread the radio is still usable.
 fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
     what(&mut radio.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -101,13 +101,14 @@ type Made = Result<ap::Message, ranlab_sdk::wire::per::EncodeError>;
 
 impl Telling<'_> {
     fn push(&mut self, direction: Direction, far: Option<NodeId>, leaves: bool, made: Made) {
-        // Identities are within their bounds.
+        // Identities are within their ranges, so encoding succeeds.
         let Some((interface, octets)) = made.ok().and_then(|it| Some((it.interface, it.to_octets().ok()?)))
         else {
             return;
         };
         let at_us = i64::try_from(self.call.at_us).unwrap_or(i64::MAX);
-        let (tstamp_us, ue) = (self.watched.epoch_us.saturating_add(at_us), Some(u32::from(self.call.rnti)));
+        let tstamp_us = self.watched.epoch_us.saturating_add(at_us);
+        let ue = Some(u32::from(self.call.rnti));
         self.out.push(Passed { interface, far, direction, tstamp_us, ue, leaves, octets });
     }
 
@@ -117,7 +118,8 @@ impl Telling<'_> {
     }
 
     fn set_up(&mut self) {
-        let (rnti, cell) = (self.call.rnti, self.called.cell);
+        let rnti = self.call.rnti;
+        let cell = self.called.cell;
         let Some(du) = self.du() else { return };
         let ids = F1Ids { cu: rnti.into(), du: rnti.into() };
         self.push(Direction::Outgoing, Some(du), false, messages::f1_setup_request(ids.cu, &cell));
@@ -131,7 +133,7 @@ impl Telling<'_> {
         self.push(Direction::Incoming, Some(du), true, messages::f1_release_complete(ids));
     }
 
-    /// The other gNB of a handover, and the UE's C-RNTI there; `None` where it stayed at this one.
+    /// Returns the other gNB of a handover and the UE's C-RNTI there. `None` if the UE stayed at this gNB.
     fn neighbour(&self) -> Option<(NodeId, u16)> {
         let (called, rnti) = self.call.other?;
         let station = called?.station;
@@ -139,11 +141,13 @@ impl Telling<'_> {
     }
 
     fn tell(&mut self) {
-        let (rnti, ran) = (self.call.rnti, u32::from(self.call.rnti));
+        let rnti = self.call.rnti;
+        let ran = u32::from(self.call.rnti);
         let ids = NgIds { amf: ran.into(), ran };
         match self.call.kind {
             RrcKind::Attach => {
-                let (home, cell) = (self.call.home, self.called.cell);
+                let home = self.call.home;
+                let cell = self.called.cell;
                 let asks = messages::initial_ue_message(ran, home, self.call.ue, &cell, TRACKING_AREA);
                 self.push(Direction::Outgoing, None, false, asks);
                 self.set_up();
@@ -182,7 +186,7 @@ impl NiStation for Watched {
         NodeId::NgRan(self.station)
     }
 
-    /// Any other gNB may be one that a UE is handed over to; the core has no name.
+    /// Any other gNB may be a handover target. The core network has no name.
     fn may_reach(&self, interface: Interface, node: &NodeId) -> bool {
         match (interface, node) {
             (Interface::Xn, NodeId::NgRan(GlobalNgRanNodeId::Gnb(_))) => true,
@@ -197,7 +201,7 @@ impl NiStation for Watched {
     }
 
     fn ues(&mut self) -> Vec<u32> {
-        // Agents number UEs by C-RNTIs, of 16 bits.
+        // Agents number UEs by C-RNTIs, which have 16 bits.
         self.site.ues().into_iter().map(|ue| ue.0 as u32).collect()
     }
 
@@ -235,7 +239,7 @@ mod tests {
         GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: PLMN, gnb_id })
     }
 
-    /// A gNB of two UEs, the second of which goes after 20 ms.
+    /// A gNB with two UEs, the second of which detaches after 20 ms.
     fn station(number: u32, split: bool) -> Watched {
         let until = Some(Duration::from_millis(20));
         let stays = vec![Stay { ues: 2..=2, from: Duration::ZERO, until }];
@@ -251,13 +255,15 @@ mod tests {
         station.site.pass(Time::from_nanos(ms * 1_000_000));
     }
 
-    /// What passed: interface, way, procedure, kind, C-RNTI, other end, whether the UE leaves.
+    /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other end, whether the UE leaves.
     fn told(station: &mut Watched) -> Vec<String> {
         let one = |passed: Passed| {
             let message = Message::read(passed.interface, &passed.octets).unwrap();
-            let (name, kind) = (message.procedure_name(), message.kind.name());
+            let name = message.procedure_name();
+            let kind = message.kind.name();
             let far = passed.far.map_or_else(|| "-".to_owned(), |far| far.to_string());
-            let (interface, way) = (passed.interface.name(), passed.direction.name());
+            let interface = passed.interface.name();
+            let way = passed.direction.name();
             let leaves = if passed.leaves { " leaves" } else { "" };
             assert!(passed.tstamp_us >= 1_000_000);
             format!("{interface} {way} {name} {kind} {} {far}{leaves}", passed.ue.unwrap())
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_goes_is_told_at_every_interface() {
+    fn attach_and_detach_are_reported_on_every_interface() {
         let mut whole = station(1, false);
         assert_eq!(whole.interfaces(), [Interface::Ng, Interface::Xn]);
         pass(&whole, 1);
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_is_told_at_both_ends_of_xn() {
+    fn handover_is_reported_at_both_ends_of_xn() {
         let [mut here, mut there] = [station(1, false), station(2, true)];
         for station in [&mut here, &mut there] {
             pass(station, 1);

@@ -1,4 +1,4 @@
-//! What a radio is made of, and what its UEs do and when.
+//! Configuration of a radio, and the plan of its UEs.
 use super::{RadioError, convert};
 use ranlab_radio::user_plane::{
     Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
@@ -10,48 +10,49 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A radio of its own for a base station.
+/// Configuration of a base station's radio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RadioConfig {
-    /// How closely it is looked at.
+    /// Level of detail.
     pub fidelity: super::Fidelity,
     /// Carrier.
     pub carrier: Carrier,
     /// Channel of each UE.
     pub channel: Channel,
-    /// What RLC buffers for a UE, bytes.
+    /// RLC buffer per UE, in bytes.
     pub rlc_buffer_bytes: u32,
-    /// UEs, numbered from 1.
+    /// Number of UEs. They are numbered from 1.
     pub ues: u32,
-    /// Cells of a base station in parts, each at a DU of its own, at most [`DUS_MAX`]; UEs attach there in turn.
+    /// Number of cells of a split base station, each at a separate DU; at most [`DUS_MAX`]. UEs attach round robin.
     pub dus: u32,
-    /// What they send and receive.
+    /// Traffic flows.
     pub flows: Vec<FlowPlan>,
-    /// When some of them come and go; the others are there from the start.
+    /// Attachment times of UEs. Other UEs are attached from the start.
     pub stays: Vec<Stay>,
-    /// When the base station decides to hand some of them over.
+    /// Times at which the base station decides to hand UEs over.
     pub moves: Vec<Move>,
-    /// Slices that they ask for, in turn; none: they ask for none.
+    /// Slices that UEs request, round robin. Empty: none.
     pub snssais: Vec<Snssai>,
-    /// Public keys, Ed25519, of whom the base station takes stages of traffic control from.
+    /// Ed25519 public keys of those whose traffic control stages the base station accepts.
     pub stage_keys: Vec<[u8; 32]>,
-    /// Networks that they select, in turn; none: that of the base station.
+    /// Networks that UEs select, round robin. Empty: that of the base station.
     pub plmns: Vec<Plmn>,
 }
 
-/// DUs of a base station, at most.
+/// Maximum number of DUs per base station.
 pub const DUS_MAX: u32 = 8;
-/// C-RNTIs of each cell of a base station.
+/// Number of C-RNTIs per cell of a base station.
 const RNTIS: u16 = 8_000;
 
-/// Which cell a radio is.
+/// Identity of a radio's cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Its number.
+    /// Number of the cell.
     pub cell_id: u16,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The DU's, from 0: its UEs are those whose turn it is, and C-RNTIs are distinct among the DUs of a base station.
+    /// Number of the DU, from 0. It serves every n-th UE, and its C-RNTIs are distinct from those of the other DUs of
+    /// the base station.
     pub du: u32,
     /// Number of the base station's first UE.
     pub first_ue: u32,
@@ -64,7 +65,7 @@ impl Place {
     }
 }
 
-/// A base station's only cell, and its seed.
+/// A base station's only cell, with its seed.
 impl From<(u16, u64)> for Place {
     fn from((cell_id, seed): (u16, u64)) -> Self {
         Self { cell_id, seed, du: 0, first_ue: super::first_ue(cell_id) }
@@ -74,26 +75,26 @@ impl From<(u16, u64)> for Place {
 /// A flow of some UEs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
-    /// Of which UEs; none: of all.
+    /// The UEs; `None`: all.
     pub ues: Option<RangeInclusive<u32>>,
-    /// What.
+    /// Kind of the flow.
     pub what: What,
-    /// From when on, since the cell began.
+    /// Begin, since the start of the cell.
     pub from: Duration,
-    /// Until when.
+    /// End, since the start of the cell.
     pub until: Option<Duration>,
 }
 
-/// What a flow is.
+/// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A call whose packets are echoed: UDP to port 2112, as irtt has it.
+    /// A call whose packets are echoed: UDP to port 2112, as with irtt.
     Voip,
-    /// TCP with CUBIC that always has something to send, to port 5201; the receive window in bytes.
+    /// TCP with CUBIC to port 5201 that always has data to send. The value is the receive window, in bytes.
     Tcp(u32),
-    /// UDP at a constant rate, to port 5201: kbit/s, and times on and off if it pauses.
+    /// UDP at a constant rate to port 5201: rate in kbit/s, and optional on and off times.
     Udp(u32, Option<(Duration, Duration)>),
-    /// The buffer is never empty.
+    /// A buffer that is never empty.
     Full,
 }
 
@@ -109,29 +110,29 @@ impl What {
     }
 }
 
-/// When UEs are there.
+/// Attachment time of UEs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stay {
-    /// Which.
+    /// The UEs.
     pub ues: RangeInclusive<u32>,
-    /// They attach so long after the cell began.
+    /// Time of attachment, since the start of the cell.
     pub from: Duration,
-    /// They are released so long after the cell began.
+    /// Time of release, since the start of the cell.
     pub until: Option<Duration>,
 }
 
-/// When a base station decides to hand UEs over.
+/// A handover decision of a base station.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
-    /// Which.
+    /// The UEs.
     pub ues: RangeInclusive<u32>,
-    /// The cell's 36 bits, within the network of the base station.
+    /// The 36-bit cell identity, within the base station's network.
     pub cell: u64,
-    /// So long after the cell began.
+    /// Time, since the start of the cell.
     pub at: Duration,
 }
 
-/// A UE comes, goes or is to be handed over.
+/// A planned event of a UE.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Turn {
     Come(Box<UeConfig>),
@@ -139,7 +140,7 @@ pub(super) enum Turn {
     Move(u32, NrCgi),
 }
 
-/// IP packets of UDP, bytes.
+/// Length of UDP packets with IP headers, in bytes.
 const PACKET_BYTES: u32 = 1500;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
@@ -152,14 +153,14 @@ fn ms(time: Duration) -> u32 {
     u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// What a UE has of a list that UEs take in turn.
+/// Returns a UE's entry of a list that is assigned round robin.
 pub(super) fn of_ue<T>(list: &[T], ue: u32) -> Option<&T> {
     let index = (ue.max(1) - 1) as usize;
     list.get(index.checked_rem(list.len())?)
 }
 
 impl FlowPlan {
-    /// A flow of all UEs, for ever.
+    /// Returns a flow of all UEs without an end.
     pub const fn new(what: What) -> Self {
         Self { ues: None, what, from: Duration::ZERO, until: None }
     }
@@ -174,7 +175,8 @@ impl FlowPlan {
             What::Tcp(receive_window_bytes) => (TCP, 5201, Traffic::GreedyTcp { receive_window_bytes }),
             What::Udp(kbps, turns) => {
                 let (on, off) = turns.unwrap_or((Duration::from_secs(1), Duration::ZERO));
-                let (on_ms, off_ms) = (ms(on), ms(off));
+                let on_ms = ms(on);
+                let off_ms = ms(off);
                 let traffic =
                     Traffic::OnOff { kbps, packet_bytes: PACKET_BYTES, on_ms, off_ms, random: false };
                 (UDP, 5201, traffic)
@@ -192,7 +194,7 @@ impl FlowPlan {
 }
 
 impl RadioConfig {
-    /// UEs with MCS 20 and no traffic, OpenAirInterface's buffers.
+    /// Returns a configuration with MCS 20, no traffic, and the buffers of OpenAirInterface.
     pub fn new(carrier: Carrier, ues: u32) -> Self {
         Self {
             fidelity: super::Fidelity::Slot,
@@ -210,13 +212,13 @@ impl RadioConfig {
         }
     }
 
-    /// UEs of the cell, as the config counts them.
+    /// Returns the UEs of a cell, as numbered in the configuration.
     fn ues_at(&self, place: Place) -> impl Iterator<Item = u32> + use<> {
         let dus = self.dus.max(1);
         (1..=self.ues).filter(move |ue| (ue - 1) % dus == place.du)
     }
 
-    /// Names of the UEs' flows, by number.
+    /// Returns the names of the UEs' flows, by number.
     pub(super) fn whats(&self, place: Place) -> BTreeMap<u32, Vec<&'static str>> {
         let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(|flow| flow.what.name()).collect();
         self.ues_at(place).map(|ue| (place.first_ue + ue - 1, of(ue))).collect()
@@ -238,7 +240,7 @@ impl RadioConfig {
         }
     }
 
-    /// A UE by its number in the config; `number` is that which it has.
+    /// Returns a UE by its number in the configuration. `number` is its number in the network.
     pub(super) fn ue(&self, ue: u32, number: u32, plmn: Plmn, start_us: u64) -> UeConfig {
         let flows = self.flows.iter().filter(|flow| flow.is_of(ue));
         let mut config = UeConfig::fixed(number, 0, flows.map(|flow| flow.config(start_us)).collect());
@@ -249,7 +251,7 @@ impl RadioConfig {
         config
     }
 
-    /// Who comes and goes when.
+    /// Returns the planned events of UEs.
     pub(super) fn plan(
         &self,
         place: Place,

@@ -1,4 +1,4 @@
-//! Quotas of slices (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) as the model's scheduler has them.
+//! Slice quotas (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) for the model's scheduler.
 use super::rc::Steered;
 use super::{Radio, convert, plan};
 use ranlab_radio::user_plane as up;
@@ -12,7 +12,7 @@ use ranlab_sdk::wire::e2sm::slice::{
     SLICES_MAX, Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
 };
 
-/// The slice of the UEs without a quota.
+/// Slice of the UEs without a quota.
 const REST: u16 = 0;
 const PPM_PER_PERCENT: u32 = WHOLE_PPM / 100;
 
@@ -21,16 +21,17 @@ fn refusal(fault: &OrderFault) -> Refusal {
     Refusal::new(if overcommitted { Reason::Overcommitted } else { Reason::Invalid }, fault.to_string())
 }
 
-/// Whether a quota of slice `wanted` applies to slice `has`: one without a differentiator applies to each of its type.
+/// Returns whether a quota for slice `wanted` applies to slice `has`. A quota without a slice differentiator applies to
+/// all slices of its type.
 fn covers(wanted: Snssai, has: &Snssai) -> bool {
     has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
 }
 
 impl Radio {
-    /// The quotas as they apply, or why the cell cannot have them.
+    /// Returns the effective quotas, or the reason why the cell rejects them.
     ///
-    /// xApps and base stations in the field use a dedicated ratio of 100 % whatever the minimum is: beyond the minimum it does not
-    /// count.
+    /// xApps and base stations in the field use a dedicated ratio of 100 % with any minimum. The part above the minimum
+    /// is ignored.
     pub(super) fn check_quotas(&self, quotas: &[SliceQuota]) -> Result<Vec<SliceQuota>, Refusal> {
         let within_min = |it: &SliceQuota| SliceQuota { dedicated: it.dedicated.min(it.min), ..*it };
         let percent = quotas.iter().find(|it| it.dedicated > 100);
@@ -48,7 +49,7 @@ impl Radio {
         Ok(quotas)
     }
 
-    /// Whether the cell serves the quota's network and, if its slices are configured, the quota's slice.
+    /// Checks that the cell serves the quota's network and, if slices are configured, the quota's slice.
     fn check_served(&self, quota: &SliceQuota) -> Result<(), Refusal> {
         let networks: &[Plmn] = if self.plmns.is_empty() { &[self.plmn] } else { &self.plmns };
         if !networks.contains(&quota.plmn) {
@@ -64,7 +65,7 @@ impl Radio {
         Ok(())
     }
 
-    /// The slice by quotas of a UE, by its number; `None` if the carrier is not shared by quotas.
+    /// Returns a UE's slice by quota. `None` if the carrier is not divided by quotas.
     pub(super) fn slice_by_quota(&self, ue: u32) -> Option<u16> {
         let (quotas, set) = &self.quotas;
         if quotas.is_empty() || *set != self.set {
@@ -75,7 +76,7 @@ impl Radio {
         let chosen = if chosen.is_empty() { &[DEFAULT_SLICE][..] } else { &chosen };
         let applies =
             |quota: &SliceQuota| quota.plmn == plmn && chosen.iter().any(|it| covers(quota.slice, it));
-        // One with a differentiator applies before one for the whole type.
+        // A quota with a slice differentiator takes precedence over one for the whole type.
         let mut found = (1..).zip(quotas).filter(|(_, quota)| applies(quota)).collect::<Vec<_>>();
         found.sort_by_key(|(_, quota)| quota.slice.sd.is_none());
         Some(found.first().map_or(REST, |(id, _)| *id))
@@ -96,7 +97,7 @@ impl Radio {
         Ok(())
     }
 
-    /// A UE that came is put into its slice.
+    /// Assigns a new UE to its slice.
     pub(super) fn settle_by_quota(&mut self, ue: u32, rnti: u16) {
         if let Some(slice) = self.slice_by_quota(ue) {
             self.homes.insert(rnti, slice);
@@ -110,14 +111,14 @@ impl Radio {
 }
 
 impl Steered {
-    /// Quotas by which the carrier is shared now; none if it is not, or was shared by SLICE since.
+    /// Returns the current quotas. Empty if the carrier is not divided, or was divided by SLICE since.
     pub(super) fn quotas(&self) -> Vec<SliceQuota> {
         let radio = self.locked();
         let (quotas, set) = &radio.quotas;
         if *set == radio.set { quotas.clone() } else { Vec::new() }
     }
 
-    /// Shares the carrier by these quotas alone; by none it is not shared.
+    /// Divides the carrier by these quotas only. Without quotas it is not divided.
     pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
         let mut radio = self.locked();
         let mut quotas = radio.check_quotas(quotas)?;
@@ -126,7 +127,7 @@ impl Steered {
     }
 }
 
-/// The slices for the scheduler: the rest, then the quotas in their order.
+/// Returns the scheduler's slices: the slice of the UEs without a quota, then the quotas in order.
 fn scheduled(quotas: &[SliceQuota]) -> up::SliceSet {
     let share = |percent: u8| f64::from(percent) / 100.0;
     let slice = |(id, params): (u32, up::SliceParams)| up::SliceSpec {
@@ -145,7 +146,7 @@ fn scheduled(quotas: &[SliceQuota]) -> up::SliceSet {
     up::SliceSet { algorithm: up::SliceAlgorithm::Quota, sharing: true, slices }
 }
 
-/// The slices as SLICE reports them, which has no limits: what each is guaranteed.
+/// Returns the slices as SLICE reports them. SLICE has no limits, so only guarantees are reported.
 fn shown(quotas: &[SliceQuota]) -> SliceSet {
     let slice = |id: u16, label: String, ppm: u32| Slice {
         id,
@@ -153,7 +154,7 @@ fn shown(quotas: &[SliceQuota]) -> SliceSet {
         scheduler: UeScheduler::ProportionalFair,
         parameters: SliceParameters::Capacity(ppm),
     };
-    // SLICE has no share of nothing: the smallest one stands for it, at the cost of the guarantees.
+    // SLICE does not allow a share of zero, so the smallest share is used, at the expense of the guarantees.
     let smallest = SLICES_MAX as u32;
     let ppm = |quota: &SliceQuota| (u32::from(quota.min) * PPM_PER_PERCENT).saturating_sub(smallest).max(1);
     let left = WHOLE_PPM.saturating_sub(quotas.iter().map(ppm).sum()).max(1);

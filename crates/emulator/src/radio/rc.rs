@@ -1,5 +1,5 @@
-//! The base station behind RC: quotas become slices of the network virtualization substrate, a handover is one; UEs'
-//! states in RRC and handovers of its own are told.
+//! The base station side of RC: quotas become slices of the network virtualization substrate; handovers are executed.
+//! RRC states of UEs and handovers decided by the base station are reported.
 use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
@@ -18,31 +18,30 @@ use ranlab_sdk::wire::e2sm::slice::SliceSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bits of a cell's identity that are the cell's at its gNB.
+/// Number of bits of a cell identity that number the cells of a gNB.
 const CELL_BITS: u32 = 4;
 
-/// The radios of a fleet by their cells' identities: where UEs can be handed over to.
+/// Radios of a fleet by cell identity: the targets of handovers.
 pub type Neighbours = Arc<Mutex<BTreeMap<NrCgi, SharedRadio>>>;
 
-/// The cell of a gNB, which has one: its 32 bits first.
+/// Returns the identity of a gNB's only cell: the 32 bits of the gNB come first.
 pub fn cell_of(plmn: Plmn, gnb: u32) -> NrCgi {
     NrCgi { plmn, cell: u64::from(gnb) << CELL_BITS }
 }
 
-/// A radio as RC has it.
+/// A radio in the form that RC uses.
 pub(crate) struct Steered {
     pub(crate) radio: SharedRadio,
     pub(crate) neighbours: Neighbours,
     /// Its cell.
     pub(crate) cell: Cgi,
-    /// What it calls its UEs.
+    /// Type of its UE identifiers.
     pub(crate) names: Names,
     /// Its network.
     pub(crate) plmn: Plmn,
 }
 
-/// What RC has not been told yet, and not been asked; of either no more than the cell keeps of events, the oldest are
-/// forgotten.
+/// Reports and decisions that RC has not fetched. At most as many as the cell keeps events; the oldest are dropped.
 #[derive(Debug, Default)]
 pub(super) struct Mobility {
     events: Vec<RcEvent>,
@@ -51,7 +50,7 @@ pub(super) struct Mobility {
 }
 
 impl Mobility {
-    /// RRC did something. A UE that goes from cell to cell stays connected.
+    /// Records an RRC event. A UE that changes cells stays connected.
     pub(super) fn hear(&mut self, kind: RrcKind, rnti: u16) {
         let number = rnti.into();
         let (said, state) = match kind {
@@ -70,7 +69,7 @@ impl Mobility {
         self.events.drain(..beyond);
     }
 
-    /// The base station wants to hand a UE over.
+    /// Records a handover decision of the base station.
     pub(super) fn decide(&mut self, rnti: Option<u16>, cell: NrCgi) {
         self.decisions.extend(rnti.map(|rnti| (rnti.into(), cell)));
         let beyond = self.decisions.len().saturating_sub(EVENTS_MAX);
@@ -89,7 +88,7 @@ impl RcControl for Steered {
         }
     }
 
-    /// As [`share`](Steered::share) left it, or not shared.
+    /// Returns the quotas that [`share`](Steered::share) set, if they still apply.
     fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
         let radio = self.locked();
         let (quotas, set) = &radio.quotas;
@@ -108,7 +107,7 @@ impl RcControl for Steered {
         }
     }
 
-    /// A DU does not: RRC ends in the CU.
+    /// A DU does not know RRC, which terminates in the CU.
     fn knows_rrc(&self) -> bool {
         self.names != Names::GnbDu
     }
@@ -152,7 +151,7 @@ impl RcMobility for Steered {
     fn decisions(&mut self, _: Time) -> Vec<(u32, NrCgi)> {
         let here = self.cell;
         let mut decisions = std::mem::take(&mut self.locked().mobility.decisions);
-        // Base stations of a fleet have one plan; who is there already stays.
+        // All base stations of a fleet have the same plan. UEs already in the target cell stay.
         decisions.retain(|(_, cell)| Cgi::Nr(*cell) != here);
         decisions
     }
@@ -164,7 +163,7 @@ impl RcMobility for Steered {
 }
 
 impl Steered {
-    /// A panic elsewhere leaves what is still a radio.
+    /// After a panic of another thread the radio is still usable.
     pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
         self.radio.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -185,9 +184,10 @@ impl Steered {
             _ => None,
         });
         if let Some(there) = there {
-            // What is handed over to is a gNB's or its DU's.
+            // A handover target is a gNB or a DU of one.
             let names = if self.names == Names::GnbDu { Names::GnbDu } else { Names::Gnb };
-            let (ue, old) = (names.name(cell.plmn, there.into()), self.name(number));
+            let ue = names.name(cell.plmn, there.into());
+            let old = self.name(number);
             let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
             self.locked().mobility.tell(RcEvent::HandedOver { number, told: Box::new(told) });
         }
@@ -198,7 +198,7 @@ impl Steered {
     }
 }
 
-/// The agents of a radio are told with its next pass.
+/// Notifies the agents of a radio with its next pass.
 fn tell(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
     radio.lock().unwrap_or_else(PoisonError::into_inner).moved.extend(moved);
 }
@@ -212,7 +212,7 @@ mod tests {
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-    /// Two cells of two UEs each that want all they can get, the first in slice 1, the second in slice 2.
+    /// Two cells with two UEs each that use all available capacity. The first UE is in slice 1, the second in slice 2.
     fn two() -> [Steered; 2] {
         two_with(Vec::new())
     }
@@ -237,7 +237,7 @@ mod tests {
         ms.flat_map(|ms| radio.pass(Time::from_nanos(ms * 1_000_000))).collect()
     }
 
-    /// Resource blocks of both UEs, by the first ones' share of them, %.
+    /// Returns the first UE's share of the resource blocks, in percent.
     fn share_of_first(station: &Steered) -> f64 {
         let radio = station.radio.lock().unwrap();
         let prbs: Vec<_> =
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn ues_of_slices_get_what_quotas_say() {
+    fn quotas_determine_slice_shares() {
         let with_dedicated = |quota: SliceQuota, dedicated| SliceQuota { dedicated, ..quota };
         for (quotas, expected) in [
             (vec![quota(1, 80, 100), quota(2, 20, 100)], 80.0),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas_that_contradict_or_name_unknown_slices_are_refused() {
+    fn contradictory_and_unknown_quotas_are_rejected() {
         let [mut station, _] = two();
         let elsewhere = SliceQuota { plmn: Plmn::new(310, 410, 3), ..quota(1, 0, 10) };
         let unknown = SliceQuota { slice: Snssai { sst: 2, sd: Some(8) }, ..quota(2, 0, 10) };
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn ues_that_attach_after_an_order_are_in_their_slices() {
+    fn ues_attached_later_are_in_their_slices() {
         let [mut station, _] = two();
         station.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 20)])).unwrap();
         pass(&station, 0..3_000);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handover_moves_the_ue_and_both_agents_hear_of_it() {
+    fn handover_moves_ue_and_notifies_both_agents() {
         let [mut here, there] = two();
         for station in [&here, &there] {
             pass(station, 0..10);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_base_station_decides_and_what_happens_is_told_once() {
+    fn decisions_and_events_are_reported_once() {
         let at = std::time::Duration::from_millis(20);
         let to = cell_of(PLMN, 2);
         let [mut here, mut there] = two_with(vec![Move { ues: 1..=2, cell: to.cell, at }]);

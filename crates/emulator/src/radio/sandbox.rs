@@ -1,15 +1,15 @@
-//! A stage as a module of WebAssembly, interpreted. It computes, and reaches nothing: it has no imports, no floating point
-//! (whose NaNs differ between machines), no start function.
+//! A traffic control stage as an interpreted WebAssembly module. It can only compute: it has no imports, no floating
+//! point (whose NaNs differ between machines), and no start function.
 //!
-//! | export | of a | meaning |
+//! | export | role | meaning |
 //! |---|---|---|
-//! | `admits(packet_bytes: i32, bearer_bytes: i64, now_us: i64) -> i32` | pacer | whether a packet may go to RLC: not 0 |
-//! | `queues() -> i32` | scheduler | where in `memory` it wants to see the queues; asked once |
-//! | `pick(queues: i32, now_us: i64) -> i32` | scheduler | which of so many queues is next; below 0: none now |
+//! | `admits(packet_bytes: i32, bearer_bytes: i64, now_us: i64) -> i32` | pacer | not 0 if a packet may go to RLC |
+//! | `queues() -> i32` | scheduler | address in `memory` where the queues are written; called once |
+//! | `pick(queues: i32, now_us: i64) -> i32` | scheduler | index of the next queue, of `queues` in all; below 0: none now |
 //! | `memory` | scheduler | |
 //!
-//! A queue is 32 octets, little endian: its number u32; octets of its first packet u32, 0 if there is none or a shaper holds
-//! it back; octets that wait u64; packets that wait u64; octets that it has sent u64.
+//! A queue takes 32 bytes, little endian: its number u32; length of its first packet u32, 0 if the queue is empty or a
+//! shaper holds it back; bytes queued u64; packets queued u64; bytes sent u64.
 use super::stage::{Made, StageMeter};
 use ed25519_dalek::{Signature, VerifyingKey};
 use ranlab_radio::user_plane::{QUEUES_MAX, QueueView, TcStage};
@@ -23,23 +23,23 @@ use wasmi::{
     StoreLimitsBuilder, TypedFunc,
 };
 
-/// Fuel of a call: about an instruction each.
+/// Fuel per call; about one unit per instruction.
 const FUEL_PER_CALL: u64 = 20_000;
-/// Memory: twenty pages of 64 KiB; rustc gives a small module seventeen.
+/// Maximum memory: twenty pages of 64 KiB. rustc gives a small module seventeen.
 const MEMORY_BYTES_MAX: usize = 20 << 16;
 const TABLE_ELEMENTS_MAX: usize = 256;
 const STACK_BYTES_MAX: usize = 64 << 10;
 const RECURSION_MAX: usize = 64;
-/// Octets of a queue in the module's memory.
+/// Length of a queue in the module's memory, in bytes.
 const QUEUE_BYTES: usize = 32;
 
-/// Whether these are keys.
+/// Validates public keys.
 pub(super) fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
     let wrong = keys.iter().any(|key| VerifyingKey::from_bytes(key).is_err());
     if wrong { Err("a stage key is no public key of Ed25519".to_owned()) } else { Ok(()) }
 }
 
-/// A stage from a module that one of these has signed.
+/// Creates a stage from a module that was signed with one of these keys.
 pub(super) fn made(keys: &[[u8; 32]], role: StageRole, module: &StageModule) -> Result<Made, Refusal> {
     let signature = Signature::from_bytes(&module.signature);
     let has_signed = |key: &[u8; 32]| {
@@ -61,7 +61,7 @@ enum Entry {
     Pick { function: TypedFunc<(u32, u64), i32>, memory: Memory, at: usize },
 }
 
-/// A module at work.
+/// A running module.
 struct Sandbox {
     store: Store<StoreLimits>,
     entry: Entry,
@@ -113,7 +113,7 @@ impl Sandbox {
         Ok(Self { store, entry, meter: Arc::default() })
     }
 
-    /// Calls the module, unless it has failed before; what it says is not looked at then.
+    /// Calls the module, unless it has failed before. The result of a failed call is ignored.
     fn call(
         &mut self,
         call: impl FnOnce(&mut Store<StoreLimits>, &Entry) -> Result<i32, wasmi::Error>,
@@ -129,7 +129,7 @@ impl Sandbox {
         match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
-                // ASCII, as reports have it; the first failure counts.
+                // Reports contain ASCII only. The first failure is kept.
                 let why =
                     error.to_string().chars().map(|c| if c.is_ascii_graphic() { c } else { ' ' }).collect();
                 let _ = self.meter.failed.set(why);
@@ -148,7 +148,8 @@ fn first(queues: &[QueueView]) -> Option<usize> {
     queues.iter().position(|queue| queue.head_bytes.is_some())
 }
 
-/// A stage that has failed does as the simplest would until it is taken out: all packets pass, the first queue is next.
+/// A stage that has failed behaves like the simplest one until it is removed: all packets pass, and the first queue is
+/// next.
 impl TcStage for Sandbox {
     fn pick(&mut self, queues: &[QueueView], now_us: u64) -> Option<usize> {
         let picked = self.call(|store, entry| {
@@ -161,7 +162,7 @@ impl TcStage for Sandbox {
                 octets[16..24].copy_from_slice(&queue.stats.packets.to_le_bytes());
                 octets[24..].copy_from_slice(&queue.stats.forwarded_bytes.to_le_bytes());
                 memory.write(&mut *store, at + index * QUEUE_BYTES, &octets).map_err(|error| {
-                    // It cannot shrink: it was large enough when it came.
+                    // Memory cannot shrink, and was large enough when the module was loaded.
                     wasmi::Error::new(error.to_string())
                 })?;
             }

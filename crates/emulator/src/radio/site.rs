@@ -1,5 +1,5 @@
-//! A base station's cells: one, or those of the DUs of a CU. What is about all of them is here: UEs that go from one to
-//! another, RRC, and who drives them.
+//! A base station's cells: a single one, or those of a CU's DUs. Contains what concerns all of them: UEs that change
+//! cells, RRC, and the driver.
 use super::{Moved, Radio, SharedRadio, TICK, hand_over};
 use crate::stats::CellFacts;
 use ranlab_radio::user_plane::{RrcKind, UeReport};
@@ -12,66 +12,67 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A base station's cells that its agents and their driver share.
+/// A base station's cells, shared by its agents and their driver.
 pub type SharedSite = Arc<Site>;
 
-/// The cells of a base station, numbered as its DUs are. Their C-RNTIs are distinct.
+/// The cells of a base station, numbered like its DUs. Their C-RNTIs are distinct.
 #[derive(Debug)]
 pub struct Site {
     cells: Vec<SharedRadio>,
     told: Mutex<Told>,
 }
 
-/// What somebody is yet to be told.
+/// Pending notifications.
 #[derive(Debug, Default)]
 struct Told {
     /// RRC events, oldest first.
     news: Vec<RrcEvent>,
-    /// Who was handed over, in which cell, and its events: controllers hear of them when the agents know.
+    /// Handed over UEs with their cells. Controllers are notified after the agents.
     moved: Vec<(usize, Moved)>,
     later: Vec<RrcEvent>,
 }
 
-/// A panic elsewhere leaves what is still a radio.
+/// After a panic of another thread the radio is still usable.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Site {
-    /// A base station of these cells: one at least.
+    /// Creates a base station from at least one cell.
     pub fn new(cells: Vec<SharedRadio>) -> SharedSite {
         Arc::new(Self { cells, told: Mutex::default() })
     }
 
-    /// Its cells.
+    /// Returns its cells.
     pub fn cells(&self) -> &[SharedRadio] {
         &self.cells
     }
 
-    /// Its UEs now, as agents number them.
+    /// Returns its attached UEs, as agents number them.
     pub fn ues(&self) -> Vec<UeId> {
         let of = |radio: &SharedRadio| lock(radio).rntis().values().copied().collect::<Vec<_>>();
         self.cells.iter().flat_map(of).map(|rnti| UeId(rnti.into())).collect()
     }
 
-    /// What is told of the UEs of all cells.
+    /// Returns the statistics of the UEs of all cells.
     pub fn reports(&self) -> Vec<UeReport> {
         self.cells.iter().flat_map(|radio| lock(radio).cell().reports().collect::<Vec<_>>()).collect()
     }
 
-    /// The slices that UEs asked for, by C-RNTI.
+    /// Returns the slices that UEs requested, by C-RNTI.
     pub(crate) fn slices(&self) -> BTreeMap<u16, Vec<Snssai>> {
         self.cells.iter().flat_map(|radio| lock(radio).slices()).collect()
     }
 
-    /// The number of the cell in which the UE of this C-RNTI is.
+    /// Returns the number of the cell in which the UE with this C-RNTI is.
     pub fn cell_of(&self, rnti: u16) -> Option<u16> {
         let cells = self.cells.iter().map(|radio| lock(radio));
         cells.into_iter().find(|radio| radio.cell().report(rnti).is_some()).map(|radio| radio.cell_id)
     }
 
-    /// Lets time pass in each cell until `now`, or as far as a radio makes up for at once; who moved, and in which cell,
-    /// those among them who were handed over since. A UE that is to go goes, wherever it is.
+    /// Advances each cell to `now`, as far as a radio catches up in one call. Returns UE movements with their cells,
+    /// including handovers since the last call. A UE whose planned departure is due is released in whichever cell it
+    /// is.
     pub fn pass(&self, now: Time) -> Vec<(usize, Moved)> {
         self.pass_each(|radio| radio.pass(now))
     }
@@ -95,13 +96,14 @@ impl Site {
         moved
     }
 
-    /// Hands a UE over from one cell to another, named by their numbers. Agents hear of it with the next
-    /// [`pass`](Self::pass), controllers then: a release with where to, a handover with where from.
+    /// Hands a UE over between two cells, named by number. Agents are notified with the next [`pass`](Self::pass),
+    /// controllers afterwards: a release with the target, a handover with the source.
     ///
     /// # Errors
-    /// There is no such cell or UE, or the target has no room; then nothing has changed.
+    /// A cell or the UE does not exist, or the target is full. Nothing has changed then.
     pub fn hand_over(&self, rnti: u16, cell_id: u16, target_cell_id: u16) -> Result<(), Refusal> {
-        let (source, target) = (self.index(cell_id)?, self.index(target_cell_id)?);
+        let source = self.index(cell_id)?;
+        let target = self.index(target_cell_id)?;
         self.gather();
         let handed_over = hand_over(&self.cells[source], &self.cells[target], rnti)?;
         let mut told = lock(&self.told);
@@ -113,7 +115,7 @@ impl Site {
         Ok(())
     }
 
-    /// Of the first cell.
+    /// Returns the attributes of the first cell.
     pub(crate) fn facts(&self) -> CellFacts {
         lock(&self.cells[0]).facts()
     }
@@ -128,7 +130,7 @@ impl Site {
         })
     }
 
-    /// Fetches what RRC did in the cells.
+    /// Fetches the RRC events of the cells.
     fn gather(&self) {
         let mut told = lock(&self.told);
         for radio in &self.cells {
@@ -138,13 +140,14 @@ impl Site {
         told.news.drain(..beyond);
     }
 
-    /// RRC over all cells.
+    /// Returns the RRC function over all cells.
     pub(crate) fn rrc(self: &Arc<Self>) -> Box<dyn RanFunction> {
         rrc::function(Rrc(Arc::clone(self)))
     }
 }
 
-/// Lets a base station's time pass as ours does, for ever; `told` hears after each step who moved, and in which cell.
+/// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
+/// cells.
 pub async fn drive(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -186,12 +189,12 @@ impl RrcSource for Rrc {
 }
 
 impl Radio {
-    /// UEs that were to go and are not here, since this was last asked.
+    /// Returns and removes UEs whose planned departure was due here and that are in another cell.
     fn take_strays(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.strays)
     }
 
-    /// Lets a UE go, if it is here.
+    /// Releases a UE if it is in this cell.
     pub(super) fn release(&mut self, number: u32) -> Option<Moved> {
         let rnti = *self.rntis.get(&number)?;
         self.meter.leave(&self.cell, number, rnti);
@@ -210,7 +213,7 @@ mod tests {
     use ranlab_sdk::wire::e2ap::Plmn;
     use std::time::Duration;
 
-    /// Two cells of two UEs each: those of the second are number 1025 and 1026.
+    /// Two cells with two UEs each. Those of the second have the numbers 1025 and 1026.
     fn site(stays: Vec<Stay>) -> SharedSite {
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let plmn = Plmn::new(1, 1, 2);
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_hear_of_a_handover_before_controllers_do_and_a_refusal_is_no_news() {
+    fn agents_learn_of_handover_before_controllers() {
         let site = site(Vec::new());
         let mut rrc = Rrc(Arc::clone(&site));
         assert_eq!(pass(&site, 0..10).len(), 4);
@@ -240,7 +243,8 @@ mod tests {
         assert_eq!((pass(&site, 10..11), rrc.events(Time::ZERO)), (vec![], vec![]));
         site.hand_over(2, 1, 0).unwrap();
         assert_eq!(rrc.events(Time::ZERO), [], "the agents do not know yet");
-        let (went, came) = (Moved::Went { ue: 1026, rnti: 2 }, Moved::Came { ue: 1026, rnti: 3 });
+        let went = Moved::Went { ue: 1026, rnti: 2 };
+        let came = Moved::Came { ue: 1026, rnti: 3 };
         assert_eq!(pass(&site, 11..12), [(1, went), (0, came)]);
         let told: Vec<_> = rrc.events(Time::ZERO).iter().map(|it| (it.change, it.cell_id, it.rnti)).collect();
         assert_eq!(told, [(RrcChange::Release, 1, 2), (RrcChange::Handover, 0, 3)]);
@@ -249,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ue_that_is_to_go_goes_wherever_it_is() {
+    fn ue_is_released_in_its_current_cell() {
         let until = Some(Duration::from_millis(20));
         let site = site(vec![Stay { ues: 1..=1, from: Duration::ZERO, until }]);
         pass(&site, 0..10);
         site.hand_over(1, 0, 1).unwrap();
         let moved = pass(&site, 10..30);
-        // The second cell's own first UE goes as well.
+        // The second cell's own first UE is released, too.
         assert!(moved.contains(&(1, Moved::Went { ue: 1, rnti: 3 })), "{moved:?}");
         assert_eq!((moved.len(), site.ues().len()), (4, 2), "{moved:?}");
     }

@@ -1,4 +1,5 @@
-//! Users' own stages at bearers: they come as signed modules, run in a sandbox, and are taken out when they fail.
+//! User-defined traffic control stages at bearers. They are loaded as signed modules, run in a sandbox, and are removed
+//! when they fail.
 use super::{Radio, RadioError};
 use ranlab_radio::user_plane::{self as up, TcStage};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
@@ -9,16 +10,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// Stages of a base station, at most.
+/// Maximum number of stages per base station.
 const STAGES_MAX: usize = 64;
 
-/// What a stage did; it writes, reports read.
+/// Counters of a stage, written by the stage and read by reports.
 #[derive(Debug, Default)]
 pub(super) struct StageMeter {
     pub(super) calls: AtomicU64,
     pub(super) refusals: AtomicU64,
     pub(super) fuel: AtomicU64,
-    /// Why it does nothing any more.
+    /// The reason why the stage has failed.
     pub(super) failed: OnceLock<String>,
 }
 
@@ -30,14 +31,14 @@ struct Loaded {
     at_work: bool,
 }
 
-/// Stages by C-RNTI and what they replace.
+/// Stages by C-RNTI and role.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     keys: Vec<[u8; 32]>,
     loaded: BTreeMap<(u16, StageRole), Loaded>,
 }
 
-/// A stage from its module, and what it will have done.
+/// A stage created from its module, with its counters.
 pub(super) type Made = (Box<dyn TcStage>, Arc<StageMeter>);
 
 #[cfg(feature = "wasm")]
@@ -60,7 +61,7 @@ impl Stages {
         Ok(Self { keys: keys.to_vec(), loaded: BTreeMap::new() })
     }
 
-    /// Those of a UE.
+    /// Returns the stages of a UE.
     pub(super) fn of(&self, rnti: u16) -> Option<Vec<StageState>> {
         let its = self.loaded.iter().filter(|((of, _), _)| *of == rnti);
         let state = |((_, role), loaded): (&(u16, StageRole), &Loaded)| StageState {
@@ -75,7 +76,7 @@ impl Stages {
         (!states.is_empty()).then_some(states)
     }
 
-    /// A UE is gone.
+    /// Removes the stages of a UE.
     pub(super) fn forget(&mut self, rnti: u16) {
         self.loaded.retain(|(of, _), _| *of != rnti);
     }
@@ -89,7 +90,7 @@ fn model(role: StageRole) -> up::StageRole {
 }
 
 impl Radio {
-    /// Gives a bearer a stage, or takes it away. Who refuses has changed nothing.
+    /// Loads a stage at a bearer, or removes it. If it is rejected, nothing has changed.
     pub(super) fn set_stage(&mut self, rnti: u16, stage: &Stage) -> Result<(), Refusal> {
         let place = (rnti, stage.role);
         let Some(module) = &stage.module else {
@@ -107,20 +108,20 @@ impl Radio {
         if !self.cell.load_stage(rnti, model(stage.role), Some(made)) {
             return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {rnti}")));
         }
-        // At most 16,000: it was checked before.
+        // At most 16,000, as checked before.
         let bytes = module.wasm.len() as u32;
         self.stages.loaded.insert(place, Loaded { bytes, meter, at_work: true });
         Ok(())
     }
 
-    /// Takes out a UE's: modules stay where they were trusted.
+    /// Unloads the stages of a UE. Modules stay at the base station that trusts their keys.
     pub(super) fn take_out_stages(&mut self, rnti: u16) {
         for (_, role) in self.stages.loaded.keys().filter(|(of, _)| *of == rnti) {
             self.cell.load_stage(rnti, model(*role), None);
         }
     }
 
-    /// Takes out stages that have failed: what they replaced is at work again. They stay in reports.
+    /// Unloads stages that have failed. The default behaviour applies again. They stay in reports.
     pub(super) fn end_failed_stages(&mut self) {
         for ((rnti, role), loaded) in &mut self.stages.loaded {
             if loaded.at_work && loaded.meter.failed.get().is_some() {

@@ -1,4 +1,4 @@
-//! The base station under an agent of FlexRAN or OpenEmpower: the same commands to the same cell as over E2.
+//! A base station for agents of FlexRAN and OpenEmpower: the same commands to the same cell as over E2.
 use super::control::{Station, short};
 use super::{SharedRadio, convert};
 use ranlab_radio::user_plane::{self as up, Command, Direction};
@@ -8,10 +8,10 @@ use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceSet};
 use ranlab_sdran::agent::{Allocation, CellControl, Radio as Heard};
 
-/// Subframes last 1 ms, whatever a slot lasts.
+/// Length of a subframe, in microseconds, for any slot length.
 const SUBFRAME_US: u64 = 1_000;
 
-/// A radio as agents of FlexRAN and OpenEmpower have it.
+/// Returns a radio in the form that agents of FlexRAN and OpenEmpower use.
 pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
     Box::new(Station(radio.clone()))
 }
@@ -66,7 +66,7 @@ impl CellControl for Station {
         let of = |one: &Allocation| up::Allocation { rnti: one.rnti, prbs: one.prbs, mcs: one.mcs };
         let allocations: Vec<_> = allocations.iter().map(of).collect();
         for slot in subframe * slots..(subframe + 1) * slots {
-            // If the first slot of a subframe takes it the others do.
+            // If the first slot of a subframe accepts it, the others do, too.
             let decision = Command::Allocate(Direction::Down, slot, allocations.clone());
             radio.cell.command(&decision).map_err(|why| convert::refusal(&why))?;
         }

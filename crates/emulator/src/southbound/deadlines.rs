@@ -1,5 +1,5 @@
-//! Deadlines of all base stations on one precise timer: tokio's own are met to a millisecond or two, and a timer for each
-//! base station would be a descriptor for each.
+//! Deadlines of all base stations on one precise timer. tokio's timer has a resolution of one to two milliseconds, and
+//! a separate timer per base station would need a file descriptor each.
 use ranlab_machine::Time;
 use ranlab_sdk::Alarm;
 pub(super) use ranlab_sdk::now;
@@ -9,23 +9,23 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
-/// Who waits for when. At most one entry for each task that waits.
+/// Waiting tasks by deadline, with at most one entry per task.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
     waiting: RefCell<BTreeMap<(Time, u64), Waker>>,
     last: Cell<u64>,
-    /// Something is due before all else.
+    /// Notified when a deadline earlier than all others is added.
     sooner: Notify,
 }
 
 impl Deadlines {
-    /// Waits until `at`; may be dropped at any time.
+    /// Waits until `at`. May be dropped at any time.
     pub(super) fn until(&self, at: Time) -> Until<'_> {
         self.last.set(self.last.get() + 1);
         Until { deadlines: self, key: (at, self.last.get()), registered: false }
     }
 
-    /// Wakes whoever is due; runs beside the tasks that wait, and does not end.
+    /// Wakes tasks when their deadline has come. Runs without end, in parallel with the waiting tasks.
     pub(super) async fn keep(&self) {
         let mut alarm = Alarm::default();
         loop {
@@ -41,7 +41,7 @@ impl Deadlines {
         }
     }
 
-    /// Wakes who is due now; when the next one is.
+    /// Wakes tasks whose deadline has come. Returns the next deadline.
     fn wake_due(&self, now: Time) -> Option<Time> {
         loop {
             let mut waiting = self.waiting.borrow_mut();
@@ -51,14 +51,14 @@ impl Deadlines {
                 return Some(at);
             }
             let waker = first.remove();
-            // What is woken may ask for its next deadline at once.
+            // A woken task may register its next deadline immediately.
             drop(waiting);
             waker.wake();
         }
     }
 }
 
-/// Waits for a deadline.
+/// A future that waits for a deadline.
 pub(super) struct Until<'a> {
     deadlines: &'a Deadlines,
     key: (Time, u64),
@@ -99,7 +99,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn all_are_woken_in_order_none_early_and_who_goes_leaves_nothing() {
+    fn tasks_wake_in_order_and_dropped_ones_leave_no_entry() {
         ranlab_sdk::run(async {
             let deadlines = Rc::new(Deadlines::default());
             let keeper = deadlines.clone();
@@ -109,7 +109,8 @@ mod tests {
             let tasks: Vec<_> = [7, 3, 1, 9, 5]
                 .into_iter()
                 .map(|ms| {
-                    let (deadlines, order) = (deadlines.clone(), order.clone());
+                    let deadlines = deadlines.clone();
+                    let order = order.clone();
                     tokio::task::spawn_local(async move {
                         let at = began + Duration::from_millis(ms);
                         deadlines.until(at).await;
@@ -127,7 +128,7 @@ mod tests {
             }
             assert_eq!(*order.borrow(), [1, 3, 5, 7, 9]);
             assert!(deadlines.waiting.borrow().is_empty());
-            // One that has passed does not wait, and needs no keeper.
+            // A deadline in the past completes immediately, without the timer task.
             keeper.abort();
             deadlines.until(began).await;
         });

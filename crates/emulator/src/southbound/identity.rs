@@ -1,4 +1,4 @@
-//! Who a base station is and where its packets come from.
+//! Identity and source address of a base station.
 use ranlab_radio::user_plane::UES_MAX;
 use ranlab_sdran::empower::protocol::Mac;
 use std::fmt;
@@ -6,80 +6,81 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Country and network of the IMSIs: 901-70, for tests across networks.
+/// Country and network code of the IMSIs: 901-70, for tests across networks.
 const IMSI_BASE: u64 = 901_700_000_000_000;
-/// IMSIs of each base station.
+/// Number of IMSIs per base station.
 const IMSIS_PER_STATION: u64 = 100_000;
 
-/// A base station's identity; everything in it is unique within a network of 65,535 base stations.
+/// A base station's identity. All values are unique within a network of 65,535 base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Its number in the network, from 1.
     pub station: u64,
-    /// Physical cell identity; beyond 503 no real one, but unique.
+    /// Physical cell identity. Above 503 it is invalid but unique.
     pub pci: u16,
     /// Ethernet address.
     pub mac: Mac,
 }
 
 impl Identity {
-    /// The identity of the base station with this index.
+    /// Returns the identity of the base station with this index.
     pub fn new(index: u32) -> Self {
         let pci = u16::try_from(index % 65_535 + 1).unwrap_or(1);
         Self { station: u64::from(index) + 1, pci, mac: Mac::local(index) }
     }
 
-    /// IMSI of one of its UEs.
+    /// Returns the IMSI of one of its UEs.
     pub fn imsi(&self, ue: u32) -> u64 {
         IMSI_BASE + self.station * IMSIS_PER_STATION + u64::from(ue)
     }
 
-    /// IMSI of a UE by its number among all radios, wherever it is.
+    /// Returns the IMSI of a UE by its number among all radios, in whichever cell it is.
     pub(super) fn imsi_of(number: u32) -> u64 {
-        let (cell, ue) = ((number - 1) / UES_MAX as u32, (number - 1) % UES_MAX as u32);
+        let cell = (number - 1) / UES_MAX as u32;
+        let ue = (number - 1) % UES_MAX as u32;
         Self::new(cell).imsi(ue)
     }
 
-    /// A seed of its own.
+    /// Returns a seed for this base station.
     pub fn seed(&self, seed: u64) -> u64 {
         seed ^ self.station.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Where in a period its reports lie: base stations are not in step.
+    /// Returns the offset of its reports within a period, so that base stations are not synchronized.
     pub(crate) fn phase(&self, period: Duration) -> Duration {
         // The golden ratio spreads any number of base stations evenly.
         period.mul_f64((self.station as f64 * 0.618_033_988_749_895).fract())
     }
 }
 
-/// Addresses to connect from, used in turn.
+/// Source addresses, used round robin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourcePool(Vec<IpAddr>);
 
-/// The text is no pool.
+/// The text is not a valid address range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no range of at most 65536 IPv4 addresses; write e.g. 127.0.1.1-127.0.1.50")]
 pub struct SourcePoolError(String);
 
 impl SourcePool {
-    /// So many addresses of this machine's loopback network, for a controller there.
+    /// Returns a number of loopback addresses, for a controller on this machine.
     pub fn of_loopback(addresses: u32) -> Self {
         let first = u32::from(Ipv4Addr::new(127, 1, 0, 1));
         let last = first.saturating_add(addresses).min(u32::from(Ipv4Addr::new(127, 255, 255, 254)));
         Self((first..last).map(|address| Ipv4Addr::from(address).into()).collect())
     }
 
-    /// How many there are.
+    /// Returns the number of addresses.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the system chooses.
+    /// Returns whether the system chooses the source address.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The address of a base station; `None`: the system chooses.
+    /// Returns the source address of a base station. `None`: the system chooses.
     pub fn at(&self, index: u32) -> Option<IpAddr> {
         let len = u32::try_from(self.0.len()).ok().filter(|len| *len > 0)?;
         self.0.get((index % len) as usize).copied()
@@ -89,7 +90,7 @@ impl SourcePool {
 impl FromStr for SourcePool {
     type Err = SourcePoolError;
 
-    /// `first-last` or one address; nothing is the empty pool.
+    /// Parses `first-last` or a single address. The empty text is the empty pool.
     fn from_str(text: &str) -> Result<Self, SourcePoolError> {
         if text.is_empty() {
             return Ok(Self::default());
@@ -98,7 +99,8 @@ impl FromStr for SourcePool {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let first: Ipv4Addr = first.trim().parse().map_err(|_| wrong())?;
         let last: Ipv4Addr = last.trim().parse().map_err(|_| wrong())?;
-        let (first, last) = (u32::from(first), u32::from(last));
+        let first = u32::from(first);
+        let last = u32::from(last);
         if last < first || last - first >= 65_536 {
             return Err(wrong());
         }
@@ -106,7 +108,7 @@ impl FromStr for SourcePool {
     }
 }
 
-/// As it is read.
+/// The same form that is parsed.
 impl fmt::Display for SourcePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0.first(), self.0.last()) {
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_used_in_turn() {
+    fn addresses_are_used_round_robin() {
         let pool: SourcePool = "127.0.1.1-127.0.1.3".parse().unwrap();
         assert_eq!(pool.at(4), Some("127.0.1.2".parse().unwrap()));
         assert_eq!(SourcePool::default().at(4), None);

@@ -1,21 +1,21 @@
-//! What went wrong with the controller as its base stations saw it: what, when, for how long, on how many connections.
+//! Problems with the controller as seen by its base stations: kind, time, duration, number of connections.
 use ranlab_machine::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Incidents that are kept; later ones are counted.
+/// Maximum number of incidents that are kept. Further ones are only counted.
 const MAX_INCIDENTS: usize = 16;
 
-/// What a controller did.
+/// Kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// It read nothing of what waited for it.
+    /// The controller did not read pending data.
     StoppedReading,
-    /// It did not answer.
+    /// The controller did not respond.
     StoppedAnswering,
-    /// It was connected and is not.
+    /// The connection was lost.
     Lost,
 }
 
@@ -31,18 +31,18 @@ impl Trouble {
     }
 }
 
-/// One of them.
+/// A problem with the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Incident {
-    /// What.
+    /// Kind of the problem.
     pub what: Trouble,
-    /// When it began, in seconds since the base stations were started.
+    /// Begin, in seconds since the base stations were started.
     pub at_s: f64,
-    /// How long it lasted, or has lasted so far, in seconds.
+    /// Duration until its end or until now, in seconds.
     pub for_s: f64,
     /// Whether it has ended.
     pub over: bool,
-    /// Connections on which it was seen, at most at once.
+    /// Maximum number of connections affected at the same time.
     pub connections: u32,
 }
 
@@ -62,13 +62,13 @@ struct Open {
     connections: u32,
 }
 
-/// All of them.
+/// All incidents.
 #[derive(Debug, Default)]
 pub(super) struct Incidents {
     began: Time,
     open: [Option<Open>; Trouble::ALL.len()],
     closed: Vec<Incident>,
-    /// Longest time without reading, of closed ones.
+    /// Longest time without reading, among incidents that have ended.
     longest_unread: Duration,
     forgotten: u64,
 }
@@ -78,7 +78,7 @@ impl Incidents {
         self.began = now;
     }
 
-    /// What there is of a trouble now: since when, on how many connections.
+    /// Updates the current state of a problem: its begin, and the number of affected connections.
     pub(super) fn observe(&mut self, what: Trouble, now: Time, seen: Option<(Time, u32)>) {
         let index = what as usize;
         match (seen, &mut self.open[index]) {
@@ -100,7 +100,7 @@ impl Incidents {
         }
     }
 
-    /// All so far, in the order in which they began, and how many more there were.
+    /// Returns all incidents in the order of their begins, and the number of further ones.
     pub(super) fn all(&self, now: Time) -> (Vec<Incident>, u64) {
         let open = Trouble::ALL.into_iter().zip(self.open);
         let open = open.filter_map(|(what, open)| Some(incident(what, self.began, open?, now, false)));
@@ -109,13 +109,13 @@ impl Incidents {
         (all, self.forgotten)
     }
 
-    /// Longest time in which the controller read nothing of what waited for it.
+    /// Returns the longest time in which the controller did not read pending data.
     pub(super) fn longest_unread(&self, now: Time) -> Duration {
         let open = self.open[Trouble::StoppedReading as usize];
         self.longest_unread.max(open.map_or(Duration::ZERO, |open| now.since(open.since)))
     }
 
-    /// A measurement begins: what has ended is forgotten.
+    /// Begins a measurement: removes incidents that have ended.
     pub(super) fn reset(&mut self) {
         *self = Self { began: self.began, open: self.open, ..Self::default() };
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incident_is_told_by_name_time_and_length_and_all_of_them_are_bounded() {
+    fn incidents_have_kind_and_duration_and_are_bounded() {
         let mut incidents = Incidents::default();
         incidents.begin(at(100));
         incidents.observe(Trouble::StoppedReading, at(103), Some((at(102), 3)));

@@ -1,4 +1,5 @@
-//! A base station's way to its controller: what waits to be written, what the kernel has of it, what was read.
+//! A base station's connection to its controller: unwritten messages, data in the kernel, and what the controller has
+//! read.
 use super::meters::Meters;
 use ranlab_machine::Time;
 use ranlab_net::Readers;
@@ -9,61 +10,61 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Octets that may wait to be written; beyond, reports are dropped and counted.
+/// Maximum number of unwritten bytes. Beyond it, reports are dropped and counted.
 const UNWRITTEN_BYTES: usize = 1 << 20;
-/// Other messages go on until here; then the connection ends.
+/// Maximum number of unwritten bytes with other messages. Beyond it, the connection is closed.
 const UNWRITTEN_BYTES_MAX: usize = 2 * UNWRITTEN_BYTES;
 
-/// How long a controller may leave what waits for it before that is told.
+/// Time for which a controller may leave data unread before that is reported.
 pub(super) const STILL: Duration = Duration::from_secs(1);
 
-/// A message that waits, or its rest.
+/// A message, or the rest of one, that has not been written.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     left: usize,
-    /// When a periodical report was due.
+    /// Scheduled time of a periodic report.
     due: Option<Time>,
 }
 
-/// What became of a message.
+/// The outcome of queueing a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It waits to be written.
+    /// Queued.
     Waits,
-    /// A report that found no room.
+    /// A report was dropped because the queue is full.
     Dropped,
-    /// Another message that found no room: the controller takes nothing any more.
+    /// Another message does not fit into the queue: the controller no longer reads.
     Stuck,
 }
 
-/// A message that the kernel took.
+/// A message that was passed to the kernel.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
-    /// Octets of this connection up to its end.
+    /// Position of its end in the connection's byte stream.
     end: u64,
     due: Option<Time>,
     at: Time,
-    /// A look since then found that it was not read.
+    /// Whether a later check found it unread.
     seen_unread: bool,
 }
 
-/// What waits on a line now.
+/// Data that is currently queued on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Backlog {
-    /// Messages that the kernel has not taken, a begun one counted.
+    /// Messages that the kernel has not accepted completely.
     pub(super) messages: u64,
-    /// Their octets.
+    /// Their bytes.
     pub(super) octets: u64,
-    /// Octets that the kernel took and the controller's host has not acknowledged.
+    /// Bytes in the kernel that the controller's host has not acknowledged.
     pub(super) unacknowledged: u64,
-    /// Octets that it acknowledged and the controller has not read, as far as that is seen.
+    /// Acknowledged bytes that the controller has not read, as far as visible.
     pub(super) unread: u64,
-    /// Connections whose other end is seen.
+    /// Number of connections whose other end is visible.
     pub(super) readers: u32,
 }
 
 impl Backlog {
-    /// Adds another line's.
+    /// Adds the backlog of another line.
     pub(super) fn add(&mut self, other: Self) {
         self.messages += other.messages;
         self.octets += other.octets;
@@ -73,7 +74,7 @@ impl Backlog {
     }
 }
 
-/// A connection: the socket and its names.
+/// A connection: socket and addresses.
 #[derive(Debug)]
 struct Connection {
     stream: Rc<TcpStream>,
@@ -81,33 +82,33 @@ struct Connection {
     peer: SocketAddr,
 }
 
-/// Messages on their way to the controller. A message counts as sent when the kernel took its last octet. A report's lateness
-/// ends with the last that can be seen of it: that the controller read it, or that its host acknowledged it.
+/// Messages on their way to the controller. A message counts as sent when the kernel has accepted its last byte. A
+/// report's delay ends with the last visible event: read by the controller, or acknowledged by its host.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     octets: Vec<u8>,
     written: usize,
     waiting: VecDeque<Waiting>,
     connection: Option<Connection>,
-    /// Octets of this connection that the kernel took, that the controller's host acknowledged, that the controller read.
+    /// Numbers of bytes accepted by the kernel, acknowledged by the controller's host, and read by the controller.
     taken: u64,
     acknowledged: u64,
     read: u64,
-    /// Messages that the kernel took and the controller has not read; so many of them are acknowledged.
+    /// Messages in the kernel that the controller has not read, and how many of them are acknowledged.
     unread: VecDeque<Taken>,
     acknowledged_unread: usize,
-    /// Whether the controller's own socket is seen.
+    /// Whether the controller's own socket is visible.
     reader_seen: bool,
-    /// When it was last seen to read, or to have nothing to read.
+    /// Last time at which the controller read data, or had none to read.
     progress_at: Time,
-    /// Since when the controller owes an answer.
+    /// Time since which a response of the controller is pending.
     pub(super) unanswered_since: Option<Time>,
-    /// Since when the connection is lost.
+    /// Time at which the connection was lost.
     pub(super) lost_at: Option<Time>,
 }
 
 impl Line {
-    /// The connection stands.
+    /// Starts a connection.
     pub(super) fn begin(&mut self, stream: &Rc<TcpStream>, now: Time) -> io::Result<()> {
         let connection =
             Connection { stream: stream.clone(), local: stream.local_addr()?, peer: stream.peer_addr()? };
@@ -115,7 +116,7 @@ impl Line {
         Ok(())
     }
 
-    /// Takes a message, if there is room.
+    /// Queues a message, if there is space.
     pub(super) fn push(&mut self, octets: &[u8], due: Option<Time>) -> Fate {
         let waiting = self.octets.len() - self.written;
         match due {
@@ -128,12 +129,12 @@ impl Line {
         Fate::Waits
     }
 
-    /// Whether anything waits.
+    /// Returns whether data is queued.
     pub(super) fn is_waiting(&self) -> bool {
         self.written < self.octets.len()
     }
 
-    /// Writes what the kernel takes; `write` is its system call.
+    /// Writes as much as the kernel accepts. `write` is the system call.
     pub(super) fn write(
         &mut self,
         meters: &Meters,
@@ -175,7 +176,7 @@ impl Line {
         self.taken += octets as u64;
     }
 
-    /// Looks how far the controller is. `excused` is time in which nobody looked because this process stood still.
+    /// Updates the controller's progress. `excused` is a time without checks, because this process was suspended.
     pub(super) fn look(
         &mut self,
         meters: &Meters,
@@ -185,16 +186,18 @@ impl Line {
     ) {
         let Some(Connection { stream, local, peer }) = &self.connection else { return };
         let held = ranlab_net::unacknowledged(&**stream).unwrap_or(0);
-        // In this order: what is acknowledged meanwhile makes it read less than it did, never more.
+        // Read in this order: acknowledgements in between can only make the number of read bytes too small, never too
+        // large.
         let reader = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
         self.progress_at += excused;
-        // A host acknowledges up to 40 ms after it received: where its socket is seen, that delay is in no time of the reader.
+        // A host delays acknowledgements by up to 40 ms. If its socket is visible, that delay does not count as the
+        // reader's.
         let received = reader.and_then(|reader| reader.received).unwrap_or(0);
         let arrived = self.taken.saturating_sub(held).max(received.min(self.taken));
         self.seen(meters, now, arrived, reader.map(|reader| u64::from(reader.unread)));
     }
 
-    /// Bytes that the controller's host acknowledged or is seen to have received, and how many of them are not read.
+    /// Updates the numbers of bytes that the controller's host has acknowledged or received, and that are unread.
     fn seen(&mut self, meters: &Meters, now: Time, acknowledged: u64, unread: Option<u64>) {
         let read = acknowledged.saturating_sub(unread.unwrap_or(0));
         if read > self.read {
@@ -209,7 +212,8 @@ impl Line {
         }
         while let Some(taken) = self.unread.pop_front_if(|taken| taken.end <= self.read) {
             self.acknowledged_unread = self.acknowledged_unread.saturating_sub(1);
-            // When it was read between two looks nobody knows; before the first one it is not called late.
+            // The exact time of reading between two checks is unknown. A message read before the first check does not
+            // count as late.
             meters.read(if taken.seen_unread { now } else { taken.at }, taken.due);
         }
         self.unread.iter_mut().for_each(|taken| taken.seen_unread = true);
@@ -220,14 +224,15 @@ impl Line {
         }
     }
 
-    /// Since when the controller has read nothing of what waits for it, if that is long.
+    /// Returns the time since which the controller has read nothing although data is pending, if that is longer than
+    /// [`STILL`].
     pub(super) fn still_since(&self, now: Time) -> Option<Time> {
         let waits = !self.unread.is_empty() || self.is_waiting();
         (waits && now.since(self.progress_at) >= STILL).then_some(self.progress_at)
     }
 
-    /// The connection ended: how many messages the kernel never took. Reports that it took and nobody read are as late as
-    /// they are by now.
+    /// Ends the connection. Returns the number of messages that the kernel never accepted. Reports that were never read
+    /// count with their delay until now.
     pub(super) fn end(&mut self, meters: &Meters, now: Time) -> u64 {
         let given_up = self.waiting.len() as u64;
         self.unread.iter().filter(|taken| taken.seen_unread).for_each(|taken| meters.late(now, taken.due));
@@ -235,7 +240,7 @@ impl Line {
         given_up
     }
 
-    /// What waits now.
+    /// Returns the current backlog.
     pub(super) fn backlog(&self) -> Backlog {
         let kernel = self.connection.as_ref();
         let kernel = kernel.and_then(|of| ranlab_net::unacknowledged(&*of.stream).ok());
@@ -248,7 +253,7 @@ impl Line {
         }
     }
 
-    /// When the reports that the controller has not read were due.
+    /// Returns the scheduled times of reports that the controller has not read.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Time> {
         let unread = self.unread.iter().filter(|taken| taken.seen_unread).filter_map(|taken| taken.due);
         unread.chain(self.waiting.iter().filter_map(|message| message.due))
@@ -264,7 +269,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Takes so many octets, then none.
+    /// Accepts a number of bytes, then none.
     fn kernel(room: &Cell<usize>) -> impl FnMut(&[u8]) -> io::Result<usize> {
         move |octets| match room.get().min(octets.len()) {
             0 => Err(io::ErrorKind::WouldBlock.into()),
@@ -276,8 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_sent_when_the_kernel_took_its_last_octet() {
-        let (mut line, meters, room) = (Line::default(), Meters::default(), Cell::new(250));
+    fn message_counts_as_sent_with_its_last_byte() {
+        let mut line = Line::default();
+        let meters = Meters::default();
+        let room = Cell::new(250);
         for ms in [0, 50, 100] {
             assert_eq!(line.push(&[7; 100], Some(at(ms))), Fate::Waits);
         }
@@ -287,7 +294,7 @@ mod tests {
         assert_eq!(report.taken_us_p99 / 10_000, 10, "the first was due 100 ms ago");
         assert_eq!(line.backlog(), Backlog { messages: 1, octets: 50, ..Backlog::default() });
         assert_eq!(line.overdue().collect::<Vec<_>>(), [at(100)]);
-        // A minute later its reader reads on.
+        // One minute later the controller reads again.
         room.set(1_000);
         line.write(&meters, || at(60_100), kernel(&room)).unwrap();
         let report = meters.report(&[], Time::ZERO);
@@ -297,8 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_told_and_what_waited_at_the_end_too() {
-        let (mut line, meters, room) = (Line::default(), Meters::default(), Cell::new(0));
+    fn dropped_and_abandoned_messages_are_counted() {
+        let mut line = Line::default();
+        let meters = Meters::default();
+        let room = Cell::new(0);
         let report = vec![7; UNWRITTEN_BYTES / 4];
         let fates: Vec<Fate> = (0..6).map(|_| line.push(&report, Some(Time::ZERO))).collect();
         assert_eq!(fates[..4], [Fate::Waits; 4]);
@@ -316,7 +325,7 @@ mod tests {
         assert!(!line.is_waiting());
     }
 
-    /// A line on which a report of 100 octets a second is due, taken by the kernel at once.
+    /// A line with a report of 100 bytes per second, which the kernel accepts immediately.
     fn reports(line: &mut Line, meters: &Meters, seconds: std::ops::Range<u64>) {
         for second in seconds {
             let now = at(second * 1_000);
@@ -326,14 +335,15 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_late_until_it_is_read_although_its_host_has_it() {
-        let (mut line, meters) = (Line::default(), Meters::default());
+    fn acknowledged_report_is_late_until_read() {
+        let mut line = Line::default();
+        let meters = Meters::default();
         reports(&mut line, &meters, 0..1);
         line.seen(&meters, at(10), 100, Some(0));
         let report = meters.report(&[], at(0));
         assert_eq!((report.sent, report.acknowledged, report.read), (1, 1, 1));
         assert_eq!(report.lateness_us_max, 1, "read before anybody looked");
-        // The controller stands still; its host takes everything.
+        // The controller is suspended; its host still receives everything.
         reports(&mut line, &meters, 1..11);
         line.seen(&meters, at(1_500), 200, Some(100));
         assert_eq!(line.still_since(at(1_500)), None, "half a second is nothing");
@@ -342,14 +352,15 @@ mod tests {
         assert_eq!((report.sent, report.acknowledged, report.read), (11, 10, 1));
         assert_eq!((line.still_since(at(10_900)), line.overdue().count()), (Some(at(1_000)), 10));
         assert_eq!(line.backlog().unread, 900);
-        // It reads on, first half of them.
+        // It reads again, at first half of the data.
         line.seen(&meters, at(11_000), 1_100, Some(450));
         assert_eq!((line.still_since(at(11_000)), line.overdue().count()), (None, 5));
         line.seen(&meters, at(11_020), 1_100, Some(0));
         let report = meters.report(&[], at(0));
         assert_eq!((report.read, report.lateness_us_max / 100_000), (11, 100), "ten seconds");
         assert_eq!((line.still_since(at(60_000)), line.overdue().count()), (None, 0));
-        // From afar only acknowledgements are seen; what was never read is late until its connection ended.
+        // For a remote controller only acknowledgements are visible. Data that was never read is late until the
+        // connection ended.
         reports(&mut line, &meters, 12..13);
         line.seen(&meters, at(12_010), 1_200, None);
         assert_eq!((meters.report(&[], at(0)).read, line.backlog().readers), (12, 0));
@@ -360,8 +371,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_not_blamed_for_the_time_in_which_nobody_looked() {
-        let (mut line, meters) = (Line::default(), Meters::default());
+    fn time_without_checks_does_not_count_as_delay() {
+        let mut line = Line::default();
+        let meters = Meters::default();
         reports(&mut line, &meters, 1..2);
         line.seen(&meters, at(1_010), 100, Some(100));
         line.progress_at += Duration::from_secs(5);

@@ -1,20 +1,20 @@
-//! Events that another program sends while the fleet runs: type and time stamp, one a line.
+//! Events sent by another program while the fleet runs: one per line, with type and time stamp.
 use super::node::Command;
 use super::{Directory, Identity};
 use ranlab_sdran::arrivals::{MAX_LINE_BYTES, TraceError, TraceNames, parse_line};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// What became of the lines.
+/// Counters of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LiveReport {
-    /// Events carried out.
+    /// Events executed.
     pub events: u64,
-    /// Events of base stations that are not here, or whose queue was full.
+    /// Events rejected, because the base station does not exist or its queue is full.
     pub refused: u64,
 }
 
-/// Where the lines go.
+/// Executes the events.
 #[derive(Debug)]
 pub struct LiveEvents {
     directory: Directory,
@@ -29,7 +29,8 @@ impl LiveEvents {
         Self { directory, first, nodes, names: TraceNames::default(), report: LiveReport::default() }
     }
 
-    /// Reads lines until the end. An event with a time stamp waits for it (seconds since this call); `now` does not.
+    /// Reads lines until the end of the input. An event with a time stamp waits for it (seconds since this call); `now`
+    /// does not wait.
     pub async fn play(mut self, lines: impl AsyncBufRead + Unpin) -> Result<LiveReport, TraceError> {
         let began = tokio::time::Instant::now();
         let mut lines = lines;

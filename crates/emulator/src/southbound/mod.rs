@@ -1,7 +1,8 @@
-//! Fleets of base stations that speak FlexRAN or OpenEmpower: agents, UEs that come and go, sockets.
+//! Fleets of FlexRAN and OpenEmpower base stations: agents, UEs that attach and detach, sockets.
 //!
-//! One task for each base station on one thread; nothing waits busily. The UEs' events come from
-//! [`ranlab_sdran::arrivals`], the same from the same seed as in virtual time, or from a trace, or live from outside.
+//! Each base station is a task, and all tasks run on one thread without busy waiting. UE events come from
+//! [`ranlab_sdran::arrivals`] (with the same seed, the same events as in virtual time), from a trace, or from another
+//! program.
 mod deadlines;
 mod identity;
 mod incidents;
@@ -38,10 +39,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use watch::Watch;
 
-/// Commands that may wait for one base station; beyond, live events are refused and counted.
+/// Maximum number of queued commands per base station. Beyond it, live events are rejected and counted.
 const WAITING_COMMANDS: usize = 4_096;
 
-/// What the base stations speak.
+/// Protocol of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Southbound {
     /// FlexRAN 0.x.
@@ -55,7 +56,7 @@ pub enum Southbound {
 }
 
 impl Southbound {
-    /// The published controller's habits.
+    /// Returns the dialect of the published controller.
     pub fn dialect(self) -> &'static Dialect {
         let [flexran, mosaic, empower1, empower2, ..] = &DIALECTS;
         match self {
@@ -66,53 +67,53 @@ impl Southbound {
         }
     }
 
-    /// The published controllers' port.
+    /// Returns the default port of the published controllers.
     pub fn port(self) -> u16 {
         self.dialect().port
     }
 
-    /// MARC's reporting period.
+    /// Returns the report period used with MARC.
     pub fn marc_period(self) -> Duration {
         self.dialect().period
     }
 }
 
-/// A fleet to start.
+/// Configuration of a fleet.
 #[derive(Debug, Clone)]
 pub struct SouthboundConfig {
-    /// What is spoken.
+    /// Protocol.
     pub protocol: Southbound,
-    /// The controller.
+    /// Address of the controller.
     pub controller: SocketAddr,
-    /// Base stations.
+    /// Number of base stations.
     pub nodes: u32,
-    /// First base station's index, so that several processes can share a network.
+    /// Index of the first base station. Allows several processes to share a network.
     pub first: u32,
-    /// Whether the controller's period counts.
+    /// Whether the controller's report period is used.
     pub period: ReportPeriod,
-    /// UEs of each base station; the seed is mixed with the base station's index.
+    /// UEs of each base station. The seed is combined with the index of the base station.
     pub population: PopulationConfig,
-    /// A radio for each, with UEs of its own instead of the population's; FlexRAN's base stations alone have one.
+    /// Radio of each base station, with UEs that replace the population. Only FlexRAN base stations have radios.
     pub radio: Option<RadioConfig>,
-    /// Events of each base station instead of the population's.
+    /// Events of each base station, which replace the population.
     pub trace: Option<HashMap<u32, Vec<Event>>>,
-    /// Source addresses, used in turn; the current 5G-EmPOWER keeps one connection for each.
+    /// Source addresses, used round robin. The current 5G-EmPOWER keeps one connection per address.
     pub sources: SourcePool,
-    /// Time over which the base stations start; zero: all at once.
+    /// Time over which the base stations start. Zero: all at once.
     pub ramp: Duration,
-    /// How often OpenEmpower's say hello.
+    /// Interval of OpenEmpower's hello messages.
     pub hello: Duration,
-    /// Whether base stations never read what the controller says: how it treats those is worth a test.
+    /// Whether base stations never read from the controller, to test its behaviour.
     pub deaf: bool,
-    /// Where every UE event is written down as it is carried out: base station, time, IMSI.
+    /// Log of all executed UE events: base station, time, IMSI.
     pub log: Option<EventLog>,
 }
 
-/// UE events as they were carried out: index of the base station, when they were meant to be, IMSI.
+/// Executed UE events: index of the base station, scheduled time, IMSI.
 pub type EventLog = Rc<RefCell<Vec<(u32, Duration, u64)>>>;
 
 impl SouthboundConfig {
-    /// A fleet as MARC's.
+    /// Returns a configuration like that of MARC.
     pub fn marc(protocol: Southbound, controller: SocketAddr, nodes: u32, ues: u32, seed: u64) -> Self {
         Self {
             protocol,
@@ -163,13 +164,13 @@ impl SouthboundConfig {
     }
 }
 
-/// Where a command for a cell or a base station goes.
+/// Routes commands to cells and base stations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
     by_pci: Rc<RefCell<HashMap<u16, Place>>>,
 }
 
-/// A base station's door, and its radio if it has one.
+/// Command channel of a base station, and its radio if there is one.
 type Place = (mpsc::Sender<Command>, Option<Cell>);
 
 impl Directory {
@@ -177,13 +178,13 @@ impl Directory {
         self.by_pci.borrow().get(&pci).is_some_and(|(node, _)| node.try_send(command).is_ok())
     }
 
-    /// The radio of a cell.
+    /// Returns the radio of a cell.
     pub(crate) fn cell(&self, pci: u16) -> Option<Cell> {
         self.by_pci.borrow().get(&pci)?.1.clone()
     }
 }
 
-/// Running base stations; dropping it ends them.
+/// Running base stations, which end when this is dropped.
 pub struct SouthboundFleet {
     config: SouthboundConfig,
     directory: Directory,
@@ -192,12 +193,12 @@ pub struct SouthboundFleet {
     meters: Rc<Meters>,
     deadlines: Rc<Deadlines>,
     watch: Rc<Watch>,
-    /// Who keeps the deadlines, and who looks what the controller does.
+    /// Tasks that keep the deadlines and observe the controller's progress.
     keepers: Vec<JoinHandle<()>>,
 }
 
 impl SouthboundFleet {
-    /// A fleet without base stations yet; see [`ramp_up`](Self::ramp_up).
+    /// Creates a fleet without base stations; see [`ramp_up`](Self::ramp_up).
     pub fn new(config: SouthboundConfig) -> Self {
         let meters = Rc::new(Meters::default());
         Self {
@@ -212,10 +213,10 @@ impl SouthboundFleet {
         }
     }
 
-    /// Starts the base stations, spread over the ramp; needs a `LocalSet`.
+    /// Starts the base stations, spread over the ramp. Needs a `LocalSet`.
     ///
     /// # Errors
-    /// There can be no such radio.
+    /// The radio is invalid.
     pub async fn ramp_up(&mut self) -> Result<(), RadioError> {
         let begin = tokio::time::Instant::now();
         for index in 0..self.config.nodes {
@@ -229,17 +230,17 @@ impl SouthboundFleet {
         Ok(())
     }
 
-    /// Starts one more base station without UEs and tells how long its initialisation takes: MARC's m + 1st. `None` if it
-    /// took longer than `patience`. The probe is taken down again.
+    /// Starts one more base station without UEs, and measures its initialization: the m + 1st in MARC. Returns `None`
+    /// on timeout. The base station is removed afterwards.
     pub async fn probe(&mut self, patience: Duration) -> Option<Delays> {
         let (told, delays) = oneshot::channel();
         let population = PopulationConfig { ues: 0, delegation: None, ..self.config.population };
-        // Its radio is as the others'.
+        // It has a radio like the others.
         self.start(self.nodes.len() as u32, population, Some(told)).ok()?;
         let delays = tokio::time::timeout(patience, delays).await;
         if let Some((_, task)) = self.nodes.pop() {
             task.abort();
-            // What it counted is taken back when it is dropped; an error says that it was aborted.
+            // Its counters are subtracted when it is dropped. The error of an aborted task is expected.
             let _ = task.await;
             self.watch.lines.borrow_mut().pop();
         }
@@ -253,7 +254,8 @@ impl SouthboundFleet {
         probe: Option<oneshot::Sender<Delays>>,
     ) -> Result<(), RadioError> {
         if self.keepers.is_empty() {
-            let (deadlines, watch) = (self.deadlines.clone(), self.watch.clone());
+            let deadlines = self.deadlines.clone();
+            let watch = self.watch.clone();
             self.meters.incidents.borrow_mut().begin(now());
             self.keepers.push(tokio::task::spawn_local(async move { deadlines.keep().await }));
             self.keepers.push(tokio::task::spawn_local(async move { watch.keep().await }));
@@ -264,7 +266,7 @@ impl SouthboundFleet {
             Some(radio) if probe.is_none() => Some(Cell::new(radio, number, population.seed)?),
             _ => None,
         };
-        // A radio has UEs of its own.
+        // A radio has its own UEs.
         let population = match cell {
             Some(_) => PopulationConfig { ues: 0, delegation: None, ..population },
             None => population,
@@ -300,58 +302,58 @@ impl SouthboundFleet {
         Ok(())
     }
 
-    /// Waits until the first base station is connected, or could not be: the error says why. A controller that nobody reaches
-    /// is found without a connection besides the base stations' own; published controllers give that one a place in their
-    /// data base.
+    /// Waits until the first base station is connected. Returns the error if the connection failed. No separate test
+    /// connection is made, because published controllers would add it to their database.
     pub fn first_word(&self) -> impl Future<Output = Result<(), String>> + use<> {
         let meters = self.meters.clone();
         async move { meters.first_word().await }
     }
 
-    /// Where events of another program go.
+    /// Returns the channel for events of another program.
     pub fn live(&self) -> LiveEvents {
         LiveEvents::new(self.directory.clone(), self.config.first, self.config.nodes)
     }
 
-    /// What happened so far.
+    /// Returns the counters so far.
     pub fn report(&self) -> SouthboundReport {
         self.watch.refresh(now());
         self.meters.report(&self.watch.lines.borrow(), now())
     }
 
-    /// What went wrong with the controller since the start, or since meters were reset; and how much more did.
+    /// Returns the problems with the controller since the start or the last reset of the meters, and the number of
+    /// further ones.
     pub fn incidents(&self) -> (Vec<Incident>, u64) {
         self.meters.incidents.borrow().all(now())
     }
 
-    /// Begins to measure the radios anew.
+    /// Resets the radio statistics.
     pub fn begin_radios(&self) {
         self.cells.iter().for_each(|cell| cell.lock().begin());
     }
 
-    /// What happened at each radio since then.
+    /// Returns the radio statistics since the last reset.
     pub fn radios(&self) -> Vec<RadioMeter> {
         self.cells.iter().map(|cell| cell.lock().meter()).collect()
     }
 
-    /// How the controller speaks, if it shows that it is not as it was told.
+    /// Returns the controller's actual dialect, if it differs from the configured one.
     pub fn shown(&self) -> Option<&'static Dialect> {
         self.meters.shown.get().and_then(Dialect::named)
     }
 
-    /// How late reports were since the meters were reset, in microseconds: until the kernel took them, and until the last that
-    /// is seen of them, where those that still wait are as late as they are now.
+    /// Returns the delays of reports since the last reset of the meters, in microseconds: until the kernel accepted
+    /// them, and until the last visible event. Pending reports count with their delay so far.
     pub fn lateness(&self) -> [Histogram<u64>; 2] {
         let seen = self.meters.lateness(&self.watch.lines.borrow(), now());
         [self.meters.taken.borrow().clone(), seen]
     }
 
-    /// What the last fault was, if there was one.
+    /// Returns the last protocol violation, if there was one.
     pub fn last_fault(&self) -> Option<String> {
         self.meters.last_fault.borrow().clone()
     }
 
-    /// Forgets lateness and delays: a measurement begins.
+    /// Resets delays and durations for a measurement.
     pub fn reset_meters(&self) {
         self.meters.reset();
     }

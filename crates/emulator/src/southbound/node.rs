@@ -1,4 +1,4 @@
-//! One base station: its agent, its UEs, its connection.
+//! A base station: agent, UEs, connection.
 use super::deadlines::{Deadlines, now};
 use super::line::{Fate, Line};
 use super::meters::{Delays, Meters};
@@ -21,22 +21,22 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
-/// Octets that the kernel may hold unsent: what waits longer waits here, where it is seen.
+/// Maximum number of unsent bytes in the kernel. More data is queued here, where it is visible.
 const UNSENT_BYTES: u32 = 16 << 10;
-/// Octets read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
-/// How long a connection may take.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// First pause after a loss; it doubles up to [`LONGEST_PAUSE`].
+/// First pause after a loss. It doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What others tell a base station.
+/// Commands from other tasks to a base station.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Command {
-    /// An event of a UE by its number, from outside.
+    /// A UE event from another program, by UE number.
     Event(Event),
-    /// A UE comes from another base station.
+    /// A UE is handed over from another base station.
     Arrive(Ue, u64, u16, u16),
 }
 
@@ -68,7 +68,7 @@ impl Events {
     }
 }
 
-/// What a base station has in common with its fleet.
+/// State shared by the base stations of a fleet.
 pub(super) struct Shared {
     pub(super) meters: Rc<Meters>,
     pub(super) directory: Directory,
@@ -100,7 +100,7 @@ pub(super) struct Node {
     cell: Option<Cell>,
 }
 
-/// What the model says of a UE as agents report it.
+/// Converts the model's UE characteristics to the agent's report format.
 fn radio(c: &Characteristics) -> Radio {
     Radio {
         cqi: c.cqi,
@@ -165,7 +165,7 @@ impl Node {
                     self.connected = true;
                     let stream = Rc::new(stream);
                     self.agent.handle(now(), AgentInput::Connected);
-                    // A connection that has no names any more has ended.
+                    // A connection without addresses has already ended.
                     if self.line.borrow_mut().begin(&stream, now()).is_ok() {
                         self.talk(&stream, deaf, &mut commands).await;
                     }
@@ -186,11 +186,12 @@ impl Node {
         }
     }
 
-    /// Until the connection ends.
+    /// Handles the connection until it ends.
     async fn talk(&mut self, stream: &TcpStream, deaf: bool, commands: &mut mpsc::Receiver<Command>) {
         let mut buffer = vec![0; READ_BYTES];
         let mut first = true;
-        let (deadlines, cell) = (self.deadlines.clone(), self.cell.clone());
+        let deadlines = self.deadlines.clone();
+        let cell = self.cell.clone();
         loop {
             self.meet();
             self.play(now());
@@ -202,14 +203,14 @@ impl Node {
             let event = self.events.next_at().map(|at| self.began + at);
             let deadline = [self.agent.wake_at(), event].into_iter().flatten().min();
             let waiting = self.line.borrow().is_waiting();
-            // Without any deadline the socket alone decides.
+            // Without a deadline, only socket events are awaited.
             let due = async {
                 match deadline {
                     Some(at) => deadlines.until(at).await,
                     None => std::future::pending().await,
                 }
             };
-            // Its agent has something to do in each subframe.
+            // With a radio, the agent has work in each subframe.
             let passed = async {
                 match &cell {
                     Some(cell) => cell.passed().await,
@@ -248,7 +249,7 @@ impl Node {
         }
     }
 
-    /// What the controller says first shows whose it is.
+    /// Detects the controller's dialect from its first message.
     fn look_at_first(&self, octets: &[u8]) {
         let shown = Dialect::of_first(octets).filter(|shown| shown.language != self.dialect.language);
         if let Some(shown) = shown {
@@ -256,7 +257,7 @@ impl Node {
         }
     }
 
-    /// Tells the agent who came to the radio and who went.
+    /// Notifies the agent about UE movements at the radio.
     fn meet(&mut self) {
         let Some(cell) = &self.cell else { return };
         for moved in cell.moved() {
@@ -264,7 +265,8 @@ impl Node {
             let imsi = Identity::imsi_of(number);
             let change = match moved {
                 Moved::Came { rnti, .. } => {
-                    let (rnti, radio) = (Some(rnti), Radio::default());
+                    let rnti = Some(rnti);
+                    let radio = Radio::default();
                     UeChange::Activated(Ue { imsi, tmsi: number, rnti, radio })
                 }
                 Moved::Went { .. } => UeChange::Deactivated,
@@ -273,7 +275,7 @@ impl Node {
         }
     }
 
-    /// Tells the agent of every event up to now.
+    /// Passes all due events to the agent.
     fn play(&mut self, now: Time) {
         while self.events.next_at().is_some_and(|at| self.began + at <= now) {
             let Some(event) = self.events.pop() else { return };
@@ -308,7 +310,7 @@ impl Node {
         }
     }
 
-    /// Takes what the agent wants; an error ends the connection.
+    /// Executes the agent's outputs. An error ends the connection.
     fn pump(&mut self) -> io::Result<()> {
         while let Some(output) = self.agent.poll() {
             match output {
@@ -332,7 +334,7 @@ impl Node {
             AgentEvent::Initialised { to_requests, to_reporting } => {
                 let delays = Delays { to_requests, to_reporting };
                 match self.probe.take() {
-                    // Who waited for the probe may have lost patience.
+                    // The requester of the probe may have timed out.
                     Some(probe) => drop(probe.send(delays)),
                     None => self.meters.initialised(delays),
                 }
@@ -372,7 +374,7 @@ impl Node {
         Ok(())
     }
 
-    /// The number by which OpenEmpower knows this base station.
+    /// Returns the OpenEmpower number of this base station.
     fn station(&self) -> u64 {
         self.identity.mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
     }
@@ -381,7 +383,7 @@ impl Node {
         self.line.borrow_mut().write(&self.meters, now, |octets| stream.try_write(octets))
     }
 
-    /// The connection ended: nothing that was meant for it goes to the next one.
+    /// Discards pending outputs when the connection has ended, so that they are not sent on the next one.
     fn give_up(&mut self) {
         let mut given_up = self.line.borrow_mut().end(&self.meters, now());
         while let Some(output) = self.agent.poll() {
@@ -417,7 +419,7 @@ impl Node {
     }
 }
 
-/// A node that ends (a probe) is no longer there.
+/// Removes a base station that ends, such as a probe, from the fleet.
 impl Drop for Node {
     fn drop(&mut self) {
         if self.alive {
@@ -441,7 +443,7 @@ async fn connect(controller: SocketAddr, source: Option<IpAddr>) -> io::Result<T
     socket.set_nodelay(true)?;
     ranlab_net::limit_unsent(&socket, UNSENT_BYTES)?;
     let stream = tokio::time::timeout(CONNECT_TIMEOUT, socket.connect(controller)).await??;
-    // A port of the ephemeral range connects to itself in the end.
+    // Connecting to a port of the ephemeral range may connect the socket to itself.
     if stream.local_addr()? == stream.peer_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }

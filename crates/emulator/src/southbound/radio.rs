@@ -1,4 +1,4 @@
-//! A base station's radio beside its agent: who drives it, and what the agent is yet to be told.
+//! A base station's radio with its driver, and the pending notifications for its agent.
 use super::deadlines::now;
 use crate::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
 use ranlab_sdk::wire::e2ap::Plmn;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// A radio and the news for its agent.
+/// A radio, and the notifications for its agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(super) radio: SharedRadio,
@@ -17,12 +17,12 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// The radio of the base station with this number, whose time begins now.
+    /// Creates the radio of the base station with this number. Its time begins now.
     pub(super) fn new(config: &RadioConfig, number: u32, seed: u64) -> Result<Self, RadioError> {
-        // Base stations are fewer than 65,536.
+        // There are fewer than 65,536 base stations.
         let cell_id = number as u16;
         let seed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // As the UEs' IMSIs begin.
+        // The network of the UEs' IMSIs.
         let home = Plmn::new(901, 70, 2);
         let radio = Radio::new(config, (cell_id, seed), home, now().as_nanos() / 1_000, 0)?;
         let radio = Arc::new(Mutex::new(radio));
@@ -33,7 +33,7 @@ impl Cell {
         self.radio.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets its time pass as ours does, for ever.
+    /// Advances it in real time, without end.
     pub(super) async fn drive(self) {
         let Self { radio, moved, passed } = self;
         radio::drive(radio, |news| {
@@ -43,17 +43,17 @@ impl Cell {
         .await;
     }
 
-    /// Returns after its time has passed on.
+    /// Returns after the next time step.
     pub(super) async fn passed(&self) {
         self.passed.notified().await;
     }
 
-    /// Who moved since this was last asked.
+    /// Returns and removes pending UE movements.
     pub(super) fn moved(&self) -> Vec<Moved> {
         std::mem::take(&mut *self.moved.borrow_mut())
     }
 
-    /// Hands a UE over; the agents of both hear of it when they ask.
+    /// Hands a UE over. The agents of both cells are notified on their next request.
     pub(super) fn hand_over(&self, target: &Self, rnti: u16) -> Result<(), Refusal> {
         let handed_over = radio::hand_over(&self.radio, &target.radio, rnti)?;
         self.moved.borrow_mut().push(handed_over.source);

@@ -16,7 +16,7 @@ fn loopback() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// Waits for something that happens in time on any machine.
+/// Polls a condition, with a timeout for slow machines.
 async fn until(mut there: impl FnMut() -> bool) {
     for _ in 0..600 {
         if there() {
@@ -103,9 +103,9 @@ fn live_events_reach_their_base_station() {
 }
 
 #[test]
-fn controllers_that_fail_are_told_apart_and_survived() {
+fn failing_controllers_are_distinguished_and_survived() {
     ranlab_sdk::run(async {
-        // Hangs up, answers garbage, never reads.
+        // A controller that closes the connection, sends garbage, or never reads.
         for kind in 0..3 {
             let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
             let address = listener.local_addr().unwrap();
@@ -139,7 +139,7 @@ fn controllers_that_fail_are_told_apart_and_survived() {
             }
             controller.abort();
         }
-        // Dies: nobody listens any more.
+        // A controller that has crashed: the port is closed.
         let config = SouthboundConfig::marc(Southbound::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
         let mut fleet = SouthboundFleet::new(config);
         fleet.ramp_up().await.unwrap();
@@ -151,10 +151,11 @@ fn controllers_that_fail_are_told_apart_and_survived() {
 }
 
 #[test]
-fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
+fn controller_of_another_dialect_is_detected() {
     ranlab_sdk::run(async {
         let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
-        // One that greets before it is greeted, as FlexRAN's does, to base stations that would have to.
+        // A controller that sends its hello first, like FlexRAN's, with base stations of a protocol in which they send
+        // it first.
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         let greets = listener.local_addr().unwrap();
         let _controller = tokio::task::spawn_local(async move {
@@ -175,7 +176,7 @@ fn a_controller_that_speaks_otherwise_than_was_told_is_named() {
     });
 }
 
-/// A controller that asks one base station for reports, and reads only while it is told to.
+/// A controller that requests reports from one base station, and reads only while `reading` is set.
 async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
     use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
     use ranlab_sdran::flexran::{FlexranSession, SessionSettings};
@@ -198,7 +199,7 @@ async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener)
 }
 
 #[test]
-fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
+fn unread_data_is_queued_and_delays_reports() {
     ranlab_sdk::run(async {
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         ranlab_net::bound_buffers(&listener, 8 << 10, 8 << 10).unwrap();
@@ -217,7 +218,7 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
         let report = fleet.report();
         assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "nobody reads");
         assert!(report.offered >= stopped.offered + 50, "between looks of 50 ms");
-        // A MiB of 9 kB reports waits, half a second of them.
+        // One MiB of 9 kB reports is pending: half a second of reports.
         assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
         assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
         assert_eq!(report.offered, report.sent + report.dropped + report.waiting);
@@ -225,7 +226,7 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
         until(|| fleet.report().waiting == 0).await;
         let report = fleet.report();
         assert!(report.sent >= stopped.sent + 100 && report.lateness_us_p99 > 500_000, "{report:?}");
-        // What waits when the connection ends is given up, and does not go to the next one.
+        // Pending messages are dropped when the connection ends, and are not sent on the next one.
         reading.set(false);
         until(|| fleet.report().waiting > 0).await;
         controller.abort();
@@ -236,9 +237,9 @@ fn what_a_controller_does_not_read_is_not_sent_and_makes_reports_late() {
     });
 }
 
-/// At a rate at which its kernel takes everything, as that of a stopped process does.
+/// At a rate at which the controller's kernel accepts everything, as for a stopped process.
 #[test]
-fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_time() {
+fn suspended_controller_delays_reports_and_is_reported() {
     ranlab_sdk::run(async {
         let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
         let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 2, 1);
@@ -261,7 +262,7 @@ fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_tim
         until(|| still(true)).await;
         let report = fleet.report();
         assert!(report.lateness_us_max >= 2_000_000 && report.lateness_us_p99 >= 1_000_000, "{report:?}");
-        // A measurement that begins now knows nothing of it.
+        // A new measurement does not include it.
         fleet.reset_meters();
         until(|| fleet.report().lateness_us_p99 > 0).await;
         assert_eq!(fleet.incidents().0, []);
@@ -269,7 +270,7 @@ fn a_controller_that_stands_still_makes_reports_late_and_is_told_by_name_and_tim
 }
 
 #[test]
-fn the_same_seed_gives_the_same_ue_events_live_and_in_virtual_time() {
+fn seed_gives_same_ue_events_live_and_in_virtual_time() {
     use ranlab_machine::Time;
     use ranlab_sdran::agent::{AgentInput, Radio, Ue, UeChange, UeEvent};
     use ranlab_sdran::arrivals::{Happening, Population};

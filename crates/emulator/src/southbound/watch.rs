@@ -1,4 +1,4 @@
-//! Looks, again and again, how far the controller is with what was sent to it.
+//! Periodically checks how much of the sent data the controller has read.
 use super::deadlines::now;
 use super::incidents::Trouble;
 use super::line::{Line, STILL};
@@ -9,9 +9,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Least time between two looks; lateness behind the kernel is seen no finer.
+/// Minimum interval between two checks, which limits the resolution of delays beyond the kernel.
 const INTERVAL: Duration = Duration::from_millis(2);
-/// Time for each connection between two looks: a look costs system calls.
+/// Additional interval per connection, because a check costs system calls.
 const INTERVAL_PER_LINE: Duration = Duration::from_micros(500);
 
 pub(super) struct Watch {
@@ -23,7 +23,8 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(meters: Rc<Meters>) -> Self {
-        let (lines, readers) = (RefCell::default(), RefCell::new(Readers::open().ok()));
+        let lines = RefCell::default();
+        let readers = RefCell::new(Readers::open().ok());
         Self { lines, readers, meters, looked: Cell::new(Time::ZERO) }
     }
 
@@ -32,21 +33,22 @@ impl Watch {
         INTERVAL.max(INTERVAL_PER_LINE.saturating_mul(lines))
     }
 
-    /// Runs beside the base stations, and does not end.
+    /// Checks periodically, without end, in parallel with the base stations.
     pub(super) async fn keep(&self) {
         let mut last = now();
         loop {
             let interval = self.interval();
             tokio::time::sleep(interval).await;
             let now = now();
-            // Who stands still himself, by half a second or more, does not blame others for it.
+            // If this process itself was suspended for half a second or more, the time does not count as the
+            // controller's delay.
             let late = now.since(last).saturating_sub(interval);
             self.look(now, if late >= STILL / 2 { late } else { Duration::ZERO });
             last = now;
         }
     }
 
-    /// Looks, unless somebody just has.
+    /// Checks, unless the last check was recent.
     pub(super) fn refresh(&self, now: Time) {
         if now.since(self.looked.get()) >= self.interval() {
             self.look(now, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! CELL, a node's one cell.
+//! CELL statistics of a node's only cell.
 use super::{Moment, Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::cell::{CellLoad, CellStats};
 
@@ -32,14 +32,15 @@ mod tests {
     use ranlab_radio::{Cell, CellConfig};
 
     #[test]
-    fn a_cell_gives_no_more_than_it_has_and_a_controller_sees_its_own_ues_share() {
+    fn cell_totals_are_bounded_and_controllers_see_their_ues() {
         let mut cell = Cell::new(CellConfig { ues: 4, cell_id: 9, ..CellConfig::default() }).unwrap();
         cell.advance(5_000_000);
         let of = |ues: usize| {
             let ues = cell.ues().iter().take(ues).map(|ue| ue as &dyn UeFacts).collect();
             load(&Moment { cell: (&cell).into(), ues, tstamp_us: 0 })
         };
-        let (all, one) = (of(4), of(1));
+        let all = of(4);
+        let one = of(1);
         assert_eq!((all.ues, one.ues, all.cell_id, all.prb), (4, 1, 9, cell.config().prbs));
         assert!(all.dl_aggr_prb > 0 && all.dl_aggr_prb <= all.aggr_prb, "{all:?}");
         assert!(all.ul_aggr_prb > 0 && all.ul_aggr_prb <= all.aggr_prb, "{all:?}");

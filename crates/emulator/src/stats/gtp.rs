@@ -1,4 +1,4 @@
-//! GTP, per tunnel.
+//! GTP statistics, per tunnel.
 use super::{Source, Tells, UeFacts};
 use ranlab_sdk::wire::e2sm::gtp::{Gtp, GtpTunnel};
 

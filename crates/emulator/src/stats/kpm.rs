@@ -1,4 +1,4 @@
-//! KPM: counters of a cell, from which the function makes measurements.
+//! KPM: counters of a cell, from which the RAN function computes measurements.
 use super::{CellFacts, Source, Tells, Told, UeFacts};
 use ranlab_radio::user_plane::UeReport;
 use ranlab_sdk::e2::Time;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub(super) const SOURCE: Source = Source { model: &Kpm, tells: Tells::Measurements };
 
-/// What a node calls its UEs, by its type.
+/// Type of UE identifiers, by type of node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
     /// A gNB, or its CU-CP.
@@ -26,7 +26,7 @@ pub enum Names {
 }
 
 impl Names {
-    /// What such a node of a network calls a UE, by its number.
+    /// Returns the identifier of a UE in such a node of a network, by UE number.
     pub(crate) fn name(self, plmn: Plmn, number: u32) -> UeId {
         let amf_ue_ngap_id = number.into();
         let guami = Guami { plmn, region: 1, set: 1, pointer: 0 };
@@ -61,26 +61,26 @@ impl Names {
     }
 }
 
-/// A cell behind the function.
+/// A cell as measured by KPM.
 pub struct MeasuredCell {
     /// The cell.
     pub cell: Told,
-    /// What kind of node it is of.
+    /// Type of its node.
     pub names: Names,
     /// Its network.
     pub plmn: Plmn,
-    /// Identity of the cell, if the node has one and only one.
+    /// Identity of the cell, if the node has exactly one.
     pub cell_id: Option<Cgi>,
-    /// Microseconds since the Unix epoch at [`Time::ZERO`].
+    /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch.
     pub epoch_us: i64,
-    /// Hears how late each report was.
+    /// Called with the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
 impl KpmSource for MeasuredCell {
     fn read(&mut self, now: Time, reading: &mut Reading) {
         reading.at_us = now.as_nanos() / 1_000;
-        // A panic elsewhere leaves a cell that is still a cell.
+        // After a panic of another thread the cell is still usable.
         let cell = match &self.cell {
             Told::Cell(cell) => {
                 let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,9 +127,11 @@ impl KpmSource for MeasuredCell {
     }
 }
 
-/// Counters of a UE; one without slices of its own has [`DEFAULT_SLICE`].
+/// Returns the counters of a UE. A UE without slices has [`DEFAULT_SLICE`].
 fn counters(ue: &dyn UeFacts, slices: Option<&Vec<Snssai>>) -> UeReading {
-    let (dl, ul, pdcp) = (ue.dl(), ue.ul(), ue.pdcp());
+    let dl = ue.dl();
+    let ul = ue.ul();
+    let pdcp = ue.pdcp();
     let own = slices.filter(|it| !it.is_empty());
     UeReading {
         number: ue.identity().rnti.into(),

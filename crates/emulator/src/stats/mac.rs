@@ -1,4 +1,4 @@
-//! MAC, per UE.
+//! MAC statistics, per UE.
 use super::{Source, Tells, UeFacts};
 use ranlab_radio::{LinkStats, Snr};
 use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
@@ -18,7 +18,7 @@ fn harq(link: &LinkStats) -> [u32; mac::HARQ_ROUNDS] {
     rounds
 }
 
-/// FlexRIC's database takes no ratio below 0 dB, and an xApp with it ends at the first one.
+/// FlexRIC's database accepts no ratio below 0 dB, and an xApp that uses it exits at the first one.
 fn reported(snr: Snr) -> f32 {
     snr.db().max(0.0)
 }
@@ -28,7 +28,9 @@ fn bler(link: &LinkStats) -> f32 {
 }
 
 fn mac_ue(ue: &dyn UeFacts, frame: u16, slot: u16) -> MacUe {
-    let (dl, ul, radio) = (ue.dl(), ue.ul(), ue.radio());
+    let dl = ue.dl();
+    let ul = ue.ul();
+    let radio = ue.radio();
     MacUe {
         dl_aggr_tbs: dl.tbs_bytes,
         ul_aggr_tbs: ul.tbs_bytes,
@@ -70,7 +72,7 @@ mod tests {
     use super::*;
     use ranlab_radio::{Cell, CellConfig};
 
-    /// What FlexRIC's database checks of each UE; its xApp ends at a value outside.
+    /// Checks the ranges that FlexRIC's database requires for each UE. Its xApp exits at a value outside.
     fn is_stored(ue: &MacUe) -> bool {
         let snr = |snr: f32| (0.0..4_294_967_296.0).contains(&snr);
         (snr(ue.pusch_snr) && snr(ue.pucch_snr))

@@ -1,4 +1,4 @@
-//! From a cell of the model to the payloads of the statistics service models: a [`Source`] each.
+//! Payloads of the statistics service models from a cell of the model, with a [`Source`] per service model.
 mod cell;
 mod gtp;
 mod kpm;
@@ -23,7 +23,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The statistics that cells tell, a line each.
+/// The statistics that cells report, one per line.
 #[rustfmt::skip]
 pub static SOURCES: &[Source] = &[
     mac::SOURCE,
@@ -37,42 +37,42 @@ pub static SOURCES: &[Source] = &[
     Source { model: &Ni, tells: Tells::Interfaces },
 ];
 
-/// What a cell tells in one service model.
+/// The reports of a cell in one service model.
 pub struct Source {
-    /// The model.
+    /// The service model.
     pub model: &'static dyn Model,
-    /// How it is told.
+    /// How the reports are generated.
     pub(crate) tells: Tells,
 }
 
-/// Appends an indication message about a cell at a moment.
+/// Appends an indication message about a cell at one point in time.
 type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
 
-/// How a model is told.
+/// How the reports of a model are generated.
 #[derive(Clone, Copy)]
 pub(crate) enum Tells {
-    /// By what the cell counts, periodically.
+    /// Periodically, from the cell's counters.
     Statistics(Fill),
-    /// By what is asked for, and what became of the counters meanwhile ([`MeasuredCell`]).
+    /// From the requested measurements and the counters since the last report ([`MeasuredCell`]).
     Measurements,
-    /// As things happen at a radio ([`Steered`](crate::radio::Steered)); without one there is nothing to tell.
+    /// On events at a radio ([`Steered`](crate::radio::Steered)). Requires a radio.
     Mobility,
-    /// What a radio is made of ([`Configured`](crate::radio::Configured)), at gNBs.
+    /// From the configuration of a radio ([`Configured`](crate::radio::Configured)), at gNBs.
     Configuration,
-    /// What passes at a gNB's interfaces when a radio's UEs come and go ([`Watched`](crate::radio::Watched)).
+    /// From messages on a gNB's interfaces when UEs attach and detach ([`Watched`](crate::radio::Watched)).
     Interfaces,
 }
 
-/// A cell at a moment, as one controller may see it.
+/// A cell at one point in time, as one controller may see it.
 pub(crate) struct Moment<'a> {
     cell: CellFacts,
-    /// Those of its UEs that the controller may see.
+    /// The UEs that the controller may see.
     ues: Vec<&'a dyn UeFacts>,
-    /// Microseconds since the Unix epoch.
+    /// Time of day, in microseconds since the Unix epoch.
     tstamp_us: i64,
 }
 
-/// A name that is none of those allowed.
+/// A name that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {given:?} is not one of {allowed}")]
 pub struct UnknownName {
@@ -81,7 +81,7 @@ pub struct UnknownName {
     pub(crate) allowed: String,
 }
 
-/// What is told of a cell itself.
+/// Attributes of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CellFacts {
     pub(crate) cell_id: u16,
@@ -93,23 +93,25 @@ pub(crate) struct CellFacts {
 }
 
 impl CellFacts {
-    /// Of a cell of the user-plane model, at a slot.
+    /// Returns the attributes of a cell of the user-plane model, at a slot.
     pub(crate) fn of(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: u64) -> Self {
-        // A radio frame is 10 ms.
+        // A radio frame lasts 10 ms.
         let slots = 10_000 / carrier.slot_us();
-        let (frame, slot) = ((slot / slots % 1024) as u16, (slot % slots) as u16);
+        let frame = (slot / slots % 1024) as u16;
+        let slot = (slot % slots) as u16;
         Self { cell_id, prbs: carrier.prbs, prbs_offered, frame, slot }
     }
 }
 
 impl From<&Cell> for CellFacts {
     fn from(cell: &Cell) -> Self {
-        let (cell_id, prbs) = (cell.config().cell_id, cell.config().prbs);
+        let cell_id = cell.config().cell_id;
+        let prbs = cell.config().prbs;
         Self { cell_id, prbs, prbs_offered: cell.prbs_offered(), frame: cell.frame(), slot: cell.slot() }
     }
 }
 
-/// What is told of a UE, whichever cell it is in.
+/// Attributes of a UE in any kind of cell.
 trait UeFacts {
     fn identity(&self) -> UeIdentity;
     fn radio(&self) -> &RadioStats;
@@ -140,7 +142,7 @@ impl UeFacts for UeReport {
 }
 
 impl Moment<'_> {
-    /// An indication message with an element for each UE, made on the fly.
+    /// Encodes an indication message with one element per UE.
     fn list<E: Element>(
         &self,
         encoding: Encoding,
@@ -150,7 +152,7 @@ impl Moment<'_> {
         self.encode(encoding, out, self.ues.iter().map(|ue| of(*ue)))
     }
 
-    /// An indication message with these elements.
+    /// Encodes an indication message with these elements.
     fn encode<E: Element>(
         &self,
         encoding: Encoding,
@@ -162,7 +164,7 @@ impl Moment<'_> {
 }
 
 impl Source {
-    /// The source of a model; `None` if cells tell nothing of it.
+    /// Returns the source for a model. `None` if cells do not report it.
     pub fn of(model: &dyn Model) -> Option<&'static Self> {
         SOURCES.iter().find(|source| source.model.oid() == model.oid())
     }
@@ -184,24 +186,24 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A cell that several RAN functions of one node report about.
+/// A cell shared by several RAN functions of a node.
 pub type SharedCell = Arc<Mutex<Cell>>;
 
-/// Where the statistics of a node are made.
+/// The origin of a node's statistics.
 #[derive(Clone)]
 pub enum Told {
-    /// By the light generator, which is advanced when somebody asks.
+    /// The light generator, which is advanced on demand.
     Cell(SharedCell),
-    /// By a radio, which is driven in real time.
+    /// A radio, which is driven in real time.
     Radio(SharedRadio),
-    /// By a radio in coarse steps, which is advanced when somebody asks.
+    /// A fluid radio, which is advanced on demand.
     Fluid(SharedFluid),
-    /// By the radios of several DUs: about the UEs of all of them.
+    /// The radios of several DUs, with the UEs of all of them.
     Site(SharedSite),
 }
 
 impl Told {
-    /// The base station whose radios these are; `None` without a radio that is driven.
+    /// Returns the base station of these radios. `None` without a driven radio.
     pub fn site(&self) -> Option<SharedSite> {
         match self {
             Self::Radio(radio) => Some(Site::new(vec![Arc::clone(radio)])),
@@ -210,10 +212,10 @@ impl Told {
         }
     }
 
-    /// Its UEs now, as agents number them.
+    /// Returns the attached UEs, as agents number them.
     pub fn ues(&self) -> Vec<UeId> {
         let of = |rnti: u16| UeId(u64::from(rnti));
-        // A panic elsewhere leaves a cell that is still a cell.
+        // After a panic of another thread the cell is still usable.
         match self {
             Self::Cell(cell) => {
                 let cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,17 +234,17 @@ impl Told {
     }
 }
 
-/// A statistics source over a cell.
+/// A statistics function over a cell.
 pub struct CellStats {
-    /// The cell.
+    /// The origin of the statistics.
     pub cell: Told,
-    /// What is reported.
+    /// Generates the reports.
     pub(crate) fill: Fill,
-    /// How.
+    /// Encoding of the reports.
     pub encoding: Encoding,
-    /// Microseconds since the Unix epoch at [`Time::ZERO`]: payloads carry the time of day.
+    /// Time of day at [`Time::ZERO`], in microseconds since the Unix epoch. Payloads contain the time of day.
     pub epoch_us: i64,
-    /// Hears how late each report was.
+    /// Called with the send delay of each report.
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
@@ -252,7 +254,7 @@ impl StatsSource for CellStats {
         let tstamp_us = self.epoch_us.saturating_add(i64::try_from(now_us).unwrap_or(i64::MAX));
         let all = ues.is_all();
         let sees = |ue: UeIdentity| all || ues.contains(ue_id(ue));
-        // A panic elsewhere leaves a cell that is still a cell.
+        // After a panic of another thread the cell is still usable.
         let encoded = match &self.cell {
             Told::Cell(cell) => {
                 let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +284,7 @@ impl StatsSource for CellStats {
                 (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
             }
         };
-        // A cell holds at most 65,519 UEs, so the count always fits; the encoding is one of the model's.
+        // A cell holds at most 65,519 UEs, so the count fits; the encoding is supported by the model.
         debug_assert!(encoded.is_ok(), "{encoded:?}");
     }
 
@@ -291,7 +293,7 @@ impl StatsSource for CellStats {
     }
 }
 
-/// A UE's number in the agent: its RNTI.
+/// Returns a UE's number in the agent: its RNTI.
 pub fn ue_id(ue: UeIdentity) -> UeId {
     UeId(u64::from(ue.rnti))
 }
@@ -305,12 +307,12 @@ mod tests {
     use ranlab_sdk::wire::e2sm::{MODELS, RowKey, hw::Hw};
     use std::collections::BTreeSet;
 
-    /// Models that are no cell's statistics: HW, and those that are controlled.
+    /// Models that are not statistics of a cell: HW, and the control models.
     const OTHERS: [&str; 4] = ["hw", "rrc", "slice", "traffic"];
 
-    /// Of each model that is a cell's to tell, the octets that an agent sends are about every UE, or about the node.
+    /// For each statistics model, the bytes that an agent sends describe every UE, or the node.
     #[test]
-    fn every_model_of_statistics_is_told_and_its_table_names_every_ue() {
+    fn every_statistics_model_reports_all_ues() {
         let told: Vec<_> = SOURCES.iter().map(|source| source.model.name()).collect();
         let models: Vec<_> =
             MODELS.iter().map(|model| model.name()).filter(|name| !OTHERS.contains(name)).collect();

@@ -1,4 +1,4 @@
-//! Usage rules of all sessions: meters, timers, and the reports that they lead to.
+//! Usage reporting rules (URRs) of all sessions: meters, timers, and the resulting reports.
 use super::control::ntp_seconds;
 use super::packets::rules;
 use ranlab_upf::forwarding::{Crossed, Meter};
@@ -8,35 +8,35 @@ use std::collections::{BTreeSet, HashMap};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A usage rule, and what of it has been reported.
+/// A usage reporting rule, and the usage that has been reported.
 #[derive(Debug)]
 struct Account {
     urr: CreateUrr,
     meter: Meter,
     reported: [u64; 4],
     sequence: u32,
-    /// When the last report was made, seconds since 1900.
+    /// Time of the last report, in seconds since 1900.
     since: u32,
-    /// When time began to count, and what of it has been reported.
+    /// Begin of time measurement, and the time that has been reported.
     running: Option<Running>,
-    /// When the next periodic report is due.
+    /// Time of the next periodic report.
     period_ns: Option<u64>,
-    /// When the holding time of the quota ends, and the packets counted when it began.
+    /// End of the quota holding time, and the packet count at its begin.
     holding: Option<(u64, u64)>,
-    /// Inactivity has been reported and no packet has passed since.
+    /// Whether inactivity has been reported and no packet has arrived since.
     idle: bool,
 }
 
-/// What the timers of a session have led to.
+/// Results of a session's expired timers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Expired {
     pub(super) seid: u64,
     pub(super) reports: Vec<UsageReport>,
-    /// No packet has passed for the inactivity timer.
+    /// Whether the inactivity timer expired without packets.
     pub(super) inactive: bool,
 }
 
-/// Time that a rule measures.
+/// Time measured by a rule.
 #[derive(Debug, Clone, Copy)]
 struct Running {
     reported_ns: u64,
@@ -47,15 +47,15 @@ struct Running {
 #[derive(Debug, Default)]
 struct OfSession {
     accounts: Vec<Account>,
-    /// When the first of its timers is due.
+    /// Time of its first timer.
     due_ns: Option<u64>,
 }
 
-/// Usage rules of all sessions.
+/// Usage reporting rules of all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     sessions: HashMap<u64, OfSession>,
-    /// Due times: one entry at most for a session.
+    /// Timer expirations, at most one entry per session.
     timers: BTreeSet<(u64, u64)>,
 }
 
@@ -64,7 +64,7 @@ fn seconds(of: Option<Seconds>) -> Option<u64> {
 }
 
 impl Accounts {
-    /// A session's usage rules have come or changed: their meters. Rules in `granted` have a new quota.
+    /// Adds or updates the rules of a session. Returns their meters. Rules in `granted` have a new quota.
     pub(super) fn install(
         &mut self,
         now_ns: u64,
@@ -105,7 +105,7 @@ impl Accounts {
         *self = Self::default();
     }
 
-    /// Reports what a request asks for.
+    /// Returns the usage reports that a request asks for.
     pub(super) fn query(&mut self, now_ns: u64, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
         let accounts = self.sessions.get_mut(&seid).into_iter().flat_map(|session| &mut session.accounts);
         let is_meant = |account: &&mut Account| match query.urrs {
@@ -118,7 +118,7 @@ impl Accounts {
         reports
     }
 
-    /// A packet has brought a rule to a limit: the reports that are due.
+    /// Returns the reports due when a packet has brought a rule to a limit.
     pub(super) fn crossed(
         &mut self,
         now_ns: u64,
@@ -151,7 +151,7 @@ impl Accounts {
         reports
     }
 
-    /// The next session with a timer that has run out.
+    /// Returns the next session with an expired timer.
     pub(super) fn expired(&mut self, now_ns: u64) -> Option<Expired> {
         let &(due_ns, seid) = self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns)?;
         self.timers.remove(&(due_ns, seid));
@@ -176,7 +176,7 @@ impl Accounts {
         Some(Expired { seid, reports, inactive })
     }
 
-    /// When [`expired`](Self::expired) has something at the latest.
+    /// Returns the time at which [`expired`](Self::expired) has to be called next, at the latest.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.timers.first().map(|(due_ns, _)| *due_ns)
     }
@@ -195,7 +195,7 @@ impl Accounts {
 }
 
 impl OfSession {
-    /// Rules that are linked to one that reports, report as well (TS 29.244 §5.2.2.4).
+    /// Adds reports of rules that are linked to a reporting rule (TS 29.244 §5.2.2.4).
     fn report_linked(&mut self, now_ns: u64, reports: &mut Vec<UsageReport>) {
         let reported: Vec<UrrId> = reports.iter().map(|report| report.urr_id).collect();
         for account in &mut self.accounts {
@@ -230,7 +230,7 @@ impl Account {
         account
     }
 
-    /// The rule as it is now; `granted`: with a new quota.
+    /// Returns the updated rule. `granted` is set if it has a new quota.
     fn changed(self, now_ns: u64, urr: &CreateUrr, meter: Meter, granted: bool) -> Self {
         let timed = |urr: &CreateUrr| (urr.measurement_period, urr.reporting_triggers);
         let restarts = timed(&self.urr) != timed(urr);
@@ -257,7 +257,8 @@ impl Account {
         self.urr.urr_id == INACTIVITY
     }
 
-    /// The inactivity timer has run out: whether no packet has passed meanwhile, which is reported once.
+    /// Handles expiration of the inactivity timer. Returns whether no packet has arrived meanwhile, which is reported
+    /// once.
     fn falls_idle(&mut self, now_ns: u64) -> bool {
         let Some((_, packets)) = self.holding.filter(|(due_ns, _)| *due_ns <= now_ns) else { return false };
         let is_idle = packets == self.packets();
@@ -279,7 +280,7 @@ impl Account {
         seconds(self.urr.time_quota).map(|time| now_ns + time)
     }
 
-    /// Time counts from now on.
+    /// Starts time measurement.
     fn start(&mut self, now_ns: u64) {
         if self.running.is_none() {
             self.running = Some(Running {
@@ -312,12 +313,12 @@ impl Account {
         running.chain(others).flatten().min()
     }
 
-    /// Timers that have run out: the triggers of a report, 0 if none is due.
+    /// Handles expired timers. Returns the triggers of a report, or 0 if none is due.
     fn expire(&mut self, now_ns: u64) -> u128 {
         let is_due = |at: Option<u64>| at.is_some_and(|at| at <= now_ns);
         let mut trigger = 0;
         if let Some(period) = seconds(self.urr.measurement_period).filter(|_| is_due(self.period_ns)) {
-            // By the schedule, unless this thread has been away for longer than a period.
+            // Keeps the schedule, unless this thread was suspended for longer than a period.
             let next = self.period_ns.unwrap_or(now_ns) + period;
             self.period_ns = Some(if next > now_ns { next } else { now_ns + period });
             trigger |= UsageReportTrigger::PERIO;
@@ -345,7 +346,8 @@ impl Account {
         trigger
     }
 
-    /// Reports usage since the last report; `read`: the counters when a limit was crossed, else as they are now.
+    /// Reports the usage since the last report. `read` contains the counters when a limit was reached; otherwise the
+    /// current ones are used.
     fn report(&mut self, now_ns: u64, trigger: u128, read: Option<[u64; 4]>) -> UsageReport {
         let read = read.unwrap_or_else(|| self.meter.usage.report());
         let before = self.reported;
@@ -375,7 +377,7 @@ impl Account {
         }
     }
 
-    /// Time since the last report, to the nearest second; the time threshold counts again from now.
+    /// Returns the time since the last report, rounded to seconds. The time threshold restarts.
     fn duration(&mut self, now_ns: u64) -> Seconds {
         let threshold = self.time_threshold();
         let Some(running) = &mut self.running else { return Seconds(0) };
@@ -425,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn inactivity_is_reported_once_and_again_after_packets() {
+    fn inactivity_is_reported_once_per_idle_time() {
         let mut accounts = Accounts::default();
         let watch =
             CreateUrr { urr_id: INACTIVITY, quota_holding_time: Some(Seconds(2)), ..Default::default() };

@@ -1,4 +1,4 @@
-//! The control thread: PFCP in, rules out.
+//! The control thread: receives PFCP and installs rules.
 use super::accounts::{Accounts, Expired};
 use super::workers::Planes;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The longest rest without anything to do.
+/// Maximum sleep without work.
 const REST: Duration = Duration::from_millis(20);
-/// With packet threads, their notices are looked for this often.
+/// Polling interval for notices of packet threads.
 const NOTICE: Duration = Duration::from_millis(1);
 /// Seconds between the epochs of NTP (1900) and Unix (1970).
 const NTP_OFFSET: u64 = 2_208_988_800;
@@ -90,7 +90,8 @@ impl Control {
                 self.rest(now_ns)?;
             }
         }
-        let (requests, sessions) = (self.mock.upf().counters(), self.mock.upf().sessions());
+        let requests = self.mock.upf().counters();
+        let sessions = self.mock.upf().sessions();
         let mock_lost = self.mock.lost + self.mock.overflowed;
         let cpu = thread_cpu_time();
         let done = self.planes.end()?;
@@ -117,13 +118,13 @@ impl Control {
         self.rest.wait(&descriptors, now_ns, until_ns.min(most_ns)).map(drop)
     }
 
-    /// Receives requests; whether there were any.
+    /// Receives and handles requests. Returns whether there were any.
     fn requests(&mut self, now_ns: u64) -> io::Result<bool> {
         let now = Time::from_nanos(now_ns);
         let Self { mock, socket, received, accounts, .. } = self;
         let came = received.receive(socket)?;
         let mut plane = Plane { accounts, now_ns };
-        // Service times begin when a request has come, not when this thread has woken up for it.
+        // Service times begin with the arrival of a request, not when this thread wakes up.
         for (from, datagram, at_ns) in received.stamped() {
             mock.handle_with(Time::from_nanos(at_ns), UpfInput::Received(from, datagram), &mut plane);
         }
@@ -140,7 +141,7 @@ impl Control {
         }
         let since = *self.crashed_at.get_or_insert_with(|| {
             tracing::warn!("the mock has crashed, as it was told to");
-            // Its packets die with it.
+            // The data plane crashes with it.
             self.planes.clear();
             now_ns
         });
@@ -152,7 +153,7 @@ impl Control {
         }
     }
 
-    /// What the machine wants: answers go out after the rules that they promise are in.
+    /// Executes the outputs of the state machine. Responses are sent after the rules that they confirm are installed.
     fn outputs(&mut self, now_ns: u64) -> io::Result<()> {
         while let Some(output) = self.mock.poll() {
             match output {
@@ -220,7 +221,7 @@ impl Control {
         }
     }
 
-    /// Reports whose time has come; whether there were any.
+    /// Sends reports that are due. Returns whether there were any.
     fn timers(&mut self, now_ns: u64) -> bool {
         let mut any = false;
         while let Some(Expired { seid, reports, inactive }) = self.accounts.expired(now_ns) {
@@ -235,7 +236,7 @@ impl Control {
         any
     }
 
-    /// What packets have to say; whether there was anything.
+    /// Handles notices of the packet threads. Returns whether there were any.
     fn notices(&mut self, now_ns: u64) -> bool {
         let now = Time::from_nanos(now_ns);
         let mut any = false;
@@ -255,7 +256,7 @@ impl Control {
         any
     }
 
-    /// Reports that the far end of a tunnel does not know it, for the session that sends into it.
+    /// Reports an Error Indication of a tunnel's remote end, for the session that sends into the tunnel.
     fn report_error(&mut self, now: Time, teid: u32, peer: IpAddr) {
         let Some(seid) = self.mock.upf().by_downlink_tunnel(teid, peer) else { return };
         let f_teid = FTeid::Assigned { teid, addresses: peer.into() };
@@ -267,13 +268,13 @@ impl Control {
     }
 }
 
-/// Seconds since 1900, as PFCP counts them; they wrap in 2036.
+/// Returns the seconds since 1900, as in PFCP. They wrap in 2036.
 pub fn ntp_seconds() -> u32 {
     let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     ntp_of_unix(unix.as_secs())
 }
 
-/// Seconds since 1970 as a Recovery Time Stamp has them.
+/// Converts seconds since 1970 to the form of a Recovery Time Stamp.
 pub(crate) fn ntp_of_unix(seconds: u64) -> u32 {
     (seconds + NTP_OFFSET) as u32
 }

@@ -1,4 +1,4 @@
-//! The control plane run to completion without sockets: what the code costs when the kernel costs nothing.
+//! Runs the control plane to completion without sockets, to measure the cost of the code without the kernel.
 use super::packets::rules;
 use ranlab_machine::Time;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
@@ -16,23 +16,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 const SMF: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 const NODE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-/// Sessions under way together, as a generator has them.
+/// Number of concurrent sessions, as in a generator.
 const BATCH: usize = 64;
 
-/// Cycles without sockets.
+/// Results of session cycles without sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct InMemory {
-    /// Sessions that lived meanwhile.
+    /// Number of live sessions in the meantime.
     pub live: usize,
     /// Sessions established, given a tunnel and deleted.
     pub cycles: u64,
-    /// Requests of which the answer was not an acceptance.
+    /// Requests that were not accepted.
     pub refused: u64,
-    /// Sessions, before their deletion, through which an uplink and a downlink packet went.
+    /// Sessions that forwarded an uplink and a downlink packet before their deletion.
     pub forwarded: u64,
-    /// Cycles for each second of CPU time; making the requests and reading the answers is in it.
+    /// Cycles per second of CPU time, including encoding of requests and decoding of responses.
     pub cycles_per_cpu_s: f64,
-    /// Messages for each second of CPU time.
+    /// Messages per second of CPU time.
     pub messages_per_cpu_s: f64,
 }
 
@@ -43,17 +43,18 @@ struct Loop {
     sequence: u32,
     out: Vec<u8>,
     refused: u64,
-    /// Read once for a batch, as a worker reads the clock once for what it has received.
+    /// Time of the current batch. A worker also reads the clock once per batch.
     now: Time,
 }
 
 impl Loop {
-    /// One request to its end; the session that was established.
+    /// Sends one request and handles it to completion. Returns the established session.
     fn ask(&mut self, write: impl FnOnce(&SessionTemplates, u32, &mut Vec<u8>)) -> Option<u64> {
         self.sequence = (self.sequence + 1) & 0x00ff_ffff;
         write(&self.templates, self.sequence, &mut self.out);
         self.mock.handle(self.now, UpfInput::Received(SMF, &self.out));
-        let (mut accepted, mut up_seid) = (false, None);
+        let mut accepted = false;
+        let mut up_seid = None;
         while let Some(output) = self.mock.poll() {
             match output {
                 UpfOutput::Event(event) => self.apply(event),
@@ -95,7 +96,7 @@ impl Loop {
     fn establish(&mut self, n: u32) -> Option<u64> {
         let spec = SessionSpec { ue: ue(n).into(), uplink_teid: 0x1_0000 + n };
         self.ask(|templates, sequence, out| {
-            // The profile is of IPv4, as is the UE.
+            // Profile and UE both use IPv4.
             let _ = templates.write_establishment(sequence, u64::from(n) + 1, spec, out);
         })
     }
@@ -106,7 +107,7 @@ impl Loop {
         self.ask(|templates, sequence, out| templates.write_modification(sequence, seid, change, out));
     }
 
-    /// Whether a packet goes each way.
+    /// Returns whether a packet passes in each direction.
     fn forwards(&mut self, n: u32) -> bool {
         let packet = |from: Ipv4Addr, to: Ipv4Addr| {
             let mut packet = [0; 28];
@@ -135,9 +136,9 @@ fn ue(n: u32) -> Ipv4Addr {
     Ipv4Addr::from(0x0a3c_0001 + n)
 }
 
-/// Runs `cycles` sessions through establishment, modification and deletion while `live` others stay, PFCP decoding,
-/// rules in the packet engine and encoded answers included; `recognise` as in [`UpfSettings`]. `None` if the profile
-/// does not fit a message, which this one does.
+/// Runs `cycles` sessions through establishment, modification and deletion while `live` others remain. Includes PFCP
+/// decoding, rules in the packet engine, and encoded responses. `recognise` has the same meaning as in [`UpfSettings`].
+/// Returns `None` if the profile does not fit into a message, which does not happen here.
 pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> {
     let dialect = Dialect { sends: Dialect::STRICT_REL15.sends, ..Dialect::STRICT_REL17 };
     let profile = SessionProfile { upf_n3: NODE.into(), ..SessionProfile::default() };
@@ -159,7 +160,7 @@ pub fn in_memory(cycles: u64, live: usize, recognise: bool) -> Option<InMemory> 
             run.give_tunnel(seid, n);
         }
     }
-    // Shapes are learnt, memory is warm.
+    // Warm up message shapes and memory.
     run.cycles(live, 2 * BATCH as u64, false);
     let before = thread_cpu_time();
     let done = run.cycles(live, cycles, false);
@@ -192,7 +193,8 @@ impl Loop {
         while self.mock.poll().is_some() {}
     }
 
-    /// Cycles in batches; with `packets`, how many sessions forwarded, else how many there were.
+    /// Runs cycles in batches. With `packets`, returns the number of sessions that forwarded, otherwise the number of
+    /// cycles.
     fn cycles(&mut self, first: u32, cycles: u64, packets: bool) -> u64 {
         let mut done = 0;
         let mut seids = [0; BATCH];
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_accept_and_forward_every_session() {
+    fn both_decoders_accept_and_forward_every_session() {
         for recognise in [false, true] {
             let result = in_memory(640, 100, recognise).unwrap();
             assert_eq!(

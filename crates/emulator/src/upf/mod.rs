@@ -1,14 +1,14 @@
-//! A user plane function on sockets: N4, N3 and N6 around `upf::n4` and `upf::forwarding`, in three designs.
+//! A user plane function on sockets: N4, N3 and N6 with `upf::n4` and `upf::forwarding`, in several designs.
 //!
-//! | design | who does what |
+//! | design | threads |
 //! |---|---|
 //! | [`Design::CpOffload`] | one polling worker runs PFCP and packets to completion |
-//! | [`Design::Software`] | a master receives everything and hands it to workers, session by session |
-//! | [`Design::DpOffload`] | packets have the kernel (XDP) or a thread of their own; the control thread installs each rule there, waits until it is in, and only then answers |
-//! | [`Design::Bare`] | no user plane but the floor of one: packets are passed on unread |
+//! | [`Design::Software`] | a master receives all packets and distributes them to workers, by session |
+//! | [`Design::DpOffload`] | packets are handled by the kernel (XDP) or a separate thread; the control thread responds after each rule is installed there |
+//! | [`Design::Bare`] | not a user plane but its lower bound: packets are forwarded unread |
 //!
-//! In front of all stands a [`Mock`](ranlab_upf::n4::Mock), which by default does nothing: service times, losses
-//! and crashes are settings.
+//! All designs receive PFCP through a [`Mock`](ranlab_upf::n4::Mock), which can add service times, losses and
+//! crashes. By default it has no effect.
 mod accounts;
 mod control;
 mod memory;
@@ -37,49 +37,49 @@ use std::time::Duration;
 use workers::Planes;
 pub use xdp::{XdpCounters, XdpDevices};
 
-/// Workers of the software design at most.
+/// Maximum number of workers in the software design.
 pub const MAX_WORKERS: usize = 64;
-/// The longest datagram on any side.
+/// Maximum length of a datagram, in bytes.
 pub(crate) const MAX_DATAGRAM: usize = 9_216;
-/// Datagrams that one system call sends or receives.
+/// Datagrams per system call.
 pub(crate) const BATCH: usize = 64;
 
-/// How the work is shared out.
+/// Distribution of work among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Design {
-    /// One worker, everything to completion.
+    /// One worker runs everything to completion.
     CpOffload,
-    /// A master and so many workers.
+    /// A master and a number of workers.
     Software {
         /// 1 to [`MAX_WORKERS`].
         workers: usize,
     },
-    /// No user plane: sessions are accepted, packets are passed on unread. What sockets allow at best.
+    /// Not a user plane: accepts sessions and forwards packets unread. Shows the upper limit of sockets.
     Bare,
-    /// Control thread and data thread.
+    /// A control thread and a data thread.
     DpOffload {
-        /// Further time that each change of rules takes, as the driver of a smart NIC's tables would need.
+        /// Additional time per rule change, such as a SmartNIC driver would need.
         install: Duration,
     },
 }
 
-/// The side of the data network.
+/// Type of the data network side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum N6 {
-    /// Packets end here, counted.
+    /// Packets are counted and dropped.
     Sink,
-    /// Packets come back with addresses and ports exchanged: a data network within the process.
+    /// Packets are sent back with addresses and ports swapped: a data network inside the process.
     Reflect,
-    /// IP packets as payload of UDP: needs no privilege.
+    /// IP packets as UDP payload. Needs no privileges.
     Udp {
-        /// Where they come in.
+        /// Receiving address.
         local: SocketAddr,
-        /// Where they go to; packets from elsewhere are dropped.
+        /// Destination address. Packets from other addresses are dropped.
         peer: SocketAddr,
-        /// Servers behind other data networks, and where those are.
+        /// Addresses of servers in other data networks, with the destinations for their packets.
         routes: Vec<(IpAddr, SocketAddr)>,
     },
-    /// A TUN device: the kernel routes.
+    /// A TUN device; the kernel routes.
     Tun(String),
 }
 
@@ -128,107 +128,107 @@ impl fmt::Display for N6 {
     }
 }
 
-/// What a user plane function is told.
+/// Configuration of a UPF.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpfConfig {
-    /// Where SMFs speak to.
+    /// N4 address, for SMFs.
     pub n4: SocketAddr,
-    /// Where base stations send to.
+    /// N3 address, for base stations.
     pub n3: SocketAddr,
-    /// The data network.
+    /// Data network side.
     pub n6: N6,
-    /// How the work is shared out.
+    /// Distribution of work among threads.
     pub design: Design,
-    /// Its control half.
+    /// Settings of the control plane.
     pub settings: UpfSettings,
-    /// What is put in front.
+    /// Settings of the mock in front of it.
     pub mock: MockSettings,
-    /// After a crash (`mock.crash_after`), it starts anew after so long.
+    /// Time until restart after a crash (`mock.crash_after`).
     pub restart_after: Option<Duration>,
-    /// CPUs for control or master, then for the workers; empty: the kernel decides.
+    /// CPUs of the control or master thread, then of the workers. Empty: the kernel decides.
     pub pin: Vec<usize>,
     /// UDP port of base stations.
     pub gtpu_port: u16,
-    /// Spin instead of waiting when there is nothing to do.
+    /// Whether threads spin instead of waiting when idle.
     pub busy_poll: bool,
-    /// The data plane of [`Design::DpOffload`] in the kernel, for sessions that are plain enough.
+    /// Devices for the data plane of [`Design::DpOffload`] in the kernel, which handles simple sessions.
     pub xdp: Option<XdpDevices>,
 }
 
-/// Why a user plane function does not run.
+/// The reason why a UPF does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpfError {
-    /// An address cannot be had.
+    /// An address cannot be bound.
     #[error("{what} cannot listen on {address}: {source}")]
     Bind {
-        /// Which side.
+        /// Interface.
         what: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The TUN device cannot be had.
+    /// The TUN device cannot be opened.
     #[error(
         "the TUN device \"{name}\" cannot be opened: {source}; it needs CAP_NET_ADMIN, --n6 udp://… does not"
     )]
     Tun {
-        /// Its name.
+        /// Name of the device.
         name: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Too few or too many workers.
+    /// The number of workers is out of range.
     #[error("{0} workers; 1 to {MAX_WORKERS} are allowed")]
     Workers(usize),
-    /// The kernel's data plane cannot be had.
+    /// The data plane in the kernel is not available.
     #[error("{0}; it needs CAP_BPF and CAP_NET_ADMIN, without --xdp the data plane is a thread")]
     Xdp(ranlab_net::XdpError),
-    /// The kernel's tables cannot be had.
+    /// The maps of the kernel cannot be created.
     #[error(
         "the kernel refuses a map for the data plane: {0}; it needs CAP_BPF, without --xdp the data plane is a thread"
     )]
     XdpMap(io::Error),
-    /// The kernel's data plane is for IPv4.
+    /// The data plane in the kernel supports IPv4 only.
     #[error("the data plane in the kernel forwards over IPv4; N3 is {0}")]
     XdpAddress(SocketAddr),
-    /// A socket or thread failed while it ran.
+    /// A socket or a thread failed while it ran.
     #[error("the user plane function stopped: {0}")]
     Io(#[from] io::Error),
 }
 
-/// What a user plane function has done.
+/// Counters of a UPF.
 #[derive(Debug, Clone, Default)]
 pub struct UpfReport {
-    /// Requests.
+    /// Request counters.
     pub requests: UpfCounters,
-    /// Packets of all workers.
+    /// Packet counters of all workers.
     pub packets: PlaneCounters,
     /// Sessions at the end.
     pub sessions: usize,
-    /// Datagrams that the mock lost on purpose, or because too many waited.
+    /// Datagrams dropped by the mock, on purpose or because its queue was full.
     pub mock_lost: u64,
-    /// Batches that a worker had no room for.
+    /// Batches dropped because a worker's queue was full.
     pub handoff_dropped: u64,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams that the kernel did not accept.
     pub unsent: u64,
-    /// Packets on N6 that came from a stranger.
+    /// Packets on N6 from unknown addresses.
     pub n6_strangers: u64,
-    /// CPU time of control and workers.
+    /// CPU time of control thread and workers.
     pub cpu: Duration,
-    /// What the kernel's data plane has done, if there was one.
+    /// Counters of the data plane in the kernel, if it is used.
     pub xdp: Option<XdpCounters>,
 }
 
 impl UpfReport {
-    /// Packets dropped, by reason.
+    /// Returns the dropped packets by reason.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
         DropReason::ALL.into_iter().map(|reason| (reason.name(), self.packets.dropped(reason)))
     }
 }
 
-/// A running user plane function; [`stop`](Self::stop) it, or drop it.
+/// A running UPF. [`stop`](Self::stop) or drop it to end it.
 #[derive(Debug)]
 pub struct UpfServer {
     n4: SocketAddr,
@@ -242,7 +242,8 @@ pub struct UpfServer {
 impl UpfServer {
     /// Binds the sockets and starts the threads.
     pub fn start(mut config: UpfConfig) -> Result<Self, UpfError> {
-        // Shapes are for the one worker that has everything; others are handed whole sessions.
+        // Recognition of message shapes requires a single worker with all sessions; other workers get complete
+        // sessions.
         config.settings.recognise &= config.design == Design::CpOffload && config.mock.fault.is_none();
         if let Design::Software { workers } = config.design
             && !(1..=MAX_WORKERS).contains(&workers)
@@ -256,7 +257,8 @@ impl UpfServer {
         let address = |what, socket: &UdpSocket| {
             socket.local_addr().map_err(|source| UpfError::Bind { what, address: config.n4, source })
         };
-        let (n4, n3) = (address("N4", &n4_socket)?, address("N3", &n3_socket)?);
+        let n4 = address("N4", &n4_socket)?;
+        let n3 = address("N3", &n3_socket)?;
         let n6 = n6_port.local_addr();
         let stop = Arc::new(AtomicBool::new(false));
         let sessions = Arc::new(AtomicUsize::new(0));
@@ -270,30 +272,30 @@ impl UpfServer {
         Ok(Self { n4, n3, n6, stop, sessions, thread: Some(thread) })
     }
 
-    /// Where it listens for SMFs.
+    /// Returns its N4 address.
     pub fn n4(&self) -> SocketAddr {
         self.n4
     }
 
-    /// Where it listens for base stations.
+    /// Returns its N3 address.
     pub fn n3(&self) -> SocketAddr {
         self.n3
     }
 
-    /// Where it listens for the data network, if that is a socket.
+    /// Returns its N6 address, if that is a socket.
     pub fn n6(&self) -> Option<SocketAddr> {
         self.n6
     }
 
-    /// Sessions that exist now.
+    /// Returns the current number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.load(Relaxed)
     }
 
-    /// Whether it still runs.
+    /// Checks that it is running.
     ///
     /// # Errors
-    /// Why its thread ended, which nobody asked for.
+    /// The reason why its thread ended unexpectedly.
     pub fn check(&mut self) -> Result<(), UpfError> {
         match &self.thread {
             Some(thread) if !thread.is_finished() => Ok(()),
@@ -301,7 +303,7 @@ impl UpfServer {
         }
     }
 
-    /// Stops it and returns its report.
+    /// Stops it and returns its counters.
     pub fn stop(mut self) -> Result<UpfReport, UpfError> {
         self.stop.store(true, Relaxed);
         self.join()
@@ -317,7 +319,7 @@ impl Drop for UpfServer {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Whoever wants its report calls `stop`.
+            // The report is available through `stop` only.
             let _ = thread.join();
         }
     }
@@ -340,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_networks_side_reads_as_it_is_written() {
+    fn n6_text_forms_round_trip() {
         for text in ["sink", "reflect", "tun://upf0", "udp://127.0.0.8:1,127.0.0.9:2"] {
             assert_eq!(text.parse::<N6>().unwrap().to_string(), text);
         }

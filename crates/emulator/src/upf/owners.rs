@@ -1,9 +1,9 @@
-//! Which worker has a session, so that all its packets meet the same rates and meters.
+//! Assignment of sessions to workers, so that all packets of a session use the same rate limits and meters.
 use super::packets::Side;
 use ranlab_upf::n4::Session;
 use std::collections::HashMap;
 
-/// A tunnel, or the address of a UE (an IPv6 address by its /64).
+/// A tunnel, or the address of a UE (for IPv6 its /64 prefix).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Tunnel(u32),
@@ -11,7 +11,7 @@ enum Key {
     V6(u64),
 }
 
-/// The workers' sessions, by what their packets carry.
+/// Workers by the keys in their sessions' packets.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     by_key: HashMap<Key, (u64, usize)>,
@@ -19,12 +19,12 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// The worker of a session, of `count`.
+    /// Returns the worker of a session, out of `count`.
     pub(super) fn of_session(seid: u64, count: usize) -> usize {
         (seid % count.max(1) as u64) as usize
     }
 
-    /// A session has come or changed; its worker.
+    /// Adds or updates a session. Returns its worker.
     pub(super) fn install(&mut self, seid: u64, session: &Session, count: usize) -> usize {
         let worker = Self::of_session(seid, count);
         self.remove(seid);
@@ -40,7 +40,7 @@ impl Owners {
 
     pub(super) fn remove(&mut self, seid: u64) {
         for key in self.keys.remove(&seid).unwrap_or_default() {
-            // Another session may have the address since.
+            // Another session may use the address by now.
             if self.by_key.get(&key).is_some_and(|(owner, _)| *owner == seid) {
                 self.by_key.remove(&key);
             }
@@ -51,7 +51,7 @@ impl Owners {
         *self = Self::default();
     }
 
-    /// The worker for a packet; the first one for packets of no session.
+    /// Returns the worker for a packet. Packets without a session go to the first worker.
     pub(super) fn of_packet(&self, side: Side, packet: &[u8]) -> usize {
         let four = |at: usize| packet.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four));
         let key = match (side, packet.first().map_or(0, |first| first >> 4)) {

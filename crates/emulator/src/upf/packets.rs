@@ -1,4 +1,4 @@
-//! One packet worker: a user plane between two sockets.
+//! A packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
 use ranlab_packet::Ip;
@@ -14,10 +14,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Packets read from a TUN device before other work gets its turn.
+/// Maximum number of packets read from a TUN device before other work.
 const TUN_TURN: usize = 64;
 
-/// The side of the data network, open.
+/// The open data network side.
 #[derive(Debug, Clone)]
 pub(super) enum N6Port {
     Sink,
@@ -26,7 +26,7 @@ pub(super) enum N6Port {
     Tun(Arc<File>),
 }
 
-/// What a datagram of either side is handed to.
+/// A callback for datagrams of either side.
 type Take<'a> = dyn FnMut(&mut Packets, Side, SocketAddr, &[u8]) + 'a;
 
 impl N6Port {
@@ -54,14 +54,14 @@ impl N6Port {
     }
 }
 
-/// What came in with one turn.
+/// The side on which packets arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     N3,
     N6,
 }
 
-/// One packet worker.
+/// A packet worker.
 #[derive(Debug)]
 pub(super) struct Packets {
     pub(super) plane: UserPlane,
@@ -72,9 +72,9 @@ pub(super) struct Packets {
     to_n3: SendBatch,
     give_n6: SendBatch,
     scratch: Vec<u8>,
-    /// Packets are passed on unread: the head that downlink packets get, and the tunnel given last.
+    /// In bare mode: the header of downlink packets, and the last assigned tunnel.
     bare: Option<(GpduTemplate, Option<(u32, IpAddr)>)>,
-    /// A fault of packets, which this user plane is to have.
+    /// A packet fault to simulate.
     fault: Option<UpfFault>,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
@@ -98,22 +98,22 @@ impl Packets {
         }
     }
 
-    /// Packets are passed on unread from now on: a floor to hold a user plane against, and no user plane.
+    /// Switches to bare mode, in which packets are forwarded unread.
     pub(super) fn lay_bare(&mut self) {
         self.bare = GpduTemplate::new(Some(PduSession::dl(9))).ok().map(|head| (head, None));
     }
 
-    /// With this fault, if it is one of packets.
+    /// Sets a simulated fault, if it concerns packets.
     pub(super) fn with_fault(self, fault: Option<UpfFault>) -> Self {
         Self { fault: fault.filter(|fault| fault.is_of_packets()), ..self }
     }
 
-    /// A further worker on the same sockets, with sessions of its own.
+    /// Returns another worker on the same sockets, with separate sessions.
     pub(super) fn sibling(&self) -> Self {
         Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port).with_fault(self.fault)
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut all = vec![self.n3.as_fd()];
         match &self.n6 {
@@ -124,10 +124,10 @@ impl Packets {
         all
     }
 
-    /// Receives what is there on both sides and carries it through; whether there was anything.
+    /// Receives and forwards packets of both sides. Returns whether there were any.
     pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut worked = false;
-        // Taken out, so that packets can be looked at while the rest works on them.
+        // Moved out, so that packets can be read while `self` is borrowed.
         let mut received =
             self.received.take().unwrap_or_else(|| ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM));
         let result = self.receive(&mut received, &mut |own, side, from, packet| {
@@ -142,7 +142,7 @@ impl Packets {
         result.map(|()| worked)
     }
 
-    /// Receives what is there on both sides and hands it to `take`.
+    /// Receives packets of both sides and passes them to `take`.
     pub(super) fn receive(&mut self, received: &mut ReceiveBatch, take: &mut Take<'_>) -> io::Result<()> {
         let n3 = Arc::clone(&self.n3);
         if received.receive(&n3)? > 0 {
@@ -181,7 +181,7 @@ impl Packets {
         Ok(())
     }
 
-    /// Into the tunnels that a session leaves go end markers.
+    /// Sends end markers into the tunnels that a session leaves.
     pub(super) fn mark_ends(&mut self, left: &[OuterHeaderCreation]) {
         for left in left {
             let peer = left.addresses.v4.map(IpAddr::from).or_else(|| left.addresses.v6.map(IpAddr::from));
@@ -193,7 +193,7 @@ impl Packets {
         }
     }
 
-    /// A session's rules have come or changed: what waits may go.
+    /// Installs new or changed rules of a session. Buffered packets may be sent.
     pub(super) fn install(&mut self, now_ns: u64, seid: u64, session: &Session, meters: &[Meter]) {
         if let Some((_, tunnel)) = &mut self.bare {
             let way = session.far(Direction::Downlink).and_then(|far| far.forwarding_parameters.as_ref());
@@ -277,7 +277,7 @@ impl Packets {
                     let to = Ip::parse_captured(packet).ok()?.dst;
                     routes.iter().find(|(server, _)| *server == to)
                 };
-                // One data network needs no look at the packet.
+                // With a single data network the packet is not inspected.
                 let route = if routes.is_empty() { None } else { route() };
                 let peer = route.map_or(*peer, |(_, peer)| *peer);
                 if self.give_n6.is_full() {
@@ -328,8 +328,8 @@ impl Packets {
         }
     }
 
-    /// Sends what waits in the batches. What a full socket does not take is dropped and counted: a packet that waits in
-    /// front of a full socket delays all that follow.
+    /// Sends the queued batches. Packets that a full socket does not accept are dropped and counted, because waiting
+    /// would delay all later packets.
     pub(super) fn send(&mut self) -> io::Result<()> {
         if !self.to_n3.is_empty() {
             self.send_n3();
@@ -341,12 +341,12 @@ impl Packets {
     }
 }
 
-/// Whether a datagram of GTP-U holds a user's packet.
+/// Returns whether a GTP-U datagram contains a user packet.
 fn is_packet(datagram: &[u8]) -> bool {
     datagram.get(1) == Some(&message_type::G_PDU)
 }
 
-/// Adds the datagram that `decide` writes into its room, if it goes into a tunnel.
+/// Adds the datagram written by `decide`, if it goes into a tunnel.
 fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Fate<'_>) {
     let mut class = 0;
     let pushed = batch.push_with(|room| match decide(room) {
@@ -361,7 +361,7 @@ fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Fate
     }
 }
 
-/// A session's rules as the packet engine wants them.
+/// Returns a session's rules in the form of the packet engine.
 pub(super) fn rules(session: &Session) -> Rules<'_> {
     Rules {
         pdrs: &session.pdrs,

@@ -1,4 +1,4 @@
-//! Where packets are worked on: in the control thread, in workers behind a master, or in a data thread of their own.
+//! Packet processing: in the control thread, in workers behind a master, or in a separate data thread.
 use super::owners::Owners;
 use super::packets::{Packets, Side, rules};
 use super::xdp::{XdpCounters, XdpPlane};
@@ -16,17 +16,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Batches that wait for a worker at most; what comes beyond is dropped and counted, as a ring of a NIC would.
+/// Maximum number of queued batches per worker. Further ones are dropped and counted, as in the ring of a NIC.
 const MAX_HANDOFF: usize = 256;
-/// Events that wait for the control thread.
+/// Maximum number of queued events for the control thread.
 const MAX_EVENTS: usize = 1 << 12;
-/// How long a worker sleeps without anything to do.
+/// Maximum sleep of an idle worker.
 const REST: Duration = Duration::from_millis(5);
 
-/// Datagrams and whom they came from.
+/// Datagrams with their senders.
 type Datagrams = Vec<(SocketAddr, Vec<u8>)>;
 
-/// A change of a session, on its way to the packets.
+/// A session change on its way to the packet workers.
 #[derive(Debug)]
 struct Change {
     seid: u64,
@@ -44,7 +44,7 @@ enum Job {
     Packets(Side, Vec<(SocketAddr, Vec<u8>)>),
 }
 
-/// What a packet thread has done.
+/// Counters of a packet thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     pub(super) counters: PlaneCounters,
@@ -63,12 +63,12 @@ pub(super) struct Worker {
     thread: Thread,
 }
 
-/// The packet workers, as the control thread sees them.
+/// The packet workers, as used by the control thread.
 #[derive(Debug)]
 pub(super) enum Planes {
     Own(Box<Packets>),
     Workers {
-        /// Of the master, which only receives.
+        /// Packet worker of the master, which only receives.
         master: Box<Packets>,
         received: ReceiveBatch,
         workers: Vec<Worker>,
@@ -81,7 +81,7 @@ pub(super) enum Planes {
         installed: Receiver<()>,
         events: Receiver<PlaneEvent>,
         install: Duration,
-        /// The kernel's part; what it leaves is the worker's.
+        /// The part in the kernel. The worker handles the packets that it leaves.
         xdp: Option<Box<XdpPlane>>,
     },
 }
@@ -103,8 +103,10 @@ impl Planes {
             Design::Software { workers } => {
                 let start = |index: usize| {
                     let (jobs, inbox) = sync_channel(MAX_HANDOFF);
-                    let (packets, tell) = (packets.sibling(), tell.clone());
-                    let (pins, stop) = (config.pin.clone(), Arc::clone(stop));
+                    let packets = packets.sibling();
+                    let tell = tell.clone();
+                    let pins = config.pin.clone();
+                    let stop = Arc::clone(stop);
                     let thread = std::thread::Builder::new().name(format!("upf-worker-{index}"));
                     let thread = thread.spawn(move || {
                         pin(&pins, index + 1);
@@ -127,7 +129,8 @@ impl Planes {
             Design::DpOffload { install } => {
                 let (jobs, inbox) = sync_channel(MAX_HANDOFF);
                 let (done, installed) = sync_channel(1);
-                let (pins, stop) = (config.pin.clone(), Arc::clone(stop));
+                let pins = config.pin.clone();
+                let stop = Arc::clone(stop);
                 let thread = std::thread::Builder::new().name("upf-data".to_owned());
                 let thread = thread.spawn(move || {
                     pin(&pins, 1);
@@ -139,7 +142,7 @@ impl Planes {
         })
     }
 
-    /// What the control thread has to wait for beside N4.
+    /// Returns the descriptors to wait for, in addition to N4.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         match self {
             Self::Own(packets) => packets.descriptors(),
@@ -148,12 +151,12 @@ impl Planes {
         }
     }
 
-    /// Whether events come through a channel, which nothing can wait for together with sockets.
+    /// Returns whether events arrive through a channel, which cannot be awaited together with sockets.
     pub(super) fn has_threads(&self) -> bool {
         !matches!(self, Self::Own(_))
     }
 
-    /// Packets that have come; whether there were any.
+    /// Handles received packets. Returns whether there were any.
     pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
         match self {
             Self::Own(packets) => packets.turn(now_ns),
@@ -208,7 +211,7 @@ impl Planes {
         self.wait_installed();
     }
 
-    /// A session like one before. Only a plane of its own is told of such: see [`UpfConfig`].
+    /// Installs a session that is similar to an earlier one. Only used without packet threads; see [`UpfConfig`].
     pub(super) fn install_like(
         &mut self,
         shape: usize,
@@ -224,7 +227,7 @@ impl Planes {
         packets.plane.install_like(shape, seid, teid, ue.into());
     }
 
-    /// Such a session's downlink goes into another tunnel.
+    /// Changes the downlink tunnel of such a session.
     pub(super) fn redirect(
         &mut self,
         seid: u64,
@@ -245,9 +248,9 @@ impl Planes {
         }
     }
 
-    /// A job that must not get lost: the control thread waits for room.
+    /// Sends a job that must not be lost. Blocks while the queue is full.
     fn job(&self, index: usize, job: Job) {
-        // A worker that has ended has its reason, which its end tells.
+        // The error of a worker that has ended is returned at its join.
         let _ = self.workers()[index].jobs.send(job);
     }
 
@@ -257,7 +260,7 @@ impl Planes {
 
     fn wait_installed(&self) {
         if let Self::Offload { installed, install, .. } = self {
-            // Either it is installed, or the data thread has ended.
+            // Either the rule is installed, or the data thread has ended.
             let _ = installed.recv();
             if !install.is_zero() {
                 std::thread::sleep(*install);
@@ -291,7 +294,7 @@ impl Planes {
         }
     }
 
-    /// Forgets every session, as a process that dies does.
+    /// Removes all sessions, as a crash does.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Own(packets) => packets.plane.clear(),
@@ -313,7 +316,7 @@ impl Planes {
         }
     }
 
-    /// Sends what the control thread's own worker has to send.
+    /// Sends the packets of the control thread's own worker.
     pub(super) fn send(&mut self) -> io::Result<()> {
         match self {
             Self::Own(packets) => packets.send(),
@@ -321,7 +324,7 @@ impl Planes {
         }
     }
 
-    /// Waits for the threads, which have been told to stop.
+    /// Waits for the threads, which have been asked to stop.
     pub(super) fn end(self) -> io::Result<Done> {
         let (mut sum, threads) = match self {
             Self::Own(packets) => return Ok(done(&packets)),
@@ -345,11 +348,13 @@ impl Planes {
 }
 
 fn done(packets: &Packets) -> Done {
-    let (counters, unsent, strangers) = (*packets.plane.counters(), packets.unsent, packets.strangers);
+    let counters = *packets.plane.counters();
+    let unsent = packets.unsent;
+    let strangers = packets.strangers;
     Done { counters, unsent, strangers, ..Done::default() }
 }
 
-/// One job; whether it was a change of rules.
+/// Executes one job. Returns whether it was a rule change.
 fn carry_out(packets: &mut Packets, job: Job) -> bool {
     let now_ns = monotonic_ns();
     match job {
@@ -374,12 +379,12 @@ fn carry_out(packets: &mut Packets, job: Job) -> bool {
 
 fn tell_events(packets: &mut Packets, tell: &SyncSender<PlaneEvent>) {
     while let Some(event) = packets.plane.event() {
-        // A full channel means that thousands of notices wait already; the next packet makes another.
+        // If the channel is full, thousands of notices are pending; the next packet generates another.
         let _ = tell.try_send(event);
     }
 }
 
-/// A worker of the software design.
+/// Runs a worker of the software design.
 fn work(
     mut packets: Packets,
     inbox: &Receiver<Job>,
@@ -403,7 +408,7 @@ fn work(
     Ok(Done { cpu: thread_cpu_time(), ..done(&packets) })
 }
 
-/// The data thread of the offloaded data plane.
+/// Runs the data thread of the offload design.
 fn forward(
     mut packets: Packets,
     inbox: &Receiver<Job>,
@@ -411,7 +416,7 @@ fn forward(
     tell: &SyncSender<PlaneEvent>,
     stop: &AtomicBool,
 ) -> io::Result<Done> {
-    // Rules come through a channel that poll(2) cannot see: the rest between looks bounds how long one waits.
+    // Rules arrive through a channel that poll(2) cannot observe. This interval limits their delay.
     const LOOK: Duration = Duration::from_micros(20);
     while !stop.load(Relaxed) {
         let mut worked = packets.turn(monotonic_ns())?;

@@ -1,4 +1,4 @@
-//! The data plane in the kernel: plain sessions' entries in its maps, two programs at its devices.
+//! The data plane in the kernel: map entries for simple sessions, and two XDP programs at its devices.
 use super::packets::rules;
 use super::{UpfConfig, UpfError};
 use crate::text::TextError;
@@ -11,14 +11,14 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// Where the programs are.
+/// Devices of the XDP programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XdpDevices {
-    /// Towards base stations.
+    /// Device towards base stations.
     pub n3: String,
-    /// Towards the data network.
+    /// Device towards the data network.
     pub n6: String,
-    /// The drivers run them, if they can; otherwise the kernel does, on socket buffers.
+    /// Whether the drivers run the programs. Otherwise the kernel runs them on socket buffers.
     pub native: bool,
 }
 
@@ -45,24 +45,24 @@ impl fmt::Display for XdpDevices {
     }
 }
 
-/// What went through the kernel's data plane.
+/// Counters of the data plane in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XdpCounters {
-    /// Changes of sessions that became entries.
+    /// Session changes installed as entries.
     pub installed: u64,
-    /// Changes that the programs cannot carry: those sessions' packets go through the packet engine.
+    /// Session changes that the programs do not support. The packet engine handles these sessions.
     pub left: u64,
-    /// Changes that the kernel refused: likewise.
+    /// Session changes that the kernel rejected. The packet engine handles these sessions, too.
     pub refused: u64,
-    /// Packets and octets of the uplink.
+    /// Uplink packets and bytes.
     pub uplink: (u64, u64),
-    /// Packets and octets of the downlink.
+    /// Downlink packets and bytes.
     pub downlink: (u64, u64),
 }
 
 #[derive(Debug)]
 pub(super) struct XdpPlane {
-    /// Before the maps: a program without its map is never seen.
+    /// Declared before the maps, so that no program runs without its map.
     _programs: [XdpProgram; 2],
     uplink: BpfMap<KEY, VALUE>,
     downlink: BpfMap<KEY, VALUE>,
@@ -77,7 +77,8 @@ impl XdpPlane {
         let IpAddr::V4(n3) = config.n3.ip() else { return Err(UpfError::XdpAddress(config.n3)) };
         let entries = u32::try_from(config.settings.max_sessions).unwrap_or(u32::MAX).max(1);
         let map = || BpfMap::hash(entries).map_err(UpfError::XdpMap);
-        let (up, down) = (map()?, map()?);
+        let up = map()?;
+        let down = map()?;
         let at = |device: &str, program: &[u64]| {
             let attached = XdpProgram::attach(device, program, devices.native);
             attached.map_err(UpfError::Xdp)
@@ -86,11 +87,12 @@ impl XdpPlane {
             at(&devices.n3, &uplink(up.descriptor(), n3))?,
             at(&devices.n6, &downlink(down.descriptor(), n3))?,
         ];
-        let (sessions, counters) = (HashMap::new(), XdpCounters::default());
+        let sessions = HashMap::new();
+        let counters = XdpCounters::default();
         Ok(Some(Self { _programs: programs, uplink: up, downlink: down, n3, sessions, counters }))
     }
 
-    /// A session's rules have come or changed.
+    /// Installs new or changed rules of a session.
     pub(super) fn install(&mut self, seid: u64, session: &Session) {
         let Some(plain) = offload(&rules(session), self.n3) else {
             self.counters.left += 1;
@@ -101,7 +103,7 @@ impl XdpPlane {
         if self.sessions.get(&seid).is_some_and(|before| *before != keys) {
             self.remove(seid);
         }
-        // What an entry has counted would be lost with it.
+        // The counters of a replaced entry would be lost.
         self.count(&keys);
         let set = self.uplink.set(&keys[0], &plain.uplink.1);
         match set.and_then(|()| self.downlink.set(&keys[1], &plain.downlink.1)) {
@@ -118,7 +120,7 @@ impl XdpPlane {
         }
     }
 
-    /// Takes entries out, and what they have counted.
+    /// Removes entries and adds their counters.
     fn count(&mut self, keys: &[[u8; KEY]; 2]) {
         let taken = |map: &BpfMap<KEY, VALUE>, key: &[u8; KEY], sum: &mut (u64, u64)| -> io::Result<()> {
             if let Some(value) = map.take(key)? {
@@ -145,7 +147,7 @@ impl XdpPlane {
         all.iter().for_each(|keys| self.count(keys));
     }
 
-    /// What went through, everything taken out.
+    /// Removes all entries. Returns the counters.
     pub(super) fn end(mut self) -> XdpCounters {
         self.clear();
         self.counters
@@ -158,7 +160,7 @@ mod tests {
     use ranlab_net::XdpError;
 
     #[test]
-    fn the_kernel_takes_both_programs_or_lets_nobody_here_have_any() {
+    fn kernel_accepts_both_programs_or_denies_permission() {
         let Ok(map) = BpfMap::<KEY, VALUE>::hash(1) else { return };
         let n3 = Ipv4Addr::new(10, 0, 0, 2);
         for program in [uplink(map.descriptor(), n3), downlink(map.descriptor(), n3)] {

@@ -1,4 +1,4 @@
-//! What base stations of tests with a radio are made of.
+//! Helpers for tests of base stations with a radio.
 use ranlab_e2::OutboxLimits;
 use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2_codec::e2ap::{Plmn, Version};

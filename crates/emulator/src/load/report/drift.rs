@@ -1,7 +1,8 @@
-//! Change of rate and latency over a run.
+//! Drift of rate and latency over a run.
 use super::super::outcome::Second;
 
-/// Rate and latency of the last third of the seconds by those of the first. The last second is rarely complete and does not count.
+/// Returns the ratios of rate and latency between the last and the first third of the seconds. The last second is
+/// rarely complete and does not count.
 pub(super) fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
     let hold = hold_s.ceil() as usize;
     let whole = seconds.get(hold..seconds.len().saturating_sub(1)).filter(|whole| whole.len() >= 6)?;
@@ -12,6 +13,7 @@ pub(super) fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
         let done = if hold == 0 { answers } else { part.iter().map(|second| second.cycles).sum() };
         (done as f64, latency / (answers as f64).max(1.0))
     };
-    let (first, last) = (of(&whole[..third]), of(&whole[whole.len() - third..]));
+    let first = of(&whole[..third]);
+    let last = of(&whole[whole.len() - third..]);
     (first.0 > 0.0 && first.1 > 0.0).then(|| [last.0 / first.0, last.1 / first.1])
 }

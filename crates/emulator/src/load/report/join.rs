@@ -1,11 +1,10 @@
-//! What several loads on one user plane function have found, as one report: counts and rates add, times are joined from
-//! their distributions.
+//! Joins the reports of several loads on one UPF: counters and rates are added, distributions are merged.
 use super::super::frames::AfXdpSummary;
 use super::super::outcome::Second;
 use super::{ControlSummary, DataSummary, LoadReport, RequestSummary, StepSummary, Summary, drift};
 
 impl LoadReport {
-    /// Adds what another place's load has found, which was begun and ended with this one.
+    /// Adds the report of another location's load, which began and ended with this one.
     pub fn join(&mut self, other: &Self) {
         self.control.join(&other.control);
         optional(&mut self.set_up, other.set_up.as_ref(), ControlSummary::join);
@@ -28,7 +27,7 @@ impl LoadReport {
         }
     }
 
-    /// Leaves out the distributions that only [`join`](Self::join) needs.
+    /// Removes the distributions that only [`join`](Self::join) needs.
     pub(in super::super) fn forget_distributions(&mut self) {
         let controls = [Some(&mut self.control), self.set_up.as_mut()].into_iter().flatten();
         let mut times: Vec<&mut Option<Summary>> = Vec::new();
@@ -48,7 +47,7 @@ impl LoadReport {
     }
 }
 
-/// Joins what both have, and keeps what one alone has.
+/// Joins two optional values. If only one exists, keeps it.
 fn optional<T: Clone>(mine: &mut Option<T>, other: Option<&T>, join: impl FnOnce(&mut T, &T)) {
     match (mine, other) {
         (Some(mine), Some(other)) => join(mine, other),
@@ -61,7 +60,7 @@ fn times(mine: &mut Option<Summary>, other: Option<&Summary>) {
     optional(mine, other, Summary::join);
 }
 
-/// Adds fields that are numbers.
+/// Adds numeric fields.
 macro_rules! add {
     ($mine:ident, $other:ident: $($field:ident),+ $(,)?) => { $( $mine.$field += $other.$field; )+ };
 }
@@ -74,12 +73,12 @@ impl ControlSummary {
             malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
         self.wall_s = self.wall_s.max(other.wall_s);
         self.hold_s = self.hold_s.max(other.hold_s);
-        // Every place sees the same restart.
+        // Every location detects the same restart.
         self.restarts = self.restarts.max(other.restarts);
         self.balanced &= other.balanced;
         self.answers_per_cpu_s =
             if self.generator_cpu_s > 0.0 { answers / self.generator_cpu_s } else { 0.0 };
-        // Of one process, whoever watches it.
+        // All locations observe the same process.
         self.upf_cpu_s = self.upf_cpu_s.or(other.upf_cpu_s);
         self.reports.iter_mut().zip(other.reports).for_each(|(mine, more)| *mine += more);
         other.causes.iter().for_each(|(cause, n)| *self.causes.entry(*cause).or_default() += n);
@@ -147,7 +146,7 @@ mod tests {
     use ranlab_upf::n4::{Kind, Ledger};
     use std::time::Duration;
 
-    /// A load whose establishments took these times, us, in each second so many answers.
+    /// Returns a report with the given establishment times in microseconds and responses per second.
     fn load(took_us: &[u64], seconds: &[u64], distributions: bool) -> LoadReport {
         let mut latency = ByKind::default();
         took_us.iter().for_each(|us| latency.record(Kind::Establishment, us * 1_000));
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn two_places_find_what_one_that_did_both_would_have_found() {
+    fn joined_reports_equal_report_of_one_location() {
         let (some, others): (Vec<u64>, Vec<u64>) = ((1..=900).collect(), (5_000..=5_099).collect());
         let mut joined = load(&some, &[1, 2, 3], true);
         joined.join(&load(&others, &[10], true));
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worse_of_two_places_is_what_is_judged() {
+    fn worst_location_determines_assessment() {
         let mut joined = load(&[1], &[], true);
         let late = LoadReport {
             on_schedule: false,
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_is_not_joined_does_not_carry_distributions() {
+    fn unjoined_report_has_no_distributions() {
         let counts = |distributions| {
             let report = load(&[1, 2], &[], distributions);
             let control = report.control.requests["establishment"].latency_us.clone().unwrap();

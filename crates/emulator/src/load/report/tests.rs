@@ -2,7 +2,7 @@ use super::super::outcome::SendingWindow;
 use super::*;
 
 #[test]
-fn what_is_sent_is_received_lost_or_refused() {
+fn sent_packets_are_received_lost_or_rejected() {
     let mut gnb = DataReport::new(2, 1);
     gnb.sent = vec![10, 5];
     gnb.unsent = 1;
@@ -31,7 +31,7 @@ fn drift_compares_the_first_third_with_the_last() {
 }
 
 #[test]
-fn a_late_generator_says_so() {
+fn late_generator_warns() {
     let mut report = LoadReport {
         control: ControlSummary { balanced: true, started: 1, ..Default::default() },
         ..Default::default()
@@ -60,7 +60,7 @@ fn pending(kind: Kind, pending: u64) -> (String, RequestSummary) {
 }
 
 #[test]
-fn every_request_has_an_end_but_a_release_and_those_to_the_dead() {
+fn requests_without_outcome_are_unexplained() {
     let open = judged(|report| {
         report.control.requests.extend([pending(Kind::Release, 1), pending(Kind::Deletion, 2)]);
         (report.control.unexpected, report.control.malformed) = (3, 4);
@@ -78,7 +78,7 @@ fn every_request_has_an_end_but_a_release_and_those_to_the_dead() {
 }
 
 #[test]
-fn what_a_reader_has_to_know_is_said() {
+fn qualified_results_have_warnings() {
     let side = |change: fn(&mut DataSummary)| {
         let mut side =
             DataSummary { sent: 1, asked_pps: Some(1_000.0), offered_pps: 1_000.0, ..Default::default() };
@@ -99,7 +99,7 @@ fn what_a_reader_has_to_know_is_said() {
 }
 
 #[test]
-fn frames_that_were_lost_or_came_around_are_said() {
+fn lost_and_bypassing_frames_warn() {
     let frames = |change: fn(&mut AfXdpSummary)| {
         judged(|report| change(report.af_xdp.insert(AfXdpSummary::default()))).warnings
     };
@@ -109,9 +109,10 @@ fn frames_that_were_lost_or_came_around_are_said() {
     assert!(frames(|frames| frames.around = 4)[0].contains("4 packets came around"));
 }
 
-/// 100 sessions begin in each of 20 seconds and are held for three: the first and the last seconds have fewer requests.
+/// 100 sessions begin in each of 20 seconds and are held for three seconds. The first and last seconds have fewer
+/// requests.
 #[test]
-fn a_hold_is_no_shortfall() {
+fn hold_time_does_not_reduce_rates() {
     let due = |begin: bool, end: bool| 200 * u64::from(begin) + 100 * u64::from(end);
     let second = |n| Second {
         answers: due(n < 20, n >= 3),
@@ -127,13 +128,14 @@ fn a_hold_is_no_shortfall() {
     };
     summary.held(Duration::from_secs(3));
     assert_eq!(summary.drift.map(|[rate, _]| rate), Some(1.0));
-    // A rate that falls while requests are answered is told.
+    // A decreasing rate while requests are answered is reported.
     summary.seconds[16..].iter_mut().for_each(|second| second.cycles = 50);
     summary.held(Duration::from_secs(3));
     assert_eq!(summary.drift.map(|[rate, _]| rate), Some(0.5));
 }
 
-/// A UPF serves 100 sessions/s of 150 offered: after two seconds of sending, the rest is answered in another second.
+/// A UPF serves 100 of 150 offered sessions per second. After two seconds of sending, the rest is answered in another
+/// second.
 #[test]
 fn rates_are_of_the_sending_window_and_exclude_the_drain() {
     let window = SendingWindow {
@@ -151,7 +153,7 @@ fn rates_are_of_the_sending_window_and_exclude_the_drain() {
 }
 
 #[test]
-fn several_smfs_requests_are_one_account() {
+fn requests_of_several_smfs_add_up() {
     let mut reports = CycleReport { completed: 30, started: 40, ..Default::default() };
     reports.seconds = vec![Second { answers: 60, ..Default::default() }; 2];
     let mut ledger = Ledger { responses: 5, unexpected: 1, malformed: 2, ..Default::default() };
@@ -167,7 +169,7 @@ fn several_smfs_requests_are_one_account() {
 }
 
 #[test]
-fn where_nobody_looks_nothing_is_received() {
+fn unobserved_packets_are_not_received() {
     let gnb = DataReport::new(1, 1);
     let sides = Sides { gnb: &gnb, network: None, reflected: false, seconds: 0.0 };
     let up = sides.uplink(Some(f64::INFINITY), 100, 0);
@@ -181,7 +183,7 @@ fn where_nobody_looks_nothing_is_received() {
 }
 
 #[test]
-fn what_nobody_looks_for_is_unseen_and_not_lost() {
+fn unobservable_packets_are_unseen_not_lost() {
     let seen = |came: u64, unasked: u64, reflected: bool| {
         let mut gnb = DataReport::new(1, 1);
         (gnb.sent, gnb.unasked) = (vec![4_001], unasked);
@@ -192,17 +194,17 @@ fn what_nobody_looks_for_is_unseen_and_not_lost() {
         assert_eq!(up.sent, up.received + up.lost + up.unseen, "{up:?}");
         (up.received, up.lost, up.unseen, up.lost_ratio())
     };
-    // A data network apart that reflects what asks for it.
+    // A separate data network that reflects on request.
     assert_eq!(seen(101, 0, true), (101, 0, 3_900, Some(0.0)));
     assert_eq!(seen(91, 0, true), (91, 10, 3_900, Some(10.0 / 101.0)));
     assert_eq!(seen(0, 0, true), (0, 101, 3_900, Some(1.0)), "the smoke packet came back");
-    // One that reflects everything, and one that reflects nothing.
+    // A data network that reflects everything, and one that reflects nothing.
     assert_eq!(seen(4_000, 3_900, true), (4_000, 1, 0, Some(1.0 / 4_001.0)));
     assert_eq!(seen(0, 0, false), (0, 0, 4_001, None));
 }
 
 #[test]
-fn offered_accepted_and_acknowledged_are_numbers_of_their_own() {
+fn offered_accepted_and_acknowledged_differ() {
     let mut summary = ControlSummary { due: 50, started: 40, ..Default::default() };
     summary.account(100, 20, 70);
     let account = (summary.requests_offered, summary.requests_accepted, summary.requests_acknowledged);
@@ -219,7 +221,7 @@ fn offered_accepted_and_acknowledged_are_numbers_of_their_own() {
 }
 
 #[test]
-fn a_load_that_sent_nothing_and_a_upf_that_says_nothing_are_told() {
+fn empty_load_and_silent_upf_warn() {
     let nothing = judged(|report| report.control.started = 0);
     assert!(nothing.is_without_load() && nothing.warnings[0].contains("there was no load"));
     let packets = |sent| {
