@@ -1,10 +1,11 @@
-//! What one core forwards from memory: packets per second of the thread's CPU time, beside a bare copy loop.
+//! Measures what one core forwards from memory: packets per second of the thread's CPU time, in comparison with a bare
+//! copy loop.
 //!
 //! `cargo run --release -p ranlab-pipeline --example bench [-- NAME]`. Every figure includes copying each packet from
-//! the trace into the burst; every trace is verified against the oracle first. Rates are the best of the repeats, since
-//! other programs on the machine can only make them worse; copying and forwarding take turns, and shares are the median
-//! of each turn's. The copy loop tells how much of its core the program has: a hypervisor may lend the other half of it
-//! to somebody else, and both then run at little more than half their rate.
+//! the trace into the burst. Every trace is verified with the oracle first. Rates are the maximum over the repetitions,
+//! because other programs on the machine can only reduce them. Copying and forwarding alternate; ratios are the median
+//! over the repetitions. The copy loop shows how much of its core the program gets: a hypervisor may give the sibling
+//! hyperthread to another machine, and both then run at little more than half their rate.
 #![allow(clippy::disallowed_methods, clippy::expect_used)] // a measurement needs a clock; the crate has none
 
 use ranlab_pipeline::declare::{Direction, Fate};
@@ -15,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Packets of a trace at least; else one for each table entry, as published, rounded up to a power of two. `PACKETS` sets
-/// another one. What is replayed competes with the tables for the cache, which packets from a network card do not do:
-/// they are written over each other in a small ring.
+/// Minimum number of packets in a trace. Otherwise one packet per table entry, as published, rounded up to a power of
+/// two. `PACKETS` overrides it. The replayed trace competes with the tables for the cache. Packets from a network card
+/// do not, because they are written to a small ring.
 const TRACE_PACKETS: u64 = 1 << 14;
 const REPEATS: u32 = 7;
 const REPEAT_PACKETS: u64 = 3_000_000;
-/// Packets of each trace that the oracle sees: it is slow on purpose.
+/// Number of packets of each trace that are compared with the oracle, which is slow.
 const VERIFIED_PACKETS: usize = 4096;
 
 fn main() {
@@ -86,27 +87,28 @@ const CASES: &[(&str, &str)] = &[
     ("acl 100", r#"{"name":"acl","rule-num":100}"#),
     ("acl 1000", r#"{"name":"acl","rule-num":1000}"#),
     ("acl 10000", r#"{"name":"acl","rule-num":10000}"#),
-    // A good part of what arrives is dropped, and each drop is counted where it is.
+    // Many of the packets are dropped, and each drop is counted at its place.
     ("drops acl 1000", r#"{"name":"acl","rule-num":1000,"fakedrop":false}"#),
     ("drops meter", r#"{"name":"rlimit","user":300,"rate-limit":1500000,"rate-burst":20000}"#),
     ("acl fw1 100", r#"{"name":"acl","rule-num":100,"seed-file":"fw1"}"#),
     ("acl fw1 10000", r#"{"name":"acl","rule-num":10000,"seed-file":"fw1"}"#),
 ];
 
-/// Mpps of copying the trace into bursts and nothing else, of forwarding it, and the share of the one in the other.
+/// Returns the rate in Mpps of copying the trace into bursts only, that of forwarding it, and their ratio.
 fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     let (mut engine, _control) = engine(pipeline, isa);
     verify(pipeline, trace, &mut engine);
     let mut burst = Burst::new();
     let before = engine.counters().sent.iter().sum::<u64>();
     let mut clock_ns = 0;
-    let (mut best, mut shares) = ([0.0_f64; 2], Vec::new());
+    let mut best = [0.0_f64; 2];
+    let mut shares = Vec::new();
     for repeat in 0..=REPEATS {
         let copy = mpps(trace, &mut burst, &mut 0, |burst, _| {
             std::hint::black_box(burst);
         });
         let rate = mpps(trace, &mut burst, &mut clock_ns, |burst, now_ns| engine.process(now_ns, burst));
-        // The first warms up.
+        // The first repetition warms up.
         if repeat > 0 {
             best = [best[0].max(copy), best[1].max(rate)];
             shares.push(100.0 * rate / copy);
@@ -119,7 +121,8 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     if dropped * 100 > received {
         print!("[{:.0} % dropped] ", 100.0 * dropped as f64 / received as f64);
     }
-    let (acl, memory) = (engine.acl_tables(), engine.memory());
+    let acl = engine.acl_tables();
+    let memory = engine.memory();
     if !acl.is_empty() && pipeline_is_acl(pipeline) {
         print!("[{} tuples] ", acl[0]);
     }
@@ -164,14 +167,14 @@ fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine) {
     }
 }
 
-/// Packets for each microsecond of CPU time.
+/// Returns packets per microsecond of CPU time.
 fn mpps(trace: &Trace, burst: &mut Burst, now_ns: &mut u64, mut work: impl FnMut(&mut Burst, u64)) -> f64 {
     let mut done = 0;
     let start = cpu_ns();
     while done < REPEAT_PACKETS {
         for first in (0..trace.len()).step_by(BURST) {
             trace.load(first, burst);
-            // Time passes as if a core forwarded 20 Mpps.
+            // The clock advances as if a core forwarded 20 Mpps.
             *now_ns += 50 * BURST as u64;
             work(burst, *now_ns);
             done += BURST as u64;
@@ -180,21 +183,21 @@ fn mpps(trace: &Trace, burst: &mut Burst, now_ns: &mut u64, mut work: impl FnMut
     done as f64 * 1e3 / (cpu_ns() - start) as f64
 }
 
-/// Mpps of the bare copy loop.
+/// Returns the rate of the bare copy loop, in Mpps.
 fn copied(trace: &Trace) -> f64 {
     mpps(trace, &mut Burst::new(), &mut 0, |burst, _| {
         std::hint::black_box(burst);
     })
 }
 
-/// CPU time of this thread; the scheduler's own account is only brought up to date at ticks.
+/// Returns the CPU time of this thread. The scheduler's own counter is only updated at ticks.
 fn cpu_ns() -> u64 {
     ranlab_host::thread_cpu_ns().unwrap_or_else(|| START.elapsed().as_nanos() as u64)
 }
 
 static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
 
-/// What 10,000 handovers and 10,000 server updates a second cost, and how soon they are visible.
+/// Measures the cost of 10,000 handovers and 10,000 server updates per second, and the time until they are visible.
 fn updates() {
     let json = r#"{"name":"mgw","user":300,"bst":40,"server":400,"handover":10000,"fluct-server":5000,
                    "rate-limit":1000000000000,"rate-burst":4000000000}"#;
@@ -203,9 +206,10 @@ fn updates() {
     let trace = Trace::generate(&pipeline, &traffic).expect("the case is valid");
     let events = pipeline.events(0).expect("the case is valid");
     assert_eq!(events.len(), 20_000);
-    let (mut idle, mut busy) = (Vec::new(), Vec::new());
+    let mut idle = Vec::new();
+    let mut busy = Vec::new();
     let mut latencies_ns = Vec::new();
-    // Interleaved, so that both see the same neighbours.
+    // Alternating, so that both see the same load of other programs.
     for _ in 0..REPEATS {
         idle.push(run_with(&pipeline, &trace, &[], &mut latencies_ns));
         busy.push(run_with(&pipeline, &trace, &events, &mut latencies_ns));
@@ -214,7 +218,8 @@ fn updates() {
         shares.sort_by(f64::total_cmp);
         shares[shares.len() / 2]
     };
-    let (idle, busy) = (median(&mut idle), median(&mut busy));
+    let idle = median(&mut idle);
+    let busy = median(&mut busy);
     latencies_ns.sort_unstable();
     let at = |p: usize| latencies_ns[(latencies_ns.len() - 1) * p / 100] as f64 / 1e3;
     println!(
@@ -226,8 +231,8 @@ fn updates() {
     println!("visible after (us): p50 {:.1} p99 {:.1} max {:.1}", at(50), at(99), at(100));
 }
 
-/// One second of forwarding while another thread sends events at their times: the rate over that of copying before and
-/// after.
+/// Forwards for one second while another thread sends events at their times. Returns the rate relative to that of
+/// copying before and after.
 fn run_with(
     pipeline: &Pipeline,
     trace: &Trace,
@@ -240,7 +245,9 @@ fn run_with(
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let copied_before = copied(trace);
-            let (mut burst, mut index, start) = (Burst::new(), 0, cpu_ns());
+            let mut burst = Burst::new();
+            let mut index = 0;
+            let start = cpu_ns();
             let mut now_ns = 0;
             while !stop.load(Ordering::Relaxed) {
                 trace.load(index, &mut burst);
@@ -254,13 +261,13 @@ fn run_with(
             let rate = packets.load(Ordering::Relaxed) as f64 * 1e3 / spent as f64;
             rate / f64::midpoint(copied_before, copied(trace))
         });
-        // Until the worker has copied.
+        // Wait until the worker has measured the copy loop.
         while packets.load(Ordering::Relaxed) == 0 {
             std::hint::spin_loop();
         }
         let start = Instant::now();
         for event in events {
-            // Sleeping between events leaves the core to the worker; a machine with a core to spare would spin.
+            // Sleeping leaves the core to the worker between events. With a spare core, this thread could spin.
             let due = Duration::from_nanos(event.at_ns);
             while start.elapsed() < due {
                 std::thread::sleep(due.saturating_sub(start.elapsed()).min(Duration::from_micros(50)));

@@ -1,5 +1,5 @@
-//! What the oracles are written with: one packet at a time, parsed anew at every step, rebuilt as a new vector, tables
-//! searched from end to end. Slow on purpose, and independent of how any engine works.
+//! Building blocks of the oracles. They process one packet at a time, parse it again at every step, build a new vector,
+//! and search tables linearly. This is intentionally slow, and independent of any engine.
 use crate::declare::{
     AclRule, AclTable, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Prefix, Tunnel,
 };
@@ -11,9 +11,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// UDP port of GTP-U (TS 29.281 §4.4.2).
 pub(crate) const GTPU_PORT: u16 = 2152;
-/// UDP source port of the VXLAN that we send: from the dynamic range, as RFC 7348 §5 recommends.
+/// UDP source port of sent VXLAN packets, from the dynamic range as recommended by RFC 7348 §5.
 pub(crate) const VXLAN_SOURCE_PORT: u16 = 49_152;
-/// TTL of the outer headers that we send.
+/// TTL of the outer headers of sent packets.
 pub(crate) const TUNNEL_TTL: u8 = 64;
 
 pub(crate) type Step<T = ()> = Result<T, DropReason>;
@@ -21,7 +21,7 @@ pub(crate) type Step<T = ()> = Result<T, DropReason>;
 /// [`crate::declare::Element::Admit`].
 pub(crate) fn admit(frame: &[u8], mac: Option<Mac>, ipv6: bool) -> Step {
     let Ok(ethernet) = Ethernet::parse(frame) else {
-        // A tag that is cut is still a tag: the frame has its 14 octets.
+        // A truncated tag is still a tag if the frame has 14 bytes.
         return match frame.first_chunk::<ETHERNET_BYTES>() {
             None => Err(DropReason::Malformed),
             Some(header) if mac.is_some_and(|mac| header[..6] != mac.0) => Err(DropReason::NotForUs),
@@ -44,13 +44,13 @@ pub(crate) fn admit(frame: &[u8], mac: Option<Mac>, ipv6: bool) -> Step {
     }
 }
 
-/// The IPv4 packet of a frame that was admitted.
+/// Returns the IPv4 packet of an admitted frame.
 pub(crate) fn ipv4(frame: &[u8]) -> Step<Ipv4<'_>> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     Ipv4::parse(ethernet.payload).map_err(|_| DropReason::Malformed)
 }
 
-/// The destination of a frame that was admitted.
+/// Returns the destination of an admitted frame.
 pub(crate) fn destination(frame: &[u8]) -> Step<IpAddr> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     if ethernet.ether_type == EtherType::IPV6 {
@@ -59,7 +59,7 @@ pub(crate) fn destination(frame: &[u8]) -> Step<IpAddr> {
     Ok(ipv4(frame)?.dst.into())
 }
 
-/// The source of a frame that was admitted.
+/// Returns the source of an admitted frame.
 pub(crate) fn source(frame: &[u8]) -> Step<IpAddr> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     if ethernet.ether_type == EtherType::IPV6 {
@@ -68,7 +68,7 @@ pub(crate) fn source(frame: &[u8]) -> Step<IpAddr> {
     Ok(ipv4(frame)?.src.into())
 }
 
-/// What tells a user apart: its IPv4 address, or the upper half of its IPv6 address.
+/// Returns the key of a user: its IPv4 address, or the upper half of its IPv6 address.
 pub(crate) fn user_key(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) => address.to_bits().into(),
@@ -76,13 +76,13 @@ pub(crate) fn user_key(address: IpAddr) -> u64 {
     }
 }
 
-/// The destination MAC of any frame.
+/// Returns the destination MAC of any frame.
 pub(crate) fn destination_mac(frame: &[u8]) -> Step<Mac> {
     let header = frame.first_chunk::<ETHERNET_BYTES>().ok_or(DropReason::Malformed)?;
     Ok(Mac([header[0], header[1], header[2], header[3], header[4], header[5]]))
 }
 
-/// [`crate::declare::Element::Decap`]: the key of the tunnel; `frame` becomes what was carried.
+/// [`crate::declare::Element::Decap`]: returns the key of the tunnel; `frame` becomes the inner packet or frame.
 pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, ipv6: bool) -> Step<u32> {
     if Ethernet::parse(frame).is_ok_and(|outer| outer.ether_type == EtherType::IPV6) {
         return Err(DropReason::NotTunnel);
@@ -109,7 +109,7 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, i
                 return Err(DropReason::NotTunnel);
             }
             let (key, packet) = gtp_user_data(udp.payload)?;
-            // GTP-U does not say what it carries: the packet's own version does.
+            // GTP-U does not specify the type of its payload; the IP version of the inner packet does.
             six = ipv6 && packet.first().is_some_and(|octet| octet >> 4 == 6);
             (key, packet)
         }
@@ -133,7 +133,7 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, i
     Ok(key)
 }
 
-/// TEID and content of a G-PDU (TS 29.281 §5.1, §5.2).
+/// Returns TEID and content of a G-PDU (TS 29.281 §5.1, §5.2).
 fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
     let (&[flags, kind, l0, l1, t0, t1, t2, t3], rest) =
         message.split_first_chunk::<8>().ok_or(DropReason::Malformed)?;
@@ -147,7 +147,7 @@ fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
     if flags & 7 != 0 {
         let (&[_, _, _, next], after) = rest.split_first_chunk::<4>().ok_or(DropReason::Malformed)?;
         rest = after;
-        // Without the E flag the next extension type is not to be interpreted.
+        // Without the E flag, the next extension header type must not be interpreted.
         let mut next = if flags & 4 != 0 { next } else { 0 };
         while next != 0 {
             let octets = usize::from(*rest.first().ok_or(DropReason::Malformed)?) * 4;
@@ -161,7 +161,7 @@ fn gtp_user_data(message: &[u8]) -> Step<(u32, &[u8])> {
     Ok((u32::from_be_bytes([t0, t1, t2, t3]), rest))
 }
 
-/// What classification reads of an admitted IPv4 packet.
+/// Returns the classification fields of an admitted IPv4 packet.
 pub(crate) fn five_tuple(frame: &[u8]) -> Step<FiveTuple> {
     let packet = ipv4(frame)?;
     let first = packet.fragment_offset_bytes == 0;
@@ -169,7 +169,7 @@ pub(crate) fn five_tuple(frame: &[u8]) -> Step<FiveTuple> {
     Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.protocol.0, src_port, dst_port })
 }
 
-/// The same of an IPv6 packet.
+/// Returns the classification fields of an admitted IPv6 packet.
 pub(crate) fn five_tuple6(frame: &[u8]) -> Step<FiveTuple<Ipv6Addr>> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     let packet = Ipv6::parse(ethernet.payload).map_err(|_| DropReason::Malformed)?;
@@ -177,7 +177,7 @@ pub(crate) fn five_tuple6(frame: &[u8]) -> Step<FiveTuple<Ipv6Addr>> {
     Ok(FiveTuple { src: packet.src, dst: packet.dst, protocol: packet.next_header.0, src_port, dst_port })
 }
 
-/// Ports of a packet that has them.
+/// Returns the ports, or 0 for packets without ports.
 fn ports(protocol: Protocol, payload: &[u8]) -> (u16, u16) {
     let least = match protocol {
         Protocol::TCP => 20,
@@ -203,7 +203,7 @@ pub(crate) fn classify(table: &AclTable, frame: &[u8]) -> Step {
     }
 }
 
-/// The life that [`crate::declare::Element::Forward`] spends.
+/// The TTL decrement of [`crate::declare::Element::Forward`].
 pub(crate) fn spend_hop(frame: &mut [u8]) -> Step {
     let ether_type = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?.ether_type;
     let life = if ether_type == EtherType::IPV6 { ETHERNET_BYTES + 7 } else { ETHERNET_BYTES + 8 };
@@ -223,14 +223,14 @@ pub(crate) fn readdress(frame: &mut [u8], dst: Mac, src: Mac) {
     frame[6..12].copy_from_slice(&src.0);
 }
 
-/// Which side a translation rewrites.
+/// The side that a translation rewrites.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,
     Destination,
 }
 
-/// The key that a translation looks up.
+/// Returns the key of a translation.
 pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
     let of = |src: IpAddr, dst: IpAddr, (src_port, dst_port)| match side {
         Side::Source => (src, src_port),
@@ -243,11 +243,11 @@ pub(crate) fn nat_key(frame: &[u8], side: Side) -> Step<NatKey> {
         let tuple = five_tuple(frame)?;
         (of(tuple.src.into(), tuple.dst.into(), (tuple.src_port, tuple.dst_port)), tuple.protocol)
     };
-    // Port 0 stands for a packet without ports: nothing to translate.
+    // Port 0 stands for a packet without ports, which is not translated.
     if port == 0 { Err(DropReason::Miss) } else { Ok(NatKey { address, protocol, port }) }
 }
 
-/// Rewrites address and port; transport checksums follow, and stay wrong if they were.
+/// Rewrites address and port. Transport checksums are updated; wrong ones stay wrong.
 pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
     let six = is_ipv6(frame);
     let key = nat_key(frame, side)?;
@@ -263,7 +263,8 @@ pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
     let old_sum = raw16(frame, sum_at);
     let port_at = transport + if side == Side::Source { 0 } else { 2 };
     let old_port = raw16(frame, port_at);
-    let (old, new) = (octets(key.address), octets(to.address));
+    let old = octets(key.address);
+    let new = octets(to.address);
     frame[ETHERNET_BYTES + at..ETHERNET_BYTES + at + new.len()].copy_from_slice(&new);
     frame[port_at..port_at + 2].copy_from_slice(&to.port.to_be_bytes());
     if !(udp && old_sum == 0) {
@@ -276,7 +277,7 @@ pub(crate) fn translate(frame: &mut [u8], side: Side, to: Nat) -> Step {
     if six { Ok(()) } else { recompute_ipv4_checksum(frame) }
 }
 
-/// Whether a frame that was admitted carries IPv6.
+/// Returns whether an admitted frame contains IPv6.
 fn is_ipv6(frame: &[u8]) -> bool {
     Ethernet::parse(frame).is_ok_and(|ethernet| ethernet.ether_type == EtherType::IPV6)
 }
@@ -296,8 +297,8 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
             let mut gtp = vec![0x34, 255];
             gtp.extend((packet.len() as u16 + 8).to_be_bytes());
             gtp.extend(key.to_be_bytes());
-            // Sequence number and N-PDU number are absent; the next header is a PDU session container (TS 38.415):
-            // one unit of four octets, downlink (type 0), no further header.
+            // Sequence number and N-PDU number are absent. The next header is a PDU session container (TS 38.415): one
+            // unit of four bytes, downlink (type 0), no further header.
             gtp.extend([0, 0, 0, 0x85, 1, 0, qfi & 0x3f, 0]);
             gtp.extend(packet);
             (Protocol::UDP, udp(GTPU_PORT, GTPU_PORT, &gtp))
@@ -314,7 +315,8 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
             (Protocol::GRE, gre)
         }
     };
-    let (src, dst) = (tunnel.local, tunnel.remote);
+    let src = tunnel.local;
+    let dst = tunnel.remote;
     let payload_bytes = inner.len() as u16;
     let mut out = write_ethernet(tunnel.dst, tunnel.src, EtherType::IPV4).to_vec();
     out.extend(Ipv4Header { traffic_class: 0, payload_bytes, ttl: TUNNEL_TTL, protocol, src, dst }.write());
@@ -322,7 +324,7 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
     Ok(out)
 }
 
-/// A user's token bucket in exact arithmetic: tokens are octets times nanoseconds per second.
+/// A user's token bucket in exact arithmetic. Tokens are bytes times nanoseconds per second.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenBucket {
     rate_bytes_per_s: u64,
@@ -351,7 +353,7 @@ impl TokenBucket {
     }
 }
 
-/// What a step decides for the whole packet.
+/// Converts the result of a step to the verdict on the packet.
 pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crate::declare::Fate {
     use crate::declare::Fate;
     match verdict {
@@ -361,7 +363,7 @@ pub(crate) fn decide(ingress: Port, fakedrop: bool, verdict: Step<Port>) -> crat
     }
 }
 
-/// The IP packet of a frame without what pads it.
+/// Returns the IP packet of a frame without padding.
 fn whole_packet(frame: &[u8]) -> Step<&[u8]> {
     let ethernet = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?;
     let total = if ethernet.ether_type == EtherType::IPV6 {

@@ -1,9 +1,9 @@
-//! How packets spread over workers before any of them is looked up: receive side scaling with the Toeplitz hash, as
-//! network cards compute it (Microsoft, "RSS hashing functions"). Where a pipeline knows users, the hash is over the
-//! user's own address, behind the tunnel and before the translation, so that both directions of a user meet one meter.
+//! Distribution of packets over workers: receive side scaling (RSS) with the Toeplitz hash, as computed by network
+//! cards (Microsoft, "RSS hashing functions"). If a pipeline has users, the hash covers the user's address after
+//! removal of the tunnel and before translation, so that both directions of a user use the same meter.
 //!
-//! Cards do this on the way in; in memory a trace is divided before it is measured. The code is the oracle's, since it
-//! runs before time counts.
+//! Cards do this on reception. In memory, a trace is divided before the measurement. The code is that of the oracle,
+//! because its time does not count.
 use crate::declare::{Declaration, Direction, Element, Nat, NatKey, Path, Port};
 use crate::reference::{Side, Step, admit, decap, destination, five_tuple, nat_key, source};
 use crate::trace::Trace;
@@ -11,35 +11,35 @@ use ranlab_packet::{EtherType, Ethernet, Ipv6};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Entries of the indirection table from hashes to workers.
+/// Number of entries of the indirection table from hashes to workers.
 const INDIRECTION: usize = 128;
-/// Workers at most: more than entries could not all be reached.
+/// Maximum number of workers. More than the number of entries could not all be reached.
 pub const WORKERS_MAX: usize = INDIRECTION;
-/// The key of the published test vectors, in use by most drivers.
+/// The key of the published test vectors, used by most drivers.
 const KEY: [u8; 40] = [
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0,
     0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42,
     0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 ];
 
-/// Why packets cannot be spread: the configuration's fault.
+/// The number of workers is out of range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} workers; allowed are 1 to {WORKERS_MAX}")]
 pub struct WorkersError(pub usize);
 
-/// Chooses a worker for each packet of a pipeline.
+/// Selects a worker for each packet of a pipeline.
 pub struct Spread {
     workers: usize,
     /// By ingress port.
     keys: [Key; 2],
 }
 
-/// What is hashed.
+/// The hashed fields.
 struct Key {
     path: Path,
-    /// Whether users are told apart.
+    /// Whether the hash covers the user's address.
     by_user: bool,
-    /// Private side by public side, where the path translates destinations.
+    /// Private side by public side, if the path translates destinations.
     inward: HashMap<NatKey, Nat>,
 }
 
@@ -64,7 +64,7 @@ impl Key {
         user.or_else(|| flow(frame).ok()).map_or(0, |octets| toeplitz(&octets))
     }
 
-    /// The user's address.
+    /// Returns the user's address.
     fn user(&self, port: Port, frame: &[u8]) -> Step<Vec<u8>> {
         let mut frame = frame.to_vec();
         for element in self.path.blocks.iter().flatten() {
@@ -84,7 +84,8 @@ impl Key {
     }
 }
 
-/// What of an address is the user's: all of IPv4, the upper half of IPv6.
+/// Returns the part of an address that identifies the user: the whole IPv4 address, or the upper half of an IPv6
+/// address.
 fn of_user(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -93,7 +94,7 @@ fn of_user(address: IpAddr) -> Vec<u8> {
 }
 
 impl Spread {
-    /// Over as many workers.
+    /// Creates the selection for a number of workers.
     pub fn new(declaration: &Declaration, workers: usize) -> Result<Self, WorkersError> {
         if !(1..=WORKERS_MAX).contains(&workers) {
             return Err(WorkersError(workers));
@@ -102,20 +103,20 @@ impl Spread {
         Ok(Self { workers, keys })
     }
 
-    /// The worker that a packet reaches.
+    /// Returns the worker for a packet.
     #[must_use]
     pub fn worker(&self, port: Port, frame: &[u8]) -> usize {
         let hash = self.keys[port as usize].hash(port, frame);
         hash as usize % INDIRECTION % self.workers
     }
 
-    /// The worker of each packet of a trace.
+    /// Returns the worker for each packet of a trace.
     #[must_use]
     pub fn workers(&self, trace: &Trace) -> Vec<usize> {
         trace.iter().map(|(port, frame)| self.worker(port, frame)).collect()
     }
 
-    /// Divides a trace; each worker's part keeps the order.
+    /// Divides a trace. Each worker's part keeps the order.
     #[must_use]
     pub fn divide(&self, trace: &Trace) -> Vec<Trace> {
         let mut parts = vec![Trace::default(); self.workers];
@@ -125,21 +126,21 @@ impl Spread {
     }
 }
 
-/// How evenly a trace spread.
+/// How evenly a trace is divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
-    /// Packets of each worker.
+    /// Number of packets per worker.
     pub packets: Vec<usize>,
 }
 
 impl Balance {
-    /// Of a trace that was divided.
+    /// Returns the balance of a divided trace.
     #[must_use]
     pub fn of(parts: &[Trace]) -> Self {
         Self { packets: parts.iter().map(Trace::len).collect() }
     }
 
-    /// Of packets that were counted by worker.
+    /// Returns the balance of packet counts per worker.
     #[must_use]
     pub fn of_counts(packets: impl IntoIterator<Item = u64>) -> Self {
         Self {
@@ -150,7 +151,8 @@ impl Balance {
         }
     }
 
-    /// The busiest worker's packets over the mean: what the whole loses against even spreading.
+    /// Returns the busiest worker's number of packets divided by the mean: the loss of total rate compared with an even
+    /// distribution.
     #[must_use]
     pub fn busiest_over_mean(&self) -> f64 {
         let total: usize = self.packets.iter().sum();
@@ -159,7 +161,7 @@ impl Balance {
     }
 }
 
-/// What cards hash of a packet without tunnels: addresses, and ports where there are any.
+/// Returns the fields that network cards hash for a packet without tunnels: addresses, and ports if there are any.
 fn flow(frame: &[u8]) -> Step<Vec<u8>> {
     admit(frame, None, true)?;
     if let Ok(Ethernet { ether_type: EtherType::IPV6, payload, .. }) = Ethernet::parse(frame)
@@ -176,7 +178,7 @@ fn flow(frame: &[u8]) -> Step<Vec<u8>> {
     Ok(octets)
 }
 
-/// The hash of up to 36 octets.
+/// Returns the hash of up to 36 bytes.
 fn toeplitz(octets: &[u8]) -> u32 {
     let mut hash = 0;
     for (i, octet) in octets.iter().enumerate().take(KEY.len() - 4) {
@@ -197,9 +199,9 @@ mod tests {
     use crate::trace::{Directions, Traffic};
     use std::net::Ipv4Addr;
 
-    /// Microsoft's verification suite, IPv4 with and without TCP ports and IPv6 without.
+    /// Microsoft's verification suite: IPv4 with and without TCP ports, and IPv6 without ports.
     #[test]
-    fn hashes_are_the_published_ones() {
+    fn hashes_equal_published_vectors() {
         let octets = |src: &str, dst: &str, ports: &[u16]| {
             let address = |text: &str| text.parse::<Ipv4Addr>().unwrap().octets();
             let mut octets = [address(src), address(dst)].concat();
@@ -220,9 +222,9 @@ mod tests {
         (spread.divide(&trace), spread)
     }
 
-    /// Uplink by inner source, downlink by destination or by what it is translated to: one worker for each user.
+    /// Uplink by inner source, downlink by destination or its translation: the same worker for each user.
     #[test]
-    fn both_directions_of_a_user_meet() {
+    fn both_directions_of_user_reach_same_worker() {
         for json in [
             r#"{"name":"mgw","user":200,"bst":7,"server":9}"#,
             r#"{"name":"bng","user":200,"cpe":7,"server":9,"user-conn":3}"#,
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn many_flows_spread_and_one_does_not() {
+    fn many_flows_spread_and_single_flow_does_not() {
         let (even, _) =
             parts(r#"{"name":"l3fwd","upstream-l3-table-size":1000,"downstream-l3-table-size":1000}"#, 4);
         assert_eq!(even.iter().map(Trace::len).sum::<usize>(), 4000);
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_workers_has_bounds() {
+    fn number_of_workers_is_limited() {
         let declaration = Pipeline::all()[0].build().unwrap();
         assert_eq!(Spread::new(&declaration, 0).err(), Some(WorkersError(0)));
         assert_eq!(Spread::new(&declaration, 129).err(), Some(WorkersError(129)));

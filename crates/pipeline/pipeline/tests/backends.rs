@@ -1,4 +1,5 @@
-//! What backends say of themselves: the table for people is fresh, and who claims a pipeline writes a configuration for it.
+//! The documentation table of backends is up to date, and a backend that claims to support a pipeline generates its
+//! configuration.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_pipeline::backends::{self, Asked, permitted};
@@ -12,8 +13,9 @@ fn at(path: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_table_is_fresh() {
-    let (path, now) = (at("../../../docs/reference/backends.md"), backends::document());
+fn documentation_table_is_up_to_date() {
+    let path = at("../../../docs/reference/backends.md");
+    let now = backends::document();
     if std::env::var_os("RANLAB_WRITE_BACKENDS").is_some() {
         std::fs::write(&path, &now).unwrap();
     }
@@ -25,7 +27,7 @@ fn the_table_is_fresh() {
 }
 
 #[test]
-fn who_claims_a_pipeline_writes_it_and_who_does_not_says_why() {
+fn supported_pipelines_translate_and_others_have_reasons() {
     for backend in backends::all() {
         assert_eq!(backends::named(backend.name()).unwrap().title(), backend.title());
         assert!(!backend.install().is_empty());

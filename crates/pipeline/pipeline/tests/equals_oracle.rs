@@ -1,5 +1,5 @@
-//! Every pipeline forwards as its oracle says, octet for octet, on sound and damaged packets, while it changes, with
-//! narrow and wide instructions.
+//! Every pipeline forwards like its oracle, byte by byte, with valid and damaged packets, during changes, and with both
+//! instruction sets.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 mod common;
 
@@ -10,14 +10,14 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Sizes, Trace, Traffic};
 use std::collections::BTreeMap;
 
-/// Few for an interpreter that watches every access.
+/// Few packets under Miri, which is slow.
 const PACKETS: u64 = if cfg!(miri) { 512 } else { 100_000 };
 
 fn pipeline(json: &str) -> Pipeline {
     serde_json::from_str(json).unwrap()
 }
 
-/// Runs all configurations; 100,000 packets in all. Says how often each fate occurred.
+/// Runs all configurations with 100,000 packets in all. Returns the number of each verdict.
 fn verify(configurations: &[&str]) -> BTreeMap<String, u64> {
     let mut fates = BTreeMap::new();
     for (json, seed) in configurations.iter().zip(1..) {
@@ -45,7 +45,9 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
     };
     let trace = Trace::generate(pipeline, &traffic).unwrap();
     let events = pipeline.events(1).unwrap();
-    let (mut pending, mut random, mut now_ns) = (events.iter().cycle(), Random::stream(seed, 77), 0);
+    let mut pending = events.iter().cycle();
+    let mut random = Random::stream(seed, 77);
+    let mut now_ns = 0;
     let frames: Vec<_> = trace.iter().collect();
     for chunk in frames.chunks(BURST) {
         now_ns += random.below(20_000);
@@ -68,7 +70,8 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
             chunk.iter().for_each(|(port, frame)| burst.push(*port, frame).unwrap());
             engine.process(now_ns, burst);
         }
-        // The engine takes the packets of one port before those of the other, and so must whoever shares its meters.
+        // The engine processes the packets of one port before those of the other. The oracle needs the same order,
+        // because they share meters.
         let mut order: Vec<usize> = (0..chunk.len()).collect();
         order.sort_by_key(|&i| chunk[i].0 as usize);
         for i in order {
@@ -84,7 +87,8 @@ fn run(pipeline: &Pipeline, packets: u64, seed: u64, fates: &mut BTreeMap<String
             }
         }
     }
-    let (first, second) = (engines[0].0.counters(), engines[1].0.counters());
+    let first = engines[0].0.counters();
+    let second = engines[1].0.counters();
     assert_eq!(first, second);
     assert_eq!(first.received.iter().sum::<u64>(), packets);
     assert_eq!(first.sent.iter().sum::<u64>() + first.dropped.iter().sum::<u64>(), packets);
@@ -95,7 +99,7 @@ fn dropped(fates: &BTreeMap<String, u64>, reason: DropReason) -> u64 {
     fates.get(&format!("{:?}", Fate::Dropped(reason))).copied().unwrap_or(0)
 }
 
-/// The traffic must have met the cases that the pipeline decides, or the test says nothing.
+/// Checks that the traffic contains the cases that the pipeline distinguishes.
 fn assert_met(fates: &BTreeMap<String, u64>, reasons: &[DropReason]) {
     for reason in if cfg!(miri) { &[] } else { reasons } {
         assert!(dropped(fates, *reason) > 10, "{reason:?} hardly occurred: {fates:?}");
@@ -196,7 +200,7 @@ fn dcgw() {
     assert_met(&fates, &[Malformed, Miss, NotForUs, NotIp, Checksum, NotTunnel, Fragment, HopLimit]);
 }
 
-/// What is sound and has a translation leaves, in either version: the equality above is not one of drops.
+/// Valid packets with a translation are sent in both IP versions, so the oracle test does not only compare drops.
 #[test]
 fn translated_packets_leave() {
     for name in ["nat", "dcgw", "bng"] {
@@ -221,7 +225,7 @@ fn translated_packets_leave() {
 }
 
 #[test]
-fn a_translation_keeps_the_version() {
+fn translation_keeps_ip_version() {
     let mut declaration = pipeline(r#"{"name":"nat","family":"dual"}"#).build().unwrap();
     let (key, _) = declaration.tables.nats[0].entries[0];
     let (_, value) = declaration.tables.nats[0].entries[1];

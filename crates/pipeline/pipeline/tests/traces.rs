@@ -1,4 +1,4 @@
-//! The same seed makes the same traffic and the same rules, however many threads make them.
+//! The same seed gives the same traffic and the same rules, for any number of threads.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 use ranlab_pipeline::engine::{BURST, Burst};
 use ranlab_pipeline::pipelines::Pipeline;
@@ -53,7 +53,7 @@ fn active_flows_do_not_depend_on_the_table() {
 }
 
 #[test]
-fn configurations_that_cannot_be_are_refused() {
+fn invalid_configurations_are_rejected() {
     let error = |json: &str| {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         Trace::generate(&pipeline, &Traffic::default()).unwrap_err().to_string()
@@ -67,9 +67,9 @@ fn configurations_that_cannot_be_are_refused() {
     assert_eq!(Trace::generate(&Pipeline::all()[0], &small), Err(TrafficError::Size(20)));
 }
 
-/// Loading a burst copies what the range says, at the end of the trace and beyond it too.
+/// Loading a burst copies the packets of the range, also at and beyond the end of the trace.
 #[test]
-fn a_loaded_burst_is_the_range() {
+fn loaded_burst_equals_range() {
     let pipeline: Pipeline = serde_json::from_str(r#"{"name":"mgw"}"#).unwrap();
     let trace = Trace::generate(&pipeline, &traffic(1)).unwrap();
     let mut burst = Burst::new();

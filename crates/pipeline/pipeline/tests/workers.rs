@@ -1,5 +1,5 @@
-//! Several workers forward while they are told of changes: no packet waits, and none is treated otherwise than by the
-//! oracle with the changes that its worker had seen.
+//! Several workers forward while they receive changes. No packet waits, and each is treated like in the oracle with the
+//! changes that its worker had applied.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 use ranlab_pipeline::declare::{Event, Fate, Port, UserId};
 use ranlab_pipeline::engine::{BURST, Burst, Engine, Isa};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BURSTS: usize = 400;
 const NS_PER_BURST: u64 = 3_000;
 
-/// What a worker did with one burst, and how many updates it had applied before.
+/// Results of a worker for one burst, with the number of updates applied before.
 struct Did {
     updates: u64,
     packets: Vec<(Fate, u64)>,
@@ -25,8 +25,8 @@ fn digest(frame: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The packets of burst `number` of an endless replay. The engine takes those of one port before those of the other,
-/// and so must whoever shares its meters.
+/// Returns the packets of burst `number` of an endless replay. The engine processes the packets of one port before
+/// those of the other. The oracle needs the same order, because they share meters.
 fn packets(part: &Trace, number: usize) -> Vec<(Port, &[u8])> {
     let first = number * BURST % (part.len() / BURST * BURST);
     let mut packets: Vec<_> = part.range(first, BURST).collect();
@@ -34,15 +34,15 @@ fn packets(part: &Trace, number: usize) -> Vec<(Port, &[u8])> {
     packets
 }
 
-/// How far workers and control are: on a busy machine neither may run off before the other has a core. It is the test
-/// that waits here; the engine never does.
+/// Progress of workers and control. On a busy machine, neither may get far ahead of the other. Only the test waits; the
+/// engine never does.
 #[derive(Default)]
 struct Pace {
     bursts: AtomicU64,
     sent: AtomicU64,
 }
 
-/// Updates that may be missing when a burst begins.
+/// Maximum number of updates that may be missing when a burst begins.
 const BEHIND: u64 = 16;
 
 fn work(engine: &mut Engine, part: &Trace, pace: &Pace, events: usize) -> Vec<Did> {
@@ -61,9 +61,10 @@ fn work(engine: &mut Engine, part: &Trace, pace: &Pace, events: usize) -> Vec<Di
     (0..BURSTS).map(one).collect()
 }
 
-/// Repeats what a worker saw, in its order.
+/// Replays a worker's bursts and updates in its order.
 fn replay(pipeline: &Pipeline, part: &Trace, events: &[Event], did: &[Did]) {
-    let (mut oracle, mut applied) = (pipeline.oracle().unwrap(), 0);
+    let mut oracle = pipeline.oracle().unwrap();
+    let mut applied = 0;
     for (number, did) in did.iter().enumerate() {
         while applied < did.updates {
             oracle.apply(events[applied as usize].what);
@@ -94,7 +95,7 @@ fn run(json: &str, workers: usize, users: u32) {
             .zip(&parts)
             .map(|(engine, part)| scope.spawn(|| work(engine, part, &pace, events.len())))
             .collect();
-        // Events spread over the run by the workers' own progress, so that a slow machine sees as many of them.
+        // Events are distributed by the workers' progress, so that a slow machine gets as many of them.
         for (number, event) in events.iter().enumerate() {
             let due = (number * BURSTS * workers / events.len()) as u64;
             while pace.bursts.load(Ordering::Relaxed) < due {
@@ -117,14 +118,14 @@ fn run(json: &str, workers: usize, users: u32) {
 }
 
 #[test]
-fn a_mobile_gateway_on_two_workers() {
+fn mobile_gateway_runs_on_two_workers() {
     let json = r#"{"name":"mgw","user":300,"bst":40,"server":50,"nhop":8,"fluct-user":40,"handover":400,
         "fluct-server":100,"rate-limit":40000000,"rate-burst":3000,"fakedrop":false}"#;
     run(json, 2, 300);
 }
 
 #[test]
-fn a_broadband_gateway_on_three_workers() {
+fn broadband_gateway_runs_on_three_workers() {
     let json = r#"{"name":"bng","user":100,"cpe":20,"server":50,"user-conn":3,"fw-rules":20,"fluct-user":40,
         "fluct-server":60,"rate-limit":40000000,"rate-burst":3000}"#;
     run(json, 3, 100);

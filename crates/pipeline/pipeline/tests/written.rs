@@ -1,5 +1,5 @@
-//! Configurations that are written and not run here: as before (golden files; `RANLAB_BLESS=1` writes them), and sound as far as
-//! each can be looked at without its switch. A compiler or interpreter that is installed reads them, too.
+//! Configurations that are generated but not run here: compared with golden files (`RANLAB_BLESS=1` writes them), and
+//! checked as far as possible without the switch. An installed compiler or interpreter reads them, too.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
 
 use ranlab_pipeline::backends::{self, Asked, Backend};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 const WRITERS: [&str; 3] = ["vpp", "bess", "p4"];
 
-/// A router of a user's own: lists and translations between addresses of its own.
+/// A user-defined router with access control lists and translations.
 const ROUTER: &str = r#"
 fakedrop = false
 [next-hop.out]
@@ -57,7 +57,7 @@ fn router(translates: bool) -> Pipeline {
     serde_json::from_value(serde_json::json!({ "name": "own", "file": "router.toml", "text": text })).unwrap()
 }
 
-/// Small, with every element that any of the three can express.
+/// Small pipelines with every element that one of the three backends can express.
 fn small() -> Vec<(String, Pipeline)> {
     let published = [
         r#"{"name":"portfwd"}"#,
@@ -82,14 +82,14 @@ fn written(backend: &dyn Backend, pipeline: &Pipeline) -> Option<Vec<backends::T
     backend.translate(&asked).ok().map(|translation| translation.texts)
 }
 
-/// Everything that a backend writes of the small pipelines.
+/// Returns everything that a backend generates for the small pipelines.
 fn all_of(name: &str) -> Vec<(String, Vec<backends::Text>)> {
     let backend = backends::named(name).unwrap();
     small().into_iter().filter_map(|(name, pipeline)| Some((name, written(backend, &pipeline)?))).collect()
 }
 
 #[test]
-fn configurations_are_written_as_before() {
+fn configurations_match_golden_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/backends");
     for writer in WRITERS {
         let mut names = Vec::new();
@@ -126,11 +126,14 @@ fn configurations_are_written_as_before() {
     }
 }
 
-/// What a script of VPP names, it has made before: next hops are neighbours, tunnels and policers are there, and no line is twice.
+/// A VPP script refers only to objects that it has created before (next hops are neighbours, tunnels and policers
+/// exist), and no line is repeated.
 #[test]
-fn vpp_scripts_name_what_they_made() {
+fn vpp_scripts_refer_to_created_objects() {
     for (name, texts) in all_of("vpp") {
-        let (mut neighbours, mut made, mut seen) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut neighbours = BTreeSet::new();
+        let mut made = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let mut lists = 0;
         for line in texts[0].text.lines() {
             assert!(seen.insert(line), "{name}: {line} stands twice");
@@ -176,7 +179,8 @@ fn vpp_scripts_name_what_they_made() {
     }
 }
 
-/// Modules of BESS as far as a script sees them: gates lead to one module each, and every gate that a match can choose is joined.
+/// BESS modules as far as a script uses them: each gate leads to one module, and every gate that a match can select is
+/// connected.
 const MODULES: &str = r"
 import sys
 class Module:
@@ -214,7 +218,7 @@ exec(compile(sys.stdin.read(), 'ranlab.bess', 'exec'), scope)
 ";
 
 #[test]
-fn bess_scripts_are_python_whose_gates_all_lead_somewhere() {
+fn bess_scripts_are_valid_python_with_connected_gates() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipped: python3 is not here, which reads scripts of BESS");
         return;
@@ -232,7 +236,7 @@ fn bess_scripts_are_python_whose_gates_all_lead_somewhere() {
 }
 
 #[test]
-fn p4_programs_compile_where_a_compiler_is() {
+fn p4_programs_compile_if_compiler_is_installed() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let Some(compiler) =
         std::env::split_paths(&path).map(|folder| folder.join("p4c-bm2-ss")).find(|path| path.is_file())

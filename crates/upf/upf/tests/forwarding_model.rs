@@ -1,6 +1,6 @@
-//! Every set of rules that compiles forwards as an independent model of TS 29.244 says (`oracle/forwarding_model.py`).
+//! Every rule set that compiles forwards like an independent model of TS 29.244 (`oracle/forwarding_model.py`).
 //!
-//! `RANLAB_MODEL=SESSIONS,PACKETS` sets how many sessions and packets are tried: 100 and 10,000 without it.
+//! `RANLAB_MODEL=SESSIONS,PACKETS` sets the number of sessions and packets. Default: 100 and 10,000.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use ranlab_packet::checksum;
@@ -12,9 +12,9 @@ use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
 
-/// Sessions that are installed at the same time; packets of one are tried against all.
+/// Number of sessions installed at the same time. Packets of one session are tested with all of them.
 const LIVE: u64 = 5;
-/// Flows that rules name and packets may belong to.
+/// Flows that rules describe and packets may belong to.
 const FLOWS: [&str; 9] = [
     "permit out ip from any to assigned",
     "permit out 17 from 192.0.2.0/24 53 to assigned",
@@ -166,7 +166,7 @@ fn session(random: &mut Random, number: u64) -> SessionEstablishmentRequest {
     }
 }
 
-/// A packet between a UE and a server, in either direction, sometimes of addresses that no session has.
+/// Returns a packet between a UE and a server, in either direction, sometimes with addresses of no session.
 fn packet(random: &mut Random, session: u64, from_ue: bool) -> Vec<u8> {
     let (v4, v6) = ue(session, random.below(3));
     let protocol = one(random, &[17, 17, 17, 6, 1, 50]);
@@ -220,7 +220,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What becomes of a packet, as the model writes it.
+/// Returns a verdict in the notation of the model.
 fn line(fate: &Fate<'_>, written: &[u8]) -> String {
     match fate {
         Fate::N6(packet) => format!("n6 {}", hex(packet)),
@@ -261,7 +261,7 @@ fn model(script: &str) -> Option<Vec<String>> {
     };
     let mut input = child.stdin.take().unwrap();
     let script = script.to_owned();
-    // The model reads while it writes.
+    // The model reads while it writes, so a separate thread writes its input.
     #[allow(clippy::disallowed_methods)]
     let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
@@ -271,7 +271,7 @@ fn model(script: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn accepted_rules_forward_as_the_model_says() {
+fn accepted_rules_forward_like_model() {
     let wanted = std::env::var("RANLAB_MODEL").unwrap_or_else(|_| "100,10000".to_owned());
     let (sessions, packets) = wanted.split_once(',').unwrap();
     let sessions: u64 = sessions.parse().unwrap();
@@ -285,7 +285,7 @@ fn accepted_rules_forward_as_the_model_says() {
         let mut ours = Vec::new();
         let mut sent = Vec::new();
         for number in 0..LIVE {
-            // Rules that cannot be carried out are refused: others are tried until a set is accepted.
+            // Unsupported rules are rejected; generate others until a set is accepted.
             let request = loop {
                 let request = session(&mut random, number);
                 let rules = Rules {
@@ -325,7 +325,7 @@ fn accepted_rules_forward_as_the_model_says() {
             }
         }
     }
-    // A model that always says the same would prove nothing.
+    // All verdicts must occur; a model with constant results would prove nothing.
     for kind in
         [(true, "n6"), (true, "n3"), (true, "drop"), (true, "unknown"), (false, "n3"), (false, "drop")]
     {

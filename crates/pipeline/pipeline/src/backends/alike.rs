@@ -1,5 +1,6 @@
-//! Whether a switch did what the oracle says: which frames left by which port, octet by octet, up to what a backend declares
-//! beforehand. Order between flows is nobody's promise (switches sort bursts by flow), so frames are counted, not lined up.
+//! Compares the output of a switch with the oracle's: the frames that left by each port, byte by byte, up to the
+//! equivalences that a backend declares. Switches do not guarantee the order between flows (they sort bursts by flow),
+//! so frames are counted regardless of order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,34 +12,35 @@ use crate::pipelines::{ParameterError, Pipeline};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL};
 use crate::trace::Trace;
 
-/// In what a backend's packets may differ from the oracle's.
+/// A declared difference between a backend's packets and the oracle's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Equivalence {
-    /// GTP-U without extension headers: the PDU session container (TS 38.415) is neither written nor understood, so that it
-    /// is cut out of what the switch is sent and of what the oracle expects. Frames are 8 octets shorter.
+    /// GTP-U without extension headers. The PDU session container (TS 38.415) is neither written nor understood, so it
+    /// is removed from the switch's input and from the expected output. Frames are 8 bytes shorter.
     GtpContainer,
-    /// The outer headers of a tunnel that the switch adds: UDP source port (a hash of what is carried), UDP checksum, IPv4
-    /// identification, don't-fragment, TTL.
+    /// The outer headers of a tunnel that the switch adds: UDP source port (a hash of the payload), UDP checksum, IPv4
+    /// identification, don't-fragment flag, TTL.
     OuterHeaders,
-    /// Meters count in steps of 1 kbit/s and whole frames, and run on the switch's clock: rates beyond what a field can
-    /// hold are its greatest. Packets that the oracle's meter would drop are not compared.
+    /// Meters count in steps of 1 kbit/s and in whole frames, and use the switch's clock. Rates above the maximum of a
+    /// field are replaced by it. Packets that the oracle's meter would drop are not compared.
     Meters,
-    /// Unsound frames (lengths, checksums, tags) are not sorted out as the oracle does; traces have none.
+    /// Malformed frames (lengths, checksums, tags) are not handled like in the oracle. Traces contain none.
     Soundness,
-    /// Meters run on the switch's clock, exactly.
+    /// Meters use the switch's clock, and are otherwise exact.
     Clock,
-    /// IPv4 headers with options, and GTP-U with more than two extension headers, are dropped; traces have none.
+    /// IPv4 headers with options, and GTP-U with more than two extension headers, are dropped. Traces contain none.
     Options,
-    /// What matches nothing is dropped where the pipeline would send it on (`fakedrop`); traces have none. No switch that is
-    /// run has this, so that nothing is made equal for it.
+    /// Unmatched packets are dropped even if the pipeline would forward them (`fakedrop`). Traces contain none. No
+    /// switch that can be run has this, so it needs no normalisation.
     Unmatched,
-    /// Frames leave with the address of their port as source, whatever the next hop says; likewise.
+    /// Frames leave with their port's address as source, whatever the next hop specifies. No switch that can be run has
+    /// this, either.
     PortMac,
 }
 
 impl Equivalence {
-    /// All of them.
+    /// All equivalences.
     pub const ALL: [Self; 8] = [
         Self::GtpContainer,
         Self::OuterHeaders,
@@ -65,7 +67,7 @@ impl Equivalence {
         }
     }
 
-    /// What it means, half a sentence.
+    /// Returns its meaning, as half a sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -95,19 +97,19 @@ impl Equivalence {
     }
 }
 
-/// Length of a GTP-U header without options.
+/// Length of a GTP-U header without optional fields, in bytes.
 const GTP_BYTES: usize = 8;
-/// Where the payload of IPv4 without options begins.
+/// Offset of the payload of IPv4 without options.
 const L4: usize = ETHERNET_BYTES + IPV4_BYTES;
 
-/// Makes a frame what it is up to some equivalences.
+/// Normalises a frame with respect to some equivalences.
 pub fn normalise(frame: &mut Vec<u8>, equivalences: &[Equivalence]) {
     let Some(tunnel) = Outer::of(frame) else { return };
     if equivalences.contains(&Equivalence::GtpContainer) && tunnel == Outer::Gtp {
         cut_container(frame);
     }
     if equivalences.contains(&Equivalence::OuterHeaders) {
-        // Identification, flags (of which a tunnel's sender chooses don't-fragment), TTL.
+        // Identification, flags (the sender of a tunnel chooses don't-fragment), TTL.
         frame[ETHERNET_BYTES + 4..ETHERNET_BYTES + 8].fill(0);
         frame[ETHERNET_BYTES + 8] = TUNNEL_TTL;
         if tunnel != Outer::Gre {
@@ -129,7 +131,7 @@ enum Outer {
 }
 
 impl Outer {
-    /// The tunnel that a frame is of: whole IPv4 without options.
+    /// Returns the tunnel type of a frame: complete IPv4 without options.
     fn of(frame: &[u8]) -> Option<Self> {
         let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         let fragment = half(ETHERNET_BYTES + 6)? & 0x3fff != 0;
@@ -148,7 +150,7 @@ impl Outer {
     }
 }
 
-/// Cuts optional fields and extension headers out of a GTP-U frame; one whose headers do not fit stays.
+/// Removes optional fields and extension headers from a GTP-U frame. Frames with inconsistent headers are unchanged.
 fn cut_container(frame: &mut Vec<u8>) {
     let gtp = L4 + UDP_BYTES;
     let flags = frame[gtp];
@@ -177,19 +179,19 @@ fn cut_container(frame: &mut Vec<u8>) {
     }
 }
 
-/// Frames that left, by port, up to equivalences.
+/// Frames that left, by port, normalised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcomes {
     left: [BTreeMap<Vec<u8>, u64>; 2],
-    /// Packets that went nowhere.
+    /// Number of dropped packets, by reason.
     pub dropped: BTreeMap<DropReason, u64>,
 }
 
 impl Outcomes {
-    /// What the oracle makes of the first packets of a trace, at one moment.
+    /// Returns the oracle's output for the first packets of a trace, at one point in time.
     ///
     /// # Errors
-    /// The pipeline cannot be, or a meter would drop: two clocks do not drop alike.
+    /// The pipeline is invalid, or a meter would drop packets; two clocks do not drop the same packets.
     pub fn expected(
         pipeline: &Pipeline,
         trace: &Trace,
@@ -210,55 +212,55 @@ impl Outcomes {
         Ok(outcomes)
     }
 
-    /// Notes a frame that left.
+    /// Adds a frame that left.
     pub fn sent(&mut self, port: Port, mut frame: Vec<u8>, equivalences: &[Equivalence]) {
         normalise(&mut frame, equivalences);
         *self.left[port as usize].entry(frame).or_default() += 1;
     }
 
-    /// Frames that left by a port.
+    /// Returns the number of frames that left by a port.
     #[must_use]
     pub fn count(&self, port: Port) -> u64 {
         self.left[port as usize].values().sum()
     }
 }
 
-/// Of equivalences, those that concern what a switch is sent.
+/// Returns the equivalences that affect the switch's input.
 #[must_use]
 pub fn input(equivalences: &[Equivalence]) -> &[Equivalence] {
     const CONTAINER: &[Equivalence] = &[Equivalence::GtpContainer];
     if equivalences.contains(&Equivalence::GtpContainer) { CONTAINER } else { &[] }
 }
 
-/// Why a trace cannot be compared.
+/// The reason why a trace cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotComparable {
-    /// The pipeline itself cannot be.
+    /// The pipeline is invalid.
     #[error(transparent)]
     Pipeline(#[from] ParameterError),
-    /// A meter decides, and two clocks do not agree.
+    /// A meter decides, and the two clocks differ.
     #[error(
         "packet {index} of the trace is beyond its user's rate, and a switch's clock is not the oracle's: \
          raise `pipeline.rate-burst` until the verified part of the trace passes, or lower `load.verify`"
     )]
     Metered {
-        /// Which.
+        /// Index of the packet.
         index: usize,
     },
 }
 
-/// A switch that does not what the oracle says.
+/// A difference between a switch's output and the oracle's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mismatch {
-    /// Where.
+    /// Port.
     pub port: Port,
-    /// Frames that should have left there and did not.
+    /// Number of expected frames that did not leave.
     pub missing: u64,
-    /// Frames that left there and should not have.
+    /// Number of frames that left unexpectedly.
     pub extra: u64,
-    /// One of those that are missing.
+    /// One of the missing frames.
     pub missing_example: Option<Vec<u8>>,
-    /// One of those that are too many.
+    /// One of the unexpected frames.
     pub extra_example: Option<Vec<u8>>,
 }
 
@@ -278,14 +280,15 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compares what left with what should have; says how many frames agree.
+/// Compares the actual with the expected output. Returns the number of equal frames.
 ///
 /// # Errors
 /// They differ.
 pub fn compare(expected: &Outcomes, found: &Outcomes) -> Result<u64, Mismatch> {
     let mut equal = 0;
     for port in [Port::Access, Port::Core] {
-        let (expected, found) = (&expected.left[port as usize], &found.left[port as usize]);
+        let expected = &expected.left[port as usize];
+        let found = &found.left[port as usize];
         let of = |map: &BTreeMap<Vec<u8>, u64>, frame: &Vec<u8>| map.get(frame).copied().unwrap_or(0);
         let mut mismatch =
             Mismatch { port, missing: 0, extra: 0, missing_example: None, extra_example: None };

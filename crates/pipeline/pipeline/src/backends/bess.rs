@@ -1,7 +1,7 @@
-//! BESS: a Python script for `bessctl run file` that makes the pipeline of its own modules, which it joins by gates. Ports are
-//! pairs of interfaces named as [`super::port_name`] does. Written, not run here.
+//! BESS: a Python script for `bessctl run file` that builds the pipeline from BESS modules and connects their gates.
+//! Ports are pairs of interfaces named by [`super::port_name`]. The configuration is generated but not run.
 //!
-//! A module has 8,192 gates and its matches lead to gates, so that as many users and next hops can be told apart.
+//! A module has 8,192 gates, and matches select gates, so that is the maximum number of users or next hops.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -22,7 +22,7 @@ use crate::declare::{
 #[derive(Debug)]
 pub struct Bess;
 
-/// Gates that matches can lead to; gate 0 has what matches nothing.
+/// Maximum number of gates that matches can select. Gate 0 is for unmatched packets.
 const GATES_MAX: u64 = 8_191;
 
 impl Backend for Bess {
@@ -80,7 +80,7 @@ impl Backend for Bess {
     }
 }
 
-/// What uses the gates of a match has to follow it at once.
+/// An element that uses the gates of a match must follow it directly.
 fn apart(elements: &[&Element], at: usize) -> Option<Lack> {
     let before = at.checked_sub(1).map(|before| elements[before]);
     let follows = match elements[at] {
@@ -155,7 +155,7 @@ struct Script<'a> {
     text: String,
 }
 
-/// Where a direction's packets come out of so far: a module's name, and gates.
+/// Current outputs of a direction: a module's name, and its gates.
 type Ends = Vec<(String, u32)>;
 
 impl Script<'_> {
@@ -168,7 +168,8 @@ impl Script<'_> {
         let way = if direction == Direction::Uplink { "up" } else { "down" };
         let elements: Vec<&Element> =
             self.asked.declaration.path(direction).blocks.iter().flatten().collect();
-        let (ingress, other) = (port_name(direction.ingress()), port_name(direction.ingress().other()));
+        let ingress = port_name(direction.ingress());
+        let other = port_name(direction.ingress().other());
         if self.asked.declaration.fakedrop {
             self.line(&format!("{way}_unmatched = Merge()\n{way}_unmatched.connect({other}_out)"));
         } else {
@@ -181,7 +182,7 @@ impl Script<'_> {
         }
     }
 
-    /// Joins ends to a module.
+    /// Connects outputs to a module.
     fn join(&mut self, ends: &Ends, name: &str) {
         for (from, gate) in ends {
             self.line(&format!("{from}.connect({name}, ogate={gate})"));
@@ -252,7 +253,7 @@ impl Script<'_> {
     }
 
     fn decap(&mut self, local: Ipv4Addr, name: &str, way: &str, ends: &Ends) -> Ends {
-        // Address, protocol and port of the outer headers; then they go.
+        // Address, protocol and port of the outer headers, which are then removed.
         let fields =
             "{'offset': 30, 'num_bytes': 4}, {'offset': 23, 'num_bytes': 1}, {'offset': 36, 'num_bytes': 2}";
         self.line(&format!("{name}_is = ExactMatch(fields=[{fields}])"));
@@ -287,7 +288,7 @@ impl Script<'_> {
         self.line(&format!("{name}.set_default_gate(gate=0)\n{name}.connect({way}_unmatched, ogate=0)"));
     }
 
-    /// A match whose gate is the value and one.
+    /// Adds a match whose gate is the value plus one.
     fn exact(
         &mut self,
         name: &str,
@@ -309,7 +310,7 @@ impl Script<'_> {
         gates.into_iter().map(|gate| (name.to_owned(), gate)).collect()
     }
 
-    /// For each gate the addresses of its next hop, then out by its port.
+    /// Writes the next hop's addresses for each gate, then sends to its port.
     fn deliver(&mut self, name: &str, ends: Ends, spends: bool) -> Ends {
         for port in [Port::Access, Port::Core] {
             let out = format!("{}_out", port_name(port));
@@ -336,7 +337,7 @@ impl Script<'_> {
         Vec::new()
     }
 
-    /// For each gate the tunnel of its user.
+    /// Adds the user's tunnel for each gate.
     fn encap(&mut self, name: &str, ends: Ends) -> Ends {
         let tables = &self.asked.declaration.tables;
         let _ = writeln!(
@@ -380,7 +381,7 @@ fn keys(entries: &[(u64, u32)]) -> Vec<(Vec<u8>, u32)> {
     entries.iter().map(|(key, to)| ((*key as u32).to_be_bytes().to_vec(), *to)).collect()
 }
 
-/// `b'\x02\x00'`.
+/// Formats bytes as a Python literal: `b'\x02\x00'`.
 fn bytes(octets: &[u8]) -> String {
     let inner: String = octets.iter().map(|octet| format!("\\x{octet:02x}")).collect();
     format!("b'{inner}'")

@@ -1,8 +1,8 @@
-//! The Linux kernel without a program of its own: nftables at the ingress of each port (family `netdev`), a chain for each element,
-//! tables as maps, next hops as chains that rewrite and hand over to the other port.
+//! The Linux kernel without additional programs: nftables at the ingress of each port (family `netdev`). Each element
+//! is a chain, tables are maps, and next hops are chains that rewrite addresses and forward to the other port.
 //!
-//! What its routing would do is not asked of it: it spends a hop of a packet's life nowhere else, and a router's ports have one
-//! MAC each where pipelines have one for every next hop.
+//! The kernel's routing is not used, because it always decrements the TTL, and a router has one MAC address per port
+//! where pipelines have one per next hop.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -21,7 +21,7 @@ use crate::declare::{
 #[derive(Debug)]
 pub struct Kernel;
 
-/// Rate and burst of a limit together, octets: their nanoseconds fill 64 bits.
+/// Maximum of rate plus burst of a limit, in bytes. The kernel keeps their product with nanoseconds in 64 bits.
 const LIMIT_BYTES_MAX: u64 = u64::MAX / 1_000_000_000;
 
 impl Backend for Kernel {
@@ -74,7 +74,8 @@ impl Backend for Kernel {
     fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut out = Translation::default();
-        let (mut maps, mut chains) = (String::new(), String::new());
+        let mut maps = String::new();
+        let mut chains = String::new();
         if asked.elements().any(|(_, element)| *element == Element::Meter) {
             limits(&asked.declaration.tables.users, &mut maps);
         }
@@ -97,7 +98,7 @@ const fn name(direction: Direction) -> &'static str {
     }
 }
 
-/// A limit for each user, and the map that finds it by its mark, which is its number and one.
+/// Writes a limit for each user, and the map from marks to limits. The mark is the user's number plus one.
 fn limits(users: &[User], maps: &mut String) {
     for (id, user) in users.iter().enumerate() {
         let burst = u64::from(user.burst_bytes).max(1);
@@ -116,9 +117,10 @@ fn map(maps: &mut String, name: &str, kind: &str, elements: Vec<String>) {
     let _ = writeln!(maps, "; }}");
 }
 
-/// Chains of a direction. Whoever is jumped to stands before who jumps, so that they are written from the end.
+/// Writes the chains of a direction, last element first, because a chain must be defined before another jumps to it.
 fn path(asked: &Asked<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
-    let (way, ingress) = (name(direction), direction.ingress());
+    let way = name(direction);
+    let ingress = direction.ingress();
     let chain = |name: &str, rules: &str| format!("  chain {way}_{name} {{\n{rules}  }}\n");
     let leave = |port: Port| format!("    fwd to \"{}\"\n", port_name(port));
     let unmatched = if asked.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
@@ -147,7 +149,7 @@ fn deliver(hop: &NextHop) -> String {
     format!("    {}{}fwd to \"{}\"\n", set("daddr", hop.dst), set("saddr", hop.src), port_name(hop.port))
 }
 
-/// Where an element stands.
+/// Position of an element.
 struct Place<'a> {
     asked: &'a Asked<'a>,
     way: &'static str,
@@ -164,7 +166,8 @@ impl Place<'_> {
     }
 
     fn rules(&self, element: &Element, maps: &mut String) -> String {
-        let (tables, mut out) = (&self.asked.declaration.tables, String::new());
+        let tables = &self.asked.declaration.tables;
+        let mut out = String::new();
         match element {
             Element::Admit { mac, ipv6 } => {
                 if let Some(mac) = mac {
@@ -219,7 +222,7 @@ impl Place<'_> {
             Element::Emit { port, source } => {
                 return deliver(&NextHop { dst: None, src: *source, port: *port });
             }
-            // A next hop's chain has sent it; the others are refused before.
+            // A next hop's chain has sent the packet; other elements are rejected before.
             _ => {}
         }
         let _ = writeln!(out, "    {}", self.unmatched());
@@ -230,9 +233,10 @@ impl Place<'_> {
         format!("{}_{}_{of}", self.way, self.at)
     }
 
-    /// Users by address: IPv4 by all of it, IPv6 by its /64.
+    /// Writes the map from addresses to users: the whole IPv4 address, or the /64 prefix of IPv6.
     fn users(&self, table: &ExactTable, side: &str, maps: &mut String, out: &mut String) {
-        let (mut four, mut six) = (Vec::new(), Vec::new());
+        let mut four = Vec::new();
+        let mut six = Vec::new();
         for (key, value) in &table.entries {
             match u32::try_from(*key) {
                 Ok(key) => four.push(format!("{} : {}", Ipv4Addr::from_bits(key), value + 1)),
@@ -272,7 +276,8 @@ fn six(rule: &AclRule<Prefix6>) -> String {
     format!("meta protocol ip6 {}{}", of("saddr", rule.src), of("daddr", rule.dst))
 }
 
-/// The rules of nftables that together are one of ours: a packet without ports counts as having ports 0.
+/// Writes the nftables rules that correspond to a rule of an access control list. A packet without ports counts as
+/// having ports 0.
 fn rules<P>(addresses: &str, protocol: &str, rule: &AclRule<P>, verdict: &str, out: &mut String) {
     const ANY: (u16, u16) = (0, u16::MAX);
     let has_ports = |protocol: u8| matches!(Protocol(protocol), Protocol::TCP | Protocol::UDP);

@@ -1,9 +1,9 @@
-//! Other people's switches: what each can express of a declared pipeline, and its configuration for it.
+//! Third-party switches: what each can express of a declared pipeline, and its configuration.
 //!
-//! Pure: a [`Backend`] makes texts and programs of declarations and of changes; processes, sockets and maps belong to who
-//! runs it. A backend is a file here and a line of [`all`]. What it cannot express it says element by element with a typed
-//! reason ([`Lack`]), and where its packets differ from the oracle's by design it says so ([`Equivalence`]): both are
-//! printed in `docs/reference/backends.md`, which a test keeps fresh.
+//! A [`Backend`] is pure: it generates texts and programs from declarations and changes. Its user runs processes,
+//! sockets and maps. A backend is one file here and one line of [`all`]. It reports elements that it cannot express
+//! with a typed reason ([`Lack`]), and intended differences of its packets to the oracle's ([`Equivalence`]). Both are
+//! printed in `docs/reference/backends.md`, which a test keeps up to date.
 mod alike;
 mod bess;
 mod kernel;
@@ -29,24 +29,24 @@ use std::fmt;
 
 use crate::declare::{Change, Declaration, Direction, Element, Encapsulation};
 
-/// Where packets come from and go to. Rates of different tiers are different measurements.
+/// Source and destination of packets in a measurement. Rates of different tiers are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tier {
-    /// A trace in the memory of who forwards; what leaves is counted and gone. One core, no network card.
+    /// The forwarding process replays a trace from memory; output is counted and discarded. One core, no network card.
     Mem,
-    /// Rings of shared memory between a tester and a switch on a core each.
+    /// Rings of shared memory between a tester and a switch, with a core each.
     Ring,
-    /// Virtual Ethernet pairs in namespaces: functional, and for switches of the kernel.
+    /// Virtual Ethernet pairs in namespaces: for functional tests, and for switches in the kernel.
     Veth,
     /// Network cards.
     Nic,
 }
 
 impl Tier {
-    /// All of them.
+    /// All tiers.
     pub const ALL: [Self; 4] = [Self::Mem, Self::Ring, Self::Veth, Self::Nic];
 
-    /// As scenarios name it.
+    /// Returns its name in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,18 +58,18 @@ impl Tier {
     }
 }
 
-/// What a backend is asked to be: a pipeline, and the directions in which packets will come. A direction without traffic
-/// need not be expressed.
+/// A request to a backend: a pipeline, and the directions in which packets arrive. Directions without traffic need not
+/// be expressed.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// The pipeline.
     pub declaration: &'a Declaration,
-    /// Where packets come from.
+    /// Directions in which packets arrive.
     pub directions: &'a [Direction],
 }
 
 impl<'a> Asked<'a> {
-    /// Every element that packets pass, with its direction, in order.
+    /// Returns all elements that packets pass, with their directions, in order.
     pub fn elements(&self) -> impl Iterator<Item = (Direction, &'a Element)> + use<'a> {
         let declaration = self.declaration;
         let of = move |direction: &Direction| {
@@ -80,24 +80,24 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Why a backend cannot do what an element asks.
+/// The reason why a backend cannot express an element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It has no such match: it does not look at this.
+    /// It has no such match.
     NoMatch(&'static str),
-    /// It has no such action: it cannot do this to a packet.
+    /// It has no such action.
     NoAction(&'static str),
-    /// It takes fewer.
+    /// Its limit is too small.
     TooMany {
-        /// Of what.
+        /// The limited quantity.
         what: &'static str,
-        /// How many the pipeline has.
+        /// Number in the pipeline.
         asked: u64,
-        /// How many it takes.
+        /// Maximum of the backend.
         most: u64,
     },
-    /// It could; this version does not write its configuration for it.
+    /// The switch supports it, but this version does not generate the configuration.
     NotWritten(&'static str),
 }
 
@@ -114,12 +114,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// An element that a backend cannot express, and why.
+/// An element that a backend cannot express, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lack {
-    /// The element, as [`element_name`] calls it.
+    /// Name of the element ([`element_name`]).
     pub element: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
@@ -129,47 +129,47 @@ impl fmt::Display for Lack {
     }
 }
 
-/// A pipeline that a backend cannot express: everything that it lacks.
+/// A pipeline that a backend cannot express, with all reasons.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot express this pipeline: {}", .backend, .lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct Refused {
-    /// Who.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// Why, once each.
+    /// The reasons, without duplicates.
     pub lacks: Vec<Lack>,
 }
 
-/// Who reads a text.
+/// The program that reads a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reader {
-    /// `ovs-vsctl`: its arguments, a command for each line.
+    /// `ovs-vsctl`: the arguments of one command per line.
     OvsVsctl,
-    /// `ovs-ofctl bundle`: groups and flows, a modification for each line, all at once.
+    /// `ovs-ofctl bundle`: one group or flow modification per line, applied atomically.
     OvsBundle,
-    /// A meter for each line, as `ovs-ofctl add-meter` has it; one that is there is modified.
+    /// One meter per line, in the syntax of `ovs-ofctl add-meter`. An existing meter is modified.
     OvsMeters,
-    /// `ovs-appctl`: a command for each line.
+    /// `ovs-appctl`: one command per line.
     OvsAppctl,
-    /// `dpdk-testpmd`: its arguments behind `--`, one for each line.
+    /// `dpdk-testpmd`: its arguments after `--`, one per line.
     Testpmd,
     /// `ip -batch`.
     IpBatch,
     /// `nft -f`.
     Nft,
-    /// People: the kernel is given the [`xdp::Object`].
+    /// For people only: the kernel gets the [`xdp::Object`].
     Bpf,
-    /// `sysctl -w`: a setting for each line.
+    /// `sysctl -w`: one setting per line.
     Sysctl,
-    /// A file that the switch itself reads when it starts, such as a script.
+    /// A file that the switch reads when it starts, such as a script.
     File,
-    /// `vppctl exec`: a command for each line.
+    /// `vppctl exec`: one command per line.
     Vppctl,
     /// `bessctl run file`: Python.
     Bessctl,
     /// `p4c`: a program.
     P4,
-    /// `simple_switch_CLI`: a command for each line.
+    /// `simple_switch_CLI`: one command per line.
     SwitchCli,
 }
 
@@ -194,35 +194,35 @@ impl fmt::Display for Reader {
     }
 }
 
-/// One piece of a configuration.
+/// One part of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// What it is called: the name of a file, should it become one.
+    /// Its name, used as file name if it is written to a file.
     pub name: &'static str,
-    /// Who reads it.
+    /// The program that reads it.
     pub reader: Reader,
-    /// The text; every line ends with `\n`.
+    /// The text. Every line ends with `\n`.
     pub text: String,
 }
 
-/// What a pipeline, or a change of it, is for a switch, to be told in this order.
+/// The configuration of a switch for a pipeline or for a change of it, to be applied in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Translation {
-    /// The pieces.
+    /// Its texts.
     pub texts: Vec<Text>,
-    /// Maps and programs, for who takes these instead.
+    /// Maps and programs, for backends that use these instead of texts.
     pub object: Option<xdp::Object>,
 }
 
 impl Translation {
-    /// Appends a piece, unless it is empty.
+    /// Appends a text, unless it is empty.
     pub fn push(&mut self, name: &'static str, reader: Reader, text: String) {
         if !text.is_empty() {
             self.texts.push(Text { name, reader, text });
         }
     }
 
-    /// All pieces as one text with headings, for people and golden files.
+    /// Returns all texts as one, with headings, for people and golden files.
     #[must_use]
     pub fn whole(&self) -> String {
         let piece = |text: &Text| format!("== {} ({:?})\n{}", text.name, text.reader, text.text);
@@ -230,7 +230,7 @@ impl Translation {
     }
 }
 
-/// What a backend is called and where it is had, told once; [`Backend`] hands it out.
+/// Constant properties of a backend, returned by [`Backend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// See [`Backend::name`].
@@ -245,59 +245,60 @@ pub struct Facts {
     pub tiers: &'static [Tier],
 }
 
-/// A switch that is not ours, as far as it can be known without running it.
+/// A third-party switch, as far as it is known without running it.
 pub trait Backend: Sync {
-    /// What is said of it before anything is asked.
+    /// Returns its constant properties.
     fn facts(&self) -> &'static Facts;
-    /// As `sut.engine` names it.
+    /// Returns its name in `sut.engine`.
     fn name(&self) -> &'static str {
         self.facts().name
     }
-    /// What it is, for people.
+    /// Returns its display name.
     fn title(&self) -> &'static str {
         self.facts().title
     }
-    /// The line that installs it on Debian, or where it comes from.
+    /// Returns the command that installs it on Debian, or its source.
     fn install(&self) -> &'static str {
         self.facts().install
     }
-    /// Programs that have to be there to run it: names, or paths where the system's path does not lead.
+    /// Returns the programs that are needed to run it: names, or paths if they are not in `PATH`.
     fn programs(&self) -> &'static [&'static str] {
         self.facts().programs
     }
-    /// Where it can be driven by this version; empty: its configuration is written, but nobody here runs it.
+    /// Returns the tiers in which this version can run it. Empty: its configuration is generated, but it cannot be run.
     fn tiers(&self) -> &'static [Tier] {
         self.facts().tiers
     }
-    /// What of this it cannot express, each reason once; empty: it can all of it.
+    /// Returns what it cannot express, without duplicates. Empty if it can express everything.
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack>;
-    /// In what its packets differ from the oracle's by design, for this pipeline.
+    /// Returns the intended differences of its packets to the oracle's for this pipeline.
     fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence>;
-    /// Its configuration for a pipeline. Ports have the OpenFlow numbers or names of [`port_number`] and [`port_name`].
+    /// Returns its configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the names of
+    /// [`port_name`].
     ///
     /// # Errors
     /// It cannot express the pipeline.
     fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused>;
-    /// What it is told when a running pipeline changes.
+    /// Returns its configuration for changes of a running pipeline.
     ///
     /// # Errors
     /// It cannot express the change.
     fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused>;
 }
 
-/// Every backend, a line each.
+/// Returns all backends, one per line.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
     &[&Testpmd, &Ovs, &OvsDpdk, &OpenFlow, &Kernel, &Xdp, &Vpp, &Bess, &P4]
 }
 
-/// The backend of a name.
+/// Returns the backend with a name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static dyn Backend> {
     all().iter().copied().find(|backend| backend.name() == name)
 }
 
-/// What refuses a pipeline, if anything does.
+/// Checks that a backend can express a pipeline.
 ///
 /// # Errors
 /// The backend lacks something.
@@ -308,7 +309,7 @@ pub fn permitted(backend: &dyn Backend, asked: &Asked<'_>) -> Result<(), Refused
     if lacks.is_empty() { Ok(()) } else { Err(Refused { backend: backend.name(), lacks }) }
 }
 
-/// What a backend without tables says to changes: there are none, or this is why not.
+/// Rejects changes for a backend without tables. An empty list is accepted.
 fn refuse_changes(backend: &dyn Backend, changes: &[Change], reason: Reason) -> Result<Translation, Refused> {
     if changes.is_empty() {
         return Ok(Translation::default());
@@ -316,7 +317,7 @@ fn refuse_changes(backend: &dyn Backend, changes: &[Change], reason: Reason) -> 
     Err(Refused { backend: backend.name(), lacks: vec![Lack { element: "change", reason }] })
 }
 
-/// Name of a port: at most ten octets, so that interfaces may have it.
+/// Returns the name of a port: at most ten bytes, so that it can be an interface name.
 #[must_use]
 pub const fn port_name(port: crate::declare::Port) -> &'static str {
     match port {
@@ -325,7 +326,7 @@ pub const fn port_name(port: crate::declare::Port) -> &'static str {
     }
 }
 
-/// OpenFlow number of a port.
+/// Returns the OpenFlow number of a port.
 #[must_use]
 pub const fn port_number(port: crate::declare::Port) -> u32 {
     match port {
@@ -334,7 +335,7 @@ pub const fn port_number(port: crate::declare::Port) -> u32 {
     }
 }
 
-/// What an element is called in tables and refusals.
+/// Returns the name of an element in tables and error messages.
 #[must_use]
 pub const fn element_name(element: &Element) -> &'static str {
     match element {
@@ -361,7 +362,7 @@ pub const fn element_name(element: &Element) -> &'static str {
     }
 }
 
-/// The elements of a direction in order.
+/// Returns the elements of a direction, in order.
 fn path<'a>(asked: &Asked<'a>, direction: Direction) -> Vec<&'a Element> {
     asked.declaration.path(direction).blocks.iter().flatten().collect()
 }

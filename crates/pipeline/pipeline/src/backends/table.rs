@@ -1,4 +1,4 @@
-//! The table of what each backend expresses, as text for people.
+//! The documentation table of what each backend can express.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,7 +7,8 @@ use super::{Asked, Backend, Equivalence, all, permitted};
 use crate::declare::Direction;
 use crate::pipelines::Pipeline;
 
-/// `docs/reference/backends.md`: every backend over every pipeline with its defaults, in both directions.
+/// Returns the content of `docs/reference/backends.md`: every backend with every pipeline, default parameters, both
+/// directions.
 #[must_use]
 pub fn document() -> String {
     let pipelines = Pipeline::all();
@@ -30,17 +31,17 @@ pub fn document() -> String {
     out + &reasons
 }
 
-/// What a backend says over all pipelines.
+/// A backend's results for all pipelines.
 #[derive(Default)]
 struct Said {
     /// Elements, and pipelines with directions, by reason.
     lacks: BTreeMap<String, (BTreeSet<&'static str>, BTreeSet<String>)>,
-    /// Pipelines by equivalence.
+    /// Pipelines, by equivalence.
     differs: BTreeMap<Equivalence, BTreeSet<&'static str>>,
 }
 
 impl Said {
-    /// Asks about one pipeline; the cell of the table.
+    /// Adds the results for one pipeline. Returns its table cell.
     fn of(&mut self, backend: &dyn Backend, pipeline: &Pipeline) -> String {
         let Ok(declaration) = pipeline.build() else { return String::new() };
         let mut able = Vec::new();

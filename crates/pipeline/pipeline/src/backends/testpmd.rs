@@ -1,5 +1,5 @@
-//! DPDK's `dpdk-testpmd`: no pipelines, but what moving packets between two ports costs with the same drivers: the baseline
-//! of every other program that uses DPDK.
+//! DPDK's `dpdk-testpmd`. It has no pipelines, but shows the cost of moving packets between two ports with the same
+//! drivers: the baseline of all other DPDK programs.
 
 use super::{
     Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
@@ -43,7 +43,7 @@ impl Backend for Testpmd {
     fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
-        // One core forwards, another waits; checksums and links are nobody's business here.
+        // One core forwards, another runs the main thread. Checksum offload and link status are not used.
         let arguments = ["--forward-mode=io", "--nb-cores=1", "--rxq=1", "--txq=1", "--no-lsc-interrupt"];
         let lines = arguments.iter().map(|argument| format!("{argument}\n")).collect();
         translation.push("arguments", Reader::Testpmd, lines);

@@ -14,15 +14,16 @@ fn trace(pipeline: &Pipeline, dir: Directions) -> Trace {
 const WIDE: &str = r#"{"name":"mgw","user":5,"bst":2,"rate-limit":1000000000000,"rate-burst":4000000000}"#;
 
 #[test]
-fn a_container_is_cut_and_lengths_follow() {
+fn container_is_removed_and_lengths_updated() {
     let mgw = pipeline(WIDE);
     for (port, frame) in trace(&mgw, Directions::Uplink).iter() {
         let mut cut = frame.to_vec();
         normalise(&mut cut, &[Equivalence::GtpContainer]);
         assert_eq!(cut.len(), frame.len() - 8);
         assert_eq!(cut[42..44], [0x30, 255]);
-        // What is left is a tunnel that the oracle itself accepts, with the same packet in it.
-        let (mut was, mut is) = (frame.to_vec(), cut.clone());
+        // The result is a tunnel packet that the oracle accepts, with the same inner packet.
+        let mut was = frame.to_vec();
+        let mut is = cut.clone();
         let fates = [
             mgw.oracle().unwrap().process(0, port, &mut was),
             mgw.oracle().unwrap().process(0, port, &mut is),
@@ -34,14 +35,15 @@ fn a_container_is_cut_and_lengths_follow() {
 }
 
 #[test]
-fn outer_headers_are_forgiven_and_what_they_carry_is_not() {
+fn outer_headers_may_differ_but_payload_may_not() {
     let mgw = pipeline(WIDE);
     let both = [Equivalence::GtpContainer, Equivalence::OuterHeaders];
     let trace = trace(&mgw, Directions::Downlink);
     let expected = Outcomes::expected(&mgw, &trace, 64, &both).unwrap();
     assert_eq!((expected.count(Port::Access), expected.count(Port::Core)), (64, 0));
     let found = |spoil: &dyn Fn(&mut Vec<u8>)| {
-        let (mut oracle, mut found) = (mgw.oracle().unwrap(), Outcomes::default());
+        let mut oracle = mgw.oracle().unwrap();
+        let mut found = Outcomes::default();
         for (index, (port, frame)) in trace.iter().enumerate() {
             let mut frame = frame.to_vec();
             oracle.process(0, port, &mut frame);
@@ -56,7 +58,7 @@ fn outer_headers_are_forgiven_and_what_they_carry_is_not() {
     // Identification, TTL, UDP source port and checksum of the outer headers.
     let forgiven = [18, 19, 22, 34, 35, 40, 41];
     assert_eq!(found(&|frame| forgiven.iter().for_each(|at| frame[*at] ^= 0x15)), Ok(64));
-    // A base station's MAC and address, the TEID, the carried packet.
+    // MAC address and IP address of a base station, TEID, and the inner packet.
     for at in [5, 33, 49, 70] {
         let wrong = found(&|frame| frame[at] ^= 1).unwrap_err();
         assert_eq!((wrong.missing, wrong.extra, wrong.port), (1, 1, Port::Access), "octet {at}");
@@ -65,7 +67,7 @@ fn outer_headers_are_forgiven_and_what_they_carry_is_not() {
 }
 
 #[test]
-fn frames_that_are_no_tunnel_are_compared_as_they_are() {
+fn frames_without_tunnel_are_compared_unchanged() {
     let l3fwd = pipeline(r#"{"name":"l3fwd"}"#);
     for (_, frame) in trace(&l3fwd, Directions::Bidir).iter() {
         let mut same = frame.to_vec();
@@ -80,7 +82,7 @@ fn frames_that_are_no_tunnel_are_compared_as_they_are() {
 }
 
 #[test]
-fn drops_are_counted_and_meters_that_decide_are_refused() {
+fn drops_are_counted_and_deciding_meters_rejected() {
     let acl = pipeline(r#"{"name":"acl","rule-num":50,"fakedrop":false}"#);
     let trace_of = trace(&acl, Directions::Uplink);
     let outcomes = Outcomes::expected(&acl, &trace_of, 64, &[]).unwrap();
@@ -92,7 +94,7 @@ fn drops_are_counted_and_meters_that_decide_are_refused() {
 }
 
 #[test]
-fn a_backend_without_tables_refuses_changes_by_type() {
+fn backend_without_tables_rejects_changes() {
     let pipeline = pipeline(r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07"}"#);
     let declaration = pipeline.build().unwrap();
     let up = Asked { declaration: &declaration, directions: &[Direction::Uplink] };

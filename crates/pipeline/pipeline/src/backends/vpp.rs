@@ -1,6 +1,7 @@
-//! VPP: a script of its command line (`vppctl exec`). It is a router and a bridge, not a set of parts, so that a direction is one
-//! of three shapes: ports joined crosswise, a bridge with a fixed table, or a router with a forwarding table of its own for each
-//! port, with lists, translations and GTP-U tunnels. Ports are memif interfaces that listen. Written, not run here.
+//! VPP: a script for its command line (`vppctl exec`). VPP is a router and a bridge, not a set of free components, so a
+//! direction has one of three shapes: cross-connected ports, a bridge with a static table, or a router with a separate
+//! forwarding table for each port, with ACLs, NAT and GTP-U tunnels. Ports are listening memif interfaces. The
+//! configuration is generated but not run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,9 +23,9 @@ use crate::declare::{
 #[derive(Debug)]
 pub struct Vpp;
 
-/// Next hops of a port, which have addresses of a network of their own.
+/// Maximum number of next hops of a port. Their addresses are in a separate network.
 const HOPS_MAX: u64 = (1 << 21) - 2;
-/// The greatest rate of a policer, kbit/s.
+/// Maximum rate of a policer, in kbit/s.
 const KBPS_MAX: u64 = 4_000_000_000;
 
 impl Backend for Vpp {
@@ -140,7 +141,7 @@ fn lack(asked: &Asked<'_>, direction: Direction, elements: &[&Element], at: usiz
     }
 }
 
-/// Interface of a port, as VPP names it.
+/// Returns VPP's interface name of a port.
 const fn interface(port: Port) -> &'static str {
     match port {
         Port::Access => "memif1/0",
@@ -148,12 +149,12 @@ const fn interface(port: Port) -> &'static str {
     }
 }
 
-/// Forwarding table of what comes in by a port.
+/// Returns the forwarding table for packets that arrive at a port.
 const fn table(port: Port) -> u32 {
     port as u32 + 1
 }
 
-/// Address of ours on a link, and of its next hops, which follow.
+/// Returns our address on a link. The addresses of the next hops follow it.
 const fn link(port: Port) -> Ipv4Addr {
     // Two halves of the shared address space (RFC 6598).
     Ipv4Addr::from_bits(0x6440_0001 | (port as u32) << 21)
@@ -164,9 +165,11 @@ const fn link6(port: Port) -> u128 {
 }
 
 fn script(asked: &Asked<'_>) -> String {
-    let (tables, mut out) = (&asked.declaration.tables, HEAD.to_owned());
+    let tables = &asked.declaration.tables;
+    let mut out = HEAD.to_owned();
     for port in [Port::Access, Port::Core] {
-        let (id, name) = (port as u32 + 1, interface(port));
+        let id = port as u32 + 1;
+        let name = interface(port);
         let _ = writeln!(out, "create memif socket id {id} filename /run/vpp/{}.sock", port_name(port));
         let _ = writeln!(out, "create interface memif id 0 socket-id {id} master");
         if let Some(mac) = own_mac(asked, port) {
@@ -194,7 +197,7 @@ fn script(asked: &Asked<'_>) -> String {
                     writeln!(out, "set interface l2 xconnect {} {}", interface(ingress), interface(*port));
             }
             Element::Acl(id) => {
-                // Lists have numbers in the order in which they are made.
+                // ACLs are numbered in the order of their creation.
                 let number = lists.iter().position(|list| list == id).unwrap_or_else(|| {
                     acl(&tables.acls[id.index()], &mut out);
                     lists.push(*id);
@@ -209,7 +212,7 @@ fn script(asked: &Asked<'_>) -> String {
     out
 }
 
-/// The address that frames to a port have.
+/// Returns the destination MAC of frames to a port.
 fn own_mac(asked: &Asked<'_>, port: Port) -> Option<Mac> {
     asked.elements().find_map(|(direction, element)| match element {
         Element::Admit { mac, .. } if direction.ingress() == port => *mac,
@@ -218,7 +221,8 @@ fn own_mac(asked: &Asked<'_>, port: Port) -> Option<Mac> {
 }
 
 fn bridge(asked: &Asked<'_>, out: &mut String) {
-    let (tables, flood) = (&asked.declaration.tables, u32::from(asked.declaration.fakedrop));
+    let tables = &asked.declaration.tables;
+    let flood = u32::from(asked.declaration.fakedrop);
     let _ = writeln!(out, "create bridge-domain 1 learn 0 forward 1 flood 0 uu-flood {flood} arp-term 0");
     for port in [Port::Access, Port::Core] {
         let _ = writeln!(out, "set interface l2 bridge {} 1", interface(port));
@@ -236,11 +240,12 @@ fn bridge(asked: &Asked<'_>, out: &mut String) {
     }
 }
 
-/// Tables, addresses and next hops of both ports.
+/// Writes tables, addresses and next hops of both ports.
 fn links(tables: &Tables, out: &mut String) {
     let ipv6 = tables.routes.iter().any(|table| !table.ipv6.is_empty());
     for port in [Port::Access, Port::Core] {
-        let (name, table) = (interface(port), table(port));
+        let name = interface(port);
+        let table = table(port);
         let _ = writeln!(out, "ip table add {table}\nset interface ip table {name} {table}");
         let _ = writeln!(out, "set interface ip address {name} {}/11", link(port));
         if ipv6 {
@@ -267,7 +272,8 @@ fn hop6(port: Port, index: usize) -> Ipv6Addr {
 }
 
 fn routes(tables: &Tables, index: usize, ingress: Port, out: &mut String) {
-    let (routes, table) = (&tables.routes[index], table(ingress));
+    let routes = &tables.routes[index];
+    let table = table(ingress);
     for (prefix, hop) in &routes.ipv4 {
         let Some(next) = tables.next_hops.get(hop.index()) else { continue };
         let _ = writeln!(
@@ -290,7 +296,7 @@ fn routes(tables: &Tables, index: usize, ingress: Port, out: &mut String) {
     }
 }
 
-/// A tunnel for each user, with its policer; addresses of users lead into them.
+/// Writes a tunnel for each user, with its policer, and the routes of the users' addresses into the tunnels.
 fn tunnels(asked: &Asked<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     let has = |wanted: Direction, element: &Element| {
@@ -305,7 +311,8 @@ fn tunnels(asked: &Asked<'_>, out: &mut String) {
         let _ = writeln!(out, "set interface ip address {} {local}/32", interface(port));
     }
     for tunnel in &tables.tunnels {
-        let (name, remote) = (interface(tunnel.port), tunnel.remote);
+        let name = interface(tunnel.port);
+        let remote = tunnel.remote;
         let _ = writeln!(out, "set ip neighbor {name} {remote} {} static", tunnel.dst);
         let _ = writeln!(out, "ip route add {remote}/32 table {} via {remote} {name}", table(tunnel.port));
     }
@@ -313,8 +320,10 @@ fn tunnels(asked: &Asked<'_>, out: &mut String) {
         let (Some(tunnel), key) = (tables.tunnels.get(user.tunnel.index()), user.tunnel_key) else {
             continue;
         };
-        let (of, name) = (table(tunnel.port), format!("gtpu_tunnel{index}"));
-        let (local, remote) = (tunnel.local, tunnel.remote);
+        let of = table(tunnel.port);
+        let name = format!("gtpu_tunnel{index}");
+        let local = tunnel.local;
+        let remote = tunnel.remote;
         let _ = writeln!(
             out,
             "create gtpu tunnel src {local} dst {remote} teid {key} tteid {key} encap-vrf-id {of} decap-next ip4\n\
@@ -347,7 +356,7 @@ fn tunnels(asked: &Asked<'_>, out: &mut String) {
 
 fn translations(asked: &Asked<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
-    // The same mapping serves both directions: of two that say it once is enough.
+    // A mapping applies to both directions, so duplicates are written once.
     let mut all = std::collections::BTreeSet::new();
     for (_, element) in asked.elements() {
         let (id, outward) = match element {
@@ -356,14 +365,16 @@ fn translations(asked: &Asked<'_>, out: &mut String) {
             _ => continue,
         };
         for (key, to) in &tables.nats[id.index()].entries {
-            let (one, other) = ((key.address, key.port), (to.address, to.port));
+            let one = (key.address, key.port);
+            let other = (to.address, to.port);
             all.insert(if outward { (key.protocol, one, other) } else { (key.protocol, other, one) });
         }
     }
     if all.is_empty() {
         return;
     }
-    let (inside, outside) = (Port::Access, Port::Core);
+    let inside = Port::Access;
+    let outside = Port::Core;
     let _ = writeln!(
         out,
         "nat44 plugin enable sessions {} inside-vrf {} outside-vrf {}\nset interface nat44 in {} out {}",
@@ -397,7 +408,8 @@ fn one<P: Copy>(rule: &AclRule<P>, action: Action, prefix: impl Fn(P) -> String)
     let ports = |name: &str, (low, high): (u16, u16)| {
         if (low, high) == (0, u16::MAX) { String::new() } else { format!(" {name} {low}-{high}") }
     };
-    let (sport, dport) = (ports("sport", rule.src_ports), ports("dport", rule.dst_ports));
+    let sport = ports("sport", rule.src_ports);
+    let dport = ports("dport", rule.dst_ports);
     format!("{} src {} dst {}{protocol}{sport}{dport}", word(action), prefix(rule.src), prefix(rule.dst))
 }
 

@@ -2,7 +2,7 @@ use super::{
     ExactId, Nat, NatId, NatKey, NextHop, NextHopId, Prefix4, Prefix6, RouteId, TunnelId, User, UserId,
 };
 
-/// One modification of a table. A backend applies the changes of one event together.
+/// A modification of a table. A backend applies the changes of one event together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Sets or removes an exact match.
@@ -11,7 +11,7 @@ pub enum Change {
         table: ExactId,
         /// The key.
         key: u64,
-        /// The new value; none removes the key.
+        /// The new value; `None` removes the key.
         value: Option<u32>,
     },
     /// Sets or removes an IPv4 prefix.
@@ -20,7 +20,7 @@ pub enum Change {
         table: RouteId,
         /// The prefix.
         prefix: Prefix4,
-        /// The new next hop; none removes the prefix.
+        /// The new next hop; `None` removes the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes an IPv6 prefix.
@@ -29,33 +29,33 @@ pub enum Change {
         table: RouteId,
         /// The prefix.
         prefix: Prefix6,
-        /// The new next hop; none removes the prefix.
+        /// The new next hop; `None` removes the prefix.
         next_hop: Option<NextHopId>,
     },
     /// Sets or removes a translation.
     Translation {
         /// The table.
         table: NatId,
-        /// From.
+        /// Original side.
         key: NatKey,
-        /// To; none removes the key.
+        /// Translated side; `None` removes the key.
         value: Option<Nat>,
     },
-    /// Sets an entry of the group table; the next free id adds one.
+    /// Sets an entry of the group table. The next free id adds an entry.
     NextHop {
         /// The entry.
         id: NextHopId,
-        /// What it becomes.
+        /// The new value.
         value: NextHop,
     },
-    /// Sets a user with a full token bucket; the next free id adds one.
+    /// Sets a user with a full token bucket. The next free id adds a user.
     User {
         /// The user.
         id: UserId,
-        /// What it becomes.
+        /// The new value.
         value: User,
     },
-    /// Moves a user to another tunnel; its meter goes on.
+    /// Moves a user to another tunnel. Its meter continues.
     Attach {
         /// The user.
         user: UserId,
@@ -64,48 +64,48 @@ pub enum Change {
     },
 }
 
-/// What happens to a running pipeline, as the published configurations name it.
+/// An event of a running pipeline, named as in the published configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Happening {
-    /// User `fluct-user` number n arrives.
+    /// User `fluct-user` number n is added.
     UserArrives(u32),
-    /// It departs.
+    /// That user is removed.
     UserDeparts(u32),
     /// User n moves to base station m (`handover`).
     Handover {
         /// The user.
         user: u32,
-        /// The base station that serves it from now on.
+        /// The base station that serves it afterwards.
         to: u32,
     },
-    /// Server `fluct-server` number n appears.
+    /// Server `fluct-server` number n is added.
     ServerArrives(u32),
-    /// It disappears.
+    /// That server is removed.
     ServerDeparts(u32),
-    /// An additional MAC address n appears (`fluct-table`).
+    /// Additional MAC address n is added (`fluct-table`).
     MacArrives(u32),
-    /// It disappears.
+    /// That address is removed.
     MacDeparts(u32),
-    /// An additional route n appears (`fluct-l3-table`).
+    /// Additional route n is added (`fluct-l3-table`).
     RouteArrives(u32),
-    /// It disappears.
+    /// That route is removed.
     RouteDeparts(u32),
     /// Entry n of the group table changes its addresses (`fluct-group-table`), revision m.
     GroupChanges {
         /// The entry.
         entry: u32,
-        /// Distinguishes successive addresses; 0 is the configured one.
+        /// Distinguishes successive addresses. 0 is the configured one.
         revision: u32,
     },
 }
 
-/// A happening, when, and what it changes.
+/// An event with its time and its table changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Since the start of the second it belongs to, nanoseconds.
+    /// Time since the start of its second, in nanoseconds.
     pub at_ns: u64,
-    /// What happens; the reference reads this.
+    /// The event, as read by the reference.
     pub what: Happening,
-    /// What a switch is told.
+    /// The changes to apply to a switch.
     pub changes: Vec<Change>,
 }

@@ -1,8 +1,8 @@
-//! What a pipeline does, said once and for every switch: tables, and for each direction the elements a packet passes.
+//! Declarations of pipelines, independent of any switch: tables, and the elements that packets pass in each direction.
 //!
-//! The vocabulary is that of telco gateways (admit, decapsulate, find the user, meter, route), coarse enough that a
-//! backend may choose its own form and exact enough that the result is one: each element says in which order it
-//! checks and which [`DropReason`] follows.
+//! The vocabulary is that of telco gateways (admit, decapsulate, find the user, meter, route). It is coarse enough that
+//! a backend may choose its own implementation, and exact enough that the result is unique: each element defines the
+//! order of its checks and the resulting [`DropReason`].
 mod change;
 mod tables;
 
@@ -19,14 +19,14 @@ use std::net::Ipv4Addr;
 /// A side of the system under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Port {
-    /// Towards users and base stations (the published configurations' downlink port).
+    /// Towards users and base stations (the downlink port of the published configurations).
     Access = 0,
-    /// Towards servers and the Internet (their uplink port).
+    /// Towards servers and the Internet (the uplink port of the published configurations).
     Core = 1,
 }
 
 impl Port {
-    /// The port on the other side.
+    /// Returns the port on the other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -36,7 +36,7 @@ impl Port {
     }
 }
 
-/// Which way traffic runs.
+/// Direction of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -47,7 +47,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Where its packets enter.
+    /// Returns the port where its packets enter.
     #[must_use]
     pub const fn ingress(self) -> Port {
         match self {
@@ -57,21 +57,21 @@ impl Direction {
     }
 }
 
-/// One pipeline with everything it knows.
+/// A complete pipeline.
 #[derive(Debug, Clone)]
 pub struct Declaration {
-    /// What its elements look up.
+    /// Tables used by its elements.
     pub tables: Tables,
-    /// What packets from [`Port::Access`] pass.
+    /// Elements passed by packets from [`Port::Access`].
     pub uplink: Path,
-    /// What packets from [`Port::Core`] pass.
+    /// Elements passed by packets from [`Port::Core`].
     pub downlink: Path,
-    /// Packets that match nothing are sent out of the other port as they stand, instead of being dropped.
+    /// Whether packets that match nothing are sent unmodified to the other port instead of being dropped.
     pub fakedrop: bool,
 }
 
 impl Declaration {
-    /// The path of a direction.
+    /// Returns the path of a direction.
     #[must_use]
     pub const fn path(&self, direction: Direction) -> &Path {
         match direction {
@@ -81,22 +81,22 @@ impl Declaration {
     }
 }
 
-/// The elements of one direction. Blocks are what a scheduler may place on its own: elements within a block may be
-/// merged by an engine, blocks may not. Any division of the same elements forwards alike.
+/// The elements of one direction. A scheduler may place blocks separately: an engine may merge elements within a block,
+/// but not across blocks. The division does not affect forwarding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// The blocks, in the order packets pass them.
     pub blocks: Vec<Vec<Element>>,
 }
 
-/// How a pipeline's elements are divided into blocks.
+/// Division of a pipeline's elements into blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decomposition {
-    /// One block holds them all.
+    /// One block with all elements.
     #[default]
     Block,
-    /// A block for each.
+    /// One block per element.
     Chain,
 }
 
@@ -112,102 +112,102 @@ impl Decomposition {
     }
 }
 
-/// One step of a packet's way.
+/// One processing step of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Element {
-    /// Takes well-formed IP frames. In this order: 14 octets ([`DropReason::Malformed`]), the destination MAC
-    /// ([`DropReason::NotForUs`]), the EtherType ([`DropReason::NotIp`]; tagged frames too), then version, header
+    /// Accepts well-formed IP frames. Checks in this order: 14 bytes ([`DropReason::Malformed`]), the destination MAC
+    /// ([`DropReason::NotForUs`]), the EtherType ([`DropReason::NotIp`]; also for tagged frames), then version, header
     /// length and total length ([`DropReason::Malformed`]) and the IPv4 header checksum ([`DropReason::Checksum`]).
     Admit {
-        /// The destination that frames must have; any if absent.
+        /// The required destination MAC; `None`: any.
         mac: Option<Mac>,
-        /// Whether IPv6 passes; if not, it is [`DropReason::NotIp`].
+        /// Whether IPv6 is accepted. Otherwise it is dropped as [`DropReason::NotIp`].
         ipv6: bool,
     },
-    /// Looks the destination MAC up and makes the value the next hop, without reading further than the Ethernet
-    /// header ([`DropReason::Malformed`], [`DropReason::Miss`]).
+    /// Looks up the destination MAC; the value is the next hop. Reads only the Ethernet header
+    /// ([`DropReason::Malformed`], [`DropReason::Miss`]).
     Bridge(ExactId),
-    /// Looks the destination MAC up and makes the value the user ([`DropReason::Malformed`], [`DropReason::Miss`]).
+    /// Looks up the destination MAC; the value is the user ([`DropReason::Malformed`], [`DropReason::Miss`]).
     FindUserByMac(ExactId),
-    /// Cuts out an IPv4 tunnel's headers and admits the packet within, IPv4 or, if allowed, IPv6. Outer destination and protocol
-    /// ([`DropReason::NotTunnel`]), fragment ([`DropReason::Fragment`]), UDP or GRE header and lengths
-    /// ([`DropReason::Malformed`]), UDP port, message type, GRE protocol and presence of the key
-    /// ([`DropReason::NotTunnel`]), then the inner packet as in [`Element::Admit`]. GTP-U and GRE carry bare packets:
-    /// the outer Ethernet header stays in front. VXLAN carries a frame. Checksums of UDP and GRE are not verified.
+    /// Removes the headers of an IPv4 tunnel and admits the inner packet, IPv4 or, if allowed, IPv6. Checks in this
+    /// order: outer destination and protocol ([`DropReason::NotTunnel`]), fragment ([`DropReason::Fragment`]), UDP or
+    /// GRE header and lengths ([`DropReason::Malformed`]), UDP port, message type, GRE protocol and presence of the key
+    /// ([`DropReason::NotTunnel`]), then the inner packet as in [`Element::Admit`]. GTP-U and GRE carry IP packets, so
+    /// the outer Ethernet header is kept. VXLAN carries Ethernet frames. Checksums of UDP and GRE are not verified.
     Decap {
-        /// What is expected.
+        /// The expected encapsulation.
         kind: Encapsulation,
-        /// The tunnel's address here.
+        /// The local address of the tunnel.
         local: Ipv4Addr,
-        /// Whether IPv6 within passes; if not, it is what another version is ([`DropReason::Malformed`] after GTP-U,
-        /// [`DropReason::NotTunnel`] after GRE, [`DropReason::NotIp`] after VXLAN).
+        /// Whether inner IPv6 is accepted. Otherwise it is handled like an unknown version ([`DropReason::Malformed`]
+        /// after GTP-U, [`DropReason::NotTunnel`] after GRE, [`DropReason::NotIp`] after VXLAN).
         ipv6: bool,
     },
-    /// Finds the user by the key of the tunnel that was cut ([`DropReason::Miss`]).
+    /// Finds the user by the key of the removed tunnel ([`DropReason::Miss`]).
     FindUserByTunnelKey(ExactId),
-    /// Finds the user by source: an IPv4 address, or the /64 of an IPv6 address ([`DropReason::Miss`]).
+    /// Finds the user by source: an IPv4 address, or the /64 prefix of an IPv6 address ([`DropReason::Miss`]).
     FindUserBySource(ExactId),
-    /// Finds the user by destination, likewise ([`DropReason::Miss`]).
+    /// Finds the user by destination, in the same way ([`DropReason::Miss`]).
     FindUserByDestination(ExactId),
-    /// Charges the IP packet's whole length to the user's token bucket ([`DropReason::Metered`]).
+    /// Charges the total length of the IP packet to the user's token bucket ([`DropReason::Metered`]).
     Meter,
     /// Applies the first matching rule ([`DropReason::Denied`]).
     Acl(AclId),
-    /// Rewrites source address and port by the mapping of (source, protocol, source port) ([`DropReason::Miss`]);
-    /// checksums follow, and one that was wrong or absent stays so.
+    /// Rewrites source address and port by the mapping of (source, protocol, source port) ([`DropReason::Miss`]).
+    /// Checksums are updated; a wrong or absent checksum stays wrong or absent.
     NatSource(NatId),
-    /// Rewrites destination address and port likewise ([`DropReason::Miss`]).
+    /// Rewrites destination address and port, in the same way ([`DropReason::Miss`]).
     NatDestination(NatId),
     /// Finds the next hop by the longest prefix of the destination ([`DropReason::Miss`]).
     Route(RouteId),
-    /// Spends one hop of the packet's life ([`DropReason::HopLimit`] if at most one is left), then as
+    /// Decrements the TTL or hop limit ([`DropReason::HopLimit`] if at most one is left), then continues as
     /// [`Element::Deliver`].
     Forward,
-    /// Writes the next hop's MAC addresses and sends out of its port.
+    /// Writes the next hop's MAC addresses and sends to its port.
     Deliver,
-    /// Puts the packet (GTP-U, GRE: without padding) or the frame (VXLAN) into the user's tunnel and sends it.
+    /// Encapsulates the packet (GTP-U, GRE: without padding) or the frame (VXLAN) in the user's tunnel and sends it.
     Encap,
-    /// Sends out of the port, with another source MAC if one is given.
+    /// Sends to the port, with another source MAC if one is given.
     Emit {
-        /// Where to.
+        /// The egress port.
         port: Port,
         /// The source MAC to write.
         source: Option<Mac>,
     },
 }
 
-/// Why a packet went nowhere.
+/// The reason why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Headers contradict each other or the frame's length.
+    /// Headers are inconsistent with each other or with the frame's length.
     Malformed,
     /// Addressed to another station.
     NotForUs,
     /// Not a protocol of this pipeline.
     NotIp,
-    /// IPv4 header checksum.
+    /// Invalid IPv4 header checksum.
     Checksum,
-    /// Part of a tunnel packet: reassembly is not offered.
+    /// Fragment of a tunnel packet; reassembly is not supported.
     Fragment,
-    /// Not from the tunnel that is expected.
+    /// Not a packet of the expected tunnel.
     NotTunnel,
     /// No entry matches.
     Miss,
-    /// A rule denies it.
+    /// Denied by a rule.
     Denied,
-    /// Beyond the user's rate.
+    /// Above the user's rate.
     Metered,
-    /// TTL or hop limit spent.
+    /// TTL or hop limit exceeded.
     HopLimit,
     /// The path ended without sending (an incomplete declaration).
     PathEnd,
 }
 
 impl DropReason {
-    /// How many there are.
+    /// Number of reasons.
     pub const COUNT: usize = 11;
-    /// All of them, each at its own number.
+    /// All reasons, indexed by number.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Malformed,
         Self::NotForUs,
@@ -222,7 +222,7 @@ impl DropReason {
         Self::PathEnd,
     ];
 
-    /// What it means, in words for people.
+    /// Returns its meaning, for people.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -240,7 +240,7 @@ impl DropReason {
         }
     }
 
-    /// A short name, as reports have it.
+    /// Returns its short name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -258,18 +258,18 @@ impl DropReason {
         }
     }
 
-    /// Whether fakedrop sends such packets: those that are sound but match nothing.
+    /// Returns whether fakedrop forwards such packets: well-formed packets that match nothing.
     #[must_use]
     pub const fn is_unmatched(self) -> bool {
         matches!(self, Self::NotForUs | Self::NotTunnel | Self::Miss | Self::Denied)
     }
 }
 
-/// What became of a packet.
+/// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It left.
+    /// The packet was sent to this port.
     Sent(Port),
-    /// It did not.
+    /// The packet was dropped.
     Dropped(DropReason),
 }

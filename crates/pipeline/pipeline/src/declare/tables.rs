@@ -8,7 +8,7 @@ macro_rules! ids {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub u32);
         impl $name {
-            /// Its place in the table.
+            /// Index in the table.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -18,26 +18,26 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An [`ExactTable`].
+    /// Id of an [`ExactTable`].
     ExactId,
-    /// A [`RouteTable`].
+    /// Id of a [`RouteTable`].
     RouteId,
-    /// An [`AclTable`].
+    /// Id of an [`AclTable`].
     AclId,
-    /// A [`NatTable`].
+    /// Id of a [`NatTable`].
     NatId,
-    /// A [`NextHop`].
+    /// Id of a [`NextHop`].
     NextHopId,
-    /// A [`User`].
+    /// Id of a [`User`].
     UserId,
-    /// A [`Tunnel`].
+    /// Id of a [`Tunnel`].
     TunnelId,
 }
 
-/// Everything that elements look up; ids are places in these lists.
+/// All tables of a pipeline. Ids are indexes into these lists.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
-    /// Exact matches of MAC addresses, IPv4 addresses and tunnel keys.
+    /// Exact-match tables for MAC addresses, IPv4 addresses and tunnel keys.
     pub exact: Vec<ExactTable>,
     /// Forwarding tables.
     pub routes: Vec<RouteTable>,
@@ -53,49 +53,50 @@ pub struct Tables {
     pub tunnels: Vec<Tunnel>,
 }
 
-/// Keys are what the element that uses the table reads: a MAC address ([`Mac::to_u64`]), an IPv4 address, the upper half
-/// of an IPv6 address (a user has a /64, TS 23.501 §5.8.2.2; with a first group above 0 it is no IPv4 address), a TEID,
-/// VNI or GRE key. Values are next hops or users, by the element too.
+/// An exact-match table. The element that uses it defines the keys: a MAC address ([`Mac::to_u64`]), an IPv4 address,
+/// the upper half of an IPv6 address (a user has a /64 prefix, TS 23.501 §5.8.2.2; it is distinct from an IPv4 address
+/// because its first group is above 0), a TEID, a VNI or a GRE key. The element also defines whether values are next
+/// hops or users.
 #[derive(Debug, Clone, Default)]
 pub struct ExactTable {
-    /// Key and value; of equal keys the last counts.
+    /// Keys and values. Of equal keys, the last counts.
     pub entries: Vec<(u64, u32)>,
 }
 
-/// An IPv4 prefix; bits beyond the length are ignored.
+/// An IPv4 prefix. Bits beyond the length are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix4 {
     /// The address.
     pub address: Ipv4Addr,
-    /// Leading bits that count, 0 to 32.
+    /// Number of relevant leading bits, 0 to 32.
     pub length: u8,
 }
 
 impl Prefix4 {
-    /// The bits that count.
+    /// Returns the mask of the relevant bits.
     #[must_use]
     pub const fn mask(self) -> u32 {
         if self.length == 0 { 0 } else { u32::MAX << (32 - if self.length > 32 { 32 } else { self.length }) }
     }
 
-    /// Whether the address lies within.
+    /// Returns whether the prefix contains the address.
     #[must_use]
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
     }
 }
 
-/// An IPv6 prefix; bits beyond the length are ignored.
+/// An IPv6 prefix. Bits beyond the length are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix6 {
     /// The address.
     pub address: Ipv6Addr,
-    /// Leading bits that count, 0 to 128.
+    /// Number of relevant leading bits, 0 to 128.
     pub length: u8,
 }
 
 impl Prefix6 {
-    /// The bits that count.
+    /// Returns the mask of the relevant bits.
     #[must_use]
     pub const fn mask(self) -> u128 {
         if self.length == 0 {
@@ -105,7 +106,7 @@ impl Prefix6 {
         }
     }
 
-    /// Whether the address lies within.
+    /// Returns whether the prefix contains the address.
     #[must_use]
     pub fn contains(self, address: Ipv6Addr) -> bool {
         (self.address.to_bits() ^ address.to_bits()) & self.mask() == 0
@@ -115,24 +116,24 @@ impl Prefix6 {
 /// A forwarding table: the longest matching prefix wins.
 #[derive(Debug, Clone, Default)]
 pub struct RouteTable {
-    /// For IPv4; of equal prefixes the last counts.
+    /// IPv4 prefixes. Of equal prefixes, the last counts.
     pub ipv4: Vec<(Prefix4, NextHopId)>,
-    /// For IPv6, likewise.
+    /// IPv6 prefixes. Of equal prefixes, the last counts.
     pub ipv6: Vec<(Prefix6, NextHopId)>,
 }
 
-/// What a rule does with its packets.
+/// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// They go on.
+    /// The packet continues.
     Permit,
-    /// They are [`super::DropReason::Denied`].
+    /// The packet is dropped as [`super::DropReason::Denied`].
     Deny,
 }
 
-/// What classification reads. A packet without ports (another protocol than TCP or UDP, a fragment other than the
-/// first, a transport header that the packet cuts short) counts as having ports 0, as in Open vSwitch. Of IPv6 the
-/// protocol is what follows the fixed header: extension headers are not looked behind.
+/// Fields for classification. A packet without ports (a protocol other than TCP or UDP, a fragment other than the
+/// first, a truncated transport header) counts as having ports 0, as in Open vSwitch. The protocol of IPv6 is the next
+/// header of the fixed header; extension headers are not skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FiveTuple<A = Ipv4Addr> {
     /// Source.
@@ -147,11 +148,11 @@ pub struct FiveTuple<A = Ipv4Addr> {
     pub dst_port: u16,
 }
 
-/// A prefix of either version.
+/// A prefix of either IP version.
 pub trait Prefix: Copy {
-    /// Its addresses.
+    /// Type of its addresses.
     type Address: Copy;
-    /// Whether the address lies within.
+    /// Returns whether the prefix contains the address.
     fn holds(self, address: Self::Address) -> bool;
 }
 
@@ -169,23 +170,23 @@ impl Prefix for Prefix6 {
     }
 }
 
-/// One rule over the five-tuple.
+/// A rule over the five-tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AclRule<P = Prefix4> {
     /// Source prefix.
     pub src: P,
     /// Destination prefix.
     pub dst: P,
-    /// Least and greatest source port.
+    /// Range of source ports, inclusive.
     pub src_ports: (u16, u16),
-    /// Least and greatest destination port.
+    /// Range of destination ports, inclusive.
     pub dst_ports: (u16, u16),
-    /// Protocol; any if absent.
+    /// Protocol; `None`: any.
     pub protocol: Option<u8>,
 }
 
 impl<P: Prefix> AclRule<P> {
-    /// Whether the rule applies.
+    /// Returns whether the rule matches.
     #[must_use]
     pub fn matches(&self, packet: &FiveTuple<P::Address>) -> bool {
         self.src.holds(packet.src)
@@ -196,21 +197,21 @@ impl<P: Prefix> AclRule<P> {
     }
 }
 
-/// Rules in order of priority: the first of the packet's IP version that matches decides.
+/// Rules in order of priority. The first matching rule of the packet's IP version decides.
 #[derive(Debug, Clone)]
 pub struct AclTable {
-    /// For IPv4.
+    /// Rules for IPv4.
     pub rules: Vec<(AclRule, Action)>,
-    /// For IPv6.
+    /// Rules for IPv6.
     pub rules6: Vec<(AclRule<Prefix6>, Action)>,
-    /// What happens if none matches.
+    /// The action if no rule matches.
     pub default: Action,
 }
 
 /// One side of a translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NatKey {
-    /// Of either version.
+    /// Address of either version.
     pub address: IpAddr,
     /// TCP or UDP.
     pub protocol: u8,
@@ -218,33 +219,32 @@ pub struct NatKey {
     pub port: u16,
 }
 
-/// What stands after translation.
+/// The translated side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Nat {
-    /// Of the key's version: packets keep theirs.
+    /// Address of the same version as the key's.
     pub address: IpAddr,
     /// Port.
     pub port: u16,
 }
 
-/// A statically populated translation, as published: the traffic of the other direction is known in advance. IPv6 has
-/// its addresses and ports translated as IPv4 has (NAPT66, what Linux and Open vSwitch call `snat` and `dnat` there; RFC
-/// 6296 translates prefixes alone, and keeps no table to compare with). Of IPv6 the transport header is what follows
-/// the fixed header.
+/// A statically populated translation table, as published: the traffic of the other direction is known in advance. IPv6
+/// addresses and ports are translated like those of IPv4 (NAPT66, called `snat` and `dnat` in Linux and Open vSwitch;
+/// RFC 6296 translates prefixes only, without a table). The transport header of IPv6 must follow the fixed header.
 #[derive(Debug, Clone, Default)]
 pub struct NatTable {
-    /// From and to; of equal keys the last counts.
+    /// Original and translated sides. Of equal keys, the last counts.
     pub entries: Vec<(NatKey, Nat)>,
 }
 
 /// An entry of the group table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {
-    /// Destination MAC to write; the frame's own stays if absent.
+    /// Destination MAC to write; `None`: unchanged.
     pub dst: Option<Mac>,
-    /// Source MAC to write; the frame's own stays if absent.
+    /// Source MAC to write; `None`: unchanged.
     pub src: Option<Mac>,
-    /// Where to send.
+    /// Egress port.
     pub port: Port,
 }
 
@@ -255,16 +255,16 @@ pub struct User {
     pub tunnel_key: u32,
     /// The tunnel towards the user's base station, CPE or host.
     pub tunnel: TunnelId,
-    /// Rate of the token bucket, octets per second.
+    /// Rate of the token bucket, in bytes per second.
     pub rate_bytes_per_s: u64,
-    /// Depth of the token bucket, octets; it starts full.
+    /// Depth of the token bucket, in bytes. It starts full.
     pub burst_bytes: u32,
 }
 
-/// How a tunnel wraps packets.
+/// Encapsulation of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encapsulation {
-    /// GTP-U (TS 29.281) with a PDU session container (TS 38.415) of this QoS flow.
+    /// GTP-U (TS 29.281) with a PDU session container (TS 38.415) for this QoS flow.
     Gtp {
         /// QoS flow identifier, 0 to 63.
         qfi: u8,
@@ -275,19 +275,19 @@ pub enum Encapsulation {
     Gre,
 }
 
-/// Where a tunnel leads. Routing to the far end is resolved: the MAC addresses and the port are part of the tunnel.
+/// A tunnel. Routing to the remote end is resolved: the tunnel contains the MAC addresses and the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunnel {
-    /// How packets are wrapped.
+    /// Encapsulation.
     pub kind: Encapsulation,
-    /// Address of this end.
+    /// Address of the local end.
     pub local: Ipv4Addr,
-    /// Address of the far end.
+    /// Address of the remote end.
     pub remote: Ipv4Addr,
     /// Outer destination MAC.
     pub dst: Mac,
     /// Outer source MAC.
     pub src: Mac,
-    /// Where to send.
+    /// Egress port.
     pub port: Port,
 }

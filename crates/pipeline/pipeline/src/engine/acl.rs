@@ -1,35 +1,35 @@
-//! Classification by partitioned tuple space: rules that ask for the same bits share a hash table. Tables with few rules
-//! are merged into one that asks for less as long as no list of rules becomes long (after TupleMerge, Daly et al. 2019);
-//! tables are searched in the order of their best rule, so that an early match ends the search. Which tables can have a
-//! rule for a packet is known before: source, destination, ports and protocol each name a set of tables as a bit vector,
-//! and only their intersection is searched (tuple pruning, Srinivasan et al. 1999).
+//! Classification by partitioned tuple space: rules that test the same bits share a hash table. Tables with few rules
+//! are merged into one that tests fewer bits, as long as no list of rules becomes long (after TupleMerge, Daly et al.
+//! 2019). Tables are searched in the order of their best rules, so an early match ends the search. The candidate tables
+//! of a packet are known in advance: source, destination, ports and protocol each select a set of tables as a bit
+//! vector, and only the intersection is searched (tuple pruning, Srinivasan et al. 1999).
 //!
-//! What a packet needs cannot be foreseen, and a wrong guess costs the processor more than a search. So the packets of a
-//! burst are searched in rounds: one table for each packet that has one left, then the rules that were found, in loops
-//! whose only branch is their end.
+//! The number of searches per packet is unpredictable, and a branch misprediction costs more than a search. The packets
+//! of a burst are therefore searched in rounds: one table for each packet with remaining candidates, then the rules
+//! found, in loops whose only branch is their end.
 use super::address::Address;
 use super::burst::{BURST, Bits};
 use super::prune::{Ports, Prune, SHARED};
 use crate::declare::{AclRule, AclTable, Action, Prefix4, Prefix6};
 use std::collections::{BTreeMap, HashMap};
 
-/// Rules that one key may collect by merging.
+/// Maximum number of rules per key after merging.
 const LIST_MAX: usize = 6;
-/// Hosts that a group tries: merging must not take longer than the rules are worth.
+/// Number of target groups that a merge tries, to limit its duration.
 const HOSTS_MAX: usize = 8;
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What is classified.
+/// Fields for classification.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Packet<A = u32> {
     pub(super) src: A,
     pub(super) dst: A,
-    /// Source port high, destination port low.
+    /// Source port in the upper half, destination port in the lower half.
     pub(super) ports: u32,
     pub(super) protocol: u32,
 }
 
-/// One rule, with bounds in a form that compares fast; two of IPv4 to a cache line.
+/// A rule in a form that is fast to compare. Two IPv4 rules fit into a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Rule<A> {
@@ -37,21 +37,21 @@ struct Rule<A> {
     src_mask: A,
     dst: A,
     dst_mask: A,
-    /// Lowest, and how many more.
+    /// Lowest port, and the size of the range minus one.
     src_ports: (u16, u16),
     dst_ports: (u16, u16),
     protocol: u8,
     protocol_mask: u8,
     /// See [`DENY`] and [`MORE`].
     flags: u8,
-    /// Tables whose best rule comes before this one.
+    /// Number of tables whose best rule precedes this one.
     before: u8,
-    /// Place in the configured order.
+    /// Position in the configured order.
     order: u32,
 }
 
 const _: () = assert!(size_of::<Rule<u32>>() == 32);
-/// The rule denies.
+/// The rule denies packets.
 const DENY: u8 = 1;
 /// The next rule has the same key.
 const MORE: u8 = 2;
@@ -59,8 +59,9 @@ const MORE: u8 = 2;
 impl<A: Address> Rule<A> {
     #[inline(always)]
     fn matches(&self, p: &Packet<A>) -> bool {
-        let (src_port, dst_port) = ((p.ports >> 16) as u16, p.ports as u16);
-        // One expression without short cuts: the processor cannot guess which part fails.
+        let src_port = (p.ports >> 16) as u16;
+        let dst_port = p.ports as u16;
+        // One expression without short-circuiting, because the processor cannot predict which condition fails.
         ((p.src ^ self.src) & self.src_mask == A::default())
             & ((p.dst ^ self.dst) & self.dst_mask == A::default())
             & (src_port.wrapping_sub(self.src_ports.0) <= self.src_ports.1)
@@ -69,7 +70,7 @@ impl<A: Address> Rule<A> {
     }
 }
 
-/// The bits that a table asks for.
+/// The bits that a table tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Mask<A> {
     src: A,
@@ -79,7 +80,7 @@ struct Mask<A> {
 }
 
 impl<A: Address> Mask<A> {
-    /// What a rule fixes, prefix lengths rounded down so that similar rules meet.
+    /// Returns the bits that a rule fixes. Prefix lengths are rounded down, so that similar rules share a table.
     fn of(rule: &Rule<A>) -> Self {
         let exact = |(_, more): (u16, u16)| if more == 0 { 0xffff } else { 0 };
         Self {
@@ -90,7 +91,7 @@ impl<A: Address> Mask<A> {
         }
     }
 
-    /// Whether every bit that `self` asks for is asked for by `other`.
+    /// Returns whether `other` tests every bit that `self` tests.
     fn is_within(&self, other: &Self) -> bool {
         self.src & !other.src == A::default()
             && self.dst & !other.dst == A::default()
@@ -117,7 +118,7 @@ impl<A: Address> Mask<A> {
     }
 }
 
-/// One cache line of keys: tags, and for each the number after its first rule's.
+/// One cache line of keys: tags, and for each tag the number of its first rule plus one.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
@@ -126,8 +127,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// The number after the first rule's of the key; 0 if there is none. All places are compared, found or not: without
-    /// branches that is a few wide instructions. No two places have the same tag.
+    /// Returns the number of the key's first rule plus one, or 0 if the key is not found. Compares all slots
+    /// unconditionally, which compiles to a few wide instructions. Tags are unique within a bucket.
     #[inline(always)]
     fn find(&self, tag: u32) -> u32 {
         let mut rule = 0;
@@ -139,41 +140,42 @@ impl Bucket {
 }
 
 const WAYS: usize = 8;
-/// No tag is 0: such a place is free.
+/// A free slot. No tag is 0.
 const FREE: u32 = 0;
 const EMPTY: Bucket = Bucket { tags: [FREE; WAYS], rules: [0; WAYS] };
 
-/// A hash table: what it asks for, and its part of all buckets. A key is in the bucket of its hash or nowhere.
+/// A hash table: the bits that it tests, and its range of the buckets. A key is either in the bucket of its hash or not
+/// in the table.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Tuple<A> {
     mask: Mask<A>,
     first: u32,
     shift: u32,
-    /// Order of its best rule.
+    /// Position of its best rule.
     best: u32,
 }
 
 impl<A: Address> Tuple<A> {
-    /// Places and tag of a key.
+    /// Returns bucket and tag of a key.
     #[inline(always)]
     fn place(&self, hash: u64) -> (usize, u32) {
         (self.first as usize + (hash >> self.shift) as usize, hash as u32 | 1)
     }
 }
 
-/// Rules ready to classify.
+/// Compiled rules.
 pub(super) struct Acl<A = u32> {
     /// In the order of their best rules.
     tuples: Vec<Tuple<A>>,
     buckets: Vec<Bucket>,
-    /// Those of a key in a row, in order.
+    /// Rules with the same key are consecutive and in order.
     rules: Vec<Rule<A>>,
     prune: Pruning,
     default_denies: bool,
 }
 
-/// Tables that can have a rule, by each field.
+/// Candidate tables by each field.
 struct Pruning {
     src: Prune,
     dst: Prune,
@@ -193,23 +195,23 @@ impl Pruning {
     }
 }
 
-/// What is known of the packets of a burst.
+/// State of the search for the packets of a burst.
 struct Search<'a, A> {
     packets: &'a [Packet<A>; BURST],
-    /// Tables that are left.
+    /// Remaining candidate tables.
     candidates: [u64; BURST],
-    /// Order of the best rule found.
+    /// Position of the best rule found.
     best: [u32; BURST],
     /// Packets that this rule denies.
     denied: u64,
-    /// Packets with tables left.
+    /// Packets with remaining candidates.
     work: [u8; BURST],
-    /// Packets, and the number after that of a rule to compare them with.
+    /// Packets, with the number plus one of a rule to compare.
     hits: [(u32, u32); BURST],
 }
 
 impl<A: Address> Search<'_, A> {
-    /// Compares a packet with a rule; says whether the next rule of the key is to be compared.
+    /// Compares a packet with a rule. Returns whether the next rule of the key has to be compared.
     #[inline(always)]
     fn compare(&mut self, i: usize, rule: &Rule<A>) -> bool {
         let matches = rule.matches(&self.packets[i]);
@@ -224,14 +226,14 @@ impl<A: Address> Search<'_, A> {
     }
 }
 
-/// The first `count` tables.
+/// Returns the bit set of the first `count` tables.
 #[inline(always)]
 fn up_to(count: u8) -> u64 {
     if count > 63 { u64::MAX } else { (1 << count) - 1 }
 }
 
 impl Acl {
-    /// The rules for IPv4, and those for IPv6.
+    /// Compiles the rules for IPv4 and for IPv6.
     pub(super) fn of(table: &AclTable) -> (Self, Acl<u128>) {
         let four = |p: Prefix4| (p.address.to_bits() & p.mask(), p.mask());
         let six = |p: Prefix6| (p.address.to_bits() & p.mask(), p.mask());
@@ -240,7 +242,7 @@ impl Acl {
 }
 
 impl<A: Address> Acl<A> {
-    /// `bits` are value and mask of a prefix.
+    /// `bits` returns value and mask of a prefix.
     fn new<P: Copy>(rules: &[(AclRule<P>, Action)], bits: impl Fn(P) -> (A, A), default: Action) -> Self {
         let mut groups: Vec<(Mask<A>, Vec<Rule<A>>)> = group(rules, bits);
         merge(&mut groups);
@@ -273,7 +275,7 @@ impl<A: Address> Acl<A> {
         };
         let shift = 64 - buckets.trailing_zeros().max(1);
         let first = self.buckets.len();
-        // A shift of 64 is none: the smallest table has two buckets.
+        // A shift by 64 is not valid, so the smallest table has two buckets.
         self.buckets.resize(first + buckets.max(2), EMPTY);
         let best = rules.iter().map(|r| r.order).min().unwrap_or(u32::MAX);
         self.tuples.push(Tuple { mask, first: first as u32, shift, best });
@@ -289,12 +291,12 @@ impl<A: Address> Acl<A> {
         }
     }
 
-    /// Tables that a packet without a match passes.
+    /// Returns the maximum number of tables searched for a packet.
     pub(super) fn tables(&self) -> usize {
         self.tuples.len()
     }
 
-    /// Of the packets in `live`, those that are denied.
+    /// Returns the packets of `live` that are denied.
     #[inline(always)]
     pub(super) fn denied(&self, packets: &[Packet<A>; BURST], live: u64) -> u64 {
         let denied = if self.default_denies { live } else { 0 };
@@ -306,9 +308,10 @@ impl<A: Address> Acl<A> {
             work: [0; BURST],
             hits: [(0, 0); BURST],
         };
-        // Those that share a bit are searched at the end.
+        // Tables that share a bit are searched at the end.
         let shared = if self.tuples.len() > SHARED + 1 { 1 << SHARED } else { 0 };
-        let (mut rest, mut count) = (0, 0);
+        let mut rest = 0;
+        let mut count = 0;
         for i in Bits(live) {
             let candidates = self.prune.candidates(&packets[i]);
             rest |= u64::from(candidates & shared != 0) << i;
@@ -325,7 +328,8 @@ impl<A: Address> Acl<A> {
         search.denied
     }
 
-    /// Searches the next table of each packet in `work`; says how many have one left, and puts them first.
+    /// Searches the next table of each packet in `work`. Returns the number of packets with remaining candidates, which
+    /// come first in `work`.
     #[inline(always)]
     fn round(&self, search: &mut Search<A>, count: usize) -> usize {
         let count = count.min(BURST);
@@ -363,7 +367,7 @@ impl<A: Address> Acl<A> {
         left
     }
 
-    /// The number after that of the first rule of the packet's key; 0 if there is none.
+    /// Returns the number of the first rule of the packet's key plus one, or 0.
     #[inline(always)]
     fn find(&self, tuple: &Tuple<A>, packet: &Packet<A>) -> u32 {
         let (at, tag) = tuple.place(tuple.mask.hash(packet));
@@ -385,7 +389,7 @@ impl<A: Address> Acl<A> {
     }
 }
 
-/// Rules by bucket and tag, in the order of their best ones; none if more keys meet in a bucket than it holds.
+/// Returns the rules by bucket and tag, in the order of their best rules. `None` if a bucket has more keys than slots.
 #[allow(clippy::type_complexity)]
 fn distribute<A: Address>(
     mask: Mask<A>,
@@ -405,7 +409,7 @@ fn distribute<A: Address>(
     }
     lists.values_mut().for_each(|rules| rules.sort_by_key(|r| r.order));
     let mut lists: Vec<_> = lists.into_iter().collect();
-    // Rules that matter most lie together.
+    // The most important rules are adjacent in memory.
     lists.sort_by_key(|(_, rules)| rules.first().map(|r| r.order));
     Some(lists)
 }
@@ -440,7 +444,7 @@ fn group<A: Address, P: Copy>(
 ) -> Vec<(Mask<A>, Vec<Rule<A>>)> {
     let mut groups: HashMap<Mask<A>, Vec<Rule<A>>> = HashMap::new();
     for ((rule, action), order) in rules.iter().zip(0..) {
-        // A range that is the wrong way round matches nothing, and wrapping would make it match.
+        // A reversed range matches nothing; wrapping arithmetic would make it match.
         if rule.src_ports.0 > rule.src_ports.1 || rule.dst_ports.0 > rule.dst_ports.1 {
             continue;
         }
@@ -465,7 +469,7 @@ fn group<A: Address, P: Copy>(
     groups
 }
 
-/// Takes the smallest group and puts it into the one that asks for least less, until nothing fits any more.
+/// Merges the smallest group into the group whose mask is the closest subset, until no merge is possible.
 fn merge<A: Address>(groups: &mut Vec<(Mask<A>, Vec<Rule<A>>)>) {
     let mut at = 0;
     while at < groups.len() {

@@ -1,4 +1,4 @@
-//! Addresses of both IP versions as numbers, as far as classification tells them apart.
+//! Addresses of both IP versions as numbers for classification.
 use std::hash::Hash;
 use std::ops::{BitAnd, BitXor, Not};
 
@@ -6,13 +6,13 @@ use std::ops::{BitAnd, BitXor, Not};
 pub(super) trait Address:
     Copy + Default + Eq + Ord + Hash + BitAnd<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
-    /// The bits by which tables are left out, of an address or a mask. Those before them count as matching.
+    /// Returns the bits of an address or mask that are used for pruning. Preceding bits count as matching.
     fn window(self) -> u32;
-    /// Mixes two into one.
+    /// Combines two addresses into a hash.
     fn mix(src: Self, dst: Self) -> u64;
-    /// A mask rounded down to one of a few lengths.
+    /// Rounds a mask down to one of a few lengths.
     fn round(mask: Self) -> Self;
-    /// How many bits are set.
+    /// Returns the number of set bits.
     fn ones(self) -> u32;
 }
 
@@ -44,7 +44,7 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
-    /// What follows the first /32, where operators' and customers' prefixes differ.
+    /// The bits after the first /32, in which operators' and customers' prefixes differ.
     #[inline(always)]
     fn window(self) -> u32 {
         (self >> 64) as u32
@@ -53,7 +53,8 @@ impl Address for u128 {
     #[inline(always)]
     fn mix(src: Self, dst: Self) -> u64 {
         let fold = |a: Self| (a >> 64) as u64 ^ (a as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let (src, dst) = (fold(src), fold(dst));
+        let src = fold(src);
+        let dst = fold(dst);
         (src ^ (src >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) ^ dst
     }
 

@@ -1,10 +1,10 @@
-//! The loops that look a MAC address up.
+//! The loops that look up MAC addresses.
 use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::Macs;
 use super::loops::{Each, Step};
 use crate::declare::DropReason;
 
-/// The destination MAC as a key.
+/// Returns the destination MAC as a key.
 #[inline(always)]
 fn mac_key(slot: &Slot, meta: &Meta) -> u64 {
     let [a, b, c, d, e, f] = *slot.window::<6>(meta.start as usize);

@@ -1,17 +1,18 @@
 use crate::declare::{DropReason, Fate, Port};
 
-/// Packets that are worked on together: one bit of a word for each.
+/// Number of packets processed together: one bit of a word for each.
 pub const BURST: usize = 64;
-/// Greatest frame that a burst takes, without frame check sequence.
+/// Maximum frame length without FCS, in bytes.
 pub const FRAME_MAX: usize = REACH - HEADROOM;
-/// Offsets within a slot are below this; a power of two, so that saying so costs one instruction.
+/// Upper bound of offsets within a slot. A power of two, so that the bounds check is a single instruction.
 const REACH: usize = 2048;
-/// Octets before a frame, for the headers of a tunnel.
+/// Bytes before a frame, for tunnel headers.
 const HEADROOM: usize = 128;
-/// An odd number of cache lines: slots of a power of two would all compete for the same few sets of the cache.
+/// Size of a slot: an odd number of cache lines. Slots with a size of a power of two would compete for the same few
+/// sets of the cache.
 pub(super) const SLOT: usize = 35 * LINE;
 const LINE: usize = 64;
-/// What may be read or written at an offset.
+/// Maximum length of a read or write at an offset.
 const WINDOW: usize = SLOT - REACH;
 const _: () = assert!(WINDOW >= 2 * LINE && (SLOT / LINE) % 2 == 1);
 
@@ -20,8 +21,8 @@ const _: () = assert!(WINDOW >= 2 * LINE && (SLOT / LINE) % 2 == 1);
 pub(super) struct Slot([u8; SLOT]);
 
 impl Slot {
-    /// The octets from `at` on. An offset beyond [`REACH`] (none is ever made) reads elsewhere in the slot: the branch
-    /// for it would cost more than the mask.
+    /// Returns the bytes from `at` on. An offset beyond [`REACH`] (which never occurs) would read elsewhere in the
+    /// slot, because a branch for it would cost more than the mask.
     #[inline(always)]
     pub(super) fn window<const N: usize>(&self, at: usize) -> &[u8; N] {
         const { assert!(N <= WINDOW) };
@@ -29,7 +30,7 @@ impl Slot {
         self.0[at..].first_chunk().unwrap_or(&[0; N])
     }
 
-    /// The octets from `at` on, to be changed; masked likewise.
+    /// Like [`window`](Self::window), mutable.
     #[inline(always)]
     pub(super) fn window_mut<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         const { assert!(N <= WINDOW) };
@@ -54,7 +55,7 @@ impl Slot {
         self.window::<1>(at)[0]
     }
 
-    /// Moves 14 octets.
+    /// Copies the Ethernet header (14 bytes).
     #[inline(always)]
     pub(super) fn copy_ethernet(&mut self, from: usize, to: usize) {
         let header = *self.window::<14>(from);
@@ -68,13 +69,13 @@ impl Slot {
     /// Writes a frame that fits after the headroom.
     #[inline(always)]
     fn write(&mut self, frame: &[u8]) {
-        // The shortest frames come in the greatest numbers, and what a tunnel makes of them.
+        // Fast path for minimum-length frames, which are the most frequent, and for their tunnelled forms.
         if let Ok(line) = <&[u8; LINE]>::try_from(frame) {
             *self.window_mut(HEADROOM) = *line;
             return;
         }
         match (frame.first_chunk::<LINE>(), frame.last_chunk::<LINE>()) {
-            // Two lines that overlap need no length.
+            // Two overlapping lines cover the frame without a variable length.
             (Some(first), Some(last)) if frame.len() <= 2 * LINE => {
                 *self.window_mut(HEADROOM) = *first;
                 *self.window_mut(HEADROOM + frame.len() - LINE) = *last;
@@ -85,7 +86,7 @@ impl Slot {
 
     #[inline(never)]
     fn write_any(&mut self, frame: &[u8]) {
-        // Whole lines are copied without a call; the rest, if any, by one.
+        // Full lines are copied without a function call, a remainder with one.
         let (lines, rest) = frame.as_chunks::<LINE>();
         let mut at = HEADROOM;
         for line in lines {
@@ -98,33 +99,33 @@ impl Slot {
     }
 }
 
-/// What stages tell each other about a packet; offsets are in octets from the slot's start. Words, not halves of words: a
-/// processor passes what was just stored on to a load of the same width, and waits for one that is wider.
+/// Data passed between stages for each packet. Offsets are in bytes from the slot's start. Fields are 32 bits wide,
+/// because store forwarding works only for loads of the same width.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Meta {
-    /// Of the frame.
+    /// Start of the frame.
     pub(super) start: u32,
-    /// After the frame.
+    /// End of the frame.
     pub(super) end: u32,
-    /// Of the IP header.
+    /// Start of the IP header.
     pub(super) l3: u32,
-    /// The IP packet's own length.
+    /// Total length of the IP packet.
     pub(super) total: u32,
-    /// Key of the tunnel that was cut.
+    /// Key of the removed tunnel.
     pub(super) key: u32,
-    /// The user that was found.
+    /// The user found.
     pub(super) user: u32,
-    /// The next hop that was found.
+    /// The next hop found.
     pub(super) next_hop: u32,
-    /// Whether the IP header is version 6.
+    /// Whether the packet is IPv6.
     pub(super) ipv6: bool,
 }
 
-/// Why a frame is not taken.
+/// The reason why a frame is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
-    /// The burst holds [`BURST`] packets: process and clear it first.
+    /// The burst already holds [`BURST`] packets. Process and clear it first.
     #[error("a burst takes {BURST} packets")]
     Full,
     /// The frame is longer than [`FRAME_MAX`].
@@ -132,14 +133,14 @@ pub enum PushError {
     TooLong(usize),
 }
 
-/// Packets on their way through an engine, with room before each for a tunnel's headers.
+/// Packets to be processed by an engine, with space before each for tunnel headers.
 pub struct Burst {
     pub(super) slots: Box<[Slot; BURST]>,
     pub(super) meta: [Meta; BURST],
     pub(super) dropped: [DropReason; BURST],
-    /// Packets by ingress port, a bit each.
+    /// Packets by ingress port, one bit each.
     pub(super) ingress: [u64; 2],
-    /// Packets by egress port, a bit each.
+    /// Packets by egress port, one bit each.
     pub(super) sent: [u64; 2],
     filled: usize,
 }
@@ -151,7 +152,7 @@ impl Default for Burst {
 }
 
 impl Burst {
-    /// An empty burst.
+    /// Creates an empty burst.
     #[must_use]
     pub fn new() -> Self {
         let slots: Vec<Slot> = (0..BURST).map(|_| Slot([0; SLOT])).collect();
@@ -168,31 +169,31 @@ impl Burst {
         }
     }
 
-    /// Forgets all packets.
+    /// Removes all packets.
     #[inline]
     pub fn clear(&mut self) {
         (self.ingress, self.sent, self.filled) = ([0; 2], [0; 2], 0);
     }
 
-    /// Packets in the burst.
+    /// Returns the number of packets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.filled
     }
 
-    /// Whether there is none.
+    /// Returns whether the burst is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filled == 0
     }
 
-    /// Whether no more fits.
+    /// Returns whether the burst is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.filled == BURST
     }
 
-    /// Copies a frame in.
+    /// Adds a copy of a frame.
     #[inline]
     pub fn push(&mut self, ingress: Port, frame: &[u8]) -> Result<(), PushError> {
         let index = self.filled;
@@ -212,7 +213,8 @@ impl Burst {
     #[inline(always)]
     fn place(&mut self, index: usize, frame: &[u8]) {
         self.slots[index].write(frame);
-        let (start, length) = (HEADROOM as u32, frame.len() as u32);
+        let start = HEADROOM as u32;
+        let length = frame.len() as u32;
         self.meta[index] = Meta {
             start,
             end: start + length,
@@ -222,11 +224,12 @@ impl Burst {
         };
     }
 
-    /// Copies frames in until the burst is full or `frames` ends; says how many. What [`Self::push`] refuses for its
-    /// length is left out.
+    /// Adds copies of frames until the burst is full or `frames` ends. Returns their number. Frames that are too long
+    /// for [`Self::push`] are skipped.
     #[inline]
     pub fn fill<'a>(&mut self, frames: impl Iterator<Item = (Port, &'a [u8])>) -> usize {
-        let (mut index, mut ingress) = (self.filled, self.ingress);
+        let mut index = self.filled;
+        let mut ingress = self.ingress;
         for (port, frame) in frames.take(BURST - index) {
             if frame.len() <= FRAME_MAX {
                 self.place(index & (BURST - 1), frame);
@@ -239,7 +242,7 @@ impl Burst {
         taken
     }
 
-    /// What became of packet `index`; none before it was processed.
+    /// Returns the verdict on packet `index`, or `None` before it was processed.
     #[must_use]
     pub fn fate(&self, index: usize) -> Option<Fate> {
         if index >= self.filled {
@@ -253,7 +256,7 @@ impl Burst {
         })
     }
 
-    /// Packet `index` as it stands.
+    /// Returns the current content of packet `index`.
     #[must_use]
     pub fn frame(&self, index: usize) -> &[u8] {
         if index >= self.filled {
@@ -268,7 +271,7 @@ impl Burst {
     }
 }
 
-/// The places of the bits of a word, lowest first.
+/// Iterator over the bits of a word, lowest first.
 #[derive(Clone, Copy)]
 pub(super) struct Bits(pub(super) u64);
 
@@ -282,7 +285,7 @@ impl Iterator for Bits {
         }
         let index = self.0.trailing_zeros() as usize;
         self.0 &= self.0 - 1;
-        // A word has bits 0 to 63; saying so spares the check of every index.
+        // Bit numbers are 0 to 63; the mask removes the bounds check of every index.
         Some(index & (BURST - 1))
     }
 }

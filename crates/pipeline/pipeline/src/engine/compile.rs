@@ -1,4 +1,4 @@
-//! From a declaration to what the engine runs: tables specialised by their content, elements as stages.
+//! Compiles a declaration for the engine: tables specialised by their content, elements as stages.
 use super::acl::Acl;
 use super::burst::{Meta, Slot};
 use super::exact::{Key6, Macs, Narrow, Side6, Translations, Translations6};
@@ -15,21 +15,21 @@ use crate::declare::{
 };
 use std::net::IpAddr;
 
-/// Why a declaration cannot run on this engine: the declaration's fault.
+/// The reason why a declaration cannot run on this engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompileError {
-    /// An element names a table that is not there.
+    /// An element refers to a missing table.
     #[error("an element uses {kind} table {index}, the declaration has {count}")]
     Table {
-        /// What kind of table.
+        /// Kind of the table.
         kind: &'static str,
-        /// Which.
+        /// Its index.
         index: usize,
-        /// How many there are.
+        /// Number of such tables.
         count: usize,
     },
-    /// A key of a tunnel table needs more than 32 bits.
+    /// A key of a tunnel table has more than 32 bits.
     #[error("exact table {table} has the key {key:#x}; tunnel keys have 32 bits")]
     Key {
         /// The table.
@@ -37,26 +37,26 @@ pub enum CompileError {
         /// The key.
         key: u64,
     },
-    /// A next hop beyond what a forwarding entry can name.
+    /// The number of a next hop exceeds the maximum of a forwarding entry.
     #[error("next hop {0}; allowed are 0 to {NEXT_HOPS_MAX}")]
     NextHop(u32),
-    /// A prefix length beyond the address.
+    /// A prefix length exceeds the address length.
     #[error("a prefix of {0} bits; allowed are 0 to 32 for IPv4 and 0 to 128 for IPv6")]
     PrefixLength(u8),
-    /// Too many /24 networks with longer prefixes inside.
+    /// Too many /24 networks contain longer prefixes.
     #[error("more than {GROUPS_MAX} networks of 24 bits have longer prefixes inside")]
     LongPrefixes,
-    /// A translation from one IP version to the other.
+    /// A translation between IP versions.
     #[error("a translation of {0} leads to the other IP version; both sides must have the same")]
     Version(IpAddr),
 }
 
-/// Tables as the stages read them.
+/// Tables in the form that the stages read.
 pub(super) struct Compiled {
-    /// As many as exact tables; used by elements that read MAC addresses, and for the IPv6 users of those that read
+    /// One per exact table. Used by elements that read MAC addresses, and for IPv6 users of elements that read
     /// addresses.
     pub(super) macs: Vec<Macs>,
-    /// As many as exact tables; used by elements that read 32 bits.
+    /// One per exact table. Used by elements that read 32 bits.
     pub(super) narrow: Vec<Narrow>,
     pub(super) routes: Vec<(Lpm4, Lpm6)>,
     /// For IPv4 and for IPv6.
@@ -66,21 +66,21 @@ pub(super) struct Compiled {
     pub(super) users: Vec<UserLine>,
     pub(super) tunnels: Vec<Template>,
     pub(super) next_hops: Vec<Rewrite>,
-    /// What reads each exact table.
+    /// The elements that read each exact table.
     readers: Vec<Reader>,
 }
 
-/// What an exact table's keys are.
+/// Kind of an exact table's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Mac,
     Address,
-    /// Also of tables that nobody reads.
+    /// Also used for tables without a reader.
     TunnelKey,
 }
 
 impl Reader {
-    /// Whether a key belongs with the wide ones; none if it is no key of such a table.
+    /// Returns whether a key belongs to the wide table. `None` if it is not a valid key of this kind.
     fn is_wide(self, key: u64) -> Option<bool> {
         match (self, u32::try_from(key).is_ok()) {
             (Self::Mac, _) | (Self::Address, false) => Some(true),
@@ -90,7 +90,7 @@ impl Reader {
     }
 }
 
-/// A next hop ready to write; 16 octets, so that its place is found by a shift.
+/// A compiled next hop; 16 bytes, so that its address is computed by a shift.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Rewrite {
@@ -110,11 +110,12 @@ impl Rewrite {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&next_hop.dst.unwrap_or_default().0);
         macs[6..].copy_from_slice(&next_hop.src.unwrap_or_default().0);
-        let (dst, src) = (next_hop.dst.is_some(), next_hop.src.is_some());
+        let dst = next_hop.dst.is_some();
+        let src = next_hop.src.is_some();
         Self { macs, both: dst & src, dst, src, port: next_hop.port }
     }
 
-    /// Writes the addresses over a frame's own and says where it leaves.
+    /// Writes the addresses into a frame. Returns the egress port.
     #[inline(always)]
     pub(super) fn write(&self, slot: &mut Slot, meta: &Meta) -> Port {
         let macs = slot.window_mut::<12>(meta.start as usize);
@@ -136,7 +137,8 @@ impl Compiled {
         let mut macs = Vec::new();
         let mut narrow = Vec::new();
         for (index, table) in tables.exact.iter().enumerate() {
-            let (mut wide, mut few) = (Vec::new(), Vec::new());
+            let mut wide = Vec::new();
+            let mut few = Vec::new();
             for &(key, value) in &table.entries {
                 match readers[index].is_wide(key) {
                     Some(true) => wide.push((key, value)),
@@ -162,9 +164,10 @@ impl Compiled {
         })
     }
 
-    /// The stages of a path. Within a block a stage fetches what the next one reads, and neighbours that wait for nothing
-    /// in between are one loop; across blocks each stage stands alone. Longer loops were tried: one that admits, routes
-    /// and forwards gives fetched lines no time to arrive, and where it does so for sixteen packets at a time it is no faster.
+    /// Returns the stages of a path. Within a block, a stage prefetches what the next one reads, and adjacent stages
+    /// without a memory wait in between are merged into one loop. Across blocks, each stage is separate. Longer loops
+    /// were tried and are not faster: a loop that admits, routes and forwards leaves prefetched lines no time to
+    /// arrive, even in groups of sixteen packets.
     pub(super) fn path(&self, path: &Path) -> Result<Vec<Placed>, CompileError> {
         let mut placed = Vec::new();
         for block in &path.blocks {
@@ -229,13 +232,13 @@ impl Compiled {
         self.next_hops.get(index as usize)
     }
 
-    /// Writes the addresses of the packet's next hop and says its port.
+    /// Writes the addresses of the packet's next hop. Returns its port.
     #[inline(always)]
     pub(super) fn deliver(&self, slot: &mut Slot, meta: &Meta) -> Result<Port, DropReason> {
         Ok(self.next_hop(meta.next_hop).ok_or(DropReason::Miss)?.write(slot, meta))
     }
 
-    /// Applies a change; false if it names something that is not there or does not fit.
+    /// Applies a change. Returns false if it refers to something missing or does not fit.
     pub(super) fn apply(&mut self, change: &Change) -> bool {
         self.try_apply(change).is_some()
     }
@@ -278,10 +281,11 @@ impl Compiled {
     }
 }
 
-/// Users for which there is room beyond half of the configured ones: arrivals must not move the others.
+/// Space for additional users beyond half of the configured ones, so that new users do not move the others.
 const USERS_SPARE: usize = 1024;
 
-/// What reads each exact table; of several readers, MAC addresses come first and tunnel keys last.
+/// Returns the reader of each exact table. With several readers, MAC addresses have the highest priority and tunnel
+/// keys the lowest.
 fn readers(declaration: &Declaration) -> Result<Vec<Reader>, CompileError> {
     let count = declaration.tables.exact.len();
     let mut readers = vec![Reader::TunnelKey; count];
@@ -316,7 +320,7 @@ where
     Some(())
 }
 
-/// Sets an element, or adds one at the end.
+/// Sets an element, or appends one.
 fn put<T>(list: &mut Vec<T>, index: usize, value: T) -> Option<()> {
     if index == list.len() {
         list.push(value);
@@ -345,13 +349,13 @@ fn check(length: u8, most: u8, hop: u32) -> Result<(), CompileError> {
     if hop > NEXT_HOPS_MAX { Err(CompileError::NextHop(hop)) } else { Ok(()) }
 }
 
-/// A translation as its table holds it.
+/// A translation in the form of its table.
 enum Translation {
     V4(u64, Option<u64>),
     V6(Key6, Option<Side6>),
 }
 
-/// None if the sides have different versions.
+/// Returns `None` if the sides have different versions.
 fn translation(key: NatKey, value: Option<Nat>) -> Option<Translation> {
     Some(match (key.address, value.map(|v| (v.address, v.port))) {
         (IpAddr::V4(from), to) => {
@@ -375,7 +379,8 @@ fn translation(key: NatKey, value: Option<Nat>) -> Option<Translation> {
 }
 
 fn translations(table: &NatTable) -> Result<(Translations, Translations6), CompileError> {
-    let (mut ipv4, mut ipv6) = (Vec::new(), Vec::new());
+    let mut ipv4 = Vec::new();
+    let mut ipv6 = Vec::new();
     for &(key, value) in &table.entries {
         match translation(key, Some(value)) {
             Some(Translation::V4(key, Some(value))) => ipv4.push((key, value)),

@@ -1,26 +1,26 @@
-//! Where packets were dropped: counted when one is, and by nothing that those which go on have to pass.
+//! Counts drops by place. The cost arises only for dropped packets.
 use super::burst::{Meta, Slot};
 use super::parse;
 use super::plan::Stage;
 use crate::declare::{Declaration, Direction, DropReason, Element, Path};
 
-/// Packets that one element of a direction dropped for one reason.
+/// Packets that an element of a direction dropped for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// Which way they ran.
+    /// Direction of the packets.
     pub direction: Direction,
     /// The element and its table, such as "route table 0".
     pub element: String,
-    /// Why.
+    /// The reason.
     pub reason: DropReason,
-    /// How many since the engine was started.
+    /// Number of packets since the start of the engine.
     pub packets: u64,
 }
 
-/// A direction's elements, by their place in it.
+/// Counters of a direction's elements, by position.
 struct Counted {
     names: Vec<String>,
-    /// One more than there are elements: the path's end.
+    /// One more than the number of elements, for the end of the path.
     packets: Vec<[u64; DropReason::COUNT]>,
 }
 
@@ -40,14 +40,14 @@ impl Drops {
         Self([Counted::new(&declaration.uplink), Counted::new(&declaration.downlink)])
     }
 
-    /// An element dropped a packet; one beyond the last is the path's end.
+    /// Counts a drop by an element. An index after the last element stands for the end of the path.
     pub(super) fn count(&mut self, ingress: usize, element: usize, reason: DropReason) {
         let packets = &mut self.0[ingress & 1].packets;
         let last = packets.len() - 1;
         packets[element.min(last)][reason as usize] += 1;
     }
 
-    /// What was counted, in the order in which packets pass.
+    /// Returns the counters, in the order in which packets pass the elements.
     pub(super) fn all(&self) -> Vec<Dropped> {
         let mut all = Vec::new();
         for (direction, counted) in [Direction::Uplink, Direction::Downlink].into_iter().zip(&self.0) {
@@ -65,7 +65,7 @@ impl Drops {
     }
 }
 
-/// An element with its table, as a table of drops names it.
+/// Returns the name of an element with its table.
 fn name(element: &Element) -> String {
     match element {
         Element::Admit { .. } => "admission".to_owned(),
@@ -86,11 +86,11 @@ fn name(element: &Element) -> String {
     }
 }
 
-/// Which element of a stage dropped a packet, counted from its first one. A route that leads to a next hop which is not there
-/// counts as none.
+/// Returns which element of a merged stage dropped a packet, counted from its first one. A route to a missing next hop
+/// counts as no route.
 pub(super) fn element(stage: Stage, reason: DropReason, slot: &Slot, meta: &Meta) -> usize {
     match (stage, reason) {
-        // Whichever refused it has changed nothing, so that it can be asked again.
+        // The failed check has changed nothing, so it can be repeated.
         (Stage::AdmitDecap { mac, ipv6, .. }, _) => {
             let mut again = *meta;
             usize::from(parse::admit(slot, &mut again, mac, ipv6).is_ok())
@@ -116,7 +116,7 @@ mod tests {
 
     type Places = BTreeMap<(bool, String, DropReason), u64>;
 
-    /// One bit is another one; of half of the IPv4 packets the header is sound all the same, and of some its life is spent.
+    /// Flips a random bit. For half of the IPv4 packets the header checksum stays valid, and some get an expired TTL.
     fn damage(frame: &mut [u8], random: &mut Random) {
         let at = random.next() as usize % frame.len().min(96);
         frame[at] ^= 1 << (random.next() % 8);
@@ -131,13 +131,15 @@ mod tests {
         }
     }
 
-    /// What an engine says of traffic of which half is damaged; and what it counted without places.
+    /// Runs an engine with traffic of which half is damaged. Returns its drops by place, and its counters.
     fn places(json: &str) -> (Places, [u64; DropReason::COUNT], u64) {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let (mut engines, _control) = Engine::start(&pipeline.build().unwrap(), 1, Isa::detect()).unwrap();
         let traffic = Traffic { pkt_num: 4096, pkt_size: 128, dir: Directions::Bidir, ..Traffic::default() };
         let trace = Trace::generate(&pipeline, &traffic).unwrap();
-        let (mut random, mut burst, mut seen) = (Random::stream(19, 0), Burst::new(), 0);
+        let mut random = Random::stream(19, 0);
+        let mut burst = Burst::new();
+        let mut seen = 0;
         for first in (0..trace.len()).step_by(BURST) {
             burst.clear();
             for (port, frame) in trace.range(first, BURST) {
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_drop_has_an_element_and_merged_ones_are_told_apart_as_if_each_stood_alone() {
+    fn drops_are_attributed_to_elements_of_merged_stages() {
         let mut elements = std::collections::BTreeSet::new();
         for settings in [
             r#""name":"l2fwd","upstream-table-size":50"#,
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fakedrop_sends_is_no_drop_and_a_path_that_ends_is_named() {
+    fn fakedrop_is_not_a_drop_and_path_end_is_named() {
         let json = r#"{"name":"l3fwd","upstream-l3-table-size":5,"fakedrop":true}"#;
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let mut declaration = pipeline.build().unwrap();
@@ -196,7 +198,7 @@ mod tests {
         let trace = Trace::generate(&pipeline, &Traffic { pkt_num: 1, ..Traffic::default() }).unwrap();
         let (_, frame) = trace.packet(0).unwrap();
         let mut unrouted = frame.to_vec();
-        // Another destination, and what the sum of the header loses by it.
+        // Another destination, and the resulting change of the header checksum.
         let sum = u16::from_be_bytes([frame[24], frame[25]]);
         let was = u16::from_be_bytes([frame[30], frame[31]]);
         unrouted[30..32].copy_from_slice(&[255, 255]);

@@ -1,14 +1,14 @@
-//! Exact matches: a handful of entries compared in place, more of them in a hash table of one-line buckets.
+//! Exact matches: a few entries are compared directly, more entries are in a hash table of one-line buckets.
 use super::hot::{Memory, prefetch, settle};
 
-/// Entries up to which comparing all is faster than hashing.
+/// Number of entries up to which comparing all is faster than hashing.
 const DIRECT_MAX: usize = 4;
 /// 2^64 divided by the golden ratio (Knuth's multiplicative hashing): the upper bits of the product are well mixed.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a table is keyed by.
+/// The key of a table.
 pub(super) trait Word: Copy + PartialEq + Default {
-    /// What is multiplied to find a key's place.
+    /// Returns the word that is multiplied to find a key's bucket.
     fn word(self) -> u64;
 }
 impl Word for u32 {
@@ -24,7 +24,7 @@ impl Word for u64 {
     }
 }
 
-/// What a translation of IPv6 looks up.
+/// The key of an IPv6 translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub(super) struct Key6 {
     pub(super) address: u128,
@@ -33,7 +33,7 @@ pub(super) struct Key6 {
 }
 
 impl Word for Key6 {
-    /// Folded after a multiplication: the halves of addresses in use are alike.
+    /// Folded after a multiplication, because the halves of real addresses are similar.
     #[inline(always)]
     fn word(self) -> u64 {
         let lower = (self.address as u64 ^ u64::from(self.rest) << 24).wrapping_mul(FOLD);
@@ -41,18 +41,18 @@ impl Word for Key6 {
     }
 }
 
-/// An odd number whose bits are as good as random.
+/// An odd number with random bits.
 const FOLD: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// What a translation of IPv6 makes of it.
+/// The result of an IPv6 translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side6 {
     pub(super) address: u128,
-    /// 16 bits.
+    /// A 16-bit number.
     pub(super) port: u32,
 }
 
-/// What a table holds: one value means that a place is free.
+/// The value of a table. One value marks a free slot.
 pub(super) trait Content: Copy + PartialEq {
     const FREE: Self;
 }
@@ -66,7 +66,7 @@ impl Content for Side6 {
     const FREE: Self = Self { address: u128::MAX, port: u32::MAX };
 }
 
-/// One cache line. Places fill from the first; a lookup goes on to the next bucket only if all are taken.
+/// One cache line. Slots are filled from the first; a lookup continues in the next bucket only if all are in use.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Bucket<K, V, const W: usize> {
@@ -79,14 +79,14 @@ impl<K: Word, V: Content, const W: usize> Bucket<K, V, W> {
         Self { keys: [K::default(); W], values: [V::FREE; W] }
     }
 
-    /// All places are compared, found or not: without branches the comparison is one wide instruction.
+    /// Compares all slots unconditionally, which compiles to one wide instruction.
     #[inline(always)]
     fn find(&self, key: K) -> Option<usize> {
         let mut hits = 0_u32;
         for place in 0..W {
             hits |= u32::from(self.keys[place] == key) << place;
         }
-        // A free place holds key 0: it must not be found.
+        // A free slot contains key 0, which must not be found.
         while hits != 0 {
             let place = hits.trailing_zeros() as usize;
             if self.values[place] != V::FREE {
@@ -113,18 +113,18 @@ pub(super) enum Exact<K, V, const W: usize> {
     Hash(Hash<K, V, W>),
 }
 
-/// MAC addresses.
+/// Keyed by MAC address.
 pub(super) type Macs = Exact<u64, u32, 5>;
-/// IPv4 addresses and tunnel keys.
+/// Keyed by IPv4 address or tunnel key.
 pub(super) type Narrow = Exact<u32, u32, 8>;
-/// Translations: address, protocol and port to address and port.
+/// IPv4 translations: address, protocol and port to address and port.
 pub(super) type Translations = Exact<u64, u64, 4>;
-/// The same of IPv6: one to a line.
+/// IPv6 translations, one per cache line.
 pub(super) type Translations6 = Exact<Key6, Side6, 1>;
 const _: () = assert!(size_of::<Bucket<Key6, Side6, 1>>() == 64);
 
 impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
-    /// Of equal keys the last counts.
+    /// Creates a table. Of equal keys, the last counts.
     pub(super) fn new(entries: impl ExactSizeIterator<Item = (K, V)>) -> Self {
         let mut table = if entries.len() <= DIRECT_MAX {
             Self::Direct { keys: [K::default(); DIRECT_MAX], values: [V::FREE; DIRECT_MAX] }
@@ -135,14 +135,14 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
         table
     }
 
-    /// Asks for huge pages.
+    /// Puts the table on huge pages, if the kernel grants them.
     pub(super) fn settle(&self, memory: &mut Memory) {
         if let Self::Hash(hash) = self {
             settle(memory, &hash.buckets);
         }
     }
 
-    /// Where a lookup of the key will begin; the line is fetched.
+    /// Prefetches the cache line in which the lookup of a key begins.
     #[inline(always)]
     pub(super) fn prepare(&self, key: K) {
         if let Self::Hash(hash) = self {
@@ -160,7 +160,7 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
         }
     }
 
-    /// Sets a key; more than a handful of entries turn the table into a hash.
+    /// Sets a key. A table that exceeds the direct form becomes a hash table.
     pub(super) fn insert(&mut self, key: K, value: V) {
         match self {
             Self::Hash(hash) => hash.insert(key, value),
@@ -194,7 +194,7 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
     }
 }
 
-/// Buckets in open addressing, filled to at most three quarters.
+/// Buckets in open addressing, at most three quarters full.
 pub(super) struct Hash<K, V, const W: usize> {
     buckets: Vec<Bucket<K, V, W>>,
     shift: u32,
@@ -203,7 +203,7 @@ pub(super) struct Hash<K, V, const W: usize> {
 
 impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
     fn with_capacity(entries: usize) -> Self {
-        // Half as many again: users that arrive must not make the table grow while packets wait.
+        // 50 % spare space, so that new users do not make the table grow while packets wait.
         let buckets =
             (entries + entries / 2).div_ceil(W).saturating_mul(4).div_ceil(3).next_power_of_two().max(2);
         Self { buckets: vec![Bucket::empty(); buckets], shift: 64 - buckets.trailing_zeros(), entries: 0 }
@@ -227,7 +227,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
             if let Some(place) = bucket.find(key) {
                 return Some(bucket.values[place]);
             }
-            // Never all buckets are full, so this ends.
+            // At least one bucket is not full, so the loop ends.
             if !bucket.is_full() {
                 return None;
             }
@@ -278,7 +278,8 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
         };
         self.entries -= 1;
         let mut hole = (at, place);
-        // A full bucket that opens hides what overflowed from it: fetch that back, bucket by bucket.
+        // A full bucket that gets a free slot would hide entries that overflowed from it. Move one back, bucket by
+        // bucket.
         loop {
             let (bucket, place) = hole;
             let was_full = self.buckets[bucket].is_full();
@@ -288,14 +289,15 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
             }
             let Some(refill) = self.overflowed(bucket) else { return };
             let from = &self.buckets[refill.0];
-            let (key, value) = (from.keys[refill.1], from.values[refill.1]);
+            let key = from.keys[refill.1];
+            let value = from.values[refill.1];
             let used = self.buckets[bucket].used();
             (self.buckets[bucket].keys[used], self.buckets[bucket].values[used]) = (key, value);
             hole = refill;
         }
     }
 
-    /// Fills the place with the bucket's last entry.
+    /// Fills the slot with the bucket's last entry.
     fn take_out(&mut self, bucket: usize, place: usize) {
         let bucket = &mut self.buckets[bucket];
         let last = bucket.used() - 1;
@@ -303,7 +305,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
         (bucket.keys[last], bucket.values[last]) = (K::default(), V::FREE);
     }
 
-    /// An entry of the following buckets that a lookup reaches only through `bucket`.
+    /// Returns an entry of the following buckets that a lookup reaches only through `bucket`.
     fn overflowed(&self, bucket: usize) -> Option<(usize, usize)> {
         let mask = self.buckets.len() - 1;
         let mut at = self.after(bucket);
@@ -330,7 +332,7 @@ mod tests {
     use ranlab_machine::Random;
     use std::collections::HashMap;
 
-    /// Against std's map, with few keys so that removal and overflow meet.
+    /// Compares with std's map. There are few keys, so that removal and overflow coincide.
     fn behaves<K: Word + std::hash::Hash + Eq, const W: usize>(key: impl Fn(u64) -> K, range: u64) {
         let mut random = Random::stream(5, range);
         let mut table: Exact<K, u32, W> =
@@ -357,7 +359,7 @@ mod tests {
         behaves::<u32, 8>(|k| k as u32, 4);
         behaves::<u32, 8>(|k| k as u32, 3000);
         behaves::<u64, 5>(|k| k << 40, 3000);
-        // Multiples of 2^60 meet in sixteen buckets: chains.
+        // Multiples of 2^60 share sixteen buckets, which form chains.
         behaves::<u64, 4>(|k| k << 56, 200);
         behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << 64, rest: (k % 7) as u32 }, 3);
         behaves::<Key6, 1>(|k| Key6 { address: u128::from(k) << (k % 90), rest: 6 << 16 }, 1000);

@@ -1,16 +1,15 @@
-//! What the loops write into headers: a hop fewer, and another address and port, with the checksums that follow.
+//! Rewrites headers: decrements the hop count, or replaces address and port, and updates the checksums.
 use super::burst::{Meta, Slot};
 use super::plan::Side;
 use crate::declare::DropReason;
 use ranlab_packet::checksum;
 
-/// Frames have no tags: the IP header lies as many octets after the start of the frame, and all that routing reads and
-/// writes is one window.
+/// Offset of the IP header. Frames have no VLAN tags, so everything that routing reads and writes is in one window.
 pub(super) const IP: usize = 14;
-/// Octets of an IPv6 header.
+/// Length of an IPv6 header, in bytes.
 const IPV6: usize = 40;
 
-/// Spends one hop of a packet's life.
+/// Decrements the TTL or hop limit.
 #[inline(always)]
 pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> {
     if meta.ipv6 {
@@ -22,7 +21,7 @@ pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> 
         return Ok(());
     }
     let frame = slot.window_mut::<34>(meta.start as usize);
-    // Read and written as one word: of octets that are looked at on their own the compiler would put one together.
+    // Read and written as one word; from separate bytes the compiler would assemble a word.
     let Some(field) = frame[IP + 8..].first_chunk_mut::<4>() else { return Err(DropReason::Malformed) };
     let word = u32::from_le_bytes(*field);
     if word & 0xff <= 1 {
@@ -32,16 +31,16 @@ pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> 
     Ok(())
 }
 
-/// Hops, protocol and checksum of an IPv4 header as a little-endian word, after one hop of at least one: the checksum
-/// grows by 0x0100 with the carry at its end (RFC 1624 equation 3). In this order of octets it is the word's upper half
-/// and grows by one; the two values from which it would carry or become 0xffff take one more.
+/// Returns TTL, protocol and checksum of an IPv4 header as a little-endian word after a decrement of the TTL, which is
+/// at least one. The checksum grows by 0x0100 with end-around carry (RFC 1624 equation 3). In this byte order it is the
+/// upper half of the word and grows by one. Two values would overflow or become 0xffff, and grow by one more.
 #[inline(always)]
 const fn fewer_hops(word: u32) -> u32 {
     let carry = if word >= 0xfffe_0000 { 0x1_0000 } else { 0 };
     word.wrapping_add(0xffff + carry)
 }
 
-/// Writes the other address and port; both checksums follow (RFC 1624 equation 3 for several words at once).
+/// Writes another address and port, and updates both checksums (RFC 1624 equation 3 for several words at once).
 #[inline(always)]
 pub(super) fn rewrite(
     slot: &mut Slot,
@@ -73,7 +72,7 @@ pub(super) fn rewrite(
     *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
 }
 
-/// As [`rewrite`], of an IPv6 packet whose transport header follows its fixed header: it has no checksum of its own.
+/// Like [`rewrite`], for an IPv6 packet whose transport header follows the fixed header. IPv6 has no header checksum.
 pub(super) fn rewrite6(
     slot: &mut Slot,
     meta: &Meta,
@@ -100,13 +99,13 @@ pub(super) fn rewrite6(
     *field = if udp && sum == 0 { [0xff; 2] } else { sum.to_be_bytes() };
 }
 
-/// Address, protocol and port in one word.
+/// Returns address, protocol and port in one word.
 #[inline(always)]
 pub(super) fn nat_key(address: u32, protocol: u8, port: u16) -> u64 {
     u64::from(address) << 24 | u64::from(protocol) << 16 | u64::from(port)
 }
 
-/// Address and port in one word.
+/// Returns address and port in one word.
 pub(super) fn nat_value(address: u32, port: u16) -> u64 {
     u64::from(address) << 16 | u64::from(port)
 }
@@ -128,9 +127,9 @@ mod tests {
     use ranlab_packet::Protocol;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-    /// Either protocol and version and both sides, checksums that are wrong or absent too.
+    /// Both protocols, versions and sides, including wrong and absent checksums.
     #[test]
-    fn a_translated_packet_is_the_reference_s() {
+    fn translated_packet_equals_reference() {
         let mut random = Random::stream(8, 0);
         let rounds = if cfg!(miri) { 100 } else { 20_000 };
         for _ in 0..rounds {
@@ -154,17 +153,20 @@ mod tests {
             }
             let mut burst = Burst::new();
             burst.push(Port::Access, &frame).unwrap();
-            let (slot, meta) = (&mut burst.slots[0], &mut burst.meta[0]);
+            let slot = &mut burst.slots[0];
+            let meta = &mut burst.meta[0];
             parse::admit(slot, meta, MacFilter::ANY, true).unwrap();
             let side = if random.below(2) == 0 { Side::Source } else { Side::Destination };
             let as_reference =
                 if side == Side::Source { reference::Side::Source } else { reference::Side::Destination };
             let Ok(key) = reference::nat_key(&frame, as_reference) else { continue };
             reference::translate(&mut frame, as_reference, Nat { address, port }).unwrap();
-            let (udp, transport) = (protocol == Protocol::UDP, (meta.l3 as usize) + 20);
+            let udp = protocol == Protocol::UDP;
+            let transport = (meta.l3 as usize) + 20;
             match (key.address, address) {
                 (IpAddr::V4(old), IpAddr::V4(new)) => {
-                    let (old, new) = ((old.to_bits(), key.port), (new.to_bits(), port));
+                    let old = (old.to_bits(), key.port);
+                    let new = (new.to_bits(), port);
                     rewrite(slot, meta, transport, side, udp, old, new);
                 }
                 (IpAddr::V6(old), IpAddr::V6(new)) => {
@@ -176,9 +178,9 @@ mod tests {
         }
     }
 
-    /// Each checksum, for the hops at both ends of an octet.
+    /// Every checksum, for the smallest and largest TTL values.
     #[test]
-    fn a_hop_fewer_equals_the_checksum_updated() {
+    fn decremented_ttl_updates_checksum() {
         for field in 0..=u16::MAX {
             for hops in [1_u8, 2, 64, 255] {
                 let [high, low] = field.to_be_bytes();

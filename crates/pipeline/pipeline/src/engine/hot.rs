@@ -1,20 +1,19 @@
-//! What safe Rust cannot say: fetch a line early, run the same code with wider instructions, and put tables on huge
-//! pages.
+//! Unsafe or platform-specific code: prefetching, wide instructions, and huge pages for tables.
 #![allow(unsafe_code)]
 
 use super::Burst;
 
-/// Which instructions the packet loops may use. Both run the same source; results are the same.
+/// Instruction set of the packet loops. Both variants are compiled from the same source and give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isa {
-    /// What every processor of the architecture has.
+    /// The architecture's baseline, which every processor supports.
     Baseline,
-    /// AVX2 and bit manipulation, where the processor has them; baseline elsewhere.
+    /// AVX2 and bit manipulation if the processor supports them, otherwise the baseline.
     Wide,
 }
 
 impl Isa {
-    /// The widest that this machine has.
+    /// Returns the widest instruction set of this machine.
     #[must_use]
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -35,7 +34,7 @@ fn has(feature: &str) -> bool {
     }
 }
 
-/// Instructions that were found to be there.
+/// Instruction sets that were detected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Width {
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other machines have one way"))]
@@ -43,7 +42,7 @@ pub(super) struct Width {
 }
 
 impl Width {
-    /// The choice, as far as this machine has it.
+    /// Returns the choice, limited to what this machine supports.
     pub(super) fn of(isa: Isa) -> Self {
         Self { wide: isa == Isa::Wide && Isa::detect() == Isa::Wide }
     }
@@ -51,12 +50,12 @@ impl Width {
 
 /// A loop over the packets of a burst.
 pub(super) trait Loop {
-    /// Takes the packets in `live` and says which go on. Must be `#[inline(always)]`, as all that it calls for each
-    /// packet: it is compiled with the instructions of its caller. A closure cannot be made so.
+    /// Processes the packets in `live`. Returns those that continue. Must be `#[inline(always)]`, like everything that
+    /// it calls per packet, because it is compiled with the caller's instruction set. Closures cannot be marked so.
     fn run(self, burst: &mut Burst, live: u64) -> u64;
 }
 
-/// Runs a loop with the chosen instructions.
+/// Runs a loop with the chosen instruction set.
 #[inline]
 pub(super) fn run<L: Loop>(width: Width, stage: L, burst: &mut Burst, live: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -80,34 +79,34 @@ fn run_wide<L: Loop>(stage: L, burst: &mut Burst, live: u64) -> u64 {
     stage.run(burst, live)
 }
 
-/// Asks for the line of `value`, which will be read soon.
+/// Prefetches the cache line of `value`.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of x86-64; a prefetch reads nothing that the program can see, and the reference is valid.
+        // SAFETY: SSE is part of x86-64; a prefetch has no visible effect, and the reference is valid.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
 }
 
-/// How much memory tables take, and how much of it the kernel put on huge pages.
+/// Memory size of tables, and how much of it is on huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
-    /// Of all tables that are large enough to ask, octets.
+    /// Total size of tables for which huge pages were requested, in bytes.
     pub asked_bytes: usize,
-    /// Granted, octets.
+    /// Size that was granted, in bytes.
     pub huge_bytes: usize,
 }
 
-/// A huge page of x86-64 and of 64-bit ARM with 4-KiB pages.
+/// Size of a huge page on x86-64, and on 64-bit ARM with 4-KiB pages.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks for huge pages under a table that has its content: an address that is looked up at random then costs a cache
-/// miss, and not a walk through page tables on top. Transparent pages need neither privilege nor a reserve made at boot;
-/// where the kernel refuses, the table stays as it is.
+/// Requests huge pages for a filled table, so that a random lookup costs a cache miss without a page table walk in
+/// addition. Transparent huge pages need neither privileges nor a reserve made at boot. If the kernel refuses, the
+/// table is unchanged.
 pub(super) fn settle<T>(memory: &mut Memory, table: &[T]) {
     let first = (table.as_ptr() as usize).next_multiple_of(HUGE_PAGE);
     let last = (table.as_ptr() as usize + size_of_val(table)) / HUGE_PAGE * HUGE_PAGE;
@@ -119,12 +118,12 @@ pub(super) fn settle<T>(memory: &mut Memory, table: &[T]) {
     }
 }
 
-/// Puts one aligned huge page under what is there.
+/// Replaces existing pages by one aligned huge page.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn collapse(page: usize) -> bool {
     let start = std::ptr::without_provenance_mut(page);
-    // SAFETY: the caller passes a range within one of its own allocations; both pieces of advice keep its content and
-    // its addresses, and tell by their result if the kernel does not follow.
+    // SAFETY: the caller passes a range within one of its allocations. Both madvise calls keep content and
+    // addresses, and report by their result if the kernel refuses.
     unsafe {
         libc::madvise(start, HUGE_PAGE, libc::MADV_HUGEPAGE) == 0
             && libc::madvise(start, HUGE_PAGE, libc::MADV_COLLAPSE) == 0
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
     use crate::declare::Port;
 
-    /// Counts what it is given, with either instructions.
+    /// Counts its calls, with either instruction set.
     struct Count<'a>(&'a mut u32);
 
     impl Loop for Count<'_> {
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_runs_with_the_instructions_that_are_there() {
+    fn loop_runs_with_supported_instructions() {
         let mut burst = Burst::new();
         burst.push(Port::Core, &[1; 60]).unwrap();
         let mut count = 0;
@@ -164,9 +163,9 @@ mod tests {
         assert_eq!((count, burst.len()), (6, 1));
     }
 
-    /// Only whole huge pages within the table are asked for, and its content stays.
+    /// Only huge pages that are completely inside the table are requested, and its content is preserved.
     #[test]
-    fn a_table_keeps_its_content_on_huge_pages() {
+    fn table_content_survives_huge_pages() {
         let table: Vec<u64> = (0..3 * HUGE_PAGE as u64 / 8 / if cfg!(miri) { 64 } else { 1 }).collect();
         let mut memory = Memory::default();
         settle(&mut memory, &table);

@@ -1,5 +1,5 @@
-//! The loops over a burst. Each is compiled on its own, for every instruction set: a loop that shares a function with
-//! all others has no registers left.
+//! The loops over a burst. Each is compiled separately for every instruction set, because loops that share a function
+//! run out of registers.
 use super::acl::{Acl, Packet};
 use super::burst::{BURST, Bits, Burst, Meta, Slot};
 use super::compile::{Compiled, Rewrite};
@@ -16,7 +16,7 @@ use crate::declare::{DropReason, Encapsulation, Port};
 
 pub(super) type Step = Result<(), DropReason>;
 
-/// Fetches what the next stage will read.
+/// Prefetches what the next stage will read.
 pub(super) trait Look: Copy {
     fn look(self, slot: &Slot, meta: &Meta);
 }
@@ -38,7 +38,7 @@ pub(super) struct Users<'a> {
     prefixes: &'a Macs,
 }
 
-/// Both halves of an exact table.
+/// Returns both halves of an exact table.
 pub(super) fn users_table(c: &Compiled, table: usize) -> Option<Users<'_>> {
     Some(Users { narrow: c.narrow.get(table)?, prefixes: c.macs.get(table)? })
 }
@@ -93,22 +93,22 @@ impl Look for LookUser<'_> {
     }
 }
 
-/// The table to look ahead into: routes or users.
+/// Returns the table to prefetch from: routes or users.
 pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<LookUser<'_>>) {
     match ahead {
-        // A few routes need no fetching.
+        // A small route table needs no prefetching.
         Ahead::Route(table) => (c.routes.get(table).and_then(|(ipv4, _)| ipv4.tables()), None),
         Ahead::User { table, by } => (None, users_table(c, table).map(|table| LookUser { table, by })),
         Ahead::Nothing | Ahead::Tunnel => (None, None),
     }
 }
 
-/// What a loop does with each packet. Must be `#[inline(always)]`; see [`Loop::run`].
+/// A step that a loop applies to each packet. Must be `#[inline(always)]`; see [`Loop::run`].
 pub(super) trait Each {
-    /// Fetches what the steps will read.
+    /// Prefetches what the steps will read.
     #[inline(always)]
     fn prepare(&self, _: &Burst, _: u64) {}
-    /// Refuses a packet, or lets it go on.
+    /// Processes a packet. Returns an error to drop it.
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step;
 }
 
@@ -120,13 +120,13 @@ impl<E: Each> Loop for E {
     }
 }
 
-/// The same where a packet that is not refused leaves.
+/// Like [`Each`], for steps that send packets.
 pub(super) trait Leave {
-    /// Refuses a packet, or says where it leaves.
+    /// Processes a packet. Returns its egress port, or an error to drop it.
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason>;
 }
 
-/// Applies a step to each packet; those that it refuses do not go on.
+/// Applies a step to each packet. Dropped packets do not continue.
 #[inline(always)]
 pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 {
     let Burst { slots, meta, dropped, .. } = burst;
@@ -139,7 +139,7 @@ pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 
     live & !gone
 }
 
-/// Notes a packet that does not go on: seldom, and without a register in the loop.
+/// Records a dropped packet. Rare, so it must not use a register of the loop.
 #[cold]
 #[inline(never)]
 fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reason: DropReason) {
@@ -147,12 +147,13 @@ fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reas
     *gone |= 1 << index;
 }
 
-/// As [`each`], where a packet that is not refused leaves.
+/// Like [`each`], for steps that send packets.
 #[inline(always)]
 fn deliver(burst: &mut Burst, live: u64, mut packets: impl Leave) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
-    // Of all that leave, those by the core port.
-    let (mut gone, mut core) = (0, 0_u64);
+    // Sent packets with the core port as egress.
+    let mut gone = 0;
+    let mut core = 0_u64;
     for i in Bits(live) {
         match packets.step(&mut slots[i], &mut meta[i]) {
             Ok(port) => core |= (port as u64) << i,
@@ -179,7 +180,7 @@ impl<A: Look> Each for Admit<A> {
     }
 }
 
-/// Kinds of tunnels as numbers that a type can have.
+/// Encapsulations as numbers for const generics.
 pub(super) const GTP: u8 = 0;
 pub(super) const VXLAN: u8 = 1;
 pub(super) const GRE: u8 = 2;
@@ -225,7 +226,7 @@ impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
 }
 
 impl<const KIND: u8, A: Look> AdmitDecap<KIND, A> {
-    /// What is not plain: seldom, and without a place in the loop.
+    /// Slow path for uncommon packets. Not inlined into the loop.
     #[inline(never)]
     fn any(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         self.admit.step(slot, meta)?;
@@ -272,7 +273,7 @@ impl<A: Look> Each for FindUser<'_, A> {
 
 pub(super) struct Meter<'a> {
     pub(super) users: &'a mut [UserLine],
-    /// To look ahead into; none if the next stage needs none.
+    /// Tunnels to prefetch; `None` if the next stage needs none.
     pub(super) tunnels: &'a [Template],
     pub(super) ingress: usize,
     pub(super) now_ns: u64,
@@ -318,7 +319,7 @@ impl Loop for Classify<'_> {
     }
 }
 
-/// Apart from IPv4, so that the packets of one version do not make room for those of the other.
+/// Separate from IPv4, so that packets of one version do not use memory for those of the other.
 #[inline(never)]
 fn classify6(acl: &Acl<u128>, burst: &Burst, live: u64) -> u64 {
     let mut packets = [Packet::default(); BURST];
@@ -328,7 +329,7 @@ fn classify6(acl: &Acl<u128>, burst: &Burst, live: u64) -> u64 {
     acl.denied(&packets, live)
 }
 
-/// The IPv4 destination of a frame.
+/// Returns the IPv4 destination of a frame.
 #[inline(always)]
 fn destination4(frame: &[u8; 34]) -> u32 {
     let [.., a, b, c, d] = *frame;
@@ -343,7 +344,7 @@ fn prepare_route(ipv4: &Lpm4, burst: &Burst, live: u64) {
     }
 }
 
-/// The route of a packet: the number after the next hop's, 0 if there is none.
+/// Returns the number of a packet's next hop plus one, or 0 without a route.
 #[inline(always)]
 fn route(ipv4: impl Find4, ipv6: &Lpm6, slot: &Slot, meta: &Meta) -> u32 {
     if meta.ipv6 {
@@ -384,7 +385,7 @@ impl Loop for RouteForward<'_> {
     #[inline(always)]
     fn run(self, burst: &mut Burst, live: u64) -> u64 {
         prepare_route(self.ipv4, burst, if self.fetched { 0 } else { live });
-        // The form of the table is asked once for all packets.
+        // The form of the table is determined once for all packets.
         match self.ipv4.form() {
             Form4::Tables(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
             Form4::Few(ipv4) => deliver(burst, live, Routed { ipv4, forward: self }),
@@ -392,7 +393,7 @@ impl Loop for RouteForward<'_> {
     }
 }
 
-/// [`RouteForward`] with the form of its table.
+/// [`RouteForward`] for a specific form of its table.
 struct Routed<'a, F> {
     ipv4: F,
     forward: RouteForward<'a>,
@@ -402,7 +403,7 @@ impl<F: Find4> Leave for Routed<'_, F> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Result<Port, DropReason> {
         let route = route(self.ipv4, self.forward.ipv6, slot, meta);
-        // No route is beyond any table, as its number wraps.
+        // Without a route, the number wraps and exceeds any table.
         let Some(rewrite) = self.forward.hops.get(route.wrapping_sub(1) as usize) else {
             return Err(if route == 0 {
                 DropReason::Miss
@@ -432,7 +433,7 @@ impl Loop for MeterRouteForward<'_> {
     }
 }
 
-/// [`MeterRouteForward`] with the form of its table.
+/// [`MeterRouteForward`] for a specific form of its table.
 struct Metered<'a, F> {
     meter: Meter<'a>,
     routed: Routed<'a, F>,

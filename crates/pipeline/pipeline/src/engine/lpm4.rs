@@ -1,27 +1,27 @@
-//! Longest prefix match of IPv4: a few prefixes compared in place, more of them in a table of 2^24 entries with second
-//! levels for longer prefixes (DIR-24-8), and one of 2^12 entries below it for prefixes so short that writing them
-//! into the large one would keep packets waiting.
+//! Longest prefix match for IPv4. A few prefixes are compared directly. More prefixes are in a table of 2^24 entries
+//! with second levels for longer prefixes (DIR-24-8). A table of 2^12 entries holds prefixes so short that writing them
+//! into the large table would delay packets.
 use super::hot::{Memory, prefetch, settle};
 use std::collections::BTreeMap;
 
-/// Prefixes up to which comparing all is faster than a table.
+/// Number of prefixes up to which comparing all is faster than a table.
 const DIRECT_MAX: usize = 4;
-/// Prefixes from which the whole large table is worth its memory.
+/// Number of prefixes from which huge pages for the large table are requested.
 const SETTLE_MIN: usize = 256;
-/// Greatest length that goes into the small table: an update writes at most 4096 entries of either table.
+/// Maximum length of prefixes in the small table. An update then writes at most 4096 entries of either table.
 const SHORT_BITS: u8 = 12;
-/// An entry of the large table that names a second level.
+/// Flag of an entry of the large table that refers to a second level.
 const GROUP: u16 = 0x8000;
-/// Second levels at most: what an entry can name.
+/// Maximum number of second levels, which an entry can refer to.
 pub(super) const GROUPS_MAX: usize = 0x7fff;
-/// Next hops at most: 0 means none.
+/// Maximum number of next hops. 0 means none.
 pub(super) const NEXT_HOPS_MAX: u32 = 0x7ffe;
 
 /// A forwarding table.
 pub(super) struct Lpm4 {
-    /// What was configured: the prefix's masked address and length.
+    /// Configured prefixes: masked address and length.
     rib: BTreeMap<(u32, u8), u16>,
-    /// How many prefixes have each length: a search for the covering prefix asks for no others.
+    /// Number of prefixes of each length. The search for a covering prefix skips unused lengths.
     lengths: [u32; 33],
     fib: Fib,
 }
@@ -34,7 +34,7 @@ enum Fib {
 
 /// Finds the longest prefix of an address.
 pub(super) trait Find4: Copy {
-    /// The number after the next hop's; 0 if there is none.
+    /// Returns the number of the next hop plus one, or 0.
     fn find(self, address: u32) -> u16;
 }
 
@@ -77,20 +77,20 @@ impl Find4 for &Tables {
 }
 
 pub(super) struct Tables {
-    /// By 24 bits.
+    /// By the first 24 bits.
     long: Box<[u16; 1 << 24]>,
-    /// By 12 bits, where the large table has nothing.
+    /// By the first 12 bits. Used where the large table has no entry.
     short: Box<[u16; 1 << 12]>,
     groups: Vec<[u16; 256]>,
     free: Vec<u16>,
 }
 
-/// The table has no room for another /24 with longer prefixes inside.
+/// The table has no space for another /24 with longer prefixes inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
 
 impl Lpm4 {
-    /// Of equal prefixes the last counts; next hops are at most [`NEXT_HOPS_MAX`].
+    /// Creates a table. Of equal prefixes, the last counts. Next hops are at most [`NEXT_HOPS_MAX`].
     pub(super) fn new(prefixes: impl Iterator<Item = (u32, u8, u32)>) -> Result<Self, Full> {
         let rib: BTreeMap<_, _> = prefixes
             .map(|(address, length, hop)| ((address & mask(length), length), hop as u16 + 1))
@@ -110,7 +110,7 @@ impl Lpm4 {
             return Ok(());
         }
         let mut tables = Box::new(Tables::new());
-        // A prefix precedes those within it: later ones overwrite.
+        // Shorter prefixes come first and are overwritten by longer ones.
         for (&(address, length), &hop) in &self.rib {
             tables.fill(address, length, hop)?;
         }
@@ -118,7 +118,7 @@ impl Lpm4 {
         Ok(())
     }
 
-    /// Asks for huge pages, if prefixes are many enough to lie on more pages than the processor remembers.
+    /// Requests huge pages, if there are enough prefixes to exceed the processor's TLB.
     pub(super) fn settle(&self, memory: &mut Memory) {
         if self.rib.len() < SETTLE_MIN {
             return;
@@ -129,7 +129,7 @@ impl Lpm4 {
         }
     }
 
-    /// The large table, if there is one.
+    /// Returns the large table, if there is one.
     #[inline(always)]
     pub(super) fn tables(&self) -> Option<&Tables> {
         match &self.fib {
@@ -138,7 +138,7 @@ impl Lpm4 {
         }
     }
 
-    /// The table in the form that it has: loops are compiled for each.
+    /// Returns the table in its current form, for which loops are compiled separately.
     #[inline(always)]
     pub(super) fn form(&self) -> Form4<'_> {
         match &self.fib {
@@ -152,7 +152,7 @@ impl Lpm4 {
         u32::from(self.find(address)).checked_sub(1)
     }
 
-    /// Sets a prefix, or removes it.
+    /// Sets or removes a prefix.
     pub(super) fn set(&mut self, address: u32, length: u8, hop: Option<u32>) -> Result<(), Full> {
         match hop {
             Some(hop) => self.insert(address, length, hop),
@@ -183,16 +183,16 @@ impl Lpm4 {
         let key = (address & mask(length), length);
         if self.rib.remove(&key).is_some() {
             self.lengths[usize::from(length.min(32))] -= 1;
-            // Removal needs no second level that is not there.
+            // A removal needs no new second level.
             let _ = self.refresh(key.0, length);
         }
     }
 
-    /// Writes what lies within a prefix anew.
+    /// Rewrites the entries within a prefix.
     fn refresh(&mut self, address: u32, length: u8) -> Result<(), Full> {
         let tables = match &mut self.fib {
             Fib::Tables(tables) if self.rib.len() > DIRECT_MAX / 2 => tables,
-            // Few entries are compiled again; a table that shrinks keeps its form until it is small.
+            // A small table is compiled again. A table that shrinks keeps its form until it is small.
             _ => return self.compile(),
         };
         let least = if length <= SHORT_BITS { 0 } else { SHORT_BITS + 1 };
@@ -211,7 +211,7 @@ impl Lpm4 {
         }
         let last = address | !mask(length);
         for (&(a, l), &hop) in self.rib.range((address, length + 1)..=(last, 32)) {
-            // Short prefixes live in their own table: longer ones in the large one need no rewriting.
+            // Short prefixes have a separate table, so longer ones in the large table need no rewriting.
             if l > length && (length > SHORT_BITS || l <= SHORT_BITS) {
                 tables.fill(a, l, hop)?;
             }
@@ -221,7 +221,7 @@ impl Lpm4 {
 }
 
 impl Tables {
-    /// Fetches what a search for the address reads first.
+    /// Prefetches the first read of a lookup.
     #[inline(always)]
     pub(super) fn prepare(&self, address: u32) {
         prefetch(&self.long[(address >> 8) as usize]);
@@ -253,7 +253,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The second level of a /24, made if there is none.
+    /// Returns the second level of a /24. Creates it if necessary.
     fn group(&mut self, address: u32) -> Result<usize, Full> {
         let index = (address >> 8) as usize;
         let entry = self.long[index];
@@ -273,7 +273,7 @@ impl Tables {
         Ok(usize::from(group))
     }
 
-    /// A /24 without longer prefixes needs no second level.
+    /// Removes the second level of a /24 without longer prefixes.
     fn merge(&mut self, address: u32, hop: u16) {
         let index = (address >> 8) as usize;
         let entry = self.long[index];
@@ -288,7 +288,7 @@ const fn mask(length: u8) -> u32 {
     if length == 0 { 0 } else { u32::MAX << (32 - if length > 32 { 32 } else { length }) }
 }
 
-/// Zeroed memory that the operating system hands out page by page.
+/// Allocates zeroed memory, which the operating system provides page by page.
 fn boxed<const N: usize>() -> Box<[u16; N]> {
     // The vector has exactly N elements.
     #[allow(clippy::unwrap_used)]
@@ -304,7 +304,7 @@ mod tests {
         (0..=32).rev().find_map(|l| rib.get(&(address & mask(l), l)).copied())
     }
 
-    /// Insertions and removals in a small space, so that prefixes nest and second levels come and go.
+    /// Insertions and removals in a small space, so that prefixes nest and second levels are created and removed.
     #[test]
     fn equals_a_search_over_all_lengths() {
         let mut random = Random::stream(9, 0);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_refuses_and_forgets() {
+    fn full_table_rejects_and_frees_entries() {
         let subnets = (0..GROUPS_MAX as u32).map(|i| (0x0b00_0000 + (i << 8), 32, 1));
         let mut table = Lpm4::new(subnets).unwrap();
         assert_eq!(table.insert(0xc000_0001, 32, 7), Err(Full));

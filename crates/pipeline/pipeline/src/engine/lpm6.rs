@@ -1,10 +1,10 @@
-//! Longest prefix match of IPv6: a trie of one 16-bit step and then steps of 8 bits, every entry either a next hop or
-//! the next node, so that a lookup ends at the first entry that is no node.
+//! Longest prefix match for IPv6: a trie with one 16-bit step, followed by 8-bit steps. Every entry is a next hop or
+//! the next node, so a lookup ends at the first entry that is not a node.
 use super::hot::{Memory, settle};
 use std::collections::BTreeMap;
 
 const ROOT_BITS: u8 = 16;
-/// An entry that names a node.
+/// Flag of an entry that refers to a node.
 const NODE: u32 = 1 << 31;
 
 /// A forwarding table.
@@ -16,7 +16,7 @@ pub(super) struct Lpm6 {
 }
 
 impl Lpm6 {
-    /// Of equal prefixes the last counts.
+    /// Creates a table. Of equal prefixes, the last counts.
     pub(super) fn new(prefixes: impl Iterator<Item = (u128, u8, u32)>) -> Self {
         let rib: BTreeMap<_, _> = prefixes.map(|(a, l, hop)| ((a & mask(l), l), hop + 1)).collect();
         let root = if rib.is_empty() { Vec::new() } else { vec![0; 1 << ROOT_BITS] };
@@ -26,7 +26,7 @@ impl Lpm6 {
         table
     }
 
-    /// Asks for huge pages.
+    /// Requests huge pages.
     pub(super) fn settle(&self, memory: &mut Memory) {
         settle(memory, &self.root);
         settle(memory, &self.nodes);
@@ -38,13 +38,13 @@ impl Lpm6 {
         let mut shift = 104;
         while entry & NODE != 0 {
             entry = self.nodes[(entry & !NODE) as usize][(address >> shift) as usize & 255];
-            // A node below the last octet is never made.
+            // A node below the last byte is never created.
             shift -= 8;
         }
         entry.checked_sub(1)
     }
 
-    /// Sets a prefix, or removes it.
+    /// Sets or removes a prefix.
     pub(super) fn set(&mut self, address: u128, length: u8, hop: Option<u32>) {
         match hop {
             Some(hop) => self.insert(address, length, hop),
@@ -66,7 +66,7 @@ impl Lpm6 {
         }
     }
 
-    /// Writes the smallest subtree anew that holds the prefix: nodes that are no longer needed are given back.
+    /// Rewrites the smallest subtree that contains the prefix. Unused nodes are freed.
     fn refresh(&mut self, address: u128, length: u8) {
         let whole = if length <= ROOT_BITS { length } else { (length - 1) / 8 * 8 };
         let address = address & mask(whole);
@@ -111,7 +111,7 @@ impl Lpm6 {
         }
     }
 
-    /// The node that an entry names, or a new one filled with the entry.
+    /// Returns the node of an entry, or a new node filled with the entry.
     fn node_at(&mut self, entry: u32) -> usize {
         if entry & NODE != 0 {
             return (entry & !NODE) as usize;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_used_again() {
+    fn freed_nodes_are_reused() {
         let mut table = Lpm6::new([(0x2001 << 112, 32, 1)].into_iter());
         for i in 0..1000 {
             table.insert(0x2001_u128 << 112 | i << 70, 64, 2);

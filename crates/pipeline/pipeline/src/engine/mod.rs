@@ -1,9 +1,9 @@
-//! The native engine: a declaration specialised by its content, bursts of packets passed from stage to stage, and
-//! updates that are applied between two bursts by the worker that owns the tables.
+//! The native engine: a declaration specialised by its content. Bursts of packets pass from stage to stage; updates are
+//! applied between two bursts by the worker that owns the tables.
 //!
-//! Every worker has tables and users of its own: no lock, no shared line. Memory grows with the workers, and all flows
-//! of a user must reach the same worker for its rate to be one. In return an update is a message, all of its changes
-//! become visible together, and a worker never waits.
+//! Every worker has its own tables and users, without locks or shared cache lines. The price is that memory grows with
+//! the number of workers, and that all flows of a user must reach the same worker, so that the user has a single rate
+//! limit. In return an update is a message, all of its changes become visible together, and a worker never waits.
 mod acl;
 mod address;
 mod bridge;
@@ -41,24 +41,24 @@ use hot::Width;
 use plan::Placed;
 use update::Inbox;
 
-/// What an engine has done.
+/// Counters of an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Packets received, by ingress port (access, core).
     pub received: [u64; 2],
-    /// Packets sent, by egress port; those of fakedrop included.
+    /// Packets sent, by egress port, including those sent by fakedrop.
     pub sent: [u64; 2],
-    /// Packets dropped, by the reason's number.
+    /// Packets dropped, by the number of the reason.
     pub dropped: [u64; DropReason::COUNT],
     /// Packets that fakedrop sent instead of dropping them.
     pub faked: u64,
     /// Updates applied.
     pub updates: u64,
-    /// Changes that named something that is not there or did not fit.
+    /// Changes that referred to something missing or did not fit.
     pub changes_refused: u64,
 }
 
-/// One worker of a pipeline.
+/// A worker of a pipeline.
 pub struct Engine {
     compiled: Compiled,
     /// By ingress port.
@@ -72,7 +72,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Compiles a declaration for `workers` workers; the control tells them all of changes.
+    /// Compiles a declaration for `workers` workers. The control sends changes to all of them.
     pub fn start(
         declaration: &Declaration,
         workers: usize,
@@ -83,21 +83,23 @@ impl Engine {
         let engines = inboxes.into_iter().map(|inbox| {
             let compiled = Compiled::new(declaration)?;
             let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];
-            let (fakedrop, memory) = (declaration.fakedrop, compiled.settle());
-            let (counters, drops) = (Counters::default(), Drops::new(declaration));
+            let fakedrop = declaration.fakedrop;
+            let memory = compiled.settle();
+            let counters = Counters::default();
+            let drops = Drops::new(declaration);
             Ok(Self { compiled, paths, fakedrop, width, inbox, counters, drops, memory })
         });
         Ok((engines.collect::<Result<_, _>>()?, control))
     }
 
-    /// Applies pending updates, then decides every packet of the burst. Time must not run backwards; if it does, meters
-    /// earn nothing until it has caught up.
+    /// Applies pending updates, then processes every packet of the burst. If the time runs backwards, meters get no
+    /// tokens until it has caught up.
     pub fn process(&mut self, now_ns: u64, burst: &mut Burst) {
         self.poll();
         self.run(now_ns, burst);
     }
 
-    /// Applies pending updates, as many as one burst has patience for; says how many.
+    /// Applies pending updates, limited to the number per burst. Returns their number.
     pub fn poll(&mut self) -> usize {
         let Self { compiled, inbox, counters, .. } = self;
         inbox.poll(|changes| {
@@ -108,31 +110,31 @@ impl Engine {
         })
     }
 
-    /// What was done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Where packets were dropped, and why: as many as [`Counters::dropped`] has in all.
+    /// Returns the drops by place and reason. Their sum equals [`Counters::dropped`].
     #[must_use]
     pub fn drops(&self) -> Vec<Dropped> {
         self.drops.all()
     }
 
-    /// What a user has used.
+    /// Returns the usage of a user.
     #[must_use]
     pub fn usage(&self, user: UserId) -> Option<UserUsage> {
         self.compiled.users.get(user.index()).map(users::UserLine::usage)
     }
 
-    /// How much of the tables' memory is on huge pages.
+    /// Returns the tables' memory size, and how much of it is on huge pages.
     #[must_use]
     pub fn memory(&self) -> Memory {
         self.memory
     }
 
-    /// Hash tables that classification of IPv4 searches at most, for each ACL.
+    /// Returns the maximum number of hash tables that IPv4 classification searches, for each ACL.
     #[must_use]
     pub fn acl_tables(&self) -> Vec<usize> {
         self.compiled.acls.iter().map(|(ipv4, _)| ipv4.tables()).collect()
@@ -143,7 +145,8 @@ impl Engine {
         for ingress in 0..2 {
             let received = burst.ingress[ingress];
             self.counters.received[ingress] += u64::from(received.count_ones());
-            let (mut live, mut at) = (received, 0);
+            let mut live = received;
+            let mut at = 0;
             while let Some(placed) = self.paths[ingress].get(at).filter(|_| live != 0) {
                 let before = live;
                 live = stage::run(*placed, &mut self.compiled, burst, live, (ingress, now_ns), self.width);
@@ -163,7 +166,8 @@ impl Engine {
         }
     }
 
-    /// Counts what a stage refused, or what came out of the last one; fakedrop sends the one or the other all the same.
+    /// Counts packets dropped by a stage, or left over after the last one. With fakedrop, unmatched packets are sent
+    /// anyway.
     #[cold]
     #[inline(never)]
     fn dropped(&mut self, burst: &mut Burst, ingress: usize, at: usize, gone: u64) {

@@ -1,4 +1,4 @@
-//! Admission of frames and removal of tunnels, straight on a slot. The order of the checks is that of
+//! Admission of frames and removal of tunnels, directly in a slot. The order of the checks is that of
 //! [`crate::declare::Element`].
 use super::burst::{Meta, Slot};
 use crate::declare::{DropReason, Encapsulation};
@@ -7,7 +7,7 @@ use ranlab_packet::{EtherType, Mac, VXLAN_PORT, checksum};
 
 const ETHERNET: usize = 14;
 
-/// A MAC address as a slot's first eight octets read in native order, with the mask of the six that count.
+/// A MAC address as the first eight bytes of a frame in native byte order, with a mask of the six relevant ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MacFilter {
     value: u64,
@@ -15,7 +15,7 @@ pub(super) struct MacFilter {
 }
 
 impl MacFilter {
-    /// Lets every address pass.
+    /// Accepts every address.
     #[cfg(test)]
     pub(super) const ANY: Self = Self { value: 0, mask: 0 };
 
@@ -27,7 +27,7 @@ impl MacFilter {
         Self { value: u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]), mask }
     }
 
-    /// Of a frame's first eight octets.
+    /// Checks the first eight bytes of a frame.
     #[inline(always)]
     fn passes(self, first: [u8; 8]) -> bool {
         u64::from_ne_bytes(first) & self.mask == self.value
@@ -37,20 +37,22 @@ impl MacFilter {
 /// [`crate::declare::Element::Admit`].
 #[inline(always)]
 pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
-    let (l3, end) = ((meta.start as usize) + ETHERNET, (meta.end as usize));
+    let l3 = (meta.start as usize) + ETHERNET;
+    let end = (meta.end as usize);
     let header = slot.window::<34>(meta.start as usize);
     let [_, _, _, _, _, _, _, _, _, _, _, _, t, u, packet @ ..] = header;
-    // Nearly every frame is for us and has an IPv4 header without options that is all there.
+    // Fast path: the frame is for us and has a complete IPv4 header without options.
     if mac.passes(octets(header, 0)) & (EtherType(u16::from_be_bytes([*t, *u])) == EtherType::IPV4) {
         return header4(slot, packet, meta, l3, end);
     }
     admit_other(slot, meta, mac, ipv6)
 }
 
-/// As [`admit`], for every frame.
+/// Like [`admit`], for any frame.
 #[inline(never)]
 fn admit_other(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
-    let (start, end) = ((meta.start as usize), (meta.end as usize));
+    let start = (meta.start as usize);
+    let end = (meta.end as usize);
     let header = slot.window::<34>(start);
     if end - start < ETHERNET {
         return Err(DropReason::Malformed);
@@ -68,39 +70,43 @@ fn admit_other(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Resu
     Err(DropReason::NotIp)
 }
 
-/// A packet between two places.
+/// Checks the IP packet between two offsets.
 #[inline(always)]
 fn packet(slot: &Slot, meta: &mut Meta, l3: usize, end: usize, six: bool) -> Result<(), DropReason> {
     if six { packet6(slot, meta, l3, end) } else { packet4(slot, meta, l3, end) }
 }
 
-/// [`admit`] and [`decap`] in one, of what nearly every packet of a base station is: an IPv4 packet in a G-PDU with a PDU
-/// session container and no other extension, all lengths as they follow from each other. False of everything else,
-/// and nothing has changed then.
+/// [`admit`] and [`decap`] in one step for the usual packet of a base station: an IPv4 packet in a G-PDU with a PDU
+/// session container and no other extension header, with consistent lengths. Returns false for all others, without
+/// changes.
 #[inline(always)]
 pub(super) fn plain_gtp(slot: &mut Slot, meta: &mut Meta, mac: MacFilter, local: u32) -> bool {
     const OUTER: usize = ETHERNET;
     const UDP: usize = OUTER + 20;
     const GTP: usize = UDP + 8;
     const INNER: usize = GTP + 16;
-    let (start, end) = (meta.start as usize, meta.end as usize);
+    let start = meta.start as usize;
+    let end = meta.end as usize;
     let h = slot.window::<{ INNER + 20 }>(start);
     let word = |at| u32::from_le_bytes(octets(h, at));
     let half = |at| usize::from(u16::from_be_bytes(octets(h, at)));
     let plain = mac.passes(octets(h, 0))
-        // IPv4 without options, no fragment, UDP, to us.
+        // IPv4 without options, not a fragment, UDP, to the local address.
         && word(12) & 0x00ff_ffff == 0x0045_0008
         && word(OUTER + 6) & 0xff00_ff3f == 0x1100_0000
         && word(OUTER + 16) == local.swap_bytes()
         && half(UDP + 2) == usize::from(GTPU_PORT)
         // Version 1, protocol type GTP, an extension header; G-PDU.
         && half(GTP) == 0x34ff
-        // Some extension of one unit, and none after it.
+        // An extension header of one unit, with no further one.
         && h[GTP + 11] != 0
         && word(GTP + 12) & 0xff00_00ff == 1
         && h[INNER] == 0x45;
-    let (total, datagram, message) = (half(OUTER + 2), half(UDP + 4), half(GTP + 2));
-    let (carried, inner_end) = (half(INNER + 2), start + GTP + 8 + message);
+    let total = half(OUTER + 2);
+    let datagram = half(UDP + 4);
+    let message = half(GTP + 2);
+    let carried = half(INNER + 2);
+    let inner_end = start + GTP + 8 + message;
     let fits = total == datagram + 20
         && datagram == message + 16
         && start + ETHERNET + total <= end
@@ -117,21 +123,21 @@ pub(super) fn plain_gtp(slot: &mut Slot, meta: &mut Meta, mac: MacFilter, local:
     true
 }
 
-/// Whether the header checksum at a place of a window is right.
+/// Returns whether the header checksum at an offset of a window is correct.
 #[inline(always)]
 fn sum_holds<const M: usize>(window: &[u8; M], at: usize) -> bool {
     let word = |at| u64::from_le_bytes(octets(window, at));
     adds_up(word(at), word(at + 8), u32::from_le_bytes(octets(window, at + 16)))
 }
 
-/// An IPv4 packet between two places.
+/// Checks the IPv4 packet between two offsets.
 #[inline(always)]
 fn packet4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     header4(slot, slot.window(l3), meta, l3, end)
 }
 
-/// As [`packet4`], where the header's first octets are at hand. They are read once, as three words: the sum needs them
-/// whole, and the compiler would put them together from octets that it has.
+/// Like [`packet4`], with the header at hand. It is read once as three words, because the checksum needs full words,
+/// and the compiler would assemble words from single bytes.
 #[inline(always)]
 fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let first = u64::from_le_bytes(octets(header, 0));
@@ -147,15 +153,15 @@ fn header4(slot: &Slot, header: &[u8; 20], meta: &mut Meta, l3: usize, end: usiz
     Ok(())
 }
 
-/// Octets of a window. Read as one word, and not one by one: the compiler puts words together from octets that it has.
+/// Returns bytes of a window, read as one word. The compiler would assemble words from single bytes.
 #[inline(always)]
 fn octets<const N: usize, const M: usize>(window: &[u8; M], at: usize) -> [u8; N] {
     window.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
-/// Whether the words of a header, its checksum included, have the sum 0xffff. The sum is the same in any byte order
-/// (RFC 1071 §2), so whole words are added as they lie, the carry at their end. Adding a word to itself with its halves
-/// swapped folds it: the upper half is the sum of both with the carry of the lower one.
+/// Returns whether the words of a header, including its checksum, add up to 0xffff. The sum does not depend on byte
+/// order (RFC 1071 §2), so full words are added as they are, with end-around carry. Adding a word to itself with
+/// swapped halves folds it: the upper half is the sum of both, including the carry of the lower half.
 #[inline(always)]
 const fn adds_up(first: u64, second: u64, third: u32) -> bool {
     let (sum, carry) = first.overflowing_add(second);
@@ -165,7 +171,7 @@ const fn adds_up(first: u64, second: u64, third: u32) -> bool {
     sum.wrapping_add(sum.rotate_left(16)) >= 0xffff_0000
 }
 
-/// As [`packet4`], for every packet.
+/// Like [`packet4`], for any packet.
 #[inline(never)]
 fn other4(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), DropReason> {
     let header = slot.window::<20>(l3);
@@ -202,7 +208,8 @@ fn packet6(slot: &Slot, meta: &mut Meta, l3: usize, end: usize) -> Result<(), Dr
     Ok(())
 }
 
-/// Five-tuple of an admitted IPv4 packet: source, destination, ports, protocol, and where its transport header starts.
+/// Returns the five-tuple of an admitted IPv4 packet (source, destination, ports, protocol), and the offset of its
+/// transport header.
 #[inline(always)]
 pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize) {
     let l3 = meta.l3 as usize;
@@ -222,7 +229,7 @@ pub(super) fn five_tuple(slot: &Slot, meta: &Meta) -> (super::acl::Packet, usize
     (super::acl::Packet { src: word(12), dst: word(16), ports, protocol: protocol.into() }, transport)
 }
 
-/// The same of an admitted IPv6 packet; what follows its fixed header counts as its protocol.
+/// Returns the five-tuple of an admitted IPv6 packet. The protocol is the next header of the fixed header.
 pub(super) fn five_tuple6(slot: &Slot, meta: &Meta) -> super::acl::Packet<u128> {
     let l3 = meta.l3 as usize;
     let protocol = slot.byte(l3 + 6);
@@ -283,7 +290,7 @@ pub(super) fn decap(
     Ok(())
 }
 
-/// End of a datagram to the port.
+/// Returns the end of a datagram to the port.
 #[inline(always)]
 fn udp(slot: &Slot, at: usize, end: usize, port: u16) -> Result<usize, DropReason> {
     if end - at < 8 {
@@ -299,7 +306,7 @@ fn udp(slot: &Slot, at: usize, end: usize, port: u16) -> Result<usize, DropReaso
     Ok(at + length)
 }
 
-/// TEID and place of what a G-PDU carries (TS 29.281 §5.1).
+/// Returns TEID, begin and end of a G-PDU's payload (TS 29.281 §5.1).
 #[inline(always)]
 fn gtp(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropReason> {
     if end - at < 8 {
@@ -326,7 +333,7 @@ fn gtp(slot: &Slot, at: usize, end: usize) -> Result<(u32, usize, usize), DropRe
         }
         let mut next = if flags & 4 != 0 { slot.byte(at + 3) } else { 0 };
         at += 4;
-        // Each header takes at least four octets, so the loop ends within the frame.
+        // Each header takes at least four bytes, so the loop ends within the frame.
         while next != 0 {
             if at >= end {
                 return Err(DropReason::Malformed);
@@ -365,14 +372,14 @@ fn vxlan(slot: &Slot, meta: &mut Meta, at: usize, end: usize, ipv6: bool) -> Res
     Ok(())
 }
 
-/// Key, protocol and place of what GRE carries (RFC 2784, RFC 2890).
+/// Returns key, protocol, begin and end of GRE's payload (RFC 2784, RFC 2890).
 #[inline(always)]
 fn gre(slot: &Slot, at: usize, end: usize, ipv6: bool) -> Result<(u32, u16, usize, usize), DropReason> {
     if end - at < 4 {
         return Err(DropReason::Malformed);
     }
     let flags = slot.u16(at);
-    // Version, and the bits that RFC 2784 §2.3 makes a receiver discard.
+    // Version, and the bits with which RFC 2784 §2.3 requires a receiver to discard the packet.
     if flags & 0x4c07 != 0 {
         return Err(DropReason::Malformed);
     }
@@ -395,15 +402,15 @@ mod tests {
     use super::*;
     use ranlab_machine::Random;
 
-    /// Every carry of the sum, against the plain one.
+    /// Every carry of the sum, compared with the simple computation.
     #[test]
-    fn a_sum_by_words_equals_one_by_halves() {
+    fn word_sum_equals_halfword_sum() {
         let mut random = Random::stream(6, 0);
         let mut sound = 0;
         for round in 0..200_000_u32 {
             let mut header = [0; 20];
             for octet in &mut header {
-                // Many ones, so that carries run far.
+                // Many one bits, so that carries propagate far.
                 let noise = random.next();
                 *octet = if noise & 0x300 == 0 { noise as u8 } else { 0xff };
             }

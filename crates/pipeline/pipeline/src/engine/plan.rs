@@ -1,8 +1,8 @@
-//! The plan of a path: elements as the engine runs them, and what of a block is merged.
+//! The plan of a path: elements in the form that the engine runs, with mergers within blocks.
 use super::parse::MacFilter;
 use crate::declare::{Encapsulation, Port};
 
-/// An element as the engine runs it; numbers are places in the compiled tables.
+/// An element in the form that the engine runs. Numbers are indexes into the compiled tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Admit {
@@ -12,7 +12,7 @@ pub(super) enum Stage {
     Bridge(usize),
     FindUserByMac(usize),
     Decap(Tunnelled),
-    /// Both in one loop, where they share a block.
+    /// Both elements in one loop, if they share a block.
     AdmitDecap {
         mac: MacFilter,
         ipv6: bool,
@@ -29,9 +29,9 @@ pub(super) enum Stage {
         side: Side,
     },
     Route(usize),
-    /// Both in one loop, where they share a block.
+    /// Both elements in one loop, if they share a block.
     RouteForward(usize),
-    /// All three likewise.
+    /// All three elements in one loop, if they share a block.
     MeterRouteForward(usize),
     Forward,
     Deliver,
@@ -42,17 +42,17 @@ pub(super) enum Stage {
     },
 }
 
-/// What is cut.
+/// The tunnel to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tunnelled {
     pub(super) kind: Encapsulation,
     pub(super) local: u32,
-    /// Whether IPv6 within passes.
+    /// Whether inner IPv6 is accepted.
     pub(super) ipv6: bool,
 }
 
-/// What the next stage will read: the lines are fetched while this stage is at work, which spares the next one a loop of
-/// its own for it. Only within a block.
+/// What the next stage will read. The current stage prefetches it, which saves the next one a separate loop. Only
+/// within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
     Nothing,
@@ -66,12 +66,12 @@ pub(super) enum Ahead {
 pub(super) struct Placed {
     pub(super) stage: Stage,
     pub(super) ahead: Ahead,
-    /// Whether the stage before has fetched what this one reads.
+    /// Whether the previous stage prefetches what this one reads.
     pub(super) fetched: bool,
 }
 
 impl Placed {
-    /// The stages of a block, in order: what may be merged is.
+    /// Returns the stages of a block in order, merged where possible.
     pub(super) fn block(stages: &[Stage]) -> Vec<Self> {
         let mut merged: Vec<Stage> = Vec::with_capacity(stages.len());
         for &stage in stages {
@@ -95,7 +95,7 @@ impl Placed {
         let mut placed: Vec<Self> = Vec::with_capacity(merged.len());
         for stage in merged {
             let wanted = stage.reads();
-            // A meter changes no key: what comes after it can be fetched before it.
+            // A meter does not change keys, so the following stage's data can be prefetched before it.
             let before = placed.iter_mut().rev().find(|p| wanted == Ahead::Tunnel || p.stage != Stage::Meter);
             let fetched = before.is_some_and(|before| before.look_ahead(wanted));
             placed.push(Self { stage, ahead: Ahead::Nothing, fetched });
@@ -103,7 +103,7 @@ impl Placed {
         placed
     }
 
-    /// Takes on the fetching for the next stage, if there is something to fetch and this stage knows the key.
+    /// Takes over prefetching for the next stage, if there is something to prefetch and this stage knows the key.
     fn look_ahead(&mut self, wanted: Ahead) -> bool {
         let able = match self.stage {
             Stage::Admit { .. } => {
@@ -135,7 +135,7 @@ pub(super) enum Side {
 }
 
 impl Stage {
-    /// Of how many elements it was made.
+    /// Returns the number of elements from which it was merged.
     pub(super) const fn elements(self) -> usize {
         match self {
             Self::MeterRouteForward(_) => 3,
@@ -144,7 +144,7 @@ impl Stage {
         }
     }
 
-    /// What it will look up.
+    /// Returns what it looks up.
     const fn reads(self) -> Ahead {
         match self {
             Self::FindUser { table, by } => Ahead::User { table, by },
@@ -168,7 +168,7 @@ mod tests {
     const ADMIT: Stage = Stage::Admit { mac: MacFilter::ANY, ipv6: false };
 
     #[test]
-    fn a_router_is_two_loops() {
+    fn router_has_two_loops() {
         let merged = Placed::block(&[ADMIT, Stage::Route(3), Stage::Forward]);
         assert_eq!(merged.len(), 2);
         assert_eq!((merged[0].ahead, merged[1].fetched), (Ahead::Route(3), true));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_is_fetched_before_the_meter() {
+    fn route_is_prefetched_before_meter() {
         let find = Stage::FindUser { table: 1, by: By::TunnelKey };
         let decap = Stage::Decap(Tunnelled { kind: Encapsulation::Gre, local: 7, ipv6: false });
         let user = Ahead::User { table: 1, by: By::TunnelKey };
@@ -184,18 +184,18 @@ mod tests {
             [(user, false), (Ahead::Route(0), true), (Ahead::Nothing, false), (Ahead::Nothing, true)];
         let path = [ADMIT, decap, find, Stage::Meter, Stage::Route(0), Stage::Forward];
         assert_eq!(shape(&path[..5]), expected);
-        // With what follows, a gateway is three loops.
+        // Together with the following elements, a gateway has three loops.
         let merged = Placed::block(&path);
         assert_eq!((merged.len(), merged[2].stage), (3, Stage::MeterRouteForward(0)));
         assert!(merged[2].fetched);
     }
 
-    /// The key of a tunnel is not known before the tunnel was cut.
+    /// The key of a tunnel is not known before the tunnel is removed.
     #[test]
-    fn nothing_is_fetched_by_a_key_that_is_not_known() {
+    fn unknown_keys_are_not_prefetched() {
         let find = Stage::FindUser { table: 1, by: By::TunnelKey };
         assert_eq!(shape(&[ADMIT, find]), [(Ahead::Nothing, false); 2]);
-        // And what an ACL stands before is fetched by its own stage.
+        // After an ACL, the stage itself prefetches.
         assert_eq!(shape(&[Stage::Acl(0), Stage::Route(0)]), [(Ahead::Nothing, false); 2]);
     }
 }

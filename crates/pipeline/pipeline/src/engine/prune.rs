@@ -1,15 +1,16 @@
-//! Which of an ACL's hash tables can have a rule for a field. For an address the first 24 bits choose a set of tables, in
-//! two levels of 16 and 8 bits, for a port all of its bits. Equal sets and equal parts of the second level are stored
-//! once, so that the levels hold two octets an entry and stay in the cache.
+//! Selects the hash tables of an ACL that can contain a rule for a field. For an address, the first 24 bits select a
+//! set of tables, in two levels of 16 and 8 bits; for a port, all of its bits. Equal sets and equal second levels are
+//! stored once, so entries take two bytes and stay in the cache.
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-/// Tables that have a bit of their own; those after them share the last bit.
+/// Number of tables with their own bit. Further tables share the last bit.
 pub(super) const SHARED: usize = 63;
-/// Bits of the first level, and of both.
+/// Bits of the first level, and of both levels.
 const ROOT_BITS: u32 = 16;
 const ALL_BITS: u32 = 24;
-/// Sets and parts at most: what an entry can name. Beyond it, values are not told apart any further.
+/// Maximum number of sets and second levels, which an entry can refer to. Beyond it, values are no longer
+/// distinguished.
 const NAMES_MAX: usize = 0xffff;
 
 /// The sets of one side.
@@ -19,7 +20,7 @@ pub(super) struct Prune {
     sets: Vec<u64>,
 }
 
-/// Sets under construction.
+/// Sets during construction.
 #[derive(Default)]
 struct Names {
     sets: Vec<u64>,
@@ -27,7 +28,8 @@ struct Names {
 }
 
 impl Names {
-    /// The name of a set. When there are no more names, the set of all tables stands for it: correct, and slower.
+    /// Returns the number of a set. If all numbers are in use, returns that of the set of all tables, which is correct
+    /// but slower.
     fn name(&mut self, set: u64) -> u16 {
         if let Some(&name) = self.of.get(&set) {
             return name;
@@ -43,7 +45,7 @@ impl Names {
 }
 
 impl Prune {
-    /// From the prefix (value and mask) of each rule and the table that holds it.
+    /// Creates the sets from the prefix (value and mask) of each rule, and the table that contains it.
     pub(super) fn new(rules: impl Iterator<Item = ((u32, u32), usize)>) -> Self {
         let mut names = Names::default();
         names.name(u64::MAX);
@@ -54,7 +56,7 @@ impl Prune {
             *by_prefix.entry((length, first)).or_default() |= 1 << table.min(SHARED);
         }
         let mut root = vec![0_u64; 1 << ROOT_BITS];
-        // A part of the second level for every entry: a lookup need not ask whether there is one.
+        // Every entry gets a second level, so a lookup needs no check.
         let mut below: BTreeMap<usize, Box<[u64; 256]>> = BTreeMap::new();
         for (&(length, value), &set) in &by_prefix {
             let at = (value >> (32 - ROOT_BITS)) as usize;
@@ -62,13 +64,13 @@ impl Prune {
                 root[at..at + (1 << (ROOT_BITS - length))].iter_mut().for_each(|entry| *entry |= set);
                 continue;
             }
-            // Shorter prefixes came first, so the entry above is complete.
+            // Shorter prefixes come first, so the first-level entry is complete.
             let node = below.entry(at).or_insert_with(|| Box::new([root[at]; 256]));
             let at = (value >> (32 - ALL_BITS)) as usize & 255;
             node[at..at + (1 << (ALL_BITS - length))].iter_mut().for_each(|entry| *entry |= set);
         }
         let mut parts: HashMap<[u16; 256], u16> = HashMap::new();
-        // The first part stands for all tables.
+        // The first second level stands for all tables.
         let mut out = Self { root: vec![0; 1 << ROOT_BITS].into(), nodes: vec![[0; 256]], sets: Vec::new() };
         let mut part = |part: [u16; 256]| {
             *parts.entry(part).or_insert_with(|| {
@@ -79,7 +81,7 @@ impl Prune {
                 (out.nodes.len() - 1) as u16
             })
         };
-        // Most entries have the set of the one before and no longer prefixes within.
+        // Most entries have the same set as the previous one and no longer prefixes inside.
         let mut at = 0;
         for run in root.chunk_by(|a, b| a == b) {
             let end = at + run.len();
@@ -93,7 +95,7 @@ impl Prune {
         out
     }
 
-    /// Tables that may have a rule for the address, a bit each.
+    /// Returns the tables that may contain a rule for the address, one bit each.
     #[inline(always)]
     pub(super) fn lookup(&self, address: u32) -> u64 {
         let part = self.root[(address >> (32 - ROOT_BITS)) as usize];
@@ -109,9 +111,9 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// From the ports of each rule and the table that holds it.
+    /// Creates the sets from the ports of each rule, and the table that contains it.
     pub(super) fn new(rules: impl Iterator<Item = (RangeInclusive<u16>, usize)>) -> Self {
-        // By port: tables whose rules begin there, and such that end before it.
+        // By port: tables whose rules begin there, and those whose rules end before it.
         let mut changes: BTreeMap<u32, Vec<(usize, i32)>> = BTreeMap::new();
         for (ports, table) in rules {
             let table = table.min(SHARED);
@@ -121,7 +123,9 @@ impl Ports {
         let mut names = Names::default();
         names.name(u64::MAX);
         let mut out = Self { names: vec![0; 1 << 16].into(), sets: Vec::new() };
-        let (mut open, mut set, mut from) = ([0_i32; SHARED + 1], 0_u64, 0);
+        let mut open = [0_i32; SHARED + 1];
+        let mut set = 0_u64;
+        let mut from = 0;
         for (port, changes) in changes {
             let port = port as usize;
             out.names[from..port].fill(names.name(set));
@@ -137,7 +141,7 @@ impl Ports {
         out
     }
 
-    /// Tables that may have a rule for the port, a bit each.
+    /// Returns the tables that may contain a rule for the port, one bit each.
     #[inline(always)]
     pub(super) fn lookup(&self, port: u16) -> u64 {
         self.sets[usize::from(self.names[usize::from(port)])]
@@ -149,9 +153,9 @@ mod tests {
     use super::*;
     use ranlab_machine::Random;
 
-    /// Every table that has a rule for an address is among the candidates, also where there are more than bits.
+    /// Every table with a rule for an address is a candidate, even if there are more tables than bits.
     #[test]
-    fn no_table_is_missed() {
+    fn every_matching_table_is_a_candidate() {
         let mut random = Random::stream(4, 0);
         let rules: Vec<_> = (0..100)
             .map(|_| {
@@ -176,22 +180,23 @@ mod tests {
     }
 
     #[test]
-    fn no_rules_have_no_candidates() {
+    fn empty_table_has_no_candidates() {
         let prune = Prune::new(std::iter::empty());
         assert_eq!(prune.lookup(7), 0);
         assert_eq!(Ports::new(std::iter::empty()).lookup(7), 0);
     }
 
-    /// A port's set is exactly the tables that have a rule for it.
+    /// A port's set contains exactly the tables that have a rule for it.
     #[test]
-    fn ports_are_told_apart() {
+    fn port_sets_are_exact() {
         let mut random = Random::stream(4, 1);
         let port = |random: &mut Random| {
             [0, 80, 1023, 1024, u16::MAX, random.next() as u16][random.index(6) as usize]
         };
         let rules: Vec<_> = (0..60)
             .map(|_| {
-                let (a, b) = (port(&mut random), port(&mut random));
+                let a = port(&mut random);
+                let b = port(&mut random);
                 (a.min(b)..=a.max(b), random.index(80) as usize)
             })
             .collect();

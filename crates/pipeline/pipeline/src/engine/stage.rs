@@ -1,4 +1,4 @@
-//! Runs the stages of a path: for each the loop over a burst with the tables that it reads.
+//! Runs the stages of a path: for each, the loop over a burst with the tables that it reads.
 use super::bridge::{Bridge, FindUserByMac};
 use super::burst::Burst;
 use super::compile::Compiled;
@@ -12,7 +12,7 @@ use super::plan::{Ahead, Placed, Stage, Tunnelled};
 use super::translate::Translate;
 use crate::declare::Encapsulation;
 
-/// Runs the stage over the packets in `live`; says which of them go on.
+/// Runs the stage over the packets in `live`. Returns those that continue.
 pub(super) fn run(
     placed: Placed,
     c: &mut Compiled,
@@ -81,7 +81,7 @@ pub(super) fn run(
     }
 }
 
-/// Routing and forwarding in one loop, after a meter if there is one to charge.
+/// Routes and forwards in one loop, after charging a meter if there is one.
 fn forward(
     c: &mut Compiled,
     burst: &mut Burst,
@@ -105,7 +105,7 @@ fn forward(
     }
 }
 
-/// One loop for each kind of tunnel: the choice is not made again for every packet.
+/// One loop per encapsulation, so that the choice is not repeated for every packet.
 fn decap(
     c: &Compiled,
     burst: &mut Burst,

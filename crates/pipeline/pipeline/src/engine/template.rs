@@ -1,4 +1,4 @@
-//! Headers of a tunnel, made once: sending copies them and writes lengths, checksum and key.
+//! Precomputed tunnel headers. Sending copies them and writes lengths, checksum and key.
 use super::burst::{Meta, Slot};
 use crate::declare::{Encapsulation, Port, Tunnel};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
@@ -10,17 +10,17 @@ use ranlab_packet::{
 const IP: usize = ETHERNET_BYTES;
 const UDP: usize = IP + IPV4_BYTES;
 const GTP: usize = UDP + UDP_BYTES;
-/// All headers with a PDU session container.
+/// Length of all headers with a PDU session container, in bytes.
 const GTP_BYTES: usize = GTP + 16;
 const VXLAN_ALL_BYTES: usize = GTP + 8;
 const GRE_ALL_BYTES: usize = UDP + 8;
 
-/// A tunnel ready to send.
+/// A compiled tunnel.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Template {
     bytes: [u8; 64],
-    /// One's complement sum of the IP header without its length and checksum.
+    /// One's complement sum of the IP header without length and checksum.
     sum: u32,
     kind: Encapsulation,
     pub(super) port: Port,
@@ -29,7 +29,8 @@ pub(super) struct Template {
 impl Template {
     pub(super) fn new(tunnel: &Tunnel) -> Self {
         let protocol = if tunnel.kind == Encapsulation::Gre { Protocol::GRE } else { Protocol::UDP };
-        let (src, dst) = (tunnel.local, tunnel.remote);
+        let src = tunnel.local;
+        let dst = tunnel.remote;
         let mut ip =
             Ipv4Header { traffic_class: 0, payload_bytes: 0, ttl: TUNNEL_TTL, protocol, src, dst }.write();
         ip[2..4].fill(0);
@@ -54,7 +55,7 @@ impl Template {
         Self { bytes, sum: checksum::sum(&ip, 0), kind: tunnel.kind, port: tunnel.port }
     }
 
-    /// Puts the headers before a packet.
+    /// Writes the headers before a packet.
     #[inline(always)]
     pub(super) fn wrap(&self, slot: &mut Slot, meta: &mut Meta, key: u32) {
         match self.kind {
@@ -83,7 +84,7 @@ impl Template {
         }
     }
 
-    /// Replaces the Ethernet header of an IP packet, and cuts its padding.
+    /// Replaces the Ethernet header of an IP packet, and removes its padding.
     #[inline(always)]
     fn before_packet<const N: usize>(&self, slot: &mut Slot, meta: &mut Meta) -> (usize, u16) {
         let start = (meta.l3 as usize).saturating_sub(N);
@@ -92,7 +93,7 @@ impl Template {
         (start, meta.total as u16)
     }
 
-    /// Ethernet and IP: `N` octets of headers before `carried` octets.
+    /// Writes Ethernet and IP headers: `N` bytes of headers before `carried` bytes.
     #[inline(always)]
     fn outer<const N: usize>(&self, slot: &mut Slot, start: usize, carried: u16) {
         let total = carried + (N - ETHERNET_BYTES) as u16;

@@ -1,4 +1,4 @@
-//! The loops that translate addresses and ports, of either version.
+//! The loops that translate addresses and ports of both IP versions.
 use super::acl::Packet;
 use super::burst::{Bits, Burst, Meta, Slot};
 use super::exact::{Key6, Translations, Translations6};
@@ -15,7 +15,7 @@ pub(super) struct Translate<'a> {
     pub(super) side: Side,
 }
 
-/// The key of a packet's translation, and what of it will change.
+/// Returns the key of a packet's translation, and the address and port that will change.
 #[inline(always)]
 fn side_key(packet: &Packet, side: Side) -> (u64, u32, u16) {
     let (address, port) = match side {
@@ -59,7 +59,7 @@ impl Each for Translate4<'_> {
     }
 }
 
-/// The same as [`side_key`], of an IPv6 packet.
+/// Like [`side_key`], for an IPv6 packet.
 fn side_key6(packet: &Packet<u128>, side: Side) -> (Key6, u16) {
     let (address, port) = match side {
         Side::Source => (packet.src, packet.ports >> 16),
@@ -68,7 +68,7 @@ fn side_key6(packet: &Packet<u128>, side: Side) -> (Key6, u16) {
     (Key6 { address, rest: packet.protocol << 16 | port }, port as u16)
 }
 
-/// Apart from IPv4, as classification of IPv6 is.
+/// Separate from IPv4, like classification.
 #[inline(never)]
 fn translate6(table: &Translations6, burst: &mut Burst, live: u64, side: Side) -> u64 {
     for i in Bits(live) {

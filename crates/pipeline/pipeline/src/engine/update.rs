@@ -1,15 +1,15 @@
-//! How changes reach workers: one bounded queue for each, and two counters that say what was sent and what is visible.
+//! Delivery of changes to workers: a bounded queue for each, and two counters of the updates sent and applied.
 use crate::declare::Change;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Updates that may wait for a worker.
+/// Maximum number of queued updates per worker.
 pub const UPDATES_MAX: u64 = 4096;
-/// Updates that a worker applies between two bursts: packets wait no longer than for these.
+/// Number of updates that a worker applies between two bursts, which limits the delay of packets.
 const UPDATES_PER_BURST: usize = 8;
 
-/// The side that changes a running pipeline.
+/// The handle that changes a running pipeline.
 pub struct Control {
     workers: Vec<Worker>,
     sent: u64,
@@ -26,27 +26,27 @@ struct Progress {
     applied: AtomicU64,
 }
 
-/// Why an update was not taken; nothing of it was, by any worker.
+/// The reason why an update was rejected. No worker gets any part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// A worker is behind: send again later.
+    /// A worker is behind; retry later.
     #[error("{UPDATES_MAX} updates wait already: the worker is behind")]
     Full,
-    /// A worker is gone.
+    /// A worker has ended.
     #[error("a worker has ended")]
     Closed,
 }
 
 impl Control {
-    /// Sends one update: its changes become visible together on each worker. Returns the update's number, from 1.
+    /// Sends an update. Its changes become visible together on each worker. Returns the update's number, from 1.
     pub fn send(&mut self, changes: &[Change]) -> Result<u64, SendError> {
         if self.sent - self.visible() >= UPDATES_MAX {
             return Err(SendError::Full);
         }
         let changes: Arc<[Change]> = changes.into();
         for worker in &self.workers {
-            // Nobody else sends, so a queue that had room still has it.
+            // This is the only sender, so the queue still has space.
             worker.queue.try_send(Arc::clone(&changes)).map_err(|_| SendError::Closed)?;
             worker.progress.sent.store(self.sent + 1, Ordering::Release);
         }
@@ -54,7 +54,7 @@ impl Control {
         Ok(self.sent)
     }
 
-    /// The last update that every worker has applied.
+    /// Returns the number of the last update that every worker has applied.
     #[must_use]
     pub fn visible(&self) -> u64 {
         self.workers.iter().map(|w| w.progress.applied.load(Ordering::Acquire)).min().unwrap_or(self.sent)
@@ -69,7 +69,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Hands over pending updates; an idle queue costs one load.
+    /// Passes pending updates to `apply`. An empty queue costs one load.
     #[inline]
     pub(super) fn poll(&mut self, mut apply: impl FnMut(&[Change])) -> usize {
         if self.progress.sent.load(Ordering::Acquire) == self.applied {
@@ -88,7 +88,8 @@ impl Inbox {
 }
 
 pub(super) fn channels(workers: usize) -> (Control, Vec<Inbox>) {
-    let (mut ends, mut inboxes) = (Vec::new(), Vec::new());
+    let mut ends = Vec::new();
+    let mut inboxes = Vec::new();
     for _ in 0..workers {
         let (queue, receiver) = sync_channel(UPDATES_MAX as usize);
         let progress = Arc::new(Progress::default());

@@ -1,4 +1,4 @@
-//! Users: all that a packet needs of one in a single cache line.
+//! Users: everything that a packet needs of a user is in a single cache line.
 use crate::declare::{TunnelId, User};
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -9,14 +9,14 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) struct UserLine {
     pub(super) tunnel_key: u32,
     pub(super) tunnel: u32,
-    /// Tokens are octets times nanoseconds per second: no division, no rounding.
+    /// Tokens are bytes times nanoseconds per second, which avoids division and rounding.
     tokens: u64,
     depth: u64,
     rate_bytes_per_s: u64,
     last_ns: u64,
-    /// Octets that passed the meter, by ingress port.
+    /// Bytes that passed the meter, by ingress port.
     bytes: [u64; 2],
-    /// Packets that passed the meter, by ingress port; they wrap.
+    /// Packets that passed the meter, by ingress port. The counters wrap.
     packets: [u32; 2],
 }
 
@@ -38,11 +38,11 @@ impl UserLine {
         }
     }
 
-    /// Takes tokens for `bytes`, if there are enough.
+    /// Takes tokens for `bytes`, if there are enough. Returns whether there were.
     #[inline(always)]
     pub(super) fn charge(&mut self, now_ns: u64, bytes: u16, ingress: usize) -> bool {
         let earned = now_ns.saturating_sub(self.last_ns).saturating_mul(self.rate_bytes_per_s);
-        // Saturation lies above any depth, so the result is the exact one.
+        // Saturation is above any depth, so the result is exact.
         let tokens = self.tokens.saturating_add(earned).min(self.depth);
         self.last_ns = self.last_ns.max(now_ns);
         let price = u64::from(bytes) * NS_PER_S;
@@ -59,10 +59,10 @@ impl UserLine {
     }
 }
 
-/// What passed a user's meter, by ingress port (access, core).
+/// Traffic that passed a user's meter, by ingress port (access, core).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserUsage {
-    /// IP octets.
+    /// Bytes of IP packets.
     pub bytes: [u64; 2],
     /// Packets, modulo 2^32.
     pub packets: [u32; 2],

@@ -1,4 +1,4 @@
-//! Firewall: rules over the five-tuple with the structure that classbench's seeds have, and traffic that meets them.
+//! Firewall: rules over the five-tuple with the structure of classbench's seeds, and traffic that matches them.
 use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd as ip, parameters};
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Declaration, Direction, Element, Port, Prefix4, Prefix6, Tables,
@@ -20,7 +20,7 @@ parameters! {
     }
 }
 
-/// Families of rule sets, named after classbench's seeds; shares are rounded.
+/// Families of rule sets, named after classbench's seeds. Shares are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -43,9 +43,9 @@ enum Ports {
     High,
     /// Below 1024.
     Low,
-    /// Some range.
+    /// A range of ports.
     Range,
-    /// One of the services.
+    /// A well-known service.
     Exact,
 }
 
@@ -55,7 +55,7 @@ struct Profile {
     src_ports: Choices<Ports>,
     dst_ports: Choices<Ports>,
     protocols: Choices<Option<u8>>,
-    /// Networks of 16 bits that addresses are drawn from: fewer make prefixes nest more.
+    /// Number of 16-bit networks from which addresses are drawn. With fewer networks, prefixes nest more.
     networks: u32,
 }
 
@@ -119,7 +119,7 @@ impl Acl {
         self.family != ip::Family::Ipv4
     }
 
-    /// All rules, the more specific first, as rule sets in use are ordered.
+    /// Returns all rules, more specific ones first, as in real rule sets.
     pub(super) fn table(&self) -> AclTable {
         let mut all: Vec<_> = (0..self.rule_num).map(|i| (i, self.rule(i))).collect();
         all.sort_by_key(|(_, (rule, _))| {
@@ -136,7 +136,7 @@ impl Acl {
         table
     }
 
-    /// Rule `index` before ordering.
+    /// Returns rule `index` before sorting.
     fn rule(&self, index: u32) -> (AclRule, Action) {
         let profile = match self.seed_file {
             Family::Acl1 => &ACL1,
@@ -149,7 +149,8 @@ impl Acl {
         let mut ports = |choices| {
             if with_ports { ports(choose(choices, random), random) } else { (0, u16::MAX) }
         };
-        let (src_ports, dst_ports) = (ports(profile.src_ports), ports(profile.dst_ports));
+        let src_ports = ports(profile.src_ports);
+        let dst_ports = ports(profile.dst_ports);
         let src = prefix(0x0a00, profile.networks, choose(profile.src_lengths, random), random);
         let dst = prefix(0x8d00, profile.networks, choose(profile.dst_lengths, random), random);
         let action = if random.below(10) < 3 { Action::Deny } else { Action::Permit };
@@ -160,7 +161,7 @@ impl Acl {
         self.rule_num.into()
     }
 
-    /// A packet that some rule matches, in either direction.
+    /// Returns a packet that matches a rule, in either direction.
     pub(super) fn frame(&self, (_, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let index = (flow % u64::from(self.rule_num)) as u32;
         let (rule, _) = self.rule(index);
@@ -168,9 +169,11 @@ impl Acl {
             let noise = random.next() as u32;
             Ipv4Addr::from_bits((prefix.address.to_bits() & prefix.mask()) | (noise & !prefix.mask()))
         };
-        let (mut src, mut dst) = (IpAddr::V4(host(rule.src)), IpAddr::V4(host(rule.dst)));
+        let mut src = IpAddr::V4(host(rule.src));
+        let mut dst = IpAddr::V4(host(rule.dst));
         let mut port = |(low, high): (u16, u16)| low + random.below(u64::from(high - low) + 1) as u16;
-        let (src_port, dst_port) = (port(rule.src_ports), port(rule.dst_ports));
+        let src_port = port(rule.src_ports);
+        let dst_port = port(rule.dst_ports);
         let protocol = rule.protocol.unwrap_or_else(|| if random.below(2) == 0 { 6 } else { 17 });
         let protocol = Protocol(protocol);
         if self.family.is_ipv6(index) {
@@ -189,7 +192,7 @@ impl Acl {
     }
 }
 
-/// The same rule for IPv6: what is an IPv4 address lies between the 32nd and the 64th bit.
+/// Returns the same rule for IPv6. The IPv4 address is at bits 32 to 64.
 pub(super) fn rule6(rule: &AclRule) -> AclRule<Prefix6> {
     let prefix = |Prefix4 { address, length }: Prefix4| {
         let address = 0x2001_0db8_u128 << 96 | u128::from(address.to_bits()) << 64;
@@ -229,7 +232,7 @@ fn ports(kind: Ports, random: &mut Random) -> (u16, u16) {
     }
 }
 
-/// A prefix within one of a few networks of 16 bits, denser in the lower half of each.
+/// Returns a prefix within one of a few 16-bit networks, denser in the lower half of each.
 fn prefix(first: u32, networks: u32, length: u8, random: &mut Random) -> Prefix4 {
     let network = first + addressing::pair(random.index(networks));
     let site = random.index(256).min(random.index(256));

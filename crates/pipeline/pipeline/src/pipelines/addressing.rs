@@ -1,91 +1,92 @@
-//! Addresses of the published configurations. Their generator counts in base 254 and never leaves its two octets; here
-//! the count carries on into the next octet, so that larger tables have distinct entries.
+//! Addresses of the published configurations. Their generator counts in base 254 and wraps within two bytes. Here the
+//! count continues in the next byte, so that larger tables have distinct entries.
 use ranlab_packet::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The published byte sequence: two octets, the lower from 1 to 254.
+/// Returns the published byte sequence: two bytes, the lower one from 1 to 254.
 pub(super) const fn pair(index: u32) -> u32 {
     ((index / 254) << 8) + index % 254 + 1
 }
 
-/// `a.b.x.y` of an index.
+/// Returns `a.b.x.y` for an index.
 pub(super) const fn ipv4(a: u8, b: u8, index: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits((((a as u32) << 24) | ((b as u32) << 16)).wrapping_add(pair(index)))
 }
 
-/// `a.x.y.last` of an index: the middle octets count.
+/// Returns `a.x.y.last` for an index. The middle bytes count.
 pub(super) const fn ipv4_middle(a: u8, index: u32, last: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(((a as u32) << 24).wrapping_add(pair(index) << 8) + last as u32)
 }
 
-/// Four fixed octets and the sequence.
+/// Returns four fixed bytes followed by the sequence.
 pub(super) const fn mac(prefix: [u8; 4], index: u32) -> Mac {
     let [a, b, c, d] = prefix;
     let base = u64::from_be_bytes([0, 0, a, b, c, d, 0, 0]);
     Mac::from_u64(base + pair(index) as u64)
 }
 
-/// Base station, CPE or host: address and MAC.
+/// Returns address and MAC of a base station, CPE or host.
 pub(super) const fn station(index: u32) -> (Ipv4Addr, Mac) {
     (ipv4(1, 1, index), mac([0xaa, 0xcc, 0xdd, 0xcc], index))
 }
 
-/// A user of the static configuration.
+/// Returns the address of a user of the static configuration.
 pub(super) const fn user(index: u32) -> Ipv4Addr {
     ipv4(3, 3, index)
 }
 
-/// A user that comes and goes.
+/// Returns the address of a user that is added and removed.
 pub(super) const fn fluct_user(index: u32) -> Ipv4Addr {
     ipv4(4, 4, index)
 }
 
-/// A server; its /24 is the route.
+/// Returns the address of a server. Its /24 is the route.
 pub(super) const fn server(index: u32) -> Ipv4Addr {
     ipv4_middle(2, index, 2)
 }
 
-/// A server that comes and goes.
+/// Returns the address of a server that is added and removed.
 pub(super) const fn fluct_server(index: u32) -> Ipv4Addr {
     ipv4_middle(5, index, 2)
 }
 
-/// Upper half of an IPv6 user's addresses: a /64 of 2001:db9::/32.
+/// Returns the upper half of an IPv6 user's addresses: a /64 of 2001:db9::/32.
 pub(super) const fn user6(index: u32) -> u64 {
     0x2001_0db9_u64 << 32 | index as u64
 }
 
-/// The same of an IPv6 user that comes and goes: of 2001:dba::/32.
+/// Like [`user6`], for a user that is added and removed, in 2001:dba::/32.
 pub(super) const fn fluct_user6(index: u32) -> u64 {
     0x2001_0dba_u64 << 32 | index as u64
 }
 
-/// An IPv6 server; its /64 of 2001:db8::/32 is the route.
+/// Returns the address of an IPv6 server. Its /64 of 2001:db8::/32 is the route.
 pub(super) const fn server6(index: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0db8_u128 << 32 | index as u128) << 64 | 2)
 }
 
-/// An IPv6 server that comes and goes: of 2001:dbc::/32.
+/// Like [`server6`], for a server that is added and removed, in 2001:dbc::/32.
 pub(super) const fn fluct_server6(index: u32) -> Ipv6Addr {
     Ipv6Addr::from_bits((0x2001_0dbc_u128 << 32 | index as u128) << 64 | 2)
 }
 
-/// An address of an IPv6 user.
+/// Returns an address of an IPv6 user.
 pub(super) const fn host6(upper: u64, lower: u64) -> Ipv6Addr {
     Ipv6Addr::from_bits((upper as u128) << 64 | lower as u128)
 }
 
-/// Destination and source MAC of a next hop.
+/// Returns destination and source MAC of a next hop.
 pub(super) const fn next_hop(index: u32) -> (Mac, Mac) {
     (mac([0xaa, 0xbb, 0xbb, 0xaa], index), mac([0xee, 0xdd, 0xdd, 0xaa], index))
 }
 
-/// Public side of the n-th translation: ports count through first, as published. Ports start above the reserved ones.
+/// Returns the public side of the n-th translation. Ports are counted first, as published, and begin above the reserved
+/// ones.
 pub(super) const fn public(index: u32) -> (Ipv4Addr, u16) {
     (ipv4(200, 1, index / NAT_PORTS), NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
 }
 
-/// The same of IPv6: the address counts within 2001:dbb::/64.
+/// Like [`public`], for IPv6. The address counts within 2001:dbb::/64.
 pub(super) const fn public6(index: u32) -> (Ipv6Addr, u16) {
     let address = host6(0x2001_0dbb_u64 << 32, (index / NAT_PORTS) as u64 + 1);
     (address, NAT_PORT_FIRST + (index % NAT_PORTS) as u16)
@@ -93,7 +94,7 @@ pub(super) const fn public6(index: u32) -> (Ipv6Addr, u16) {
 
 /// First port of a translation.
 pub(super) const NAT_PORT_FIRST: u16 = 512;
-/// Ports that one address offers (`user-conn` may be no greater).
+/// Number of ports per address, which is the maximum of `user-conn`.
 pub(super) const NAT_PORTS: u32 = 65_023;
 
 #[cfg(test)]
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_the_published_ones() {
+    fn addresses_equal_published_ones() {
         assert_eq!(station(0).0, Ipv4Addr::new(1, 1, 0, 1));
         assert_eq!(station(254).1.to_string(), "aa:cc:dd:cc:01:01");
         assert_eq!((user(0), server(253)), (Ipv4Addr::new(3, 3, 0, 1), Ipv4Addr::new(2, 0, 254, 2)));
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn static_users_never_reach_the_others() {
+    fn static_and_dynamic_users_are_disjoint() {
         assert!(user(super::super::TABLE_MAX) < fluct_user(0));
     }
 }

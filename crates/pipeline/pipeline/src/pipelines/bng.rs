@@ -52,7 +52,7 @@ pub enum Tunneling {
 
 const BY_KEY: ExactId = ExactId(0);
 const BY_ADDRESS: ExactId = ExactId(1);
-/// CPEs and connections that the published addresses can count.
+/// Maximum number of CPEs and connections with the published addresses.
 const CPE_MAX: u32 = 64_516;
 
 impl Bng {
@@ -69,7 +69,8 @@ impl Bng {
 
     pub(super) fn build(&self) -> Declaration {
         let (outward, inward) = gateway::translations(self.family, self.user, self.user_conn);
-        let (kind, ipv6) = (self.kind(), self.has_ipv6());
+        let kind = self.kind();
+        let ipv6 = self.has_ipv6();
         let routes = if ipv6 { gateway::dual_server_routes } else { gateway::server_routes };
         let admit = Element::Admit { mac: Some(self.gw_mac), ipv6 };
         let uplink = vec![
@@ -109,13 +110,15 @@ impl Bng {
         }
     }
 
-    /// The published rules; from rule 200 on the third octet counts, where the original leaves its octet.
+    /// Returns the published rules. From rule 200 on, the third byte counts; the original overflows its byte.
     fn firewall(&self, direction: Direction) -> AclTable {
         let (from, to) = if direction == Direction::Uplink { (25, 26) } else { (27, 28) };
         let rule = |i: u32| {
-            let (low, high) = ((i % 200) as u8, (i / 200) as u8);
+            let low = (i % 200) as u8;
+            let high = (i / 200) as u8;
             let prefix = |a, b, c, d| Prefix4 { address: Ipv4Addr::new(a, b, c, d), length: 24 };
-            let (src_port, dst_port) = (1000_u16.wrapping_add(i as u16), 1500_u16.wrapping_sub(i as u16));
+            let src_port = 1000_u16.wrapping_add(i as u16);
+            let dst_port = 1500_u16.wrapping_sub(i as u16);
             let rule = AclRule {
                 src: prefix(from, low, high.wrapping_add(1), 1),
                 dst: prefix(to, 200 - low, high.wrapping_add(2), 2),
@@ -158,13 +161,14 @@ impl Bng {
             return Packet::tcp(server, outside).frame(self.gw_mac, bytes);
         }
         let (src, src_mac) = addressing::station(user % self.cpe);
-        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let dst = self.gw_ip;
+        let dst_mac = self.gw_mac;
         let tunnel = Ingress { kind: self.kind(), key: user + 1, src, dst, src_mac, dst_mac };
         tunnel.wrap(&Packet::tcp(inside, server).packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
 
-    /// Connections of a user that comes and goes, private and public side: public addresses after those of the static
-    /// users.
+    /// Returns private and public sides of the connections of a user that is added and removed. Its public addresses
+    /// follow those of the static users.
     fn fluct_translations(&self, index: u32) -> impl Iterator<Item = (Endpoint, Endpoint)> {
         let first = (self.user + index) * self.user_conn;
         let ipv6 = self.family.is_ipv6(index);
@@ -191,7 +195,8 @@ impl Bng {
             changes.insert(0, Change::User { id: UserId(id), value });
         }
         for (inside, outside) in self.fluct_translations(index) {
-            let (out, back) = (present.then_some(value(outside)), present.then_some(value(inside)));
+            let out = present.then_some(value(outside));
+            let back = present.then_some(value(inside));
             changes.push(Change::Translation { table: NatId(0), key: key(inside), value: out });
             changes.push(Change::Translation { table: NatId(1), key: key(outside), value: back });
         }
@@ -243,7 +248,9 @@ impl BngOracle {
 
 impl Reference for BngOracle {
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
+        let kind = self.parameters.kind();
+        let gw_ip = self.parameters.gw_ip;
+        let gw_mac = self.parameters.gw_mac;
         let ipv6 = self.parameters.has_ipv6();
         admit(frame, Some(gw_mac), ipv6)?;
         if ingress == Port::Access {

@@ -1,5 +1,5 @@
-//! Data centre gateway: machines behind hosts in VXLAN, their addresses translated towards the network. Only a row in
-//! the published table; sizes and addresses follow its other gateways.
+//! Data centre gateway: virtual machines behind hosts in VXLAN, with address translation towards the network. The
+//! publication only lists it in a table; sizes and addresses follow its other gateways.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
@@ -91,7 +91,8 @@ impl Dcgw {
             return Packet::tcp(server, outside).frame(self.gw_mac, bytes);
         }
         let (src, src_mac) = addressing::station(vm % self.host);
-        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let dst = self.gw_ip;
+        let dst_mac = self.gw_mac;
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: vm + 1, src, dst, src_mac, dst_mac };
         tunnel.wrap(&Packet::tcp(inside, server).packet(bytes.saturating_sub(ETHERNET_BYTES)))
     }
@@ -99,7 +100,8 @@ impl Dcgw {
     pub(super) fn oracle(&self) -> DcgwOracle {
         let mut users = Subscribers::default();
         for vm in 0..self.vm {
-            let (address, station) = (gateway::key_of(self.family, vm), vm % self.host);
+            let address = gateway::key_of(self.family, vm);
+            let station = vm % self.host;
             let bucket = TokenBucket::full(0, 0);
             users.insert(Subscriber { address, tunnel_key: vm + 1, station, bucket });
         }
@@ -117,14 +119,15 @@ pub(super) struct DcgwOracle {
     inward: NatTable,
 }
 
-/// Searched from end to end.
+/// Linear search.
 fn lookup(table: &NatTable, key: NatKey) -> Step<crate::declare::Nat> {
     table.entries.iter().find(|(k, _)| *k == key).map(|(_, value)| *value).ok_or(DropReason::Miss)
 }
 
 impl Reference for DcgwOracle {
     fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
+        let ip = self.parameters.gw_ip;
+        let mac = self.parameters.gw_mac;
         let ipv6 = self.parameters.has_ipv6();
         admit(frame, Some(mac), ipv6)?;
         if ingress == Port::Access {

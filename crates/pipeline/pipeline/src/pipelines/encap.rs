@@ -1,5 +1,5 @@
-//! VXLAN tunnel endpoint: frames to a known MAC go into the tunnel of its host on the way up, and come out on the way
-//! down. Only a row in the published table; sizes and addresses follow its other pipelines.
+//! VXLAN tunnel endpoint: uplink frames to a known MAC enter the tunnel of its host, and downlink frames leave their
+//! tunnel. The publication only lists it in a table; sizes and addresses follow its other pipelines.
 use super::gateway::{self, Subscriber};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
@@ -28,7 +28,7 @@ parameters! {
 const BY_MAC: ExactId = ExactId(0);
 const BY_VNI: ExactId = ExactId(1);
 const LOCAL: ExactId = ExactId(2);
-/// MAC addresses of the stations beyond the tunnels, and of those on this side.
+/// MAC prefixes of the stations beyond the tunnels, and of those on this side.
 const FAR: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
 const NEAR: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];
 
@@ -42,7 +42,7 @@ impl Encap {
         let table = |key: &dyn Fn(u32) -> u64, value: &dyn Fn(u32) -> u32| ExactTable {
             entries: (0..self.station).map(|s| (key(s), value(s))).collect(),
         };
-        // Tunnels leave by the core port here: the far stations are the network.
+        // Tunnels use the core port here, because the remote stations are the network.
         let tunnel = |e| {
             let tunnel = gateway::tunnel(Encapsulation::Vxlan, self.gw_ip, self.gw_mac, e);
             crate::declare::Tunnel { port: Port::Core, ..tunnel }
@@ -91,10 +91,11 @@ impl Encap {
             return packet.frame(addressing::mac(FAR, station), bytes);
         }
         let (src, src_mac) = addressing::station(station % self.endpoint.max(1));
-        let (dst, dst_mac) = (self.gw_ip, self.gw_mac);
+        let dst = self.gw_ip;
+        let dst_mac = self.gw_mac;
         let tunnel = Ingress { kind: Encapsulation::Vxlan, key: station + 1, src, dst, src_mac, dst_mac };
         let mut frame = tunnel.wrap(&packet.packet(bytes.saturating_sub(ETHERNET_BYTES)));
-        // The carried frame is addressed to a station on this side.
+        // The inner frame is addressed to a station on this side.
         frame[50..56].copy_from_slice(&addressing::mac(NEAR, station).0);
         frame
     }
@@ -122,7 +123,8 @@ pub(super) struct EncapOracle {
 
 impl Reference for EncapOracle {
     fn process(&mut self, _: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        let (ip, mac) = (self.parameters.gw_ip, self.parameters.gw_mac);
+        let ip = self.parameters.gw_ip;
+        let mac = self.parameters.gw_mac;
         if ingress == Port::Access {
             let subscriber = self.far.get(&destination_mac(frame)?).ok_or(DropReason::Miss)?;
             gateway::into_tunnel(frame, subscriber, (Encapsulation::Vxlan, ip, mac))?;

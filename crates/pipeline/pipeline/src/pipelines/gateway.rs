@@ -1,4 +1,4 @@
-//! What the gateways share: servers behind next hops on one side, users behind tunnels on the other.
+//! Common parts of the gateways: servers behind next hops on one side, users behind tunnels on the other.
 use super::addressing;
 use super::l3fwd::Family;
 use crate::declare::{
@@ -12,16 +12,16 @@ use ranlab_packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Address of the gateway as published.
+/// Published address of the gateway.
 pub(super) const GW_IP: Ipv4Addr = Ipv4Addr::new(200, 0, 0, 1);
-/// MAC of the gateway as published.
+/// Published MAC of the gateway.
 pub(super) const GW_MAC: Mac = Mac([0xaa, 0x22, 0xbb, 0x44, 0xcc, 0x66]);
-/// Default rate of a user as published, octets per second.
+/// Published default rate of a user, in bytes per second.
 pub(super) const RATE_LIMIT: u64 = 10_000;
-/// Default depth of a user's token bucket: one frame of the greatest size fits.
+/// Default depth of a user's token bucket, in bytes. One frame of the maximum size fits.
 pub(super) const RATE_BURST: u32 = 10_000;
 
-/// A MAC address as text in configurations.
+/// Text form of MAC addresses in configurations.
 pub(super) mod mac_text {
     use super::Mac;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -35,7 +35,7 @@ pub(super) mod mac_text {
     }
 }
 
-/// The same where there may be none.
+/// Text form of optional MAC addresses.
 pub(super) mod mac_text_option {
     use super::Mac;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -52,21 +52,22 @@ pub(super) mod mac_text_option {
     }
 }
 
-/// Routes to the servers: a /24 each, next hops in turn.
+/// Returns the routes to the servers: a /24 each, with next hops round robin.
 pub(super) fn server_routes(servers: u32, next_hops: u32) -> RouteTable {
     let route = |i| (server_prefix(addressing::server(i)), NextHopId(i % next_hops));
     RouteTable { ipv4: (0..servers).map(route).collect(), ipv6: Vec::new() }
 }
 
-/// The same with IPv6 routes beside them.
+/// Returns the IPv4 and IPv6 routes to the servers.
 pub(super) fn dual_server_routes(servers: u32, next_hops: u32) -> RouteTable {
     let route = |i| (server_prefix6(addressing::server6(i)), NextHopId(i % next_hops));
     RouteTable { ipv6: (0..servers).map(route).collect(), ..server_routes(servers, next_hops) }
 }
 
-/// What adds or removes server `index` of those that come and go: its route in each version that users have.
+/// Returns the changes that add or remove dynamic server `index`: its route in each IP version of the users.
 pub(super) fn server_changes(family: Family, index: u32, next_hops: u32, present: bool) -> Vec<Change> {
-    let (table, next_hop) = (RouteId(0), present.then_some(NextHopId(index % next_hops)));
+    let table = RouteId(0);
+    let next_hop = present.then_some(NextHopId(index % next_hops));
     let prefix = server_prefix(addressing::fluct_server(index));
     let prefix6 = server_prefix6(addressing::fluct_server6(index));
     let ipv4 = (family != Family::Ipv6).then_some(Change::Route4 { table, prefix, next_hop });
@@ -74,7 +75,7 @@ pub(super) fn server_changes(family: Family, index: u32, next_hops: u32, present
     ipv4.into_iter().chain(ipv6).collect()
 }
 
-/// The group table.
+/// Returns the group table.
 pub(super) fn next_hops(count: u32) -> Vec<NextHop> {
     let one = |i| {
         let (dst, src) = addressing::next_hop(i);
@@ -83,7 +84,7 @@ pub(super) fn next_hops(count: u32) -> Vec<NextHop> {
     (0..count).map(one).collect()
 }
 
-/// A tunnel to base station, CPE or host `index`.
+/// Returns a tunnel to base station, CPE or host `index`.
 pub(super) fn tunnel(kind: Encapsulation, local: Ipv4Addr, gw_mac: Mac, index: u32) -> Tunnel {
     let (remote, dst) = addressing::station(index);
     Tunnel { kind, local, remote, dst, src: gw_mac, port: Port::Access }
@@ -153,10 +154,10 @@ fn found<P>(routes: &[(P, u32)], matches: impl Fn(&P) -> bool) -> Option<u32> {
     routes.iter().find(|(prefix, _)| matches(prefix)).map(|(_, next_hop)| *next_hop)
 }
 
-/// A user as its reference knows it.
+/// A user in the reference.
 #[derive(Clone)]
 pub(super) struct Subscriber {
-    /// Its key by address, as [`user_key`] makes it.
+    /// Its key by address ([`user_key`]).
     pub(super) address: u64,
     pub(super) tunnel_key: u32,
     pub(super) station: u32,
@@ -192,7 +193,7 @@ impl Subscribers {
     }
 }
 
-/// Puts a packet into a subscriber's tunnel.
+/// Encapsulates a packet in a subscriber's tunnel.
 pub(super) fn into_tunnel(
     frame: &mut Vec<u8>,
     subscriber: &Subscriber,
@@ -203,12 +204,12 @@ pub(super) fn into_tunnel(
     Ok(tunnel.port)
 }
 
-/// What finds user `index` by address.
+/// Returns the key that finds user `index` by address.
 pub(super) fn key_of(family: Family, index: u32) -> u64 {
     if family.is_ipv6(index) { addressing::user6(index) } else { addressing::user(index).to_bits().into() }
 }
 
-/// The same of a user that comes and goes; which version it has is its number's choice among all users.
+/// Like [`key_of`], for a user that is added and removed. Its number determines the IP version.
 pub(super) fn fluct_key_of(family: Family, index: u32) -> u64 {
     if family.is_ipv6(index) {
         addressing::fluct_user6(index)
@@ -217,12 +218,12 @@ pub(super) fn fluct_key_of(family: Family, index: u32) -> u64 {
     }
 }
 
-/// A user of a declaration.
+/// Returns a user of a declaration.
 pub(super) fn user(tunnel_key: u32, station: u32, rate_bytes_per_s: u64, burst_bytes: u32) -> User {
     User { tunnel_key, tunnel: TunnelId(station), rate_bytes_per_s, burst_bytes }
 }
 
-/// Private and public side of translation `index` where each user has `connections`.
+/// Returns private and public side of translation `index`, if each user has `connections`.
 pub(super) fn translated(family: Family, index: u32, connections: u32) -> (Endpoint, Endpoint) {
     let user = index / connections;
     let port = addressing::NAT_PORT_FIRST + (index % connections) as u16;
@@ -234,7 +235,7 @@ pub(super) fn translated(family: Family, index: u32, connections: u32) -> (Endpo
     }
 }
 
-/// Public side of the n-th translation: addresses and ports are counted through.
+/// Returns the public side of the n-th translation. Addresses and ports are numbered consecutively.
 pub(super) fn public(ipv6: bool, index: u32) -> Endpoint {
     if ipv6 {
         let (address, port) = addressing::public6(index);
@@ -245,22 +246,23 @@ pub(super) fn public(ipv6: bool, index: u32) -> Endpoint {
     }
 }
 
-/// Lower half of the one address of an IPv6 user that is translated.
+/// Lower half of the only address of an IPv6 user that is translated.
 pub(super) const TRANSLATED_HOST: u64 = 1;
 
-/// What a translation of TCP looks up.
+/// Returns the key of a TCP translation.
 pub(super) fn nat_key((address, port): Endpoint) -> NatKey {
     NatKey { address, protocol: Protocol::TCP.0, port }
 }
 
-/// What it finds.
+/// Returns the result of a translation.
 pub(super) fn nat_value((address, port): Endpoint) -> Nat {
     Nat { address, port }
 }
 
-/// Translations outward and inward.
+/// Returns the translations in both directions.
 pub(super) fn translations(family: Family, users: u32, connections: u32) -> (NatTable, NatTable) {
-    let (mut outward, mut inward) = (NatTable::default(), NatTable::default());
+    let mut outward = NatTable::default();
+    let mut inward = NatTable::default();
     for index in 0..users * connections {
         let (inside, outside) = translated(family, index, connections);
         outward.entries.push((nat_key(inside), nat_value(outside)));
@@ -269,9 +271,10 @@ pub(super) fn translations(family: Family, users: u32, connections: u32) -> (Nat
     (outward, inward)
 }
 
-/// One of the servers, and a port of it.
+/// Returns a random server and a port.
 pub(super) fn any_server(ipv6: bool, servers: u32, random: &mut Random) -> Endpoint {
-    let (index, port) = (random.index(servers), random.next() as u16);
+    let index = random.index(servers);
+    let port = random.next() as u16;
     let address = if ipv6 { addressing::server6(index).into() } else { addressing::server(index).into() };
     (address, port)
 }

@@ -1,4 +1,4 @@
-//! Ethernet switch: destination MAC to port, one table for each direction.
+//! Ethernet switch: destination MAC to port, with one table per direction.
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
     Change, Declaration, Direction, DropReason, Element, Event, ExactId, ExactTable, Happening, NextHop,
@@ -21,7 +21,7 @@ parameters! {
     }
 }
 
-/// MAC addresses by direction, and those that come and go.
+/// MAC prefixes by direction, and of those that are added and removed.
 const UPSTREAM: [u8; 4] = [0xaa, 0xbb, 0xbb, 0xaa];
 const DOWNSTREAM: [u8; 4] = [0xaa, 0xcc, 0xdd, 0xcc];
 const FLUCTUATING: [u8; 4] = [0xaa, 0xdd, 0xdd, 0xaa];
@@ -69,8 +69,10 @@ impl L2fwd {
         let (prefix, size) = self.side(direction);
         let mac = addressing::mac(prefix, (flow % u64::from(size.max(1))) as u32);
         let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
-        let (src, dst) = (address(random), address(random));
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let src = address(random);
+        let dst = address(random);
+        let src_port = random.next() as u16;
+        let dst_port = random.next() as u16;
         Packet::udp((src, src_port), (dst, dst_port)).frame(mac, bytes)
     }
 

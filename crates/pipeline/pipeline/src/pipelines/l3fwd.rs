@@ -1,4 +1,4 @@
-//! IP router: longest prefix to next hop, next hop to MAC addresses and port, one hop of life.
+//! IP router: longest prefix to next hop, next hop to MAC addresses and port, with TTL decrement.
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
 use crate::declare::{
     Change, Declaration, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId, Port, Prefix4,
@@ -34,17 +34,17 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// As published.
+    /// IPv4, as published.
     #[default]
     Ipv4,
-    /// Only IPv6.
+    /// IPv6 only.
     Ipv6,
-    /// In turn.
+    /// Alternating.
     Dual,
 }
 
 impl Family {
-    /// Whether number `index` of a list is IPv6: in turn, the first is not.
+    /// Returns whether list entry `index` is IPv6. They alternate, beginning with IPv4.
     pub(super) const fn is_ipv6(self, index: u32) -> bool {
         match self {
             Self::Ipv4 => false,
@@ -58,17 +58,17 @@ impl Family {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PrefixLengths {
-    /// As published: all /24, one after the other; for IPv6 /48.
+    /// As published: all /24, consecutive; for IPv6 /48.
     #[default]
     Uniform,
-    /// Roughly as in the Internet's tables: 8 to 32, most of them 24; IPv6 20 to 128, most of them 48.
+    /// Roughly as in Internet tables: 8 to 32, mostly 24; IPv6 20 to 128, mostly 48.
     Mixed,
 }
 
-/// Sixteenths of the mixed lengths, after the Internet's tables.
+/// Mixed lengths in sixteenths, as in Internet tables.
 const MIX4: [u8; 16] = [24, 24, 24, 24, 24, 24, 24, 24, 24, 22, 22, 23, 21, 20, 19, 16];
 const MIX6: [u8; 16] = [48, 48, 48, 48, 48, 48, 48, 44, 40, 36, 32, 32, 29, 46, 64, 56];
-/// Stream of the random prefixes: the table is the same whatever the seed of the traffic.
+/// Seed of the random prefixes. The table does not depend on the seed of the traffic.
 const TABLE_SEED: u64 = 0x5ab1e;
 
 #[derive(Debug, Clone, Copy)]
@@ -119,7 +119,7 @@ impl L3fwd {
         }
     }
 
-    /// Prefixes and next hops of a direction.
+    /// Returns the numbers of prefixes and next hops of a direction.
     fn side(&self, direction: Direction) -> (u32, u32) {
         match direction {
             Direction::Uplink => (self.upstream_l3_table_size, self.upstream_group_table_size),
@@ -136,7 +136,7 @@ impl L3fwd {
         let ipv6 = self.family.is_ipv6(index);
         let mut random = Random::stream(TABLE_SEED + u64::from(up), index.into());
         let slot = random.index(16) as usize;
-        // One prefix in fifty is longer than what the first level of a table usually holds.
+        // One of fifty prefixes is longer than the first level of a typical table.
         let long = random.below(50) == 0;
         match (ipv6, self.prefix_lengths) {
             (false, PrefixLengths::Uniform) => {
@@ -172,7 +172,8 @@ impl L3fwd {
         let size = self.side(direction).0.max(1);
         let prefix = self.prefix(direction, (flow % u64::from(size)) as u32);
         let mac = if direction == Direction::Uplink { self.downlink_mac } else { self.uplink_mac };
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let src_port = random.next() as u16;
+        let dst_port = random.next() as u16;
         let (src, dst): (IpAddr, IpAddr) = match prefix {
             Prefix::V4(prefix) => {
                 let host = random.next() as u32;
@@ -227,7 +228,7 @@ fn fluct_prefix(index: u32) -> Prefix4 {
     Prefix4 { address: addressing::ipv4_middle(5, index, 0), length: 24 }
 }
 
-/// A next hop; its revision shows in the second octet of the destination.
+/// Returns a next hop. Its revision changes the second byte of the destination.
 fn group(direction: Direction, index: u32, revision: u32) -> NextHop {
     let (mut dst, src) = addressing::next_hop(index);
     dst.0[1] = dst.0[1].wrapping_add(revision as u8);
@@ -240,7 +241,7 @@ fn group(direction: Direction, index: u32, revision: u32) -> NextHop {
 
 pub(super) struct L3fwdOracle {
     parameters: L3fwd,
-    /// By ingress port: prefixes and groups; of equal prefixes the last counts.
+    /// By ingress port: prefixes and groups. Of equal prefixes, the last counts.
     tables: [Vec<(Prefix, u32)>; 2],
     revisions: Vec<u32>,
 }
@@ -259,7 +260,7 @@ impl Reference for L3fwdOracle {
                 (Prefix::V6(p), IpAddr::V6(a)) => p.contains(a).then_some((p.length, *group)),
                 _ => None,
             });
-        // Of equal lengths `max_by_key` takes the last, as the table does.
+        // Of equal lengths `max_by_key` returns the last, like the table.
         let (_, index) = matching.max_by_key(|(length, _)| *length).ok_or(DropReason::Miss)?;
         spend_hop(frame)?;
         let (direction, revision) = match ingress {

@@ -1,4 +1,4 @@
-//! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter for each user.
+//! Mobile gateway: users behind base stations in tunnels, servers behind next hops, one meter per user.
 use super::gateway::{self, Servers, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, Spread, TABLE_MAX, addressing, bounded, parameters, schedule};
@@ -39,14 +39,14 @@ parameters! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tunneling {
-    /// GTP-U with PDU session container, as the paper describes.
+    /// GTP-U with a PDU session container, as described in the paper.
     #[default]
     Gtp,
-    /// VXLAN with the TEID as VNI, as its released backends run.
+    /// VXLAN with the TEID as VNI, as used by its released backends.
     Vxlan,
 }
 
-/// Tables by the element that uses them.
+/// Tables of the elements.
 const BY_TEID: ExactId = ExactId(0);
 const BY_ADDRESS: ExactId = ExactId(1);
 
@@ -66,7 +66,8 @@ impl Mgw {
         let user = |u| gateway::user(u + 1, u % self.bst, self.rate_limit, self.rate_burst);
         let by_teid = (0..self.user).map(|u| (u64::from(u + 1), u)).collect();
         let by_address = (0..self.user).map(|u| (gateway::key_of(self.family, u), u)).collect();
-        let (kind, ipv6) = (self.kind(), self.has_ipv6());
+        let kind = self.kind();
+        let ipv6 = self.has_ipv6();
         let admit = Element::Admit { mac: Some(self.gw_mac), ipv6 };
         let routes = if ipv6 { gateway::dual_server_routes } else { gateway::server_routes };
         let uplink = vec![
@@ -113,7 +114,8 @@ impl Mgw {
         let user = (flow % u64::from(self.user.max(1))) as u32;
         let server = random.index(self.server);
         let protocol = if random.below(2) == 0 { Protocol::TCP } else { Protocol::UDP };
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let src_port = random.next() as u16;
+        let dst_port = random.next() as u16;
         let (address, server): (IpAddr, IpAddr) = if self.family.is_ipv6(user) {
             let address = addressing::host6(addressing::user6(user), random.next());
             (address.into(), addressing::server6(server).into())
@@ -155,7 +157,7 @@ impl Mgw {
         };
         let server = |i, present| gateway::server_changes(self.family, i, self.nhop, present);
         let handover = |i: u32| {
-            // As published, handover i of a second shifts by i + 1 from the user's first base station; seconds differ.
+            // As published, handover i of a second moves a user by i + 1 from its first base station; seconds differ.
             let number = (second as u32).wrapping_mul(self.handover).wrapping_add(i);
             let user = number % self.user;
             let to = (user % self.bst).wrapping_add(number).wrapping_add(1) % self.bst;
@@ -197,7 +199,9 @@ impl MgwOracle {
 
 impl Reference for MgwOracle {
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
-        let (kind, gw_ip, gw_mac) = (self.parameters.kind(), self.parameters.gw_ip, self.parameters.gw_mac);
+        let kind = self.parameters.kind();
+        let gw_ip = self.parameters.gw_ip;
+        let gw_mac = self.parameters.gw_mac;
         let ipv6 = self.parameters.has_ipv6();
         admit(frame, Some(gw_mac), ipv6)?;
         if ingress == Port::Access {

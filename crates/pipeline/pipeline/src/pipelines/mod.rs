@@ -1,6 +1,6 @@
-//! The telco pipelines of the published benchmark: for each a declaration (`build`), traffic (`frame`, `events`) and a
-//! slow reference (`oracle`), in one file; parameters carry the published names and defaults. Beside them stands what users
-//! declare themselves ([`own`]).
+//! The telco pipelines of the published benchmark. Each has a declaration (`build`), traffic (`frame`, `events`) and a
+//! slow reference (`oracle`) in one file, and parameters with the published names and defaults. User-declared pipelines
+//! are in [`own`].
 pub mod acl;
 mod addressing;
 pub mod bng;
@@ -20,7 +20,7 @@ use crate::reference::{Step, decide};
 use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
-/// Most entries that any parameter may ask of one table.
+/// Maximum number of entries that a parameter may request for one table.
 pub const TABLE_MAX: u32 = 1 << 21;
 
 /// A pipeline and its parameters.
@@ -48,37 +48,37 @@ pub enum Pipeline {
     Mgw(mgw::Mgw),
     /// Broadband network gateway.
     Bng(bng::Bng),
-    /// A user's own.
+    /// A user-declared pipeline.
     Own(own::Own),
 }
 
-/// Why a pipeline cannot be built: the configuration's fault.
+/// The reason why a pipeline cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{parameter} is {value}; allowed are {least} to {most}")]
 pub struct ParameterError {
-    /// As the configuration names it.
+    /// Name of the parameter in the configuration.
     pub parameter: &'static str,
-    /// What it says.
+    /// Its value.
     pub value: u64,
-    /// The least allowed value.
+    /// The minimum.
     pub least: u64,
-    /// The greatest.
+    /// The maximum.
     pub most: u64,
 }
 
-/// How the events of a second are laid out.
+/// Distribution of events over a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
     /// Evenly over the second.
     #[default]
     Even,
-    /// All at its start, as the published controller does.
+    /// All at the begin of the second, as in the published controller.
     Burst,
 }
 
-/// The parameters of a pipeline under their published names, a line each: `name: Type = default, "meaning";`. What all
-/// pipelines have stands here.
+/// Declares the parameters of a pipeline with their published names, one per line: `name: Type = default, "meaning";`.
+/// Adds the parameters common to all pipelines.
 macro_rules! parameters {
     ($(#[$meta:meta])* $name:ident, fakedrop $fakedrop:literal {
         $($(#[$field_meta:meta])* $field:ident: $type:ty = $default:expr, $doc:literal;)*
@@ -89,7 +89,7 @@ macro_rules! parameters {
         pub struct $name {
             /// Cores of the system under test.
             pub core: u16,
-            /// Unmatched packets leave by the other port.
+            /// Whether unmatched packets are sent to the other port.
             pub fakedrop: bool,
             $($(#[$field_meta])* #[doc = $doc] pub $field: $type,)*
             /// Division into blocks.
@@ -129,7 +129,7 @@ macro_rules! each {
 }
 
 impl Pipeline {
-    /// All ten published ones with their defaults.
+    /// Returns the ten published pipelines with their defaults.
     #[must_use]
     pub fn all() -> [Self; 10] {
         [
@@ -146,7 +146,7 @@ impl Pipeline {
         ]
     }
 
-    /// Its published name.
+    /// Returns its published name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -164,30 +164,31 @@ impl Pipeline {
         }
     }
 
-    /// Declares the static pipeline.
+    /// Returns the declaration of the static pipeline.
     pub fn build(&self) -> Result<Declaration, ParameterError> {
         self.check()?;
         Ok(each!(self, p => p.build()))
     }
 
-    /// Whether every parameter is within its bounds.
+    /// Checks that every parameter is in range.
     pub fn check(&self) -> Result<(), ParameterError> {
         each!(self, p => p.check())
     }
 
-    /// Entries of the table that decides in this direction: the published size of a trace left to the table.
+    /// Returns the number of entries of the table that decides in this direction. It is the published default size of a
+    /// trace.
     #[must_use]
     pub fn table_entries(&self, direction: Direction) -> u64 {
         each!(self, p => p.table_entries(direction))
     }
 
-    /// A frame of flow `flow`; everything that the flow's number does not decide comes from its stream. The
-    /// parameters have been checked.
+    /// Returns a frame of flow `flow`. Everything that the flow's number does not determine comes from its random
+    /// stream. The parameters have been checked.
     pub(crate) fn frame(&self, flow: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         each!(self, p => p.frame(flow, random, bytes))
     }
 
-    /// What happens in a second of a run, in order.
+    /// Returns the events of a second of a run, in order.
     pub fn events(&self, second: u64) -> Result<Vec<Event>, ParameterError> {
         self.check()?;
         Ok(match self {
@@ -195,50 +196,50 @@ impl Pipeline {
             Self::L3fwd(p) => p.events(second),
             Self::Mgw(p) => p.events(second),
             Self::Bng(p) => p.events(second),
-            // Nothing comes or goes.
+            // No events.
             _ => Vec::new(),
         })
     }
 
-    /// A fresh reference in the static state.
+    /// Returns a new reference in the static state.
     pub fn oracle(&self) -> Result<Oracle, ParameterError> {
         self.check()?;
         Ok(each!(self, p => Oracle { fakedrop: p.fakedrop, reference: Box::new(p.oracle()) }))
     }
 }
 
-/// The reference of a pipeline: what every engine and backend must do with every packet.
+/// The reference of a pipeline: the required result of every engine and backend for every packet.
 pub struct Oracle {
     fakedrop: bool,
     reference: Box<dyn Reference>,
 }
 
-/// A flow: its direction, and its number there.
+/// A flow: its direction and its number there.
 pub(crate) type Flow = (Direction, u64);
 
-/// What a pipeline's reference does.
+/// The reference implementation of a pipeline.
 pub(crate) trait Reference {
-    /// Decides one packet; `frame` is left as it stands when the decision falls.
+    /// Processes one packet. `frame` keeps its content at the time of the verdict.
     fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port>;
-    /// Follows a change of the pipeline.
+    /// Applies an event.
     fn apply(&mut self, what: Happening) {
         let _ = what;
     }
 }
 
 impl Oracle {
-    /// Decides one packet; `frame` becomes what is sent.
+    /// Processes one packet. `frame` becomes the frame that is sent.
     pub fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Fate {
         decide(ingress, self.fakedrop, self.reference.process(now_ns, ingress, frame))
     }
 
-    /// Follows an event; those that the pipeline does not have change nothing.
+    /// Applies an event. Events that the pipeline does not have are ignored.
     pub fn apply(&mut self, what: Happening) {
         self.reference.apply(what);
     }
 }
 
-/// A parameter within bounds.
+/// Checks that a parameter is in range.
 fn bounded(parameter: &'static str, value: u32, least: u32, most: u32) -> Result<(), ParameterError> {
     if (least..=most).contains(&value) {
         return Ok(());
@@ -246,7 +247,7 @@ fn bounded(parameter: &'static str, value: u32, least: u32, most: u32) -> Result
     Err(ParameterError { parameter, value: value.into(), least: least.into(), most: most.into() })
 }
 
-/// Lays events out over a second.
+/// Distributes events over a second.
 fn schedule(events: Vec<(Happening, Vec<crate::declare::Change>)>, spread: Spread) -> Vec<Event> {
     let count = events.len() as u64;
     let place = |index: u64| {

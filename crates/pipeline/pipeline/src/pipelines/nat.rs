@@ -81,7 +81,8 @@ impl Nat {
             let most = u32::MAX.into();
             return Err(ParameterError { parameter: "range-ipv4-max", value: last, least: first, most });
         }
-        let (low, high) = (u64::from(self.range_port_min), u64::from(self.range_port_max));
+        let low = u64::from(self.range_port_min);
+        let high = u64::from(self.range_port_max);
         if low == 0 || high < low {
             let least = low.max(1);
             return Err(ParameterError { parameter: "range-port-max", value: high, least, most: 65_535 });
@@ -99,7 +100,7 @@ impl Nat {
         Ok(total as u32)
     }
 
-    /// Private and public side of translation `index`.
+    /// Returns private and public side of translation `index`.
     fn pair(&self, index: u32) -> (Endpoint, Endpoint) {
         let ports = u32::from(self.range_port_max - self.range_port_min) + 1;
         let address = Ipv4Addr::from_bits(self.range_ipv4_min.to_bits() + index / ports);

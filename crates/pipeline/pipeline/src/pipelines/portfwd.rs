@@ -1,4 +1,4 @@
-//! Port forwarding: what enters one port leaves the other; the baseline of every comparison.
+//! Port forwarding: packets that arrive at one port leave by the other. The baseline of every comparison.
 use super::{Flow, ParameterError, Reference, parameters};
 use crate::declare::{Declaration, Direction, DropReason, Element, Port, Tables};
 use crate::reference::{Step, destination_mac};
@@ -8,7 +8,7 @@ use ranlab_packet::Mac;
 use std::net::Ipv4Addr;
 
 parameters! {
-    /// Parameters. Nothing is matched here, so that `fakedrop` concerns nobody.
+    /// Parameters. Nothing is matched, so `fakedrop` has no effect.
     Portfwd, fakedrop false {
         #[serde(with = "super::gateway::mac_text_option")]
         mac_swap_upstream: Option<Mac> = None, "Source MAC to write on the way up.";
@@ -38,8 +38,10 @@ impl Portfwd {
 
     pub(super) fn frame(&self, _: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let address = |random: &mut Random| Ipv4Addr::from_bits(random.next() as u32);
-        let (src, dst) = (address(random), address(random));
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let src = address(random);
+        let dst = address(random);
+        let src_port = random.next() as u16;
+        let dst_port = random.next() as u16;
         Packet::udp((src, src_port), (dst, dst_port)).frame(Mac([0x02, 0, 0, 0, 0, 2]), bytes)
     }
 

@@ -1,4 +1,4 @@
-//! Rate limiter: a token bucket for each user, found by address; frames pass as they are.
+//! Rate limiter: a token bucket for each user, found by address. Frames are not modified.
 use super::gateway::{self, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
@@ -56,7 +56,8 @@ impl Rlimit {
             (addressing::user(index).into(), addressing::server(random.index(1 << 16)).into())
         };
         let (src, dst) = if direction == Direction::Uplink { (user, server) } else { (server, user) };
-        let (src_port, dst_port) = (random.next() as u16, random.next() as u16);
+        let src_port = random.next() as u16;
+        let dst_port = random.next() as u16;
         Packet::udp((src, src_port), (dst, dst_port)).frame(gateway::GW_MAC, bytes)
     }
 

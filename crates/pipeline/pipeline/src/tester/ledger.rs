@@ -1,45 +1,45 @@
-//! What became of packets, until every one of them has a name.
+//! Packet accounting: the outcome of every packet.
 
 use super::{PACKETS_MAX, Stamp};
 use crate::declare::DropReason;
 
-/// What came back, and how.
+/// How a packet came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
-    /// For the first time, and behind those that left before it.
+    /// For the first time, and after those sent before it.
     InOrder,
-    /// For the first time, after one that left later came out of the same port.
+    /// For the first time, after a packet that was sent later came out of the same port.
     Misordered,
-    /// Once more.
+    /// A duplicate.
     Again,
-    /// None that this run has sent.
+    /// Not a packet of this run.
     Stranger,
 }
 
-/// What a tester counts.
+/// Counters of a tester.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Packets that were due.
     pub intended: u64,
-    /// Left.
+    /// Packets sent.
     pub sent: u64,
-    /// Not sent: too late.
+    /// Packets not sent because they were too late.
     pub late: u64,
-    /// Not sent: no room in the ring.
+    /// Packets not sent because the ring was full.
     pub ring_full: u64,
-    /// Not sent: too long for the peer's buffers.
+    /// Packets not sent because they are longer than the peer's buffers.
     pub unfit: u64,
-    /// Came back, each counted once.
+    /// Packets that came back, each counted once.
     pub received: u64,
-    /// Of these, behind one that left later.
+    /// Packets of these that came back after a packet that was sent later.
     pub misordered: u64,
-    /// Came back once more.
+    /// Duplicates that came back.
     pub duplicated: u64,
-    /// Came, and are none of this run's.
+    /// Received packets that do not belong to this run.
     pub strangers: u64,
-    /// Came with descriptors that lead nowhere.
+    /// Packets received with invalid descriptors.
     pub malformed: u64,
-    /// A bit for each packet that left, and for each that came back.
+    /// One bit per packet sent, and one per packet that came back.
     left: Vec<u64>,
     back: Vec<u64>,
     greatest: [Option<u32>; 2],
@@ -56,14 +56,14 @@ fn bit(bits: &mut Vec<u64>, number: u64) -> bool {
 }
 
 impl Tally {
-    /// Packet `number` has left.
+    /// Records that packet `number` was sent.
     pub fn sent(&mut self, number: u64) {
         if number < PACKETS_MAX && !bit(&mut self.left, number) {
             self.sent += 1;
         }
     }
 
-    /// A frame came out of a port (0 or 1); says what it is.
+    /// Records a frame that came out of a port (0 or 1). Returns its classification.
     pub fn returned(&mut self, run: u32, port: usize, stamp: Option<Stamp>) -> Returned {
         let known = |stamp: &Stamp| {
             let word = self.left.get((stamp.number / 64) as usize).copied().unwrap_or(0);
@@ -87,53 +87,53 @@ impl Tally {
         Returned::InOrder
     }
 
-    /// Packets that left and did not come back.
+    /// Returns the number of packets that were sent and did not come back.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.sent - self.received
     }
 }
 
-/// What the system under test says of the packets that reached it.
+/// Counters of the system under test for the packets that reached it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Never taken out of the ring towards it.
+    /// Packets never taken out of the ring towards it.
     pub waiting: u64,
-    /// Dropped by the pipeline, by the reason's number.
+    /// Packets dropped by the pipeline, by the number of the reason.
     pub dropped: [u64; DropReason::COUNT],
-    /// Dropped in tables of a switch of somebody else, as it counts them.
+    /// Packets dropped by tables of a third-party switch, as it counts them.
     pub tables: u64,
-    /// Dropped because it was told to, as a tester's own test does.
+    /// Packets dropped on request, as in a tester's self-test.
     pub on_purpose: u64,
-    /// Forwarded into a ring that was full.
+    /// Packets dropped because the transmit ring was full.
     pub ring_full: u64,
-    /// Too long for buffers.
+    /// Packets longer than the buffers.
     pub unfit: u64,
 }
 
-/// Counters that cannot all be true.
+/// Counters that contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistent {
-    /// Due packets without a name.
+    /// Due packets without an outcome.
     #[error("{intended} packets were due, {named} of them have a name")]
     Intended {
-        /// Due.
+        /// Number of due packets.
         intended: u64,
-        /// Sent, late, refused by the ring.
+        /// Number of packets sent, late, or rejected by the ring.
         named: u64,
     },
     /// More causes than losses.
     #[error("{lost} packets are lost, and the system under test names {causes}")]
     Causes {
-        /// Lost.
+        /// Number of lost packets.
         lost: u64,
-        /// Named.
+        /// Number of losses with a cause.
         causes: u64,
     },
 }
 
 impl Ledger {
-    /// Losses that somebody names.
+    /// Returns the number of losses with a cause.
     #[must_use]
     pub fn causes(&self) -> u64 {
         self.waiting
@@ -144,7 +144,7 @@ impl Ledger {
             + self.unfit
     }
 
-    /// Both together: of several cores, or of several ports.
+    /// Returns the sum of two ledgers, of several cores or ports.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -157,7 +157,7 @@ impl Ledger {
         }
     }
 
-    /// What happened between an earlier look and this one; what waits now waits now.
+    /// Returns the difference to an earlier reading. The number of waiting packets is the current one.
     #[must_use]
     pub fn since(&self, then: &Self) -> Self {
         let since = |now: u64, then: u64| now.saturating_sub(then);
@@ -172,21 +172,20 @@ impl Ledger {
         }
     }
 
-    /// Lost packets that nobody names: intended = sent + late + ring full + unfit, sent = received + lost, and lost = the causes
-    /// here + this.
+    /// Returns the number of lost packets without a known cause: intended = sent + late + ring full + unfit, sent =
+    /// received + lost, and lost = causes + this number.
     ///
     /// # Errors
-    /// The counters do not add up.
+    /// The counters are not consistent.
     pub fn unknown(&self, tally: &Tally) -> Result<u64, Inconsistent> {
         let unsent = tally.late + tally.ring_full + tally.unfit;
         self.remainder((tally.intended, unsent), (tally.sent, tally.received))
     }
 
-    /// The same of sums: packets that were due and those of them that were not sent; packets that left and those of them that
-    /// came back.
+    /// Like [`unknown`](Self::unknown), from sums: packets due and not sent, packets sent and received.
     ///
     /// # Errors
-    /// The counters do not add up.
+    /// The counters are not consistent.
     pub fn remainder(
         &self,
         (intended, unsent): (u64, u64),
@@ -196,7 +195,8 @@ impl Ledger {
         if named != intended {
             return Err(Inconsistent::Intended { intended, named });
         }
-        let (lost, causes) = (sent.saturating_sub(received), self.causes());
+        let lost = sent.saturating_sub(received);
+        let causes = self.causes();
         lost.checked_sub(causes).ok_or(Inconsistent::Causes { lost, causes })
     }
 }

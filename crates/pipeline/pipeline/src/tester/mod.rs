@@ -1,31 +1,31 @@
-//! An open-loop tester without its sockets: when packets are due, what marks them, and what became of each.
+//! An open-loop tester without sockets: schedule, marks and accounting of packets.
 //!
-//! A packet that is due leaves, or is late (the generator was elsewhere for too long and does not catch up by a burst that
-//! nobody asked for), or finds the ring full. What left comes back or is lost; what is lost has a cause that somebody counted,
-//! or none: the remainder is called unknown. [`Tally`] and [`Ledger`] add up by construction and say so by checks.
+//! A due packet is sent, or is late (the generator was suspended for too long and does not catch up with a burst), or
+//! finds the ring full. A sent packet comes back or is lost. A lost packet has a cause that a counter shows; the
+//! remainder is called unknown. [`Tally`] and [`Ledger`] check that the counters are consistent.
 mod ledger;
 mod stamp;
 
 pub use ledger::{Inconsistent, Ledger, Returned, Tally};
 pub use stamp::{STAMP_BYTES, Stamp, headers_octets};
 
-/// Packets of one run at most: each has a bit.
+/// Maximum number of packets per run; each has a bit.
 pub const PACKETS_MAX: u64 = 1 << 26;
 
-/// What is to be done now.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// The packet of this number is due.
+    /// The packet with this number is due.
     Send(u64),
-    /// The packet of this number is past its time and is not sent.
+    /// The packet with this number is late and is not sent.
     Late(u64),
-    /// Nothing before this time, ns.
+    /// Nothing is due before this time, in nanoseconds.
     Wait(u64),
-    /// All have been.
+    /// All packets have been due.
     Over,
 }
 
-/// When packets are due: evenly, by the rate alone, whatever became of those before.
+/// The schedule of packets: evenly spaced by the rate, independent of earlier packets.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     began_ns: u64,
@@ -36,27 +36,27 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// `packets` at `rate` packets/s from `began_ns` on, each not later than `late_after_ns` after its time. A rate of 0 is
-    /// 1, more packets than [`PACKETS_MAX`] are that many.
+    /// Creates a schedule of `packets` at `rate` packets/s from `began_ns` on. A packet may be sent up to
+    /// `late_after_ns` after its time. The rate is at least 1, the number of packets at most [`PACKETS_MAX`].
     #[must_use]
     pub fn new(began_ns: u64, rate: u64, packets: u64, late_after_ns: u64) -> Self {
         Self { began_ns, rate: rate.max(1), packets: packets.min(PACKETS_MAX), late_after_ns, next: 0 }
     }
 
-    /// Packets from the first to the last.
+    /// Returns the number of packets.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// When a packet is due, ns.
+    /// Returns when a packet is due, in nanoseconds.
     #[must_use]
     pub fn at(&self, number: u64) -> u64 {
         let since = u128::from(number) * 1_000_000_000 / u128::from(self.rate);
         self.began_ns.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// What is to be done at this time; each packet is said once.
+    /// Returns the next action at this time. Each packet is returned once.
     pub fn due(&mut self, now_ns: u64) -> Due {
         if self.next == self.packets {
             return Due::Over;

@@ -1,27 +1,27 @@
-//! What marks a tester's packet: the last octets of its payload, which tunnels put around it and taken off leave alone.
+//! The mark of a tester's packet: the last bytes of its payload, which are preserved by tunnels.
 
 use ranlab_packet::VXLAN_PORT;
 
 use crate::reference::GTPU_PORT;
 
-/// Octets of a mark.
+/// Length of a mark, in bytes.
 pub const STAMP_BYTES: usize = 16;
 const ETHERNET: usize = 14;
 
-/// Whose packet, which, and when it left.
+/// Run, number and sending time of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// The run: packets of another one are strangers.
+    /// Number of the run. Packets of another run are not counted.
     pub run: u32,
     /// The packet's number, below [`super::PACKETS_MAX`].
     pub number: u32,
-    /// When it left, ns on the tester's clock.
+    /// Sending time on the tester's clock, in nanoseconds.
     pub sent_ns: u64,
 }
 
 impl Stamp {
-    /// Writes it to the end of a frame; false: the frame is shorter. Checksums of UDP and TCP do not follow: nothing between
-    /// a tester's ports may look at them.
+    /// Writes the mark to the end of a frame. Returns false if the frame is shorter. UDP and TCP checksums are not
+    /// updated, so devices between the tester's ports must not verify them.
     pub fn write(self, frame: &mut [u8]) -> bool {
         let Some(end) = frame.last_chunk_mut::<STAMP_BYTES>() else { return false };
         end[..4].copy_from_slice(&self.run.to_be_bytes());
@@ -30,7 +30,7 @@ impl Stamp {
         true
     }
 
-    /// Reads it from the end of a frame, whoever has made it.
+    /// Reads the mark from the end of any frame.
     #[must_use]
     pub fn read(frame: &[u8]) -> Option<Self> {
         let [a, b, c, d, e, f, g, h, ref sent @ ..] = *frame.last_chunk::<STAMP_BYTES>()?;
@@ -43,7 +43,8 @@ impl Stamp {
     }
 }
 
-/// Octets of headers in a frame, tunnels with what they carry: behind them a mark may stand. What is not known ends the headers.
+/// Returns the length of all headers in a frame in bytes, including those inside tunnels. A mark may follow them. An
+/// unknown protocol ends the headers.
 #[must_use]
 pub fn headers_octets(frame: &[u8]) -> usize {
     let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
@@ -58,7 +59,7 @@ pub fn headers_octets(frame: &[u8]) -> usize {
     let inner = match protocol {
         Some(17) if half(l4 + 2) == Some(GTPU_PORT) => {
             let options = frame.get(l4 + 8).is_some_and(|flags| flags & 7 != 0);
-            // With options a PDU session container of four octets, as pipelines write it.
+            // With optional fields: a PDU session container of four bytes, as pipelines write it.
             ip(l4 + 16 + if options { 8 } else { 0 })
         }
         Some(17) if half(l4 + 2) == Some(VXLAN_PORT) => ip(l4 + 16 + ETHERNET),

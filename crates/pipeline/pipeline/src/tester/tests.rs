@@ -5,7 +5,7 @@ use crate::trace::{Directions, Trace, Traffic};
 use ranlab_machine::Random;
 
 #[test]
-fn packets_are_due_by_the_rate_alone() {
+fn packets_are_due_at_fixed_rate() {
     let mut pacer = Pacer::new(1_000, 4_000_000, 3, 10);
     assert_eq!(pacer.due(0), Due::Wait(1_000));
     assert_eq!(pacer.due(1_000), Due::Send(0));
@@ -15,11 +15,12 @@ fn packets_are_due_by_the_rate_alone() {
     assert_eq!(pacer.due(9_999), Due::Over);
 }
 
-/// A generator that is elsewhere for a time: exactly the packets of that time are late.
+/// If the generator is suspended for a time, exactly the packets of that time are late.
 #[test]
-fn a_generator_made_late_says_which_packets_it_has_not_sent() {
-    // 1 Mpps for 10 ms, looked at each microsecond but for 2 ms, with 100 us of patience.
-    let (mut pacer, mut tally) = (Pacer::new(0, 1_000_000, 10_000, 100_000), Tally::default());
+fn late_generator_reports_unsent_packets() {
+    // 1 Mpps for 10 ms, polled every microsecond except for 2 ms, with a tolerance of 100 us.
+    let mut pacer = Pacer::new(0, 1_000_000, 10_000, 100_000);
+    let mut tally = Tally::default();
     for now in (0..=10_000_u64).filter(|us| !(3_000..5_000).contains(us)) {
         loop {
             match pacer.due(now * 1_000) {
@@ -30,7 +31,7 @@ fn a_generator_made_late_says_which_packets_it_has_not_sent() {
         }
     }
     tally.intended = pacer.packets();
-    // Due from 3,000 to 4,899 us and looked at in 5,000.
+    // Due from 3,000 to 4,899 us, and polled at 5,000 us.
     assert_eq!((tally.sent, tally.late), (8_100, 1_900));
     assert_eq!(Ledger { waiting: 8_100, ..Ledger::default() }.unknown(&tally), Ok(0));
 }
@@ -40,7 +41,7 @@ fn stamp(number: u32) -> Option<Stamp> {
 }
 
 #[test]
-fn what_comes_back_is_told_apart() {
+fn returned_packets_are_classified() {
     let mut tally = Tally::default();
     (0..200).for_each(|number| tally.sent(number));
     assert_eq!(tally.returned(5, 0, stamp(100)), Returned::InOrder);
@@ -55,12 +56,14 @@ fn what_comes_back_is_told_apart() {
     assert_eq!(tally.lost(), 197);
 }
 
-/// Random fates: the books close, and one lie anywhere in them is found or is the unknown remainder.
+/// Random outcomes: the counters are consistent, and a single wrong counter is detected or becomes the unknown
+/// remainder.
 #[test]
-fn books_close() {
+fn accounting_is_consistent_and_detects_errors() {
     let mut random = Random::stream(3, 0);
     for _ in 0..500 {
-        let (mut tally, mut ledger) = (Tally::default(), Ledger::default());
+        let mut tally = Tally::default();
+        let mut ledger = Ledger::default();
         let mut unknown = 0;
         for number in 0..500_u32 {
             tally.intended += 1;
@@ -91,9 +94,9 @@ fn books_close() {
     }
 }
 
-/// Every pipeline's shortest traffic has room for a mark behind its headers, and the mark outlives the pipeline.
+/// Every pipeline's shortest packets have space for a mark after their headers, and the pipeline preserves it.
 #[test]
-fn marks_outlive_every_pipeline() {
+fn marks_survive_every_pipeline() {
     for pipeline in Pipeline::all() {
         let mut oracle = pipeline.oracle().unwrap();
         let mut marked = 0;

@@ -1,4 +1,4 @@
-//! Frames with right lengths and checksums, from which traces are made.
+//! Frames with correct lengths and checksums, from which traces are built.
 use crate::declare::Encapsulation;
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
 use ranlab_packet::{
@@ -7,14 +7,14 @@ use ranlab_packet::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A source that no pipeline looks at.
+/// A source MAC that no pipeline reads.
 pub(crate) const TESTER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x01]);
 const TTL: u8 = 64;
 
 /// Address and port.
 pub(crate) type Endpoint = (IpAddr, u16);
 
-/// A packet of a user or server, both of one IP version.
+/// A packet between a user and a server of the same IP version.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) protocol: Protocol,
@@ -31,7 +31,7 @@ impl Packet {
         Self { protocol: Protocol::TCP, from, to }
     }
 
-    /// A frame of `bytes` octets, or as many as its headers need.
+    /// Returns a frame of `bytes` bytes, or as many as its headers need.
     pub(crate) fn frame(&self, mac: Mac, bytes: usize) -> Vec<u8> {
         let packet = self.packet(bytes.saturating_sub(ETHERNET_BYTES));
         let mut out = write_ethernet(mac, TESTER_MAC, ether_type(&packet)).to_vec();
@@ -39,7 +39,7 @@ impl Packet {
         out
     }
 
-    /// The bare packet of `bytes` octets, or as many as its headers need.
+    /// Returns the IP packet with `bytes` bytes, or as many as its headers need.
     pub(crate) fn packet(&self, bytes: usize) -> Vec<u8> {
         let protocol = self.protocol;
         let least = if protocol == Protocol::TCP { TCP_BYTES } else { UDP_BYTES };
@@ -56,7 +56,9 @@ impl Packet {
                     IpAddr::V4(address) => address.to_ipv6_mapped(),
                     IpAddr::V6(address) => address,
                 });
-                let (payload_bytes, next_header, hop_limit) = (behind(IPV6_BYTES), protocol, TTL);
+                let payload_bytes = behind(IPV6_BYTES);
+                let next_header = protocol;
+                let hop_limit = TTL;
                 let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit, src, dst };
                 let length = payload_bytes.into();
                 let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, length);
@@ -68,7 +70,7 @@ impl Packet {
     }
 }
 
-/// A tunnel as traffic enters it.
+/// A tunnel from the sender's point of view.
 pub(crate) struct Ingress {
     pub(crate) kind: Encapsulation,
     pub(crate) key: u32,
@@ -79,7 +81,7 @@ pub(crate) struct Ingress {
 }
 
 impl Ingress {
-    /// Wraps a bare packet as a base station, CPE or host does.
+    /// Encapsulates an IP packet like a base station, CPE or host.
     pub(crate) fn wrap(&self, packet: &[u8]) -> Vec<u8> {
         let mut payload = Vec::with_capacity(packet.len() + 50);
         let protocol = match self.kind {
@@ -106,7 +108,9 @@ impl Ingress {
             }
         };
         payload.extend(packet);
-        let (src, dst, payload_bytes) = (self.src, self.dst, payload.len() as u16);
+        let src = self.src;
+        let dst = self.dst;
+        let payload_bytes = payload.len() as u16;
         let outer = Ipv4Header { traffic_class: 0, payload_bytes, ttl: TUNNEL_TTL, protocol, src, dst };
         let mut out = write_ethernet(self.dst_mac, self.src_mac, EtherType::IPV4).to_vec();
         out.extend(outer.write());

@@ -1,7 +1,7 @@
-//! Traffic of a pipeline: a pure function of configuration and seed, on any number of threads.
+//! Traffic of a pipeline: a pure function of configuration and seed, for any number of threads.
 //!
-//! A flow is what a pipeline's `frame` makes of the flow's own stream of random numbers; how many flows are active,
-//! how popular each is and how long its packets are is chosen here, apart from the size of any table.
+//! A pipeline's `frame` builds a flow's packets from the flow's random stream. The number of active flows, their
+//! popularity and the packet lengths are chosen here, independent of table sizes.
 pub(crate) mod frames;
 mod sizes;
 
@@ -14,20 +14,20 @@ use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 use sizes::Picker;
 
-/// Octets of a cache line.
+/// Size of a cache line, in bytes.
 const LINE: usize = 64;
-/// Packets that one stream of random numbers covers: threads share a trace in units of this.
+/// Number of packets per random stream. Threads divide a trace into units of this size.
 const CHUNK_PACKETS: u64 = 1024;
-/// Least number of packets of a trace whose length is left to the table size, as published.
+/// Minimum number of packets of a trace whose length follows the table size, as published.
 const PACKETS_LEAST: u64 = 1024;
-/// Most packets of one trace: 16 Mi packets of 64 octets are 1 GiB.
+/// Maximum number of packets in a trace: 16 Mi packets of 64 bytes are 1 GiB.
 pub const PACKETS_MAX: u64 = 1 << 24;
-/// Least frame: Ethernet, IPv4 and TCP headers.
+/// Minimum frame length, in bytes: Ethernet, IPv4 and TCP headers.
 pub const FRAME_BYTES_MIN: u16 = 54;
-/// Greatest frame before a tunnel wraps it, without frame check sequence.
+/// Maximum frame length without tunnel headers and FCS, in bytes.
 pub const FRAME_BYTES_MAX: u16 = 1518;
 
-/// Which directions a trace runs.
+/// Directions of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Directions {
@@ -36,29 +36,29 @@ pub enum Directions {
     Uplink,
     /// Network to users.
     Downlink,
-    /// Packet by packet in turn.
+    /// Alternating packet by packet.
     Bidir,
 }
 
-/// What traffic to make; names and defaults are the published ones where they exist.
+/// Configuration of the traffic. Names and defaults are the published ones where they exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Traffic {
-    /// Octets of a frame as it reaches the user, without frame check sequence; a tunnel's headers come on top.
+    /// Frame length at the user without FCS, in bytes. Tunnel headers are added.
     pub pkt_size: u16,
-    /// Packets in the trace; 0 for one per table entry and at least 1024.
+    /// Number of packets in the trace. 0: one per table entry, and at least 1024.
     pub pkt_num: u64,
     /// Directions.
     pub dir: Directions,
-    /// Threads to make it with; 0 for as many as the machine has. The result is the same.
+    /// Number of generating threads. 0: as many as the machine has CPUs. Does not affect the result.
     pub thread: usize,
-    /// Seed; every value, 0 too, stands for itself.
+    /// Seed. Every value is valid, including 0.
     pub random_seed: u64,
-    /// Active flows; 0 for one per table entry.
+    /// Number of active flows. 0: one per table entry.
     pub flows: u64,
-    /// How packets spread over flows.
+    /// Distribution of packets over flows.
     pub popularity: Popularity,
-    /// How long packets are.
+    /// Distribution of packet lengths.
     pub sizes: Sizes,
 }
 
@@ -77,38 +77,38 @@ impl Default for Traffic {
     }
 }
 
-/// Why no trace can be made: the configuration's fault.
+/// The reason why a trace cannot be generated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrafficError {
-    /// The pipeline itself cannot be.
+    /// The pipeline is invalid.
     #[error(transparent)]
     Pipeline(#[from] ParameterError),
-    /// A frame that holds no headers, or more than Ethernet allows.
+    /// A frame length that is too small for headers, or too large for Ethernet.
     #[error("pkt-size is {0}; allowed are {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} octets")]
     Size(u16),
     /// Too many packets or flows.
     #[error("{parameter} is {value}; at most {PACKETS_MAX} are allowed")]
     Number {
-        /// Which.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// The value given or derived.
+        /// The given or derived value.
         value: u64,
     },
-    /// An exponent that is no distribution.
+    /// An exponent that gives no distribution.
     #[error("the Zipf exponent is {0}; allowed are 0 to 4")]
     Exponent(f64),
 }
 
-/// Packets in the order they are sent.
+/// Packets in the order of sending.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
 }
 
-/// Where a packet begins, the port that it enters by (one bit) and its length (16 bits), in one word: a trace that is
-/// replayed is read from memory, and eight octets for each packet are a third of what three fields would take.
+/// Offset of a packet, its ingress port (one bit) and its length (16 bits) in one word. A replayed trace is read from
+/// memory, and eight bytes per packet are a third of the size of three fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry(u64);
 
@@ -117,17 +117,18 @@ impl Entry {
         Self((offset as u64) << 17 | (port as u64) << 16 | u64::from(length))
     }
 
-    /// The port, and what is there of the packet.
+    /// Returns the port and the bytes of the packet.
     #[inline(always)]
     fn of(self, bytes: &[u8]) -> (Port, &[u8]) {
         let port = if self.0 & 0x1_0000 == 0 { Port::Access } else { Port::Core };
-        let (offset, length) = ((self.0 >> 17) as usize, usize::from(self.0 as u16));
+        let offset = (self.0 >> 17) as usize;
+        let length = usize::from(self.0 as u16);
         (port, &bytes[offset..offset + length])
     }
 }
 
 impl Trace {
-    /// Makes the trace of a pipeline.
+    /// Generates the trace of a pipeline.
     pub fn generate(pipeline: &Pipeline, traffic: &Traffic) -> Result<Self, TrafficError> {
         let plan = Plan::new(pipeline, traffic)?;
         let chunks = plan.packets.div_ceil(CHUNK_PACKETS);
@@ -163,25 +164,25 @@ impl Trace {
         self.bytes.extend_from_slice(&frame[..usize::from(length)]);
     }
 
-    /// Packets in the trace.
+    /// Returns the number of packets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the trace is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Where packet `index` enters, and its octets.
+    /// Returns the ingress port and the bytes of packet `index`.
     #[must_use]
     pub fn packet(&self, index: usize) -> Option<(Port, &[u8])> {
         Some(self.entries.get(index)?.of(&self.bytes))
     }
 
-    /// At most `count` packets from `first` on.
+    /// Returns at most `count` packets from `first` on.
     #[inline]
     pub fn range(&self, first: usize, count: usize) -> impl Iterator<Item = (Port, &[u8])> {
         let first = first.min(self.entries.len());
@@ -189,9 +190,9 @@ impl Trace {
         self.entries[first..last].iter().map(|entry| entry.of(&self.bytes))
     }
 
-    /// Clears a burst and copies packets in, from `first` on; says how many. Meanwhile the packets of the burst after it
-    /// are fetched (after the last packet comes the first): a network card puts what arrives into the cache, and without
-    /// that every burst would begin by waiting for memory.
+    /// Clears a burst and copies packets into it, from `first` on. Returns their number. Also prefetches the packets of
+    /// the next burst (which wraps around at the end). A network card writes received packets into the cache; without
+    /// prefetching, every burst would begin by waiting for memory.
     #[inline]
     pub fn load(&self, first: usize, burst: &mut Burst) -> usize {
         let after = first.saturating_add(BURST);
@@ -199,7 +200,7 @@ impl Trace {
         burst.clear();
         burst.fill(self.range(first, BURST).inspect(|_| {
             if let Some((_, frame)) = next.next() {
-                // Where the frame before it ends is fetched, so the start of a short one is.
+                // Prefetching the end of the previous frame covers the start of a short one.
                 frame.last().into_iter().for_each(prefetch);
                 if frame.len() > LINE {
                     prefetch(&frame[0]);
@@ -208,13 +209,13 @@ impl Trace {
         }))
     }
 
-    /// All packets in order.
+    /// Returns all packets in order.
     pub fn iter(&self) -> impl Iterator<Item = (Port, &[u8])> {
         self.entries.iter().map(|entry| entry.of(&self.bytes))
     }
 }
 
-/// A configuration whose defaults are resolved.
+/// A configuration with resolved defaults.
 struct Plan<'a> {
     pipeline: &'a Pipeline,
     traffic: &'a Traffic,
@@ -262,7 +263,7 @@ impl<'a> Plan<'a> {
             };
             let flow = self.picker.pick(&mut random);
             let size = self.traffic.sizes.pick(self.traffic.pkt_size, &mut random);
-            // A flow's stream must differ from those of chunks: its seed is the complement.
+            // A flow's stream must differ from those of chunks, so its seed is the complement.
             let mut of_flow = Random::stream(!seed, flow);
             let frame = self.pipeline.frame((direction, flow), &mut of_flow, size.into());
             out.push(direction.ingress(), &frame);

@@ -1,28 +1,28 @@
 use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
-/// How packets spread over flows.
+/// Distribution of packets over flows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Popularity {
-    /// Each flow alike.
+    /// All flows have the same probability.
     #[default]
     Uniform,
-    /// Flow n in proportion to n^-exponent, n from 1.
+    /// The probability of flow n is proportional to n^-exponent, with n from 1.
     Zipf {
         /// 0 (uniform) to 4.
         exponent: f64,
     },
 }
 
-/// How long packets are.
+/// Distribution of packet lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sizes {
-    /// All of `pkt-size`.
+    /// All packets have length `pkt-size`.
     #[default]
     Fixed,
-    /// Simple IMIX: 7 of 64, 4 of 594 and 1 of 1518 octets.
+    /// Simple IMIX: 7 packets of 64 bytes, 4 of 594 and 1 of 1518.
     Imix,
 }
 
@@ -39,15 +39,15 @@ impl Sizes {
     }
 }
 
-/// Draws flows.
+/// Selects flows.
 pub(super) enum Picker {
     Uniform(u64),
-    /// Cumulated weights.
+    /// Cumulative weights.
     Zipf(Vec<f64>),
 }
 
 impl Picker {
-    /// None if the exponent is no number from 0 to 4.
+    /// Returns `None` if the exponent is not a number from 0 to 4.
     pub(super) fn new(popularity: Popularity, flows: u64) -> Option<Self> {
         let Popularity::Zipf { exponent } = popularity else {
             return Some(Self::Uniform(flows));

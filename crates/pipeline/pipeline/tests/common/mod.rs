@@ -1,11 +1,11 @@
-//! What a hostile or broken sender makes of a sound frame.
+//! Damages valid frames like a malicious or defective sender.
 use ranlab_machine::Random;
 use ranlab_packet::checksum;
 
-/// Where IP headers lie in the frames of the pipelines: outer, and inner behind GRE, GTP-U and VXLAN.
+/// Offsets of IP headers in the pipelines' frames: outer, and inner after GRE, GTP-U and VXLAN.
 const HEADERS: [usize; 4] = [14, 42, 58, 64];
 
-/// Changes a frame in one of many ways, some of them harmless.
+/// Changes a frame in one of many ways, some of which are harmless.
 pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
     let header = HEADERS[random.below(4) as usize];
     let has_header = frame.len() >= header + 20 && frame[header] >> 4 == 4;
@@ -45,13 +45,13 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
         18 if frame.len() > 60 => frame[34 + random.below(24) as usize] = field(random),
         19 if frame.len() > 60 => frame[44 + random.below(6) as usize] ^= 1 << random.below(8),
         20 if frame.len() > 60 => extension(frame, random),
-        // No UDP checksum, at either place.
+        // No UDP checksum, in either position.
         21 if has_header => {
             if let Some(sum) = frame.get_mut(header + 26..header + 28) {
                 sum.fill(0);
             }
         }
-        // The same of IPv6: what follows, hop limit, length, a host or another network, no UDP checksum.
+        // For IPv6: next header, hop limit, length, another host or network, no UDP checksum.
         22 if has_header6 => frame[header + 6] = [0, 6, 17, 44, 58][random.below(5) as usize],
         23 if has_header6 => frame[header + 7] = random.below(2) as u8,
         24 if has_header6 => frame[header + 5] = field(random),
@@ -59,7 +59,7 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
         26 if has_header6 => frame[header + 46..header + 48].fill(0),
         // Ports.
         27 if has_header6 => frame[header + 40 + random.below(4) as usize] = field(random) & 1,
-        // A gateway's server that comes and goes.
+        // A gateway's server that is added and removed.
         28 if has_header => set(frame, header, 16, &[5, 0, 1 + random.below(30) as u8, 2]),
         29 if has_header6 => {
             let upper = [0x20, 1, 0x0d, 0xbc, 0, 0, 0, random.below(30) as u8];
@@ -69,7 +69,7 @@ pub(crate) fn damage(frame: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Writes octets of an IPv4 header whose checksum is then right.
+/// Writes bytes of an IPv4 header and corrects its checksum.
 fn set(frame: &mut [u8], header: usize, at: usize, value: &[u8]) {
     frame[header + at..header + at + value.len()].copy_from_slice(value);
     seal(frame, header);
@@ -82,7 +82,7 @@ fn seal(frame: &mut [u8], header: usize) {
     frame[header + 10..header + 12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Options in an IPv4 header; lengths of the headers around it follow, so that the packet stays sound.
+/// Adds options to an IPv4 header. The lengths of the surrounding headers are updated, so the packet stays valid.
 fn options(frame: &mut Vec<u8>, header: usize, random: &mut Random) {
     let words = 1 + random.below(10) as usize;
     for _ in 0..words * 4 {
@@ -104,7 +104,7 @@ fn options(frame: &mut Vec<u8>, header: usize, random: &mut Random) {
     }
 }
 
-/// A second extension header of GTP-U of 1 to 3 units, or of none.
+/// Adds a second GTP-U extension header of 1 to 3 units, or an invalid one of 0 units.
 fn extension(frame: &mut Vec<u8>, random: &mut Random) {
     let units = random.below(4) as u8;
     for _ in 0..units * 4 {

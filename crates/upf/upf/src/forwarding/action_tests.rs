@@ -1,4 +1,4 @@
-//! Actions between any two interfaces, several addresses of a UE, filters, and what is refused.
+//! Actions between any two interfaces, several addresses per UE, filters, and rejected rules.
 use super::tests::*;
 use super::*;
 use crate::pfcp::*;
@@ -19,7 +19,7 @@ fn from_tunnel(interface: Interface, teid: u32) -> Pdi {
     Pdi { source_interface: interface, f_teid, ..Default::default() }
 }
 
-/// Writes what goes from tunnel to tunnel, and returns peer, TEID and container.
+/// Writes a packet from tunnel to tunnel. Returns peer, TEID and container.
 fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSession>) {
     let Fate::Relay(relay) = plane.uplink(0, GNB.into(), datagram) else { panic!("not relayed") };
     let mut out = [0; 300];
@@ -32,7 +32,7 @@ fn refused(told: &Told) -> Refusal {
     UserPlane::check(&told.rules()).unwrap_err()
 }
 
-/// N9: an intermediate UPF exchanges tunnels, and the container goes along.
+/// N9: an intermediate UPF exchanges tunnels and keeps the container.
 #[test]
 fn intermediate_upf_forwards_between_tunnels() {
     let mut told = plain(1);
@@ -58,7 +58,7 @@ fn intermediate_upf_forwards_between_tunnels() {
     assert_eq!(relayed(&mut plane, &datagram).2, None);
 }
 
-/// Packets from a tunnel wait for the next one as packets from the data network do.
+/// Packets from a tunnel are buffered like packets from the data network.
 #[test]
 fn packets_from_a_tunnel_are_buffered() {
     let mut told = plain(1);
@@ -77,7 +77,7 @@ fn packets_from_a_tunnel_are_buffered() {
     assert_eq!((plane.flush(0, 1, &mut out), plane.flushable(1)), (None, 0));
 }
 
-/// One rule forwards while another one still buffers: its packet goes back and the others leave.
+/// One rule forwards while another still buffers: its packet is kept and the others are sent.
 #[test]
 fn flush_ends_while_another_rule_buffers() {
     let mut told = plain(1);
@@ -118,7 +118,7 @@ fn dual_stack_session_forwards_both_versions() {
     }
 }
 
-/// A rule without F-TEID takes packets of all the session's tunnels at its interface.
+/// A rule without F-TEID matches packets of all tunnels of the session at its interface.
 #[test]
 fn uplink_rule_without_tunnel_takes_its_flow() {
     let mut told = plain(1);
@@ -206,7 +206,7 @@ fn outer_class_is_what_the_rule_marks() {
 }
 
 #[test]
-fn rules_that_cannot_be_carried_out_are_refused_by_name() {
+fn unsupported_rules_are_rejected_by_name() {
     type Change = fn(&mut Told);
     let pdr_1 = FailedRuleId::Pdr(PdrId(1));
     let far_2 = FailedRuleId::Far(FarId(2));

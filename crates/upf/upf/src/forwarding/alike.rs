@@ -1,20 +1,20 @@
-//! Sessions that differ from another one in a few numbers: installed and changed without being compiled.
+//! Sessions that differ from an earlier one in a few numbers only. They are installed and changed without compilation.
 use super::rules::{Action, Entry, Mapping, Rules};
 use super::{Seid, Teid, UserPlane, find};
 use std::net::IpAddr;
 
-/// Removed sessions of one shape that are kept to be used again.
+/// Maximum number of removed sessions of one shape that are kept for reuse.
 const SPARE: usize = 1 << 12;
-/// Prototypes at most.
+/// Maximum number of prototypes.
 const MAX_PROTOTYPES: usize = 1 << 10;
 
 impl UserPlane {
-    /// Whether [`install_like`](Self::install_like) knows this shape.
+    /// Returns whether [`install_like`](Self::install_like) knows this shape.
     pub fn has_prototype(&self, shape: usize) -> bool {
         self.prototypes.get(shape).is_some_and(Option::is_some)
     }
 
-    /// Others will be like this session: one tunnel, one UE, no usage rules.
+    /// Registers a session as prototype: one tunnel, one UE, no usage rules.
     pub fn learn(&mut self, shape: usize, rules: &Rules<'_>) {
         if shape >= MAX_PROTOTYPES {
             return;
@@ -28,7 +28,7 @@ impl UserPlane {
         }
     }
 
-    /// Installs a new session like that of the shape; `false` if the shape is not known.
+    /// Installs a new session with the rules of the prototype. Returns `false` if the shape is unknown.
     pub fn install_like(&mut self, shape: usize, seid: u64, teid: u32, ue: IpAddr) -> bool {
         let Some(Some((prototype, spare))) = self.prototypes.get_mut(shape) else { return false };
         let mut entry = spare.pop().unwrap_or_else(|| Box::new(prototype.clone()));
@@ -44,14 +44,14 @@ impl UserPlane {
         true
     }
 
-    /// Downlink packets of such a session go into this tunnel.
+    /// Sets the downlink tunnel of such a session.
     pub fn redirect(&mut self, seid: u64, teid: u32, peer: IpAddr) {
         if let Some(entry) = find(&self.by_seid, &mut self.entries, &Seid(seid)) {
             entry.from_n6.iter_mut().for_each(|rule| rule.action = Action::Tunnel { teid, peer });
         }
     }
 
-    /// What a removed session leaves.
+    /// Keeps a removed session for reuse.
     pub(super) fn use_again(&mut self, entry: Box<Entry>) {
         if let Some(Some(Some((_, spare)))) = entry.shape.map(|shape| self.prototypes.get_mut(shape))
             && spare.len() < SPARE
@@ -68,8 +68,9 @@ mod tests {
     use crate::forwarding::{Fate, HEADROOM};
 
     #[test]
-    fn a_session_like_another_forwards_as_if_its_rules_had_been_installed() {
-        let (mut quick, mut general) = (UserPlane::new(), UserPlane::new());
+    fn session_from_prototype_equals_installed_session() {
+        let mut quick = UserPlane::new();
+        let mut general = UserPlane::new();
         quick.learn(0, &plain(1).rules());
         assert!(quick.has_prototype(0) && !quick.install_like(1, 9, 9, ue(9).into()));
         let peer = IpAddr::from([10, 0, 0, 9]);
@@ -81,10 +82,12 @@ mod tests {
                 general.install(seid, &plain(n).rules(), &[]).unwrap();
             }
             for n in 0..50_u32 {
-                let (up, down) = (ip(ue(n), [8; 4], 17, (1, 2), 90), ip([8; 4], ue(n), 17, (2, 1), 90));
+                let up = ip(ue(n), [8; 4], 17, (1, 2), 90);
+                let down = ip([8; 4], ue(n), 17, (2, 1), 90);
                 let datagram = gpdu(0x100 + n, Some(9), &up);
                 assert_eq!(quick.uplink(0, peer, &datagram), general.uplink(0, peer, &datagram));
-                let (mut a, mut b) = ([0; HEADROOM + 90], [0; HEADROOM + 90]);
+                let mut a = [0; HEADROOM + 90];
+                let mut b = [0; HEADROOM + 90];
                 assert_eq!(quick.downlink(0, &down, &mut a), general.downlink(0, &down, &mut b));
                 assert_eq!(a, b);
                 let forwarded = matches!(quick.downlink(0, &down, &mut a), Fate::N3 { .. });

@@ -1,4 +1,4 @@
-//! Compiling rules: a rule is either carried out as it stands, or refused with the cause and the rule's name.
+//! Compiles rules. A rule is either supported exactly as given, or rejected with a cause and the rule's id.
 use super::flow::Filter;
 use super::inner::ue_key;
 use super::rules::{Action, Rule, Rules, Source, Ues};
@@ -8,26 +8,26 @@ use crate::pfcp::{
 };
 use std::net::IpAddr;
 
-/// Why a session's rules are refused.
+/// The reason why a session's rules are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{failed:?} is refused with cause {}: {why}", cause.0)]
 pub struct Refusal {
-    /// Cause of the response.
+    /// Cause for the response.
     pub cause: Cause,
-    /// Rule to be named by Failed Rule ID.
+    /// Rule for Failed Rule ID.
     pub failed: FailedRuleId,
-    /// What about the rule cannot be carried out.
+    /// The unsupported feature of the rule.
     pub why: Unsupported,
 }
 
-/// What about a rule cannot be carried out.
+/// An unsupported feature of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// A source or destination interface that no packet comes from or goes to.
+    /// A source or destination interface without packets.
     #[error("interface {0}; allowed are Access (0), Core (1), N6-LAN (2) and CP-function (3)")]
     Interface(u8),
-    /// An SDF filter that cannot be compared with packets.
+    /// An SDF filter that cannot be matched.
     #[error("invalid SDF filter")]
     Filter,
     /// An Application ID without configured filters.
@@ -39,27 +39,27 @@ pub enum Unsupported {
     /// An IPv6 prefix that is not a /64.
     #[error("a UE prefix that is not a /64")]
     Prefix,
-    /// A rule that no packet can match: it names neither tunnel nor UE, and no other rule of the session does.
+    /// A rule that no packet can match: neither it nor another rule of the session has a tunnel or a UE address.
     #[error("neither a tunnel nor a UE address leads to the rule")]
     Unreachable,
-    /// An Outer Header Removal of anything but GTP-U.
+    /// An Outer Header Removal other than GTP-U.
     #[error("outer header removal {0}; allowed are 0, 1 and 6")]
     Removal(u8),
-    /// An Outer Header Creation of anything but GTP-U.
+    /// An Outer Header Creation other than GTP-U.
     #[error("outer header creation {0:#06x}; allowed are 0x0100 and 0x0200")]
     Creation(u16),
-    /// Not exactly one of drop, forward and buffer, or a further action.
+    /// Not exactly one of drop, forward and buffer, or an additional action.
     #[error("apply action {0:#x}; allowed is one of DROP, FORW and BUFF, with NOCP")]
     Action(u128),
-    /// A packet is to be forwarded where only a tunnel leads, and no tunnel is given.
+    /// A packet would be forwarded to an interface that requires a tunnel, and no tunnel is given.
     #[error("forwarding without a tunnel")]
     NoTunnel,
 }
 
-/// Compiles every rule of a session.
+/// Compiles all rules of a session.
 ///
 /// # Errors
-/// The first rule that cannot be carried out.
+/// The first unsupported rule.
 pub(super) fn compile_rules(rules: &Rules<'_>) -> Result<Vec<Rule>, Refusal> {
     for far in rules.fars {
         action_of(far).map_err(|why| refuse(FailedRuleId::Far(far.far_id), why))?;
@@ -103,13 +103,13 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     }
     let action = rules.far(pdr.far_id).map_or(Ok(Action::Drop), action_of)?;
     if source == Source::N6 && action == Action::N6 {
-        // It would come back from there.
+        // The packet would come back from there.
         return Err(Unsupported::NoTunnel);
     }
     let way = rules.far(pdr.far_id).and_then(|far| far.forwarding_parameters.as_ref());
     let marking = way.and_then(|way| way.transport_level_marking).map_or(0, |marking| marking.0);
     let qers = rules.qers.iter().enumerate().filter(|(_, qer)| pdr.qer_ids.contains(&qer.qer_id));
-    // The application's QER before the session's, which names no flow or flow 0.
+    // The application's QER precedes the session's, which names no flow or flow 0.
     let named = qers.clone().filter_map(|(_, qer)| qer.qfi).map(|qfi| qfi.0 & 63);
     let qfi = named.reduce(|first, next| if first == 0 { next } else { first });
     let urrs = rules.urrs.iter().enumerate().filter(|(_, urr)| pdr.urr_ids.contains(&urr.urr_id));
@@ -135,8 +135,8 @@ fn names_ue(pdr: &CreatePdr) -> bool {
     !pdr.pdi.ue_ip_addresses.is_empty()
 }
 
-/// Where the rule's packets come from. Only the data network has no tunnel of its own; at the other interfaces a rule
-/// without F-TEID takes packets of every tunnel that the session has there.
+/// Returns the source of the rule's packets. Only the data network has no tunnel. At other interfaces, a rule without
+/// F-TEID matches packets of all tunnels that the session has there.
 fn source_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Source, Unsupported> {
     let interface = pdr.pdi.source_interface;
     let from_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
@@ -151,7 +151,7 @@ fn source_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Source, Unsupported> 
     }
 }
 
-/// The rule's tunnel; 0 where it is still to be chosen.
+/// Returns the rule's tunnel, or 0 if it has not been chosen yet.
 fn teid_of(pdr: &CreatePdr) -> Option<u32> {
     pdr.pdi.f_teid.map(|f_teid| match f_teid {
         FTeid::Assigned { teid, .. } => teid,
@@ -185,7 +185,7 @@ fn filters_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Box<[Filter]>, Unsup
     Ok(filters.into())
 }
 
-/// What a forwarding rule does.
+/// Returns the action of a forwarding rule.
 fn action_of(far: &CreateFar) -> Result<Action, Unsupported> {
     let flags = far.apply_action.bits();
     match flags & !ApplyAction::NOCP {

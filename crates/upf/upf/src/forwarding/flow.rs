@@ -1,11 +1,11 @@
-//! SDF filters (TS 29.244 §8.2.5). Flow descriptions are IPFilterRules (RFC 6733 §4.3.1) as TS 29.212 §5.4.2 allows
-//! them; protocols may also be given by name.
+//! SDF filters (TS 29.244 §8.2.5). Flow descriptions are IPFilterRules (RFC 6733 §4.3.1) as restricted by TS 29.212
+//! §5.4.2; protocols may also be given by name.
 use super::inner::{Inner, has_ports};
 use crate::pfcp::SdfFilter;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// Why a text is no flow description that can be matched.
+/// The reason why a text is not a supported flow description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{rule}\" is no flow description: {why}; allowed is \"permit out PROTOCOL from ADDRESS [PORTS] to ADDRESS [PORTS]\""
@@ -15,17 +15,17 @@ pub struct FlowError {
     why: &'static str,
 }
 
-/// Ports or ranges that one side of a flow may name.
+/// Maximum number of ports or ranges per side of a flow.
 const MAX_PORTS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Side {
-    /// Address and bits of it that count; `None`: any, or the UE's own (`assigned`).
+    /// Address and number of relevant bits. `None`: any, or the UE's own address (`assigned`).
     prefix: Option<(IpAddr, u8)>,
     ports: Vec<RangeInclusive<u16>>,
 }
 
-/// A flow, seen from the data network: `permit out` describes the downlink, whose mirror is the uplink.
+/// A flow from the data network's point of view: `permit out` describes the downlink; the uplink is its mirror image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     protocol: Option<u8>,
@@ -34,7 +34,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Reads a flow description.
+    /// Parses a flow description.
     pub fn parse(rule: &str) -> Result<Self, FlowError> {
         let fault = |why| FlowError { rule: rule.to_owned(), why };
         let mut words = rule.split_ascii_whitespace().peekable();
@@ -81,7 +81,7 @@ impl Flow {
         std::str::from_utf8(rule).map_err(not_text).and_then(Self::parse)
     }
 
-    /// Whether a packet belongs to the flow, in its direction.
+    /// Returns whether a packet belongs to the flow, in its direction.
     fn takes(&self, packet: &Inner, uplink: bool) -> bool {
         let (a, b) = packet.addresses;
         let (c, d) = match packet.ports {
@@ -95,7 +95,7 @@ impl Flow {
     }
 }
 
-/// The number of a protocol given by number or by its usual name.
+/// Returns the number of a protocol given by number or by name.
 fn protocol(text: &str) -> Option<u8> {
     const NAMES: [(&str, u8); 12] = [
         ("icmp", 1),
@@ -115,7 +115,7 @@ fn protocol(text: &str) -> Option<u8> {
     named.map(|(_, number)| *number).or_else(|| text.parse().ok())
 }
 
-/// An SDF filter as packets are compared with it: every part that is given has to match.
+/// A compiled SDF filter. Every given component has to match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Filter {
     flow: Option<Flow>,
@@ -126,8 +126,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Compiles a filter; `None` if nothing is given, so that it excludes no packet. A filter that is only an
-    /// identifier stands for the one of `known` that defines it.
+    /// Compiles a filter. Returns `None` if it is empty and matches every packet. A filter that only has an identifier
+    /// stands for the filter of `known` that defines it.
     ///
     /// # Errors
     /// An invalid flow description, or an identifier that no filter defines.
@@ -156,7 +156,7 @@ impl Filter {
         Ok((compiled != Self::default()).then_some(compiled))
     }
 
-    /// Whether a packet belongs to the filter's flow, in its direction.
+    /// Returns whether a packet belongs to the filter's flow, in its direction.
     pub(super) fn takes(&self, packet: &Inner, uplink: bool) -> bool {
         self.flow.as_ref().is_none_or(|flow| flow.takes(packet, uplink))
             && self.tos.is_none_or(|[value, mask]| packet.tos & mask == value & mask)
@@ -165,7 +165,7 @@ impl Filter {
     }
 }
 
-/// Whether a filter describes packets by itself.
+/// Returns whether a filter describes packets by itself.
 fn has_parts(filter: &SdfFilter) -> bool {
     filter.flow_description.is_some()
         || filter.tos_traffic_class.is_some()
@@ -242,9 +242,10 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_matches_its_direction_and_the_mirror() {
+    fn flow_matches_both_directions() {
         let flow = Flow::parse("permit out 17 from 192.0.2.0/24 53,8000-8999 to assigned").unwrap();
-        let (server, ue) = ([192, 0, 2, 9], [10, 60, 0, 1]);
+        let server = [192, 0, 2, 9];
+        let ue = [10, 60, 0, 1];
         assert!(flow.takes(&packet(server, ue, 17, (53, 4000)), false));
         assert!(flow.takes(&packet(ue, server, 17, (4000, 8500)), true));
         assert!(!flow.takes(&packet(ue, server, 17, (4000, 9000)), true));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_flow_is_refused_with_its_fault() {
+    fn invalid_flow_description_is_rejected_with_reason() {
         for (rule, why) in [
             ("deny out ip from any to any", "begin with permit"),
             ("permit in ip from any to any", "not out"),

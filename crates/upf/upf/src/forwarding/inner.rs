@@ -1,4 +1,4 @@
-//! The user's packet: what rules ask about it.
+//! The fields of user packets that rules match.
 use std::net::IpAddr;
 
 /// Addresses, protocol and ports of an IP packet.
@@ -9,15 +9,15 @@ pub(super) struct Inner {
     pub(super) destination: u64,
     pub(super) addresses: (IpAddr, IpAddr),
     pub(super) protocol: u8,
-    /// Of TCP, UDP and SCTP, in first fragments.
+    /// Ports of TCP, UDP and SCTP, in first fragments.
     pub(super) ports: Option<(u16, u16)>,
-    /// Octets of the packet; what follows is padding.
+    /// Length of the packet without padding, in bytes.
     pub(super) octets: usize,
     /// Type of service, or traffic class.
     pub(super) tos: u8,
-    /// Of ESP and AH.
+    /// Security parameter index of ESP and AH.
     pub(super) spi: Option<u32>,
-    /// Of IPv6.
+    /// IPv6 flow label.
     pub(super) flow_label: Option<u32>,
 }
 
@@ -27,16 +27,16 @@ const FRAGMENT: u8 = 44;
 const ESP: u8 = 50;
 const AH: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
-/// IPv6 extension headers that are read at most; ports behind more of them are not found.
+/// Maximum number of IPv6 extension headers that are parsed. Ports after more headers are not found.
 const MAX_EXTENSIONS: usize = 8;
 
-/// Whether packets of this protocol begin with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Returns whether packets of this protocol begin with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
 pub(super) fn has_ports(protocol: u8) -> bool {
     matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }
 
-/// A UE by its address: IPv4 whole, IPv6 by its /64 prefix, which is what a UE is given. The prefix of `::/64` is never
-/// given to a UE, so the two do not meet.
+/// Returns the key of a UE by address: the whole IPv4 address, or the /64 prefix of IPv6, which is what a UE is
+/// assigned. The prefix `::/64` is never assigned to a UE, so the keys of both versions are distinct.
 pub(super) fn ue_key(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(v4) => u32::from(v4).into(),
@@ -45,7 +45,7 @@ pub(super) fn ue_key(address: IpAddr) -> u64 {
 }
 
 impl Inner {
-    /// Reads an IP packet; `None` if it is none, or cut short.
+    /// Parses an IP packet. Returns `None` if it is invalid or truncated.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => Self::read_v4(packet),
@@ -106,7 +106,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     has_ports(protocol).then(|| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
-/// Security parameter index.
+/// Returns the security parameter index.
 fn spi(protocol: u8, payload: &[u8]) -> Option<u32> {
     let at = match protocol {
         ESP => 0,
@@ -116,14 +116,15 @@ fn spi(protocol: u8, payload: &[u8]) -> Option<u32> {
     payload.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// Protocol behind the IPv6 extension headers, and its octets; none in later fragments.
+/// Returns the protocol after the IPv6 extension headers and its bytes, which are `None` in later fragments.
 fn transport(first: u8, octets: &[u8]) -> (u8, Option<&[u8]>) {
-    let (mut kind, mut rest) = (first, Some(octets));
+    let mut kind = first;
+    let mut rest = Some(octets);
     for _ in 0..MAX_EXTENSIONS {
         let Some(&[next, len, high, low]) = rest.and_then(|rest| rest.first_chunk()) else { break };
         let len = match kind {
             HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => 8 * (usize::from(len) + 1),
-            // The offset of a later fragment is not 0: what follows is no header.
+            // In later fragments (offset not 0), no header follows.
             FRAGMENT if u16::from_be_bytes([high, low]) & 0xfff8 != 0 => return (next, None),
             FRAGMENT => 8,
             _ => break,

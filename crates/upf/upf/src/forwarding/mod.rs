@@ -1,16 +1,16 @@
-//! The user plane function's packets: detected, policed, counted, forwarded or buffered, session by session.
+//! User plane of the UPF: detects, polices, counts, forwards or buffers packets, session by session.
 //!
 //! ```text
 //!  GTP-U datagram --uplink()----> PDR (TEID, QFI, UE, flow) -> QER -> URR -> FAR -> Fate::N6(packet) | Fate::Relay
 //!  N6 packet      --downlink()--> PDR (UE, flow)            -> QER -> URR -> FAR -> Fate::N3 | Fate::Buffered
 //! ```
 //!
-//! Every source and destination interface has the same actions: drop, buffer, into a tunnel, to the data network. A
-//! rule that asks for more is refused when it is compiled ([`Refusal`]).
+//! Every source and destination interface has the same actions: drop, buffer, forward into a tunnel, forward to the
+//! data network. A rule that asks for more is rejected at compilation ([`Refusal`]).
 //!
-//! Rules are those of TS 29.244 as decoded by `wire::pfcp`; who installs them is not known here. Packets that no rule
-//! wants are counted by reason, never lost silently. Rates are counted over inner IP packets, from the first octet of
-//! the IP header ([`RATE_LAYER`]): an Ethernet or GTP-U header does not shorten a user's rate.
+//! Rules are those of TS 29.244 as decoded by `wire::pfcp`. Packets without a matching rule are counted by reason.
+//! Rates refer to inner IP packets, from the first byte of the IP header ([`RATE_LAYER`]), so Ethernet and GTP-U
+//! headers do not reduce a user's rate.
 mod alike;
 mod compile;
 mod flow;
@@ -37,19 +37,19 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
-/// Where bit rates are counted.
+/// Protocol layer to which bit rates refer.
 pub const RATE_LAYER: &str = "inner IP packet";
-/// Packets that one session may have waiting, unless its BAR suggests fewer.
+/// Maximum number of buffered packets per session, unless its BAR suggests fewer.
 pub const MAX_BUFFERED_SESSION: usize = 256;
-/// Packets that all sessions together may have waiting.
+/// Maximum number of buffered packets of all sessions.
 pub const MAX_BUFFERED: usize = 1 << 16;
-/// Events that wait for the control half; beyond, they are dropped and counted.
+/// Maximum number of events queued for the control plane. Further events are dropped and counted.
 pub const MAX_EVENTS: usize = 1 << 14;
-/// Octets that a downlink packet's tunnel header needs in front of it at most.
+/// Maximum length of a downlink packet's tunnel headers, in bytes.
 pub const HEADROOM: usize = GpduTemplate::MAX_LEN;
 
-/// Numbers of tunnels, sessions and UEs are spread well enough by one multiplication; they are given out by the control
-/// plane, so nobody can choose them to collide.
+/// Hash by a single multiplication, which suffices for tunnels, sessions and UEs: the control plane assigns their
+/// numbers, so an attacker cannot choose colliding ones.
 #[derive(Debug, Default, Clone, Copy)]
 struct Mix(u64);
 
@@ -71,8 +71,8 @@ impl Hasher for Mix {
     }
 }
 
-/// A session's name. Whoever gives names out uses places again and says the place in the lower half: only that is
-/// spread, so that a place stays where it is in the table.
+/// A session id. The control plane reuses indexes, which are the lower half of the id. Only that half is hashed, so an
+/// index keeps its position in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seid(u64);
 
@@ -82,7 +82,7 @@ impl std::hash::Hash for Seid {
     }
 }
 
-/// An uplink tunnel, likewise: the lower 21 bits are its place where the UPF has chosen it.
+/// An uplink tunnel. The lower 21 bits are its index if the UPF has chosen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Teid(u32);
 
@@ -102,11 +102,11 @@ pub struct UserPlane {
     by_seid: Map<Seid>,
     by_teid: Map<Teid>,
     by_ue: Map<u64>,
-    /// Sessions that others are like, and what is left of such others, to be used again.
-    // They go in and out of `entries` as they are, in their boxes.
+    /// Prototypes of sessions, and removed sessions of their shape for reuse.
+    // Boxes move into and out of `entries` unchanged.
     #[allow(clippy::vec_box)]
     prototypes: Vec<Option<(Entry, Vec<Box<Entry>>)>>,
-    /// Heads of downlink packets: by QFI, and one without container.
+    /// Headers of downlink packets by QFI, and one without a container.
     heads: Vec<GpduTemplate>,
     counters: PlaneCounters,
     events: VecDeque<PlaneEvent>,
@@ -122,9 +122,9 @@ impl Default for UserPlane {
 }
 
 impl UserPlane {
-    /// A user plane without sessions.
+    /// Creates a user plane without sessions.
     pub fn new() -> Self {
-        // A container with a QFI alone always fits.
+        // A container with only a QFI always fits.
         let head = |qfi: usize| {
             let session = (qfi < NO_QFI).then(|| PduSession::dl(qfi as u8));
             GpduTemplate::new(session).ok()
@@ -143,17 +143,17 @@ impl UserPlane {
         }
     }
 
-    /// What went through.
+    /// Returns the packet counters.
     pub fn counters(&self) -> &PlaneCounters {
         &self.counters
     }
 
-    /// Sessions installed.
+    /// Returns the number of sessions.
     pub fn sessions(&self) -> usize {
         self.by_seid.len()
     }
 
-    /// Something that the control half has to know, oldest first.
+    /// Returns the oldest event for the control plane.
     pub fn event(&mut self) -> Option<PlaneEvent> {
         self.events.pop_front()
     }
@@ -161,16 +161,16 @@ impl UserPlane {
     /// Compiles a session's rules without installing them.
     ///
     /// # Errors
-    /// The first rule that cannot be carried out.
+    /// The first unsupported rule.
     pub fn check(rules: &Rules<'_>) -> Result<(), Refusal> {
         Entry::compile(0, rules, &[]).map(drop)
     }
 
-    /// Installs a session's rules, or replaces them: rates keep their state, waiting packets wait on (see
+    /// Installs or replaces a session's rules. Rate limiters keep their state, and buffered packets stay buffered (see
     /// [`flush`](Self::flush)). `meters` are the session's usage rules.
     ///
     /// # Errors
-    /// The first rule that cannot be carried out; the session stays as it was.
+    /// The first unsupported rule. The session is unchanged.
     pub fn install(&mut self, seid: u64, rules: &Rules<'_>, meters: &[Meter]) -> Result<(), Refusal> {
         let mut entry = Entry::compile(seid, rules, meters)?;
         let index = match self.by_seid.get(&Seid(seid)) {
@@ -200,7 +200,7 @@ impl UserPlane {
         index
     }
 
-    /// Forgets which tunnels and addresses lead to a session.
+    /// Removes the lookup entries of a session.
     fn unmap(&mut self, index: u32) {
         let Some(Some(entry)) = self.entries.get(index as usize) else { return };
         for mapping in &entry.mappings {
@@ -216,7 +216,7 @@ impl UserPlane {
         }
     }
 
-    /// Removes a session with its waiting packets.
+    /// Removes a session with its buffered packets.
     pub fn remove(&mut self, seid: u64) {
         let Some(index) = self.by_seid.get(&Seid(seid)).copied() else { return };
         self.unmap(index);
@@ -228,7 +228,7 @@ impl UserPlane {
         self.free.push(index);
     }
 
-    /// Forgets every session.
+    /// Removes all sessions.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.free.clear();
@@ -239,7 +239,7 @@ impl UserPlane {
         self.waiting = 0;
     }
 
-    /// Drops a session's waiting packets.
+    /// Drops a session's buffered packets.
     pub fn drop_buffered(&mut self, seid: u64) {
         if let Some(entry) = find(&self.by_seid, &mut self.entries, &Seid(seid)) {
             self.waiting -= entry.waiting.len();
@@ -248,15 +248,15 @@ impl UserPlane {
         }
     }
 
-    /// Packets that wait for a session, if one of its rules forwards into a tunnel; otherwise 0.
+    /// Returns the number of a session's buffered packets if one of its rules forwards into a tunnel, otherwise 0.
     pub fn flushable(&self, seid: u64) -> usize {
         let index = self.by_seid.get(&Seid(seid)).copied().unwrap_or(u32::MAX);
         let entry = self.entries.get(index as usize).and_then(Option::as_ref);
         entry.filter(|entry| entry.can_flush()).map_or(0, |entry| entry.waiting.len())
     }
 
-    /// The next waiting packet of a session, decided again by its rules. Call it [`flushable`](Self::flushable) times:
-    /// a packet whose rule still buffers goes back to the end.
+    /// Processes the next buffered packet of a session with its current rules. Call it [`flushable`](Self::flushable)
+    /// times: a packet whose rule still buffers goes back to the end of the queue.
     pub fn flush<'a>(&mut self, now_ns: u64, seid: u64, out: &'a mut [u8]) -> Option<Fate<'a>> {
         let entry = find(&self.by_seid, &mut self.entries, &Seid(seid)).filter(|entry| entry.can_flush())?;
         let waiting = entry.waiting.pop_front()?;
@@ -279,7 +279,7 @@ impl UserPlane {
         }
     }
 
-    /// Decides about a datagram from a tunnel. `Fate::N6` and `Fate::Relay` borrow the packet within the datagram.
+    /// Processes a datagram from a tunnel. `Fate::N6` and `Fate::Relay` borrow the packet from the datagram.
     pub fn uplink<'a>(&mut self, now_ns: u64, peer: IpAddr, datagram: &'a [u8]) -> Fate<'a> {
         self.counters.n3_received += 1;
         let Ok(packet) = Packet::parse(datagram) else { return self.drop(Drop::Malformed) };
@@ -350,7 +350,7 @@ impl UserPlane {
         }
     }
 
-    /// Decides about a packet from the data network. `Fate::N3` has its datagram in `out`.
+    /// Processes a packet from the data network. The datagram of `Fate::N3` is in `out`.
     pub fn downlink<'a>(&mut self, now_ns: u64, packet: &[u8], out: &'a mut [u8]) -> Fate<'a> {
         self.counters.n6_received += 1;
         let Some(inner) = Inner::read(packet) else { return self.drop(Drop::Malformed) };
@@ -383,7 +383,7 @@ impl UserPlane {
         Fate::N3 { peer, len, tos: rule.tos }
     }
 
-    /// Counts a packet that waits now, or that had no room.
+    /// Counts a packet that was buffered, or dropped because the buffer is full.
     fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Fate<'static> {
         let Some(event) = taken else { return self.drop(Drop::BufferFull) };
         self.waiting += 1;
@@ -430,16 +430,16 @@ fn push_event(events: &mut VecDeque<PlaneEvent>, counters: &mut PlaneCounters, e
     }
 }
 
-/// A packet that a rule buffers.
+/// A packet to be buffered.
 struct Buffering {
     pdr_id: u16,
     notify: bool,
-    /// All sessions together have no more room.
+    /// Whether the buffer of all sessions is full.
     full: bool,
 }
 
 impl Buffering {
-    /// Keeps the packet: the event that is due, if any. `None` if there is no room.
+    /// Buffers the packet. Returns the event that is due, if any. Returns `None` if the buffer is full.
     fn take(self, entry: &mut Entry, packet: impl FnOnce() -> Waiting) -> Option<Option<PlaneEvent>> {
         if self.full || entry.waiting.len() >= entry.max_waiting {
             return None;
@@ -450,8 +450,8 @@ impl Buffering {
     }
 }
 
-/// The PDU session container that a packet from a tunnel takes along: the one it came with, unless a QER names another
-/// QoS flow or the rule removes it (TS 29.244 §8.2.64).
+/// Returns the PDU session container for the next tunnel: the received one, unless a QER names another QoS flow or the
+/// rule removes it (TS 29.244 §8.2.64).
 fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSession> {
     let make = |qfi| if rule.uplink { PduSession::ul(qfi) } else { PduSession::dl(qfi) };
     match came_with.filter(|_| !rule.strips_container && !rule.marks) {
@@ -460,14 +460,14 @@ fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSessi
     }
 }
 
-/// Writes a packet behind its head; `None` if `out` is too small.
+/// Writes a packet after its header. Returns `None` if `out` is too small.
 fn put_gpdu(head: &GpduTemplate, teid: u32, packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let at = head.write(teid, packet.len(), out)?;
     out.get_mut(at..at + packet.len())?.copy_from_slice(packet);
     Some(at + packet.len())
 }
 
-/// Gates and rates of all QERs of a rule; nothing is taken from any of them unless all agree.
+/// Checks gates and rates of all QERs of a rule. Tokens are taken only if all QERs admit the packet.
 fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: usize) -> Result<(), Drop> {
     for index in of_rule {
         let Some(qer) = qers.get_mut(usize::from(*index)) else { continue };
@@ -489,7 +489,7 @@ fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: us
     Ok(())
 }
 
-/// Counts a packet that will be forwarded; quotas stop it.
+/// Counts a forwarded packet. An exhausted quota stops it.
 fn count(
     events: &mut VecDeque<PlaneEvent>,
     counters: &mut PlaneCounters,

@@ -1,15 +1,15 @@
-//! Maximum bit rates: a token bucket of octets.
+//! Maximum bit rates, enforced by token buckets.
 
-/// Time whose worth of octets may come at once: long enough for a burst of the sender's timer, short against the time
-/// over which anybody measures a rate.
+/// Bucket depth as a time at the rate, in nanoseconds: long enough for bursts of the sender's timer, and short compared
+/// with the interval over which rates are measured.
 pub(super) const BURST_NS: u64 = 20_000_000;
-/// Octets that may come at once at least: two packets of the usual MTU.
+/// Minimum bucket depth, in bytes: two packets of the usual MTU.
 const LEAST_BURST: u64 = 3_000;
 
-/// Octets in units of 1/8,000,000 octet: kbit/s times ns is exact in it.
+/// Tokens are in units of 1/8,000,000 byte, so that kbit/s times nanoseconds is exact.
 const UNIT: u64 = 8_000_000;
 
-/// A rate's state.
+/// State of a rate limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bucket {
     pub(super) kbps: u64,
@@ -19,13 +19,13 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket.
+    /// Creates a full bucket.
     pub(super) fn new(kbps: u64) -> Self {
         let depth = kbps.saturating_mul(BURST_NS).max(LEAST_BURST * UNIT);
         Self { kbps, depth, tokens: depth, filled_ns: 0 }
     }
 
-    /// Whether so many octets may pass now.
+    /// Returns whether a number of bytes may pass now.
     pub(super) fn has(&mut self, now_ns: u64, octets: usize) -> bool {
         let passed = now_ns.saturating_sub(self.filled_ns);
         self.filled_ns = self.filled_ns.max(now_ns);
@@ -33,7 +33,7 @@ impl Bucket {
         self.tokens >= octets as u64 * UNIT
     }
 
-    /// They pass.
+    /// Takes the tokens of a number of bytes.
     pub(super) fn take(&mut self, octets: usize) {
         self.tokens = self.tokens.saturating_sub(octets as u64 * UNIT);
     }
@@ -43,7 +43,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    /// Octets of 1,000-octet packets that pass in 10 s at an offered rate.
+    /// Returns the bytes of 1,000-byte packets that pass in 10 s at an offered rate.
     fn passed(limit_kbps: u64, offered_kbps: u64) -> u64 {
         let mut bucket = Bucket::new(limit_kbps);
         let interval = 8_000_000_000 / offered_kbps;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_kept_below_at_and_above_the_limit() {
+    fn rate_is_enforced_below_at_and_above_limit() {
         assert_eq!(passed(10_000, 7_000), 8_750_000);
         for offered in [12_000, 30_000, 1_000_000] {
             let octets = passed(10_000, offered);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_rate_still_passes_a_packet() {
+    fn low_rate_passes_a_packet() {
         let mut bucket = Bucket::new(1);
         assert!(bucket.has(0, 1_500));
         bucket.take(1_500);

@@ -1,4 +1,4 @@
-//! Rules as decoded, and as packets are compared with them.
+//! Rules in decoded and in compiled form.
 use super::MAX_BUFFERED_SESSION;
 use super::compile::{Refusal, compile_rules};
 use super::flow::Filter;
@@ -12,24 +12,24 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A session's rules, as the control plane sent them.
+/// A session's rules, as sent by the control plane.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// Detection.
+    /// Detection rules.
     pub pdrs: &'a [CreatePdr],
-    /// Forwarding.
+    /// Forwarding rules.
     pub fars: &'a [CreateFar],
-    /// Rates and gates.
+    /// QoS rules: rates and gates.
     pub qers: &'a [CreateQer],
-    /// Usage.
+    /// Usage reporting rules.
     pub urrs: &'a [CreateUrr],
-    /// Buffering.
+    /// Buffering rule.
     pub bar: Option<&'a CreateBar>,
 }
 
 impl Rules<'_> {
-    /// Meters for the usage rules; those of `before` that still exist go on counting where they were. New rules and
-    /// those in `granted` get their quota now.
+    /// Returns the meters for the usage rules. Meters of `before` that still exist continue counting. New rules, and
+    /// those in `granted`, get their quota now.
     pub fn meters(&self, before: &[Meter], granted: &[UrrId]) -> Vec<Meter> {
         let limits = |volume: Option<Volume>| {
             let Volume { total, uplink, downlink } = volume.unwrap_or_default();
@@ -59,7 +59,7 @@ impl Rules<'_> {
     }
 }
 
-/// Where a rule's packets go.
+/// Destination of a rule's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Drop,
@@ -68,14 +68,14 @@ pub(super) enum Action {
     Tunnel { teid: u32, peer: IpAddr },
 }
 
-/// Tunnels that a rule takes packets from.
+/// Tunnels from which a rule accepts packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The data network, without any tunnel.
+    /// The data network, without a tunnel.
     N6,
-    /// This tunnel.
+    /// A single tunnel.
     Tunnel(u32),
-    /// Every tunnel that the session has at the rule's source interface.
+    /// All tunnels of the session at the rule's source interface.
     Tunnels(Box<[u32]>),
 }
 
@@ -92,10 +92,10 @@ impl Source {
 /// UE addresses of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ues {
-    /// See [`ue_key`]; `None`: any address.
+    /// See [`ue_key`]. `None`: any address.
     pub(super) first: Option<u64>,
     pub(super) more: Box<[u64]>,
-    /// Compared with the packet's destination instead of its source.
+    /// Whether they are compared with the destination of packets instead of the source.
     pub(super) destination: bool,
 }
 
@@ -111,26 +111,26 @@ impl Ues {
     }
 }
 
-/// A detection rule with all that follows from it.
+/// A detection rule with all rules to which it refers.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) pdr_id: u16,
     pub(super) precedence: u32,
     pub(super) source: Source,
-    /// Packets come from the UE: the direction of rates, gates, usage and flow descriptions.
+    /// Whether packets come from the UE. It selects the direction of rates, gates, usage and flow descriptions.
     pub(super) uplink: bool,
-    /// One bit for each QoS flow; 0: any.
+    /// One bit per QoS flow. 0: any.
     pub(super) qfis: u64,
     pub(super) ues: Ues,
     pub(super) filters: Box<[Filter]>,
     pub(super) action: Action,
-    /// Outer type of service or traffic class of packets into a tunnel.
+    /// Type of service or traffic class of the outer header.
     pub(super) tos: u8,
-    /// The PDU session container of a packet from a tunnel does not go into the next one.
+    /// Whether the PDU session container of a packet is removed before it enters another tunnel.
     pub(super) strips_container: bool,
-    /// Marked on packets into a tunnel.
+    /// QFI of packets into a tunnel.
     pub(super) qfi: Option<u8>,
-    /// The QoS flow was named by a QER, so it replaces the one that a packet came with.
+    /// Whether a QER named the QoS flow, which then replaces that of the packet.
     pub(super) marks: bool,
     /// Indexes in [`Entry::qers`].
     pub(super) qers: Box<[u8]>,
@@ -151,12 +151,12 @@ impl Rule {
                 || self.filters.iter().any(|filter| filter.takes(packet, self.uplink)))
     }
 
-    /// Whether it asks for nothing but tunnel, QoS flow and one UE, and marks nothing.
+    /// Returns whether it matches only tunnel, QoS flow and a single UE, and marks nothing.
     pub(super) fn is_unfiltered(&self) -> bool {
         self.filters.is_empty() && self.meters.is_empty() && self.ues.more.is_empty() && self.tos == 0
     }
 
-    /// Its tunnel, if this one QoS flow is all that it takes.
+    /// Returns its tunnel, if it accepts only this QoS flow.
     pub(super) fn plain_teid(&self, qfi: u8) -> Option<u32> {
         match self.source {
             Source::Tunnel(teid) if self.uplink && self.ues.first.is_some() && self.qfis == 1 << qfi => {
@@ -183,7 +183,7 @@ pub(super) struct Qer {
 }
 
 impl Qer {
-    /// Whether everything passes.
+    /// Returns whether all packets pass.
     pub(super) fn is_open(&self) -> bool {
         [self.uplink, self.downlink].iter().all(|way| !way.closed && way.bucket.is_none())
     }
@@ -203,14 +203,14 @@ impl Qer {
     }
 }
 
-/// What leads to a session.
+/// A lookup entry that leads to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mapping {
     Teid(u32),
     Ue(u64),
 }
 
-/// A packet that waits for its rule to forward it.
+/// A buffered packet.
 #[derive(Debug, Clone)]
 pub(super) enum Waiting {
     /// A packet from the data network.
@@ -219,22 +219,22 @@ pub(super) enum Waiting {
     Datagram(Vec<u8>),
 }
 
-/// A session as packets are compared with it.
+/// A compiled session.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) seid: u64,
-    /// By precedence: rules for packets that come through a tunnel.
+    /// Rules for packets from tunnels, by precedence.
     pub(super) from_tunnels: Box<[Rule]>,
-    /// By precedence: rules for packets that come from the data network.
+    /// Rules for packets from the data network, by precedence.
     pub(super) from_n6: Box<[Rule]>,
     pub(super) qers: Box<[Qer]>,
     pub(super) meters: Box<[Meter]>,
     pub(super) mappings: Box<[Mapping]>,
-    /// Which prototype it is like.
+    /// Its prototype.
     pub(super) shape: Option<usize>,
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) max_waiting: usize,
-    /// The control plane knows that packets wait.
+    /// Whether the control plane was notified about buffered packets.
     pub(super) notified: bool,
 }
 
@@ -242,7 +242,7 @@ impl Entry {
     pub(super) fn compile(seid: u64, rules: &Rules<'_>, meters: &[Meter]) -> Result<Self, Refusal> {
         let mut all = compile_rules(rules)?;
         all.sort_by_key(|rule| rule.precedence);
-        // Without a QER that names it, the QoS flow is the one that the uplink uses.
+        // Without a QER that names it, the QoS flow is that of the uplink.
         let only =
             all.iter().filter(|rule| rule.uplink).map(|rule| rule.qfis).find(|qfis| qfis.count_ones() == 1);
         for rule in all.iter_mut().filter(|rule| rule.qfi.is_none()) {
@@ -278,13 +278,13 @@ impl Entry {
         })
     }
 
-    /// Whether a packet can leave the buffer: some rule forwards into a tunnel.
+    /// Returns whether buffered packets can be sent: a rule forwards into a tunnel.
     pub(super) fn can_flush(&self) -> bool {
         let mut rules = self.from_n6.iter().chain(&self.from_tunnels);
         !self.waiting.is_empty() && rules.any(|rule| matches!(rule.action, Action::Tunnel { .. }))
     }
 
-    /// Becomes a session like `prototype`, but for its numbers: nothing is allocated.
+    /// Becomes a copy of `prototype` with other numbers, without allocations.
     pub(super) fn become_like(&mut self, prototype: &Self, seid: u64, teid: u32, ue: IpAddr) {
         let ue = ue_key(ue);
         self.seid = seid;
@@ -308,7 +308,7 @@ impl Entry {
         self.notified = false;
     }
 
-    /// Takes over what a change of rules must not reset.
+    /// Takes over the state that a rule change must preserve.
     pub(super) fn inherit(&mut self, before: &mut Self) {
         for qer in &mut self.qers {
             let Some(old) = before.qers.iter().find(|old| old.id == qer.id) else { continue };
@@ -321,7 +321,7 @@ impl Entry {
         }
         self.waiting = std::mem::take(&mut before.waiting);
         self.notified = before.notified;
-        // Idle again after having been served: the next packet is news.
+        // The session is idle again after having been served, so the next packet causes another notification.
         let buffers = |entry: &Self| {
             let mut rules = entry.from_n6.iter().chain(&entry.from_tunnels);
             rules.any(|rule| matches!(rule.action, Action::Buffer { .. }))

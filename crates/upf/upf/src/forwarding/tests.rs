@@ -1,4 +1,4 @@
-//! Sessions against a plain reading of their rules, and what each rule does.
+//! Compares sessions with a simple interpretation of their rules, and tests the effect of each rule.
 use super::*;
 use crate::pfcp::*;
 use ranlab_machine::Random;
@@ -21,12 +21,12 @@ impl Told {
         Rules { pdrs: &self.pdrs, fars: &self.fars, qers: &self.qers, urrs: &self.urrs, bar: None }
     }
 
-    /// The downlink takes one flow only.
+    /// Restricts the downlink to one flow.
     pub(super) fn narrow(&mut self) {
         self.pdrs[1].pdi.sdf_filters = vec![SdfFilter::flow("permit out 17 from any 53 to assigned")];
     }
 
-    /// The downlink waits.
+    /// Buffers the downlink.
     pub(super) fn idle(&mut self) {
         self.fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF);
     }
@@ -86,7 +86,7 @@ pub(super) fn downlink_pdi(n: u32) -> Pdi {
     }
 }
 
-/// Both directions forwarded, nothing policed.
+/// Rules that forward both directions without policing.
 pub(super) fn plain(n: u32) -> Told {
     Told {
         pdrs: vec![pdr(1, 255, uplink_pdi(n), 1), pdr(2, 255, downlink_pdi(n), 2)],
@@ -123,7 +123,7 @@ pub(super) fn installed(told: &Told) -> UserPlane {
 }
 
 #[test]
-fn both_directions_pass_and_the_tunnel_carries_the_flow() {
+fn both_directions_pass_with_qos_flow() {
     let mut plane = installed(&plain(1));
     let up = ip(ue(1), SERVER, 17, (1, 2), 100);
     assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &up)), Fate::N6(&up));
@@ -137,9 +137,9 @@ fn both_directions_pass_and_the_tunnel_carries_the_flow() {
     assert_eq!((plane.counters().uplink, plane.counters().downlink), (1, 1));
 }
 
-/// Some SMFs give a session's QER flow 0 and name it first.
+/// Some SMFs give a session's QER flow 0 and list it first.
 #[test]
-fn the_applications_flow_comes_before_the_sessions() {
+fn application_qos_flow_precedes_session_flow() {
     let flow = |qfis: [Option<u8>; 2]| {
         let mut told = plain(1);
         let qer = |(n, qfi): (usize, Option<u8>)| CreateQer {
@@ -149,7 +149,8 @@ fn the_applications_flow_comes_before_the_sessions() {
         };
         told.qers = qfis.into_iter().enumerate().map(qer).collect();
         told.pdrs[1].qer_ids = told.qers.iter().map(|qer| qer.qer_id).collect();
-        let (mut plane, mut out) = (installed(&told), [0; 200]);
+        let mut plane = installed(&told);
+        let mut out = [0; 200];
         let Fate::N3 { len, .. } = plane.downlink(0, &ip(SERVER, ue(1), 17, (2, 1), 100), &mut out) else {
             panic!()
         };
@@ -161,7 +162,7 @@ fn the_applications_flow_comes_before_the_sessions() {
 }
 
 #[test]
-fn a_stranger_gets_no_packet_through_and_each_is_counted() {
+fn unmatched_packets_are_dropped_and_counted() {
     let mut plane = installed(&plain(1));
     let up = ip(ue(1), SERVER, 17, (1, 2), 100);
     let spoofed = ip(ue(2), SERVER, 17, (1, 2), 100);
@@ -190,7 +191,7 @@ fn a_stranger_gets_no_packet_through_and_each_is_counted() {
 }
 
 #[test]
-fn a_rate_is_policed_over_all_flows_of_its_qer_in_each_direction_alone() {
+fn rate_is_policed_per_qer_and_direction() {
     let mut told = plain(1);
     let flow = SdfFilter::flow("permit out 17 from any 53 to assigned");
     let mut dns = downlink_pdi(1);
@@ -203,8 +204,9 @@ fn a_rate_is_policed_over_all_flows_of_its_qer_in_each_direction_alone() {
     told.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids = vec![qer_id]);
     let mut plane = installed(&told);
     let mut out = [0; 1_200];
-    let (mut up, mut down) = (0, 0);
-    // 30 Mbit/s each way of 1,000 octets for 4 s, downlink in two flows.
+    let mut up = 0;
+    let mut down = 0;
+    // 30 Mbit/s in each direction with 1,000-byte packets for 4 s, downlink in two flows.
     for n in 0..15_000_u64 {
         let now = n * 8_000_000 / 30;
         let port = if n % 2 == 0 { 53 } else { 54 };
@@ -212,21 +214,21 @@ fn a_rate_is_policed_over_all_flows_of_its_qer_in_each_direction_alone() {
         down += u64::from(matches!(plane.downlink(now, &packet, &mut out), Fate::N3 { .. }));
         let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, port), 1_000));
         up += u64::from(matches!(plane.uplink(now, GNB.into(), &packet), Fate::N6(_)));
-        // A handover meanwhile does not fill the bucket again.
+        // A handover in the meantime does not refill the bucket.
         if n % 1_000 == 0 {
             told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
             plane.install(1, &told.rules(), &[]).unwrap();
         }
     }
     for passed in [up, down] {
-        // 10 Mbit/s for 4 s are 5,000 packets; 2 % may come more or less.
+        // 10 Mbit/s for 4 s are 5,000 packets, with a tolerance of 2 %.
         assert!((4_900..=5_100).contains(&passed), "{passed}");
     }
     assert_eq!(plane.counters().dropped(Drop::Rate), 30_000 - up - down);
 }
 
 #[test]
-fn gates_and_quotas_close() {
+fn gates_and_quotas_stop_packets() {
     let mut told = plain(1);
     let gate_status = GateStatus { uplink_closed: true, downlink_closed: false };
     told.qers = vec![CreateQer { qer_id: QerId(1), gate_status, ..Default::default() }];
@@ -244,7 +246,8 @@ fn gates_and_quotas_close() {
     plane.install(1, &told.rules(), &meters).unwrap();
     let up = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 100));
     assert_eq!(plane.uplink(0, GNB.into(), &up), Fate::Dropped(Drop::Gate));
-    let (down, mut out) = (ip(SERVER, ue(1), 17, (1, 2), 100), [0; 200]);
+    let down = ip(SERVER, ue(1), 17, (1, 2), 100);
+    let mut out = [0; 200];
     for _ in 0..3 {
         assert!(matches!(plane.downlink(0, &down, &mut out), Fate::N3 { .. }));
     }
@@ -262,7 +265,7 @@ fn gates_and_quotas_close() {
 }
 
 #[test]
-fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
+fn packets_are_buffered_in_order_with_one_notification() {
     let mut told = plain(1);
     told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
     let mut plane = installed(&told);
@@ -283,7 +286,7 @@ fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
         assert_eq!(packet.payload[20..22], (n as u16).to_be_bytes());
     }
     assert_eq!((plane.flush(0, 1, &mut out), plane.waiting), (None, 0));
-    // Idle again: news again.
+    // Idle again, so another notification is due.
     told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
     plane.install(1, &told.rules(), &[]).unwrap();
     plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 1), 60), &mut out);
@@ -293,7 +296,7 @@ fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
 }
 
 #[test]
-fn messages_of_the_path_are_answered_or_told() {
+fn path_messages_are_answered_or_reported() {
     let mut plane = installed(&plain(1));
     let mut echo = Vec::new();
     encode_message(&Message::EchoRequest, 0, Some(3), &mut echo).unwrap();
@@ -306,9 +309,10 @@ fn messages_of_the_path_are_answered_or_told() {
     assert_eq!(plane.event(), Some(PlaneEvent::ErrorIndication { teid: 0x901, peer }));
 }
 
-/// A reading of the rules as they stand, packet by packet, without any table.
+/// Interprets the rules directly for each packet, without tables.
 fn reference(sessions: &[(u64, Told)], teid: Option<(u32, Option<u8>)>, packet: &[u8]) -> Option<String> {
-    let (from, to) = (&packet[12..16], &packet[16..20]);
+    let from = &packet[12..16];
+    let to = &packet[16..20];
     for (_, told) in sessions {
         let mut pdrs: Vec<&CreatePdr> = told.pdrs.iter().collect();
         pdrs.sort_by_key(|pdr| pdr.precedence);
@@ -340,7 +344,7 @@ fn reference(sessions: &[(u64, Told)], teid: Option<(u32, Option<u8>)>, packet: 
 }
 
 #[test]
-fn every_packet_meets_the_fate_that_a_plain_reading_of_the_rules_gives_it() {
+fn verdicts_equal_simple_rule_interpretation() {
     let mut random = Random::stream(7, 0);
     let mut draw = |below: u64| random.below(below);
     for _ in 0..40 {

@@ -1,45 +1,45 @@
-//! What becomes of packets, what the control half learns about them, and counts.
+//! Verdicts on packets, events for the control plane, and counters.
 use super::usage::Crossed;
 use ranlab_packet::gtpu::PduSession;
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// What becomes of a packet.
+/// The verdict on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate<'a> {
-    /// This IP packet goes to the data network.
+    /// Send this IP packet to the data network.
     N6(&'a [u8]),
-    /// So many octets of the caller's buffer go to this base station.
+    /// Send the first `len` bytes of the caller's buffer to this base station.
     N3 {
         /// Its N3 address.
         peer: IpAddr,
-        /// Octets written.
+        /// Number of bytes.
         len: usize,
-        /// Type of service or traffic class of the outer header; 0: the socket's.
+        /// Type of service or traffic class of the outer header. 0: the socket's default.
         tos: u8,
     },
-    /// A packet from a tunnel goes into another one: see [`UserPlane::write`](super::UserPlane::write).
+    /// Forward a packet from one tunnel into another; see [`UserPlane::write`](super::UserPlane::write).
     Relay(Relay<'a>),
-    /// It waits for a tunnel.
+    /// The packet is buffered.
     Buffered,
-    /// A path's echo: answer it.
+    /// Answer an Echo Request.
     Echo,
-    /// No session has this tunnel: the sender gets an error indication.
+    /// No session has this tunnel. Send an Error Indication to the sender.
     UnknownTunnel(u32),
-    /// An unsupported extension header that must be understood: the sender gets the supported ones (TS 29.281 §5.2.1).
+    /// An unsupported extension header that must be comprehended. Send the list of supported ones (TS 29.281 §5.2.1).
     Unsupported,
-    /// A message of the path that asks for nothing.
+    /// A path message that needs no action.
     Taken,
-    /// Gone, for this reason.
+    /// The packet was dropped.
     Dropped(Drop),
 }
 
-/// A packet on its way from one tunnel into another.
+/// A packet to be forwarded from one tunnel into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relay<'a> {
-    /// Address of the tunnel's end.
+    /// Address of the tunnel's remote end.
     pub peer: IpAddr,
-    /// Type of service or traffic class of the outer header; 0: the socket's.
+    /// Type of service or traffic class of the outer header. 0: the socket's default.
     pub tos: u8,
     pub(super) teid: u32,
     /// PDU session container of the new header.
@@ -47,29 +47,29 @@ pub struct Relay<'a> {
     pub(super) packet: &'a [u8],
 }
 
-/// Why a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Drop {
-    /// It is no GTP-U, or no IP packet.
+    /// Not a valid GTP-U or IP packet.
     Malformed,
-    /// No rule of the session, or no session, wants it.
+    /// No session or rule matches.
     NoRule,
-    /// The rule says so.
+    /// The rule drops it.
     Action,
     /// The gate is closed.
     Gate,
-    /// The maximum bit rate is used up.
+    /// The maximum bit rate is exceeded.
     Rate,
-    /// The volume quota is used up.
+    /// The volume quota is exhausted.
     Quota,
-    /// No more packets may wait.
+    /// The buffer is full.
     BufferFull,
-    /// It is longer than the caller's buffer.
+    /// The packet is longer than the caller's buffer.
     TooLong,
 }
 
 impl Drop {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 8] = [
         Self::Malformed,
         Self::NoRule,
@@ -81,7 +81,7 @@ impl Drop {
         Self::TooLong,
     ];
 
-    /// As reports spell it.
+    /// Returns its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -96,10 +96,10 @@ impl Drop {
     }
 }
 
-/// Something that the control half has to know.
+/// An event for the control plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaneEvent {
-    /// The first packet waits for a session's UE: the control plane wants to be notified.
+    /// The first packet was buffered for a session's UE, and the control plane has requested a notification.
     DownlinkData {
         /// The session.
         seid: u64,
@@ -112,38 +112,38 @@ pub enum PlaneEvent {
         seid: u64,
         /// The rule.
         urr_id: u32,
-        /// Which limits.
+        /// The limits that were reached.
         crossed: Crossed,
-        /// The counters at that moment: see [`Usage::read`](super::Usage::read).
+        /// The counters at that time; see [`Usage::read`](super::Usage::read).
         read: [u64; 4],
     },
-    /// The far end of a tunnel does not know it.
+    /// The remote end of a tunnel does not know the tunnel.
     ErrorIndication {
         /// The tunnel.
         teid: u32,
-        /// Address of the tunnel's end, as the message says.
+        /// Address of the tunnel's remote end, as in the message.
         peer: IpAddr,
     },
 }
 
-/// What went through, and what did not.
+/// Packet counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PlaneCounters {
-    /// Datagrams that came from base stations.
+    /// Datagrams received from base stations.
     pub n3_received: u64,
-    /// Packets that came from the data network.
+    /// Packets received from the data network.
     pub n6_received: u64,
-    /// Packets handed to the data network.
+    /// Packets sent to the data network.
     pub uplink: u64,
-    /// Packets handed to base stations, from the buffer as well.
+    /// Packets sent to base stations, including buffered ones.
     pub downlink: u64,
-    /// Packets that had to wait.
+    /// Packets that were buffered.
     pub buffered: u64,
-    /// Datagrams into tunnels that no session has.
+    /// Datagrams into unknown tunnels.
     pub unknown_tunnels: u64,
-    /// Messages of the path: echoes, end markers, error indications.
+    /// Path messages: echoes, end markers, error indications.
     pub path_messages: u64,
-    /// Datagrams with extension headers that must be understood and are not.
+    /// Datagrams with unsupported extension headers that must be comprehended.
     pub unsupported: u64,
     /// Events dropped because the caller did not fetch them.
     pub events_dropped: u64,
@@ -152,12 +152,12 @@ pub struct PlaneCounters {
 }
 
 impl PlaneCounters {
-    /// Packets dropped for a reason.
+    /// Returns the number of packets dropped for a reason.
     pub fn dropped(&self, reason: Drop) -> u64 {
         self.dropped[reason as usize]
     }
 
-    /// Adds another user plane's counts: workers are counted together.
+    /// Adds the counters of another worker.
     pub fn add(&mut self, other: &Self) {
         self.n3_received += other.n3_received;
         self.n6_received += other.n6_received;

@@ -1,8 +1,8 @@
-//! What a session has used, written by packet workers and read by the control thread that reports it.
+//! Usage of a session, written by packet workers and read by the control thread that reports it.
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Octets in both directions together, in uplink and in downlink, at which something happens.
+/// Volume limits in bytes: both directions together, uplink, downlink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Both directions.
@@ -14,12 +14,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether no limit is set.
+    /// Returns whether no limit is set.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether these octets of uplink and downlink have reached a limit.
+    /// Returns whether these uplink and downlink volumes have reached a limit.
     fn reached(&self, uplink: u64, downlink: u64) -> bool {
         self.total.is_some_and(|limit| uplink + downlink >= limit)
             || self.uplink.is_some_and(|limit| uplink >= limit)
@@ -27,27 +27,27 @@ impl Limits {
     }
 }
 
-/// What a packet has brought about at a meter.
+/// Limits that a packet has reached at a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Crossed {
-    /// It was the first packet.
+    /// Whether it was the first packet.
     pub start: bool,
-    /// The volume threshold was reached.
+    /// Whether the volume threshold was reached.
     pub threshold: bool,
-    /// The volume quota is used up.
+    /// Whether the volume quota is exhausted.
     pub quota: bool,
 }
 
-/// Octets and packets of one usage rule. Each direction is written by one worker; any thread reads.
+/// Bytes and packets of one usage rule. Each direction is written by one worker; any thread may read.
 #[derive(Debug, Default)]
 pub struct Usage {
     uplink: [AtomicU64; 2],
     downlink: [AtomicU64; 2],
-    /// Octets of uplink and downlink at the last report.
+    /// Uplink and downlink bytes at the last report.
     reported: [AtomicU64; 2],
-    /// Octets of uplink and downlink when the quota was granted.
+    /// Uplink and downlink bytes when the quota was granted.
     granted: [AtomicU64; 2],
-    /// No packet may pass until a quota is granted.
+    /// Whether packets are stopped until a quota is granted.
     exhausted: AtomicBool,
     started: AtomicBool,
     /// Held while `reported` or `granted` changes.
@@ -55,24 +55,24 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Octets and packets of the uplink, octets and packets of the downlink.
+    /// Returns uplink bytes, uplink packets, downlink bytes, downlink packets.
     pub fn read(&self) -> [u64; 4] {
         let [a, b] = &self.uplink;
         let [c, d] = &self.downlink;
         [a, b, c, d].map(|number| number.load(Relaxed))
     }
 
-    /// Whether no packet may pass until a quota is granted.
+    /// Returns whether packets are stopped until a quota is granted.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted.load(Relaxed)
     }
 
-    /// Lets no packet pass until a quota is granted.
+    /// Stops packets until a quota is granted.
     pub fn exhaust(&self) {
         self.exhausted.store(true, Relaxed);
     }
 
-    /// Reads the counters for a report: thresholds count from here.
+    /// Reads the counters for a report. Thresholds count from here.
     pub fn report(&self) -> [u64; 4] {
         let _held = self.held();
         let read = self.read();
@@ -80,7 +80,7 @@ impl Usage {
         read
     }
 
-    /// Grants a quota: it counts from here.
+    /// Grants a quota, which counts from here.
     fn grant(&self, quota: Limits) {
         let _held = self.held();
         set(&self.granted, self.read());
@@ -88,11 +88,11 @@ impl Usage {
     }
 
     fn held(&self) -> MutexGuard<'_, ()> {
-        // It guards nothing that a panic could leave half written.
+        // After a panic, the guarded values are still consistent.
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Octets of uplink and downlink since a mark.
+    /// Returns uplink and downlink bytes since a mark.
     fn since(&self, mark: &[AtomicU64; 2]) -> [u64; 2] {
         let [up, down] = mark;
         let octets = |now: &AtomicU64, then: &AtomicU64| now.load(Relaxed).saturating_sub(then.load(Relaxed));
@@ -111,23 +111,23 @@ fn set(mark: &[AtomicU64; 2], read: [u64; 4]) {
     down.store(read[2], Relaxed);
 }
 
-/// A usage rule of a session and where it counts.
+/// A usage rule of a session with its counters.
 #[derive(Debug, Clone)]
 pub struct Meter {
     /// The rule.
     pub urr_id: u32,
-    /// Octets between reports.
+    /// Bytes between reports.
     pub threshold: Limits,
-    /// Octets after which packets are stopped.
+    /// Bytes after which packets are stopped.
     pub quota: Limits,
-    /// Whether the first packet is an event.
+    /// Whether the first packet causes an event.
     pub watches_start: bool,
-    /// Where it counts.
+    /// Its counters.
     pub usage: Arc<Usage>,
 }
 
 impl Meter {
-    /// Grants the quota: it counts from here, and packets may pass again.
+    /// Grants the quota, which counts from here. Packets may pass again.
     pub fn grant(&self) {
         self.usage.grant(self.quota);
     }
@@ -137,11 +137,11 @@ impl Meter {
         self.add(uplink, octets);
     }
 
-    /// Counts a packet. The counters at that moment, if something was crossed.
+    /// Counts a packet. If a limit was reached, returns it with the counters at that time.
     pub(super) fn add(&self, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
         let [sum, packets] = if uplink { &usage.uplink } else { &usage.downlink };
-        // One writer for each direction: no read-modify-write is needed.
+        // Each direction has a single writer, so no atomic read-modify-write is needed.
         sum.store(sum.load(Relaxed) + octets, Relaxed);
         packets.store(packets.load(Relaxed) + 1, Relaxed);
         let threshold = !self.threshold.is_none() && usage.has_reached(&self.threshold, &usage.reported);
@@ -150,7 +150,7 @@ impl Meter {
         (threshold || quota || start).then(|| self.cross()).flatten()
     }
 
-    /// What has been crossed, decided under the lock: the worker of the other direction may have been faster.
+    /// Determines the reached limits under the lock, because the worker of the other direction may have been faster.
     #[cold]
     fn cross(&self) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn threshold_counts_from_the_last_report() {
+    fn threshold_counts_from_last_report() {
         let mut meter = meter(Some(1_000), None);
         let crossed = |meter: &Meter| meter.add(true, 400).is_some_and(|(crossed, _)| crossed.threshold);
         let reports: Vec<bool> = (0..6).map(|_| crossed(&meter)).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn quota_stops_once_and_a_grant_counts_from_its_arrival() {
+    fn quota_stops_once_and_grant_counts_from_arrival() {
         let meter = meter(None, Some(1_000));
         meter.grant();
         let crossed: Vec<bool> =
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn quota_of_zero_stops_at_once() {
+    fn zero_quota_stops_immediately() {
         let meter = meter(None, Some(0));
         meter.grant();
         assert!(meter.usage.is_exhausted());

@@ -1,29 +1,29 @@
-//! The data plane in the kernel: two programs for XDP, and the sessions that they can carry.
+//! The data plane in the kernel: two XDP programs, and the sessions that they support.
 //!
-//! The programs forward what is plain: IPv4 in GTP-U over IPv4, both directions forwarded, nothing policed, counted for
-//! charging or filtered by flow ([`offload`]). Everything else they leave as it is, and the kernel hands it to the
-//! packet engine: echoes, unknown tunnels, buffering, rates. Where a packet goes next is the kernel's routing table
-//! (`bpf_fib_lookup`), so a neighbour that is not resolved yet takes the other way as well.
+//! The programs forward simple traffic: IPv4 in GTP-U over IPv4, both directions forwarded, without policing, charging
+//! or flow filters ([`offload`]). They pass all other packets unmodified to the kernel, which delivers them to the
+//! packet engine: echoes, unknown tunnels, buffering, rates. The next hop comes from the kernel's routing table
+//! (`bpf_fib_lookup`), so packets to an unresolved neighbour are passed, too.
 use super::rules::{Action, Entry, Rules};
 use ranlab_packet::ebpf::{
     ADJUST_HEAD, Assembler, DROP, FRAME, If, Label, MAP_LOOKUP, Op, PASS, REDIRECT, Reg, Size, read16, read32,
 };
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Octets of keys: a TEID, or the address of a UE.
+/// Length of keys, in bytes: a TEID, or the address of a UE.
 pub const KEY: usize = 4;
-/// Octets of values: UE or TEID, peer, QoS flow, sum of the outer header, packets, octets.
+/// Length of values, in bytes: UE or TEID, peer, QoS flow, sum of the outer header, packets, bytes.
 pub const VALUE: usize = 32;
-/// Where a value has its packets and octets.
+/// Offsets of packets and bytes in a value.
 const PACKETS: i16 = 16;
 const OCTETS: i16 = 24;
 
 const FIB_LOOKUP: i32 = 69;
 
 const ETHERNET: i16 = 14;
-/// IPv4, UDP and GTP-U with its PDU session container.
+/// Length of IPv4, UDP and GTP-U headers with PDU session container, in bytes.
 const OUTER: i16 = 44;
-/// `struct bpf_fib_lookup` on the stack, and a key.
+/// Stack offsets of `struct bpf_fib_lookup` and of a key.
 const FIB: i16 = -64;
 const ON_STACK_KEY: i16 = -72;
 const CONTEXT: Reg = 6;
@@ -31,22 +31,22 @@ const FOUND: Reg = 7;
 const LENGTH: Reg = 8;
 const PACKET: Reg = 9;
 
-/// A session as the programs know it: entries of the two maps.
+/// A session for the programs: entries of the two maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offloaded {
-    /// Key and value for the uplink.
+    /// Uplink key and value.
     pub uplink: ([u8; KEY], [u8; VALUE]),
-    /// Key and value for the downlink.
+    /// Downlink key and value.
     pub downlink: ([u8; KEY], [u8; VALUE]),
 }
 
-/// Packets and octets that went by an entry.
+/// Returns the packets and bytes counted by an entry.
 pub fn counted(value: &[u8; VALUE]) -> (u64, u64) {
     let number = |at: i16| value[at as usize..].first_chunk().map_or(0, |eight| u64::from_ne_bytes(*eight));
     (number(PACKETS), number(OCTETS))
 }
 
-/// What the programs need of a session; `None` if it is not plain enough for them. `n3` is this end's address.
+/// Returns the map entries of a session, or `None` if the programs do not support it. `n3` is the local address.
 pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
     let entry = Entry::compile(0, rules, &[]).ok()?;
     let ([up], [down]) = (&entry.from_tunnels[..], &entry.from_n6[..]) else { return None };
@@ -58,7 +58,8 @@ pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
         && entry.qers.iter().all(|qer| qer.is_open())
         && up.is_unfiltered()
         && down.is_unfiltered();
-    let (flow, uplink_teid) = (down.qfi?, up.plain_teid(flow_of(down.qfi)?)?);
+    let flow = down.qfi?;
+    let uplink_teid = up.plain_teid(flow_of(down.qfi)?)?;
     if !plain {
         return None;
     }
@@ -77,7 +78,7 @@ fn flow_of(qfi: Option<u8>) -> Option<u8> {
     qfi.filter(|qfi| *qfi < 64)
 }
 
-/// The sum over an outer IPv4 header but for its total length.
+/// Returns the sum over an outer IPv4 header without its total length.
 fn outer_sum(n3: Ipv4Addr, peer: Ipv4Addr) -> u32 {
     let halves = |address: Ipv4Addr| {
         let [a, b, c, d] = address.octets();
@@ -86,7 +87,7 @@ fn outer_sum(n3: Ipv4Addr, peer: Ipv4Addr) -> u32 {
     0x4500 + 0x4000 + 0x4011 + halves(n3) + halves(peer)
 }
 
-/// Packet and its end into registers; the jump is taken if it is shorter than `octets`.
+/// Loads the packet and its end into registers. Jumps if it is shorter than `octets` bytes.
 fn bounds(code: &mut Assembler, octets: i16, short: Label) {
     code.load(Size::Four, PACKET, CONTEXT, 0);
     code.load(Size::Four, 3, CONTEXT, 4);
@@ -100,7 +101,7 @@ fn expect(code: &mut Assembler, size: Size, at: i16, value: i32, otherwise: Labe
     code.jump_if_word(If::NotEqual, 1, value, otherwise);
 }
 
-/// Looks the key on the stack up; the entry is in `FOUND` then.
+/// Looks up the key on the stack. The entry is then in `FOUND`.
 fn look_up(code: &mut Assembler, map: i32, otherwise: Label) {
     code.map(1, map);
     code.register(Op::Move, 2, FRAME);
@@ -110,8 +111,8 @@ fn look_up(code: &mut Assembler, map: i32, otherwise: Label) {
     code.register(Op::Move, FOUND, 0);
 }
 
-/// Asks the routing table for the way from the address in register 1 to that in 2, for as many octets as in 3. The
-/// next hop's addresses are on the stack then.
+/// Looks up the route from the address in register 1 to that in register 2, for the length in register 3. The next
+/// hop's MAC addresses are then on the stack.
 fn route(code: &mut Assembler, otherwise: Label) {
     for at in (0..64).step_by(8) {
         code.store_number(Size::Eight, FRAME, FIB + at, 0);
@@ -131,7 +132,7 @@ fn route(code: &mut Assembler, otherwise: Label) {
     code.jump_if(If::NotEqual, 0, 0, otherwise);
 }
 
-/// Counts the packet, moves its begin by `by` octets, and writes the Ethernet header of the next hop.
+/// Counts the packet, moves its begin by `by` bytes, and writes the Ethernet header of the next hop.
 fn reframe(code: &mut Assembler, by: i32, room: i16, lost: Label) {
     code.number(Op::Move, 1, 1);
     code.add_atomically(FOUND, PACKETS, 1);
@@ -141,7 +142,7 @@ fn reframe(code: &mut Assembler, by: i32, room: i16, lost: Label) {
     code.call(ADJUST_HEAD);
     code.jump_if(If::NotEqual, 0, 0, lost);
     bounds(code, room, lost);
-    // The kernel has the sender's address before the receiver's; a frame has it behind.
+    // The kernel returns the sender's MAC before the receiver's; a frame has the reverse order.
     for at in [0, 2, 4] {
         code.load(Size::Two, 1, FRAME, FIB + 58 + at);
         code.store(Size::Two, PACKET, at, 1);
@@ -163,30 +164,32 @@ fn send(mut code: Assembler, pass: Label, lost: Label) -> Vec<u64> {
     code.finish()
 }
 
-/// The program for N3: takes plain G-PDUs to this end's address out of their tunnels. `map` is the uplink's.
+/// Returns the N3 program, which removes simple G-PDUs to the local address from their tunnels. `map` is the uplink
+/// map.
 pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     let mut code = Assembler::default();
-    let (pass, lost) = (code.label(), code.label());
+    let pass = code.label();
+    let lost = code.label();
     code.register(Op::Move, CONTEXT, 1);
     bounds(&mut code, ETHERNET + OUTER + 20, pass);
     code.register(Op::Move, LENGTH, 3);
     code.register(Op::Sub, LENGTH, PACKET);
     expect(&mut code, Size::Two, 12, read16([8, 0]), pass);
     expect(&mut code, Size::One, 14, 0x45, pass);
-    // No fragment.
+    // Not a fragment.
     code.load(Size::Two, 1, PACKET, 20);
     code.number(Op::And, 1, read16([0x3f, 0xff]));
     code.jump_if(If::NotEqual, 1, 0, pass);
     expect(&mut code, Size::One, 23, 17, pass);
     expect(&mut code, Size::Four, 30, read32(n3.octets()), pass);
     expect(&mut code, Size::Two, 36, read16(2152_u16.to_be_bytes()), pass);
-    // A G-PDU with one extension header, which is a PDU session container of the uplink in its shortest form.
+    // A G-PDU with one extension header, an uplink PDU session container of minimum length.
     expect(&mut code, Size::Two, 42, read16([0x34, 0xff]), pass);
     expect(&mut code, Size::One, 53, 0x85, pass);
     expect(&mut code, Size::Two, 54, read16([1, 0x10]), pass);
     expect(&mut code, Size::One, 57, 0, pass);
     expect(&mut code, Size::One, 58, 0x45, pass);
-    // Inner length in LENGTH; outer length, UDP's and GTP-U's agree with it, and so does the frame's.
+    // LENGTH is the inner length. The outer, UDP and GTP-U lengths have to match it, and so does the frame's.
     code.load(Size::Two, 5, PACKET, 60);
     code.swap16(5);
     code.register(Op::Sub, LENGTH, 5);
@@ -215,10 +218,11 @@ pub fn uplink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     send(code, pass, lost)
 }
 
-/// The program for N6: puts plain packets for known UEs into their tunnels. `map` is the downlink's.
+/// Returns the N6 program, which encapsulates simple packets for known UEs. `map` is the downlink map.
 pub fn downlink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     let mut code = Assembler::default();
-    let (pass, lost) = (code.label(), code.label());
+    let pass = code.label();
+    let lost = code.label();
     code.register(Op::Move, CONTEXT, 1);
     bounds(&mut code, ETHERNET + 20, pass);
     code.register(Op::Move, LENGTH, 3);
@@ -243,7 +247,7 @@ pub fn downlink(map: i32, n3: Ipv4Addr) -> Vec<u64> {
     send(code, pass, lost)
 }
 
-/// IPv4, UDP and GTP-U in front of `LENGTH` octets, for the session in `FOUND`.
+/// Writes IPv4, UDP and GTP-U headers before `LENGTH` bytes, for the session in `FOUND`.
 fn outer_header(code: &mut Assembler, n3: Ipv4Addr) {
     let length = |code: &mut Assembler, at: i16, more: i32| {
         code.register(Op::Move, 1, LENGTH);
@@ -255,7 +259,7 @@ fn outer_header(code: &mut Assembler, n3: Ipv4Addr) {
     length(code, 16, 44);
     code.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
     code.store_number(Size::Two, PACKET, 22, read16([64, 17]));
-    // The ones' complement of the sum, folded twice.
+    // One's complement of the sum, folded twice.
     code.load(Size::Four, 1, FOUND, 12);
     code.register(Op::Add, 1, LENGTH);
     code.number(Op::Add, 1, 44);
@@ -292,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_session_is_two_entries_and_others_are_none() {
+    fn simple_session_has_two_entries_and_others_none() {
         let n3 = Ipv4Addr::new(10, 0, 0, 2);
         let told = plain(3);
         let offloaded = offload(&told.rules(), n3).unwrap();
@@ -309,8 +313,9 @@ mod tests {
     }
 
     #[test]
-    fn the_header_sum_is_that_of_a_known_header() {
-        let (n3, peer) = (Ipv4Addr::new(10, 3, 0, 2), Ipv4Addr::new(10, 3, 0, 11));
+    fn header_sum_equals_known_value() {
+        let n3 = Ipv4Addr::new(10, 3, 0, 2);
+        let peer = Ipv4Addr::new(10, 3, 0, 11);
         let sum = outer_sum(n3, peer) + 144;
         let folded = (sum & 0xffff) + (sum >> 16);
         let header = [0x45, 0, 0, 144, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 3, 0, 2, 10, 3, 0, 11_u8];

@@ -1,7 +1,7 @@
-//! Any switch that speaks OpenFlow 1.3 or later at an address: what can be said by OpenFlow alone.
+//! Any switch that supports OpenFlow 1.3 or later, at an address: only what OpenFlow alone can express.
 //!
-//! Tunnels end at ports that OpenFlow cannot make, so that pipelines with tunnels are refused. Whoever tells a switch replaces the
-//! names of ports by its numbers.
+//! OpenFlow cannot create tunnel ports, so pipelines with tunnels are rejected. The sender of the configuration
+//! replaces port names by the switch's numbers.
 
 use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
 use crate::backends::{
@@ -9,7 +9,7 @@ use crate::backends::{
 };
 use crate::declare::{Change, Element};
 
-/// A switch of somebody else, which goes on running.
+/// A third-party switch that keeps running after the measurement.
 #[derive(Debug)]
 pub struct OpenFlow;
 
@@ -37,7 +37,7 @@ impl Backend for OpenFlow {
             };
             Some(Lack { element: element_name(element), reason })
         });
-        // How many meters it has is asked when it is met.
+        // The number of meters is read when connecting.
         let rules = lacks(asked)
             .into_iter()
             .filter(|lack| matches!(lack.reason, Reason::TooMany { what: "rules", .. }));

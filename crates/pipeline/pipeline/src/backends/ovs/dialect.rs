@@ -1,31 +1,32 @@
-//! In what the flows of a bridge of our own and those of somebody else's switch differ: the same tables, said otherwise.
+//! Differences between the flows for our own bridge and those for a third-party switch: the same tables in different
+//! encodings.
 
 use crate::backends::{Asked, port_name, port_number};
 use crate::declare::{Direction, Port};
 
-/// Cookies of everything that is told to a switch of somebody else begin so ("rla"): by them it is found and taken away again.
+/// Prefix ("rla") of the cookies of all flows at a third-party switch, by which they are found and removed.
 pub const COOKIE: u64 = 0x726c_6100_0000_0000;
-/// What of a cookie is [`COOKIE`].
+/// Mask of [`COOKIE`].
 pub const COOKIE_MASK: u64 = 0xffff_ff00_0000_0000;
-/// Groups have no cookies: ours are those from this number ("RL") on, as many as [`GROUPS_MAX`].
+/// First number of our groups ("RL"), which have no cookies. There are at most [`GROUPS_MAX`].
 pub const FIRST_GROUP: u32 = 0x524c_0000;
 /// See [`FIRST_GROUP`].
 pub const GROUPS_MAX: u32 = 1 << 16;
-/// The first table of ours at a switch of somebody else, behind the table that all packets begin in.
+/// First of our tables at a third-party switch, after the table in which all packets begin.
 pub const FIRST_TABLE: u32 = 1;
 
-/// Which of the two.
+/// The kind of switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// A bridge of our own: registers, ports and groups by numbers of ours, tables with room behind each.
+    /// Our own bridge: registers, our numbers for ports and groups, and tables with gaps between them.
     Own,
-    /// A switch of somebody else, of which nothing is expected but OpenFlow 1.3: metadata, no more tables than are used, ports by
-    /// names that whoever tells it replaces by its numbers, cookies, and groups out of others' way.
+    /// A third-party switch that supports at least OpenFlow 1.3: metadata, no more tables than needed, port names that
+    /// the sender replaces by the switch's numbers, cookies, and group numbers that do not collide with others.
     Any,
 }
 
 impl Dialect {
-    /// First table of a direction; table 0 tells directions apart.
+    /// Returns the first table of a direction. Table 0 selects the direction.
     pub(super) fn base(self, asked: &Asked<'_>, direction: Direction) -> u32 {
         match (self, direction) {
             (Self::Own, Direction::Uplink) => 10,
@@ -38,7 +39,7 @@ impl Dialect {
         }
     }
 
-    /// How a flow begins: its cookie.
+    /// Returns the beginning of a flow: its cookie.
     pub(super) fn cookie(self) -> String {
         match self {
             Self::Own => String::new(),
@@ -46,7 +47,7 @@ impl Dialect {
         }
     }
 
-    /// What a flow that is taken away has as cookie, whatever else it matches.
+    /// Returns the cookie match for removing a flow.
     pub(super) fn cookie_mask(self) -> String {
         match self {
             Self::Own => String::new(),
@@ -54,7 +55,7 @@ impl Dialect {
         }
     }
 
-    /// A port.
+    /// Returns a port.
     pub(super) fn port(self, port: Port) -> String {
         match self {
             Self::Own => port_number(port).to_string(),
@@ -62,7 +63,7 @@ impl Dialect {
         }
     }
 
-    /// The group of a next hop.
+    /// Returns the group of a next hop.
     pub(super) const fn group(self, hop: u32) -> u32 {
         match self {
             Self::Own => hop + 1,
@@ -70,7 +71,7 @@ impl Dialect {
         }
     }
 
-    /// Matches packets of a user.
+    /// Returns the match for packets of a user.
     pub(super) fn user(self, user: u32) -> String {
         match self {
             Self::Own => format!("reg0={user}"),
@@ -78,7 +79,7 @@ impl Dialect {
         }
     }
 
-    /// Matches packets to a next hop.
+    /// Returns the match for packets to a next hop.
     pub(super) fn hop(self, hop: u32) -> String {
         match self {
             Self::Own => format!("reg1={hop}"),
@@ -86,7 +87,7 @@ impl Dialect {
         }
     }
 
-    /// Notes a packet's user.
+    /// Returns the action that records a packet's user.
     pub(super) fn note_user(self, user: u32) -> String {
         match self {
             Self::Own => format!("set_field:{user}->reg0"),
@@ -94,7 +95,7 @@ impl Dialect {
         }
     }
 
-    /// Notes where a packet goes next.
+    /// Returns the action that records a packet's next hop.
     pub(super) fn note_hop(self, hop: u32) -> String {
         match self {
             Self::Own => format!("set_field:{hop}->reg1"),
@@ -102,11 +103,11 @@ impl Dialect {
         }
     }
 
-    /// Matches frames without a tag.
+    /// Returns the match for frames without a VLAN tag.
     pub(super) const fn untagged(self) -> &'static str {
         match self {
             Self::Own => "vlan_tci=0x0000/0x1000",
-            // What OpenFlow calls OFPVID_NONE.
+            // OFPVID_NONE in OpenFlow.
             Self::Any => "vlan_tci=0x0000/0x1fff",
         }
     }

@@ -1,4 +1,4 @@
-//! Elements as OpenFlow tables, and changes as flow modifications: lines of `ovs-ofctl bundle`.
+//! Elements as OpenFlow tables, and changes as flow modifications, in the syntax of `ovs-ofctl bundle`.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
@@ -14,17 +14,17 @@ use crate::declare::{
     RouteId, Tunnel, User,
 };
 
-/// Priorities: what names a packet, what sorts out others, and what is left. Prefixes count up from [`PREFIX`].
+/// Priorities: exact matches, checks, and the default. Prefixes count up from [`PREFIX`].
 const EXACT: u32 = 1_000;
 const PREFIX: u32 = 100;
 const OTHERWISE: u32 = 10;
-/// The first rule of a list.
+/// Priority of the first rule of a list.
 const FIRST_RULE: u32 = 65_530;
 /// EtherTypes of IP.
 const IPV4_ONLY: &[&str] = &["ip"];
 const BOTH: &[&str] = &["ip", "ipv6"];
 
-/// An element at its place.
+/// An element at its position.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     asked: Asked<'a>,
@@ -39,12 +39,12 @@ impl Step<'_> {
         format!("goto_table:{}", self.table + 1)
     }
 
-    /// Sends; out of the port that a packet came by it takes another word.
+    /// Returns the output action. Output to the ingress port has a special form.
     fn output(&self, port: Port) -> String {
         output(self.dialect, port, self.direction.ingress())
     }
 
-    /// What becomes of sound packets that match nothing.
+    /// Returns the actions for well-formed packets that match nothing.
     fn unmatched(&self) -> String {
         if self.asked.declaration.fakedrop {
             self.output(self.direction.ingress().other())
@@ -55,12 +55,14 @@ impl Step<'_> {
 
     fn line(&self, priority: u32, matches: &str, actions: &str) -> String {
         let comma = if matches.is_empty() { "" } else { "," };
-        let (cookie, table) = (self.dialect.cookie(), self.table);
+        let cookie = self.dialect.cookie();
+        let table = self.table;
         format!("flow add {cookie}table={table},priority={priority}{comma}{matches},actions={actions}\n")
     }
 
     fn gone(&self, priority: u32, matches: &str) -> String {
-        let (mask, table) = (self.dialect.cookie_mask(), self.table);
+        let mask = self.dialect.cookie_mask();
+        let table = self.table;
         format!("flow delete_strict {mask}table={table},priority={priority},{matches}\n")
     }
 }
@@ -81,7 +83,7 @@ fn steps<'a>(asked: &Asked<'a>, dialect: Dialect) -> Vec<Step<'a>> {
     all
 }
 
-/// A pipeline's configuration.
+/// Returns the configuration of a pipeline.
 pub(super) fn translate(asked: &Asked<'_>, dialect: Dialect) -> Translation {
     let mut out = Translation::default();
     if dialect == Dialect::Own {
@@ -103,17 +105,18 @@ pub(super) fn translate(asked: &Asked<'_>, dialect: Dialect) -> Translation {
     out
 }
 
-/// Table 0: which direction, and what the bridge's own tunnels send.
+/// Writes table 0: selects the direction, and forwards what the bridge's own tunnels send.
 fn dispatch(asked: &Asked<'_>, dialect: Dialect, text: &mut String) {
     let cookie = dialect.cookie();
     for direction in asked.directions {
-        let (port, table) = (dialect.port(direction.ingress()), dialect.base(asked, *direction));
+        let port = dialect.port(direction.ingress());
+        let table = dialect.base(asked, *direction);
         let _ = writeln!(
             text,
             "flow add {cookie}table=0,priority={EXACT},in_port={port},actions=goto_table:{table}"
         );
     }
-    // The kernel says things of its own by the bridge's port: tunnels' packets alone go out.
+    // The kernel itself sends packets through the bridge's port; only tunnel packets may leave.
     let mut sends: Vec<(&str, Port)> = Vec::new();
     let encaps = asked.elements().any(|(_, element)| *element == Element::Encap);
     for tunnel in asked.declaration.tables.tunnels.iter().filter(|_| encaps) {
@@ -128,15 +131,16 @@ fn dispatch(asked: &Asked<'_>, dialect: Dialect, text: &mut String) {
     }
 }
 
-/// Rates beyond 32 bits of kbit/s are the greatest: see [`crate::backends::Equivalence::Meters`].
+/// Formats a meter. Rates above 32 bits of kbit/s are limited; see [`crate::backends::Equivalence::Meters`].
 fn meter(id: u32, user: &User) -> String {
     let kilobits = |octets: u64| (octets.saturating_mul(8) / 1_000).clamp(1, u32::MAX.into());
-    let (rate, burst) = (kilobits(user.rate_bytes_per_s), kilobits(user.burst_bytes.into()));
+    let rate = kilobits(user.rate_bytes_per_s);
+    let burst = kilobits(user.burst_bytes.into());
     format!("meter={},kbps,burst,bands=type=drop,rate={rate},burst_size={burst}\n", id + 1)
 }
 
 fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, (asked, dialect): (&Asked<'_>, Dialect)) {
-    // A next hop is reached by packets of one direction: those that it does not send back.
+    // Packets of one direction use the next hop: those that it does not send back.
     let ingress = match asked.directions {
         [direction] => direction.ingress(),
         _ => hop.port.other(),
@@ -220,7 +224,7 @@ fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
     let families = if ipv6 { BOTH } else { IPV4_ONLY };
     for family in families {
         let comma = if mac.is_empty() { "" } else { "," };
-        // Tagged frames are not for us to read.
+        // Tagged frames are not accepted.
         let matches = format!("{family}{comma}{mac},{}", step.dialect.untagged());
         text.push_str(&step.line(EXACT, &matches, &step.go_on()));
     }
@@ -230,17 +234,18 @@ fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
     }
 }
 
-/// What is addressed to our end of a tunnel goes to the bridge's own port, which cuts the tunnel and comes back with what was
-/// in it by the tunnel's port.
+/// Packets for our end of a tunnel go to the bridge's own port, which removes the tunnel headers. The inner packet
+/// comes back through the tunnel port.
 fn decap(step: &Step<'_>, kind: Encapsulation, local: Ipv4Addr, text: &mut String) {
     let protocol = ports::outer(kind);
     text.push_str(&step.line(EXACT + 1, &format!("ip,nw_dst={local},ip_frag=yes"), "drop"));
     text.push_str(&step.line(EXACT, &format!("{protocol},nw_dst={local}"), "LOCAL"));
-    let (port, next) = (ports::number(kind), step.go_on());
+    let port = ports::number(kind);
+    let next = step.go_on();
     let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port={port},actions={next}");
 }
 
-/// A key of a table of exact matches, as the element that uses it reads it.
+/// Returns the match for a key of an exact table, as read by the element that uses the table.
 fn key_match(element: &Element, key: u64) -> String {
     let side = |four: &str, six: &str| match u32::try_from(key) {
         Ok(key) => format!("ip,{four}={}", Ipv4Addr::from_bits(key)),
@@ -256,7 +261,8 @@ fn key_match(element: &Element, key: u64) -> String {
 
 fn exact(step: &Step<'_>, key: u64, value: Option<u32>) -> String {
     let matches = key_match(step.element, key);
-    let (dialect, bridges) = (step.dialect, matches!(step.element, Element::Bridge(_)));
+    let dialect = step.dialect;
+    let bridges = matches!(step.element, Element::Bridge(_));
     match value {
         Some(value) => {
             let note = if bridges { dialect.note_hop(value) } else { dialect.note_user(value) };
@@ -291,7 +297,9 @@ fn nat(step: &Step<'_>, key: NatKey, value: Option<Nat>) -> String {
     let end = if matches!(step.element, Element::NatSource(_)) { "src" } else { "dst" };
     let family = if six { "ipv6" } else { "ip" };
     let field = if six { format!("ipv6_{end}") } else { format!("nw_{end}") };
-    let (address, protocol, port) = (key.address, key.protocol, key.port);
+    let address = key.address;
+    let protocol = key.protocol;
+    let port = key.port;
     let matches = format!("{family},nw_proto={protocol},{field}={address},tp_{end}={port}");
     let Some(Nat { address, port }) = value else { return step.gone(EXACT, &matches) };
     let layer = if protocol == 6 { "tcp" } else { "udp" };
@@ -312,8 +320,9 @@ fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String
 
 fn leave(step: &Step<'_>, id: u32) -> String {
     let life = if *step.element == Element::Forward { "dec_ttl," } else { "" };
-    // Only IP has a life to spend; what else comes this far has none asked.
-    let (group, matches) = (step.dialect.group(id), step.dialect.hop(id));
+    // Only IP has a TTL. For other packets, no TTL change is requested here.
+    let group = step.dialect.group(id);
+    let matches = step.dialect.hop(id);
     if life.is_empty() {
         return step.line(EXACT, &matches, &format!("group:{group}"));
     }
@@ -323,16 +332,19 @@ fn leave(step: &Step<'_>, id: u32) -> String {
 }
 
 fn encap(step: &Step<'_>, id: u32, user: &User, tunnel: &Tunnel) -> String {
-    let (key, remote, port) = (user.tunnel_key, tunnel.remote, ports::number(tunnel.kind));
+    let key = user.tunnel_key;
+    let remote = tunnel.remote;
+    let port = ports::number(tunnel.kind);
     let actions = format!("set_field:{key}->tun_id,set_field:{remote}->tun_dst,output:{port}");
     step.line(EXACT, &step.dialect.user(id), &actions)
 }
 
-/// What a switch is told when a pipeline changes.
+/// Returns the configuration for changes of a pipeline.
 pub(super) fn update(asked: &Asked<'_>, dialect: Dialect, changes: &[Change]) -> Result<Translation, Lack> {
     let steps = steps(asked, dialect);
     let tables = &asked.declaration.tables;
-    let (mut meters, mut text) = (String::new(), String::new());
+    let mut meters = String::new();
+    let mut text = String::new();
     for change in changes {
         match change {
             Change::Exact { table, key, value } => {

@@ -1,8 +1,8 @@
-//! Open vSwitch with its datapath in user space, over sockets (`ovs`) or DPDK (`ovs-dpdk`): OpenFlow tables, a table for each
-//! element, next hops as groups, users' meters as meters, tunnels as tunnel ports.
+//! Open vSwitch with its userspace datapath, over sockets (`ovs`) or DPDK (`ovs-dpdk`): one OpenFlow table per element,
+//! next hops as groups, users' rate limits as meters, tunnels as tunnel ports.
 //!
-//! Register 0 holds the user, register 1 the next hop. Outer headers come from the bridge's own address, from its routes and
-//! from neighbours that are told (`tnl/neigh/set`), as `tnl_push` wants it.
+//! Register 0 holds the user, register 1 the next hop. `tnl_push` takes outer headers from the bridge's own address,
+//! its routes, and configured neighbours (`tnl/neigh/set`).
 mod any;
 mod dialect;
 mod flows;
@@ -20,11 +20,11 @@ use super::{
 };
 use crate::declare::{Change, Element, Encapsulation};
 
-/// The bridge, and the interface of that name.
+/// Name of the bridge and of its interface.
 pub const BRIDGE: &str = "br0";
-/// Meters that a datapath in user space has.
+/// Maximum number of meters of the userspace datapath.
 const METERS_MAX: u64 = 1 << 18;
-/// Rules of a list: each has a priority of its own, and flows have 16 bits for it.
+/// Maximum number of rules in a list. Each has a separate priority, which has 16 bits.
 const RULES_MAX: u64 = 65_000;
 
 /// Over sockets of the kernel.
@@ -116,13 +116,13 @@ fn lacks(asked: &Asked<'_>) -> Vec<Lack> {
             }
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => lacks.push(Lack {
                 element: element_name(element),
-                // Version 3.1 lost every such packet when it was compared with the oracle.
+                // Version 3.1 lost every such packet in comparison with the oracle.
                 reason: Reason::NotWritten("IPv6 that comes out of GTP-U"),
             }),
             _ => {}
         }
     }
-    // A bridge has one address, and so all tunnels end at one; those of one kind leave by one port.
+    // A bridge has one address, so all tunnels end at one address, and those of one kind leave by one port.
     let mut locals: Vec<_> =
         tables.tunnels.iter().map(|tunnel| (tunnel.local, tunnel.src, tunnel.port as u32)).collect();
     locals.sort_unstable();

@@ -1,4 +1,4 @@
-//! The bridge, its tunnel ports, and what `tnl_push` asks for: an address, a route and neighbours.
+//! The bridge, its tunnel ports, and the address, route and neighbours that `tnl_push` needs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use super::BRIDGE;
 use crate::backends::{Asked, Reader, Translation};
 use crate::declare::{Element, Encapsulation};
 
-/// OpenFlow number of a tunnel port.
+/// Returns the OpenFlow number of a tunnel port.
 pub(super) const fn number(kind: Encapsulation) -> u32 {
     match kind {
         Encapsulation::Gtp { .. } => 10,
@@ -27,7 +27,7 @@ const fn name(kind: Encapsulation) -> &'static str {
     }
 }
 
-/// What of a tunnel's packets tells its kind.
+/// Returns the match for packets of a tunnel type.
 pub(super) const fn outer(kind: Encapsulation) -> &'static str {
     match kind {
         Encapsulation::Gtp { .. } => "udp,tp_dst=2152",
@@ -36,7 +36,7 @@ pub(super) const fn outer(kind: Encapsulation) -> &'static str {
     }
 }
 
-/// The tunnels that packets come out of or go into, once each.
+/// Returns the tunnel types that packets enter or leave, without duplicates.
 pub(super) fn kinds(asked: &Asked<'_>) -> Vec<Encapsulation> {
     let mut kinds: Vec<Encapsulation> = Vec::new();
     let mut add = |kind: Encapsulation| {
@@ -54,7 +54,7 @@ pub(super) fn kinds(asked: &Asked<'_>) -> Vec<Encapsulation> {
     kinds
 }
 
-/// The bridge's own address and MAC, if tunnels end at it.
+/// Returns the bridge's own address and MAC, if tunnels end there.
 fn own(asked: &Asked<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
     let tunnel = asked.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
     let cut = asked.elements().find_map(|(direction, element)| {
@@ -68,8 +68,8 @@ fn own(asked: &Asked<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
     if kinds(asked).is_empty() { None } else { cut.or(tunnel) }
 }
 
-/// Writes bridge, tunnel ports, address, route and neighbours. The ports that packets enter by are added by who runs it: they
-/// are of another type in each tier.
+/// Writes bridge, tunnel ports, address, route and neighbours. The caller adds the ingress ports, whose type depends on
+/// the tier.
 pub(super) fn write(asked: &Asked<'_>, out: &mut Translation) {
     let own = own(asked);
     let mac = own.and_then(|(_, mac)| mac).filter(|mac| !mac.is_group());
@@ -82,11 +82,12 @@ pub(super) fn write(asked: &Asked<'_>, out: &mut Translation) {
     }
     bridge.push('\n');
     for kind in kinds(asked) {
-        let (port, number) = (name(kind), number(kind));
+        let port = name(kind);
+        let number = number(kind);
         let (of, more) = match kind {
             Encapsulation::Gtp { .. } => ("gtpu", ""),
             Encapsulation::Vxlan => ("vxlan", ""),
-            // Without this, GRE carries frames.
+            // Without this option, GRE carries Ethernet frames.
             Encapsulation::Gre => ("gre", " options:packet_type=legacy_l3"),
         };
         let _ = writeln!(
@@ -97,14 +98,15 @@ pub(super) fn write(asked: &Asked<'_>, out: &mut Translation) {
     }
     out.push("bridge", Reader::OvsVsctl, bridge);
     let Some((address, _)) = own else { return };
-    // Of its addresses, the switch takes one as source only for what lies in the same network: that is everything.
+    // The switch uses an address as source only for destinations in the same network, so the network must contain all
+    // addresses.
     let address = format!("address add {address}/0 dev {BRIDGE}\nlink set {BRIDGE} up\n");
     out.push("address", Reader::IpBatch, address);
     if asked.elements().any(|(_, element)| *element == Element::Encap) {
         let far: BTreeSet<(Ipv4Addr, Mac)> =
             asked.declaration.tables.tunnels.iter().map(|tunnel| (tunnel.remote, tunnel.dst)).collect();
         let line = |(address, mac): &(Ipv4Addr, Mac)| format!("tnl/neigh/set {BRIDGE} {address} {mac}\n");
-        // The switch does not read a default route without a gateway out of the kernel's table.
+        // The switch does not read a default route without a gateway from the kernel's table.
         let route = format!("ovs/route/add 0.0.0.0/0 {BRIDGE}\n");
         let all = std::iter::once(route).chain(far.iter().map(line)).collect();
         out.push("neighbours", Reader::OvsAppctl, all);

@@ -1,4 +1,5 @@
-//! Access control lists as flows: a range of ports becomes prefixes, a rule as many flows as its ranges have pairs of them.
+//! Access control lists as flows. A port range becomes prefixes, and a rule becomes one flow per pair of source and
+//! destination prefix.
 
 use ranlab_packet::Protocol;
 
@@ -38,8 +39,8 @@ impl Rule {
         }
     }
 
-    /// The matches that together are this rule. A packet without ports counts as having ports 0, so that a rule for a protocol
-    /// without ports applies only where both ranges hold 0.
+    /// Returns the matches of this rule. A packet without ports counts as having ports 0, so a rule for a protocol
+    /// without ports applies only if both ranges contain 0.
     pub(super) fn matches(&self) -> Vec<String> {
         const ANY: (u16, u16) = (0, u16::MAX);
         let addresses = &self.addresses;
@@ -51,7 +52,7 @@ impl Rule {
             None => {
                 let mut all = self.with_ports(&plain(Protocol::TCP.0));
                 all.extend(self.with_ports(&plain(Protocol::UDP.0)));
-                // There is no "another protocol than": the others are named.
+                // Flows have no match for "any protocol except"; the other protocols are listed.
                 all.extend((0..=u8::MAX).filter(|protocol| zero && !has_ports(*protocol)).map(plain));
                 all
             }
@@ -62,7 +63,8 @@ impl Rule {
     }
 
     fn with_ports(&self, base: &str) -> Vec<String> {
-        let (src, dst) = (masks(self.src_ports), masks(self.dst_ports));
+        let src = masks(self.src_ports);
+        let dst = masks(self.dst_ports);
         let field = |name: &str, (value, mask): (u16, u16)| match mask {
             0 => String::new(),
             u16::MAX => format!(",{name}={value}"),
@@ -73,11 +75,13 @@ impl Rule {
     }
 }
 
-/// The prefixes that together are a range: value and mask.
+/// Returns the prefixes that cover a range: value and mask.
 fn masks((first, last): (u16, u16)) -> Vec<(u16, u16)> {
-    let (mut at, end, mut all) = (u32::from(first), u32::from(last) + 1, Vec::new());
+    let mut at = u32::from(first);
+    let end = u32::from(last) + 1;
+    let mut all = Vec::new();
     while at < end {
-        // The greatest block that begins here and ends in time.
+        // The largest block that begins here and does not exceed the end.
         let mut size = if at == 0 { 1 << 16 } else { at & at.wrapping_neg() };
         while at + size > end {
             size >>= 1;
@@ -88,13 +92,13 @@ fn masks((first, last): (u16, u16)) -> Vec<(u16, u16)> {
     all
 }
 
-/// A prefix without the bits that do not count.
+/// Formats a prefix without the irrelevant bits.
 pub(super) fn prefix4(prefix: Prefix4) -> String {
     let address = std::net::Ipv4Addr::from_bits(prefix.address.to_bits() & prefix.mask());
     format!("{address}/{}", prefix.length)
 }
 
-/// The same of IPv6.
+/// Formats an IPv6 prefix without the irrelevant bits.
 pub(super) fn prefix6(prefix: Prefix6) -> String {
     let address = std::net::Ipv6Addr::from_bits(prefix.address.to_bits() & prefix.mask());
     format!("{address}/{}", prefix.length)
@@ -105,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_are_the_range_and_nothing_else() {
+    fn prefixes_cover_exactly_the_range() {
         for (first, last) in [(0, 65_535), (0, 0), (65_535, 65_535), (1, 65_534), (1024, 65_535), (37, 4_711)]
         {
             let masks = masks((first, last));

@@ -6,7 +6,7 @@ use crate::pipelines::Pipeline;
 
 const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
-/// Compares with a golden file; `RANLAB_BLESS=1` writes it.
+/// Compares with a golden file. `RANLAB_BLESS=1` writes it.
 fn golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/backends").join(name);
     if std::env::var_os("RANLAB_BLESS").is_some() {
@@ -17,7 +17,7 @@ fn golden(name: &str, found: &str) {
     assert!(expected == found, "{} differs:\n{found}", path.display());
 }
 
-/// Small, with every element of the ten pipelines in it.
+/// Small pipelines that contain every element of the ten published ones.
 const SMALL: [&str; 10] = [
     r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07"}"#,
     r#"{"name":"l2fwd"}"#,
@@ -32,7 +32,7 @@ const SMALL: [&str; 10] = [
 ];
 
 #[test]
-fn all_ten_pipelines_are_written_as_before() {
+fn pipelines_match_golden_files() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
@@ -47,7 +47,7 @@ fn all_ten_pipelines_are_written_as_before() {
 }
 
 #[test]
-fn changes_are_written_as_before() {
+fn changes_match_golden_files() {
     let mut all = String::new();
     for json in [
         r#"{"name":"mgw","user":2,"bst":2,"handover":1,"fluct-user":1,"fluct-server":1}"#,
@@ -66,9 +66,10 @@ fn changes_are_written_as_before() {
     golden("ovs-changes.txt", &all);
 }
 
-/// What a switch of somebody else is told: the same tables without registers, tunnels and names of ours, all of it marked.
+/// Configuration of a third-party switch: the same tables without registers, tunnels and our names, and all flows are
+/// marked.
 #[test]
-fn a_switch_of_somebody_else_is_told_by_openflow_alone() {
+fn third_party_switch_gets_plain_openflow() {
     let mut able = Vec::new();
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
@@ -95,7 +96,7 @@ fn a_switch_of_somebody_else_is_told_by_openflow_alone() {
     ] {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        // One direction's tables follow those of another only where packets come from both.
+        // One direction's tables follow the other's only if packets arrive from both.
         let asked = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
         for event in pipeline.events(0).unwrap() {
             all += &OpenFlow.update(&asked, &event.changes).unwrap().whole();
@@ -106,7 +107,7 @@ fn a_switch_of_somebody_else_is_told_by_openflow_alone() {
 }
 
 #[test]
-fn limits_are_reasons() {
+fn limits_are_reported_as_reasons() {
     let lacks = |json: &str| {
         let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
         OvsDpdk.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! The entries: a command of `simple_switch_CLI` a line.
+//! The table entries, as one `simple_switch_CLI` command per line.
 use super::super::port_number;
 use super::program::hex;
 use super::{path, table_name};
@@ -10,11 +10,12 @@ use ranlab_packet::Mac;
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// Priority of the first rule; the switch takes the least number first.
+/// Priority of the first rule. The switch prefers lower numbers.
 const FIRST: usize = 1;
 
 pub(super) fn text(asked: &Asked<'_>) -> String {
-    let (tables, mut out) = (&asked.declaration.tables, String::new());
+    let tables = &asked.declaration.tables;
+    let mut out = String::new();
     if asked.elements().any(|(_, element)| *element == Element::Meter) {
         for (index, user) in tables.users.iter().enumerate() {
             let _ = writeln!(out, "{}", meter(index, user));
@@ -31,7 +32,7 @@ pub(super) fn text(asked: &Asked<'_>) -> String {
     out
 }
 
-/// Entries that a table has to hold.
+/// Returns the required size of a table.
 pub(super) fn size(asked: &Asked<'_>, direction: Direction, at: usize) -> usize {
     let tables = &asked.declaration.tables;
     match path(asked, direction)[at] {
@@ -49,7 +50,8 @@ pub(super) fn size(asked: &Asked<'_>, direction: Direction, at: usize) -> usize 
     }
 }
 
-/// One rate: octets of a microsecond and octets at once, both for green and for yellow, so that yellow never is.
+/// Formats a meter with a single rate: bytes per microsecond and burst in bytes, the same for green and yellow, so that
+/// no packet is yellow.
 fn meter(index: usize, user: &User) -> String {
     let rate = user.rate_bytes_per_s as f64 / 1e6;
     let burst = user.burst_bytes;
@@ -115,7 +117,7 @@ fn entries(tables: &Tables, element: &Element) -> Vec<String> {
     }
 }
 
-/// Of equal keys the last counts, and a switch takes each once; in the order of the keys.
+/// Returns the last value of each key, sorted by key. A switch accepts each key once.
 fn last_of<K: Ord + Copy, V: Copy>(entries: &[(K, V)]) -> std::collections::BTreeMap<K, V> {
     entries.iter().copied().collect()
 }

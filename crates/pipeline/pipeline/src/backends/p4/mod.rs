@@ -1,5 +1,6 @@
-//! P4-16 for the v1model of the behavioural model (`simple_switch`): a program for the pipeline's elements, and its tables' entries
-//! as commands of `simple_switch_CLI`. Ports have the numbers of [`super::port_number`]. Written, not run here.
+//! P4-16 for the v1model architecture of the behavioural model (`simple_switch`): a program for the pipeline's
+//! elements, and its table entries as commands of `simple_switch_CLI`. Ports have the numbers of
+//! [`super::port_number`]. The configuration is generated but not run.
 mod entries;
 mod program;
 #[cfg(test)]
@@ -55,7 +56,7 @@ impl Backend for P4 {
     }
 }
 
-/// What the program and the entries call the table of an element.
+/// Returns the name of an element's table in the program and in the entries.
 fn table_name(direction: Direction, at: usize) -> String {
     let way = match direction {
         Direction::Uplink => "up",
@@ -65,7 +66,8 @@ fn table_name(direction: Direction, at: usize) -> String {
 }
 
 fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
-    let (tables, elements) = (&asked.declaration.tables, path(asked, direction));
+    let tables = &asked.declaration.tables;
+    let elements = path(asked, direction);
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
     let mut lacks = Vec::new();
     for (at, element) in elements.iter().enumerate() {
@@ -85,7 +87,7 @@ fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
     lacks
 }
 
-/// Whether an element has entries of IPv6, or lets it out of a tunnel.
+/// Returns whether an element has IPv6 entries, or accepts IPv6 in a tunnel.
 pub(super) fn six(tables: &Tables, element: &Element) -> bool {
     let nat = |table: &NatTable| table.entries.iter().any(|(key, _)| key.address.is_ipv6());
     match element {

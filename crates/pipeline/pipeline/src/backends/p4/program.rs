@@ -1,4 +1,4 @@
-//! The program: one parser for all tunnels, an ingress that does the elements of both directions.
+//! The program: one parser for all tunnels, and an ingress control with the elements of both directions.
 use super::super::port_number;
 use super::{path, table_name};
 use crate::backends::Asked;
@@ -16,7 +16,7 @@ pub(super) fn text(asked: &Asked<'_>) -> String {
 }
 
 fn parser(asked: &Asked<'_>) -> String {
-    // Packets of a port are tunnel packets if that direction cuts a tunnel.
+    // Packets of a port are parsed as tunnel packets if that direction removes a tunnel.
     let mut ways = String::new();
     for direction in asked.directions {
         if path(asked, *direction).iter().any(|element| matches!(element, Element::Decap { .. })) {
@@ -63,14 +63,14 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What stands before a tunnel is cut looks at outer headers.
+    /// Returns whether the element precedes the removal of a tunnel, and thus reads outer headers.
     fn before_decap(&self) -> bool {
         path(self.asked, self.direction)[self.at..]
             .iter()
             .any(|element| matches!(element, Element::Decap { .. }))
     }
 
-    /// What becomes of packets that match nothing.
+    /// Returns the statement for packets that match nothing.
     fn unmatched(&self) -> String {
         if self.asked.declaration.fakedrop {
             format!("{{ sm.egress_spec = {}; return; }}", port_number(self.direction.ingress().other()))
@@ -79,7 +79,7 @@ impl Place<'_> {
         }
     }
 
-    /// A table with these keys and actions, and a packet that must meet it.
+    /// Adds a table with these keys and actions. Packets without a match are handled as unmatched.
     fn table(&self, keys: &[&str], actions: &str, tables: &mut String, steps: &mut String) {
         let name = self.declared(keys, actions, tables);
         let _ = writeln!(steps, "            if (!{name}.apply().hit) {}", self.unmatched());
@@ -149,7 +149,7 @@ impl Place<'_> {
             add(steps, &format!("if (hdr.{ethernet}.dst != {}) {unmatched}", hex(mac)));
         }
         if ipv6 {
-            // No table has an entry for it.
+            // No table has an IPv6 entry.
             add(steps, &format!("if (hdr.{ethernet}.ethertype == 0x86dd) {unmatched}"));
         }
         let refused =
@@ -178,13 +178,14 @@ impl Place<'_> {
             "meta.sport : range",
             "meta.dport : range",
         ];
-        let (name, unmatched) = (self.declared(&keys, "permit; deny;", tables), self.unmatched());
+        let name = self.declared(&keys, "permit; deny;", tables);
+        let unmatched = self.unmatched();
         PORTS.iter().for_each(|line| add(steps, line));
         add(steps, &format!("meta.denied = 0; {name}.apply();"));
         add(steps, &format!("if (meta.denied == 1) {unmatched}"));
     }
 
-    /// Looks an address, the protocol and a port up, and writes what it found.
+    /// Looks up an address, the protocol and a port, and writes the result.
     fn translate(
         &self,
         (address, port, action): (&str, &str, &str),
@@ -208,14 +209,14 @@ impl Place<'_> {
     }
 }
 
-/// Ports of a packet that has some; a fragment has none.
+/// Reads the ports of a packet. A fragment has none.
 const PORTS: [&str; 3] = [
     "meta.sport = 0; meta.dport = 0;",
     "if (hdr.tcp.isValid()) { meta.sport = hdr.tcp.sport; meta.dport = hdr.tcp.dport; }",
     "if (hdr.udp.isValid()) { meta.sport = hdr.udp.sport; meta.dport = hdr.udp.dport; }",
 ];
 
-/// Appends a line to what is applied.
+/// Appends a line to the apply block.
 fn add(steps: &mut String, line: &str) {
     let _ = writeln!(steps, "            {line}");
 }
@@ -452,7 +453,7 @@ action set_hop(bit<32> hop) { meta.hop = hop; }
     }
 ";
 
-/// Actions name constants, so that each stands once.
+/// Replaces the names of constants in actions by their values.
 fn constants(text: &str) -> String {
     text.replace("OUTER_TTL", &TUNNEL_TTL.to_string())
         .replace("VXLAN_SOURCE_PORT", &VXLAN_SOURCE_PORT.to_string())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
-/// What a program declares: keys and actions of its tables, parameters of its actions.
+/// Declarations of a program: keys and actions of its tables, parameters of its actions.
 struct Declared {
     tables: BTreeMap<String, (Vec<String>, Vec<String>)>,
     actions: BTreeMap<String, usize>,
@@ -30,8 +30,8 @@ fn declared(program: &str) -> Declared {
     Declared { tables: tables.collect(), actions: actions.collect() }
 }
 
-/// No compiler is at hand, so that this reads program and entries against each other: braces close, what is applied is declared,
-/// and every entry has its table's keys in their form and its action's parameters.
+/// Without a compiler, checks program and entries for consistency: braces are balanced, applied tables are declared,
+/// and every entry has its table's keys in the right form and its action's parameters.
 fn sound(program: &str, entries: &str, name: &str) {
     for (open, close) in [('{', '}'), ('(', ')')] {
         assert_eq!(program.matches(open).count(), program.matches(close).count(), "{name}");
@@ -67,7 +67,7 @@ fn sound(program: &str, entries: &str, name: &str) {
 }
 
 #[test]
-fn programs_and_entries_fit_each_other() {
+fn programs_and_entries_are_consistent() {
     for pipeline in Pipeline::all() {
         let declaration = pipeline.build().unwrap();
         let asked = Asked { declaration: &declaration, directions: BOTH };
@@ -78,7 +78,7 @@ fn programs_and_entries_fit_each_other() {
 }
 
 #[test]
-fn ipv6_is_refused_where_there_is_any() {
+fn ipv6_entries_are_rejected() {
     for json in [
         r#"{"name":"l3fwd","family":"dual"}"#,
         r#"{"name":"mgw","family":"ipv6"}"#,

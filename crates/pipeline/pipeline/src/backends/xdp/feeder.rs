@@ -1,8 +1,9 @@
-//! Programs around a pipeline's functions: the judge of one frame, and the feeder that puts a trace in front of them.
+//! Programs that call a pipeline's functions: the judge for a single frame, and the feeder that replays a trace.
 //!
-//! The kernel runs a program on one frame as often as it is told (`BPF_PROG_TEST_RUN`) and does not mend the frame in between.
-//! The feeder does: it takes the next frame of a trace from a map into the packet, calls the pipeline, counts its verdict, and
-//! undoes what it moved. Without a pipeline it is what input and output alone cost.
+//! The kernel runs a program repeatedly on one frame (`BPF_PROG_TEST_RUN`) and does not restore the frame in between.
+//! The feeder does: it copies the next frame of a trace from a map into the packet, calls the pipeline, counts the
+//! verdict, and undoes changes of the packet's begin. Without a pipeline it measures the cost of input and output
+//! alone.
 
 use super::object::{MapId, MapKind, MapShape, Program};
 use super::path::{ACROSS, CONTEXT, Code, ETHERNET, FOUND, GONE, KEY, function};
@@ -10,18 +11,19 @@ use crate::backends::Asked;
 use crate::declare::{Direction, Port};
 use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, DROP, FRAME, If, Op, STORE_BYTES, Size};
 
-/// Octets of a value of [`MapId::State`]: the next frame, then packets by verdict.
+/// Length of a value of [`MapId::State`], in bytes: the next frame, then packet counts by verdict.
 const STATE_BYTES: u32 = 32;
-/// Octets in front of a frame in [`MapId::Trace`]: its port and its length.
+/// Bytes before a frame in [`MapId::Trace`]: its port and its length.
 const BEFORE: u32 = 8;
-/// What XDP says for going back by the same port; one more is going by another.
+/// XDP verdict for the same port. The next value stands for the other port.
 const TX: i32 = 3;
 
-/// The program of a port: what the pipeline says of a frame.
+/// Returns the program of a port that returns the pipeline's verdict on a frame.
 pub(super) fn judge(asked: &Asked<'_>, direction: Direction) -> Program {
     let mut code = Code::default();
     let asm = &mut code.asm;
-    let (pipeline, gone) = (asm.label(), asm.label());
+    let pipeline = asm.label();
+    let gone = asm.label();
     asm.call_function(pipeline);
     asm.number(Op::And, 0, 0xff);
     asm.jump_if(If::Equal, 0, GONE, gone);
@@ -33,17 +35,17 @@ pub(super) fn judge(asked: &Asked<'_>, direction: Direction) -> Program {
     code.finish(asked)
 }
 
-/// A trace in front of a pipeline.
+/// A trace to be fed into a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feed {
-    /// Frames of the trace.
+    /// Number of frames in the trace.
     pub frames: u32,
-    /// Octets of the longest.
+    /// Maximum length of a frame, in bytes.
     pub frame_bytes_max: u32,
 }
 
 impl Feed {
-    /// Its maps: the trace, and where it stands.
+    /// Returns its maps: the trace, and the current position.
     #[must_use]
     pub fn maps(&self) -> [MapShape; 2] {
         let value_bytes = BEFORE + self.frame_bytes_max.next_multiple_of(8);
@@ -57,7 +59,7 @@ impl Feed {
         [array(MapId::Trace, value_bytes, self.frames.max(1)), array(MapId::State, STATE_BYTES, 1)]
     }
 
-    /// A frame as an entry of the trace.
+    /// Returns a frame in the form of a trace entry.
     #[must_use]
     pub fn value(&self, port: Port, frame: &[u8]) -> Vec<u8> {
         let mut value = (port as u32).to_ne_bytes().to_vec();
@@ -67,7 +69,7 @@ impl Feed {
         value
     }
 
-    /// Packets that were fed and packets that left, of a value of [`MapId::State`].
+    /// Returns the numbers of packets fed and sent from a value of [`MapId::State`].
     #[must_use]
     pub fn counted(state: &[u8]) -> (u64, u64) {
         let number = |at: usize| {
@@ -79,7 +81,7 @@ impl Feed {
         (number(1) + number(2) + number(3), number(2) + number(3))
     }
 
-    /// The program: with the pipeline of these paths, or without any.
+    /// Returns the program, with or without the pipeline of these paths.
     #[must_use]
     pub fn program(&self, asked: &Asked<'_>, pipeline: bool) -> Program {
         let mut code = Code::default();
@@ -100,11 +102,13 @@ impl Feed {
         code.look_up(MapId::Trace, KEY, lost);
         self.fill(&mut code);
         let asm = &mut code.asm;
-        let (counted, stands) = (asm.label(), asm.label());
+        let counted = asm.label();
+        let stands = asm.label();
         let mut functions = Vec::new();
         if pipeline {
             for direction in asked.directions {
-                let (at, other) = (asm.label(), asm.label());
+                let at = asm.label();
+                let other = asm.label();
                 asm.load(Size::Four, 1, 8, 0);
                 asm.jump_if(If::NotEqual, 1, direction.ingress() as i32, other);
                 asm.register(Op::Move, 1, CONTEXT);
@@ -125,7 +129,7 @@ impl Feed {
         asm.load(Size::Eight, 2, 1, 8);
         asm.number(Op::Add, 2, 1);
         asm.store(Size::Eight, 1, 8, 2);
-        // Back what was taken from the front, which has its sign.
+        // Restores the begin of the packet. The number of removed bytes is signed.
         asm.register(Op::Move, 2, 0);
         asm.number(Op::Arithmetic, 2, 8);
         asm.number(Op::Negate, 2, 0);
@@ -141,10 +145,11 @@ impl Feed {
         code.finish(asked)
     }
 
-    /// Makes the packet the frame whose entry is in register 0; the entry is in register 8 then.
+    /// Copies the frame of the entry in register 0 into the packet. Moves the entry to register 8.
     fn fill(&self, code: &mut Code) {
         let asm = &mut code.asm;
-        let (fits, lost) = (asm.label(), asm.label());
+        let fits = asm.label();
+        let lost = asm.label();
         asm.register(Op::Move, 8, 0);
         asm.load(Size::Four, 9, 8, 4);
         asm.load(Size::Four, 1, CONTEXT, 0);

@@ -1,22 +1,22 @@
-//! What the kernel is given: maps, their entries, and programs that name maps instead of descriptors.
+//! Input for the kernel: maps, their entries, and programs that refer to maps by name instead of by descriptor.
 
 use std::fmt::Write;
 
-/// How a map finds its entries.
+/// Lookup method of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MapKind {
-    /// By number; all entries are there from the beginning (`BPF_MAP_TYPE_ARRAY`).
+    /// By index. All entries always exist (`BPF_MAP_TYPE_ARRAY`).
     Array,
-    /// By the whole key; an entry is replaced in one step (`BPF_MAP_TYPE_HASH`).
+    /// By exact key. Entries are replaced atomically (`BPF_MAP_TYPE_HASH`).
     Hash,
-    /// By the longest prefix; keys begin with a length of four octets (`BPF_MAP_TYPE_LPM_TRIE`).
+    /// By longest prefix. Keys begin with a length of four bytes (`BPF_MAP_TYPE_LPM_TRIE`).
     LpmTrie,
 }
 
-/// A map, by what is in it.
+/// A map, by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MapId {
-    /// Tunnel and its key, by user.
+    /// Tunnel and tunnel key, by user.
     Users,
     /// Token buckets, by user.
     Meters,
@@ -24,54 +24,54 @@ pub enum MapId {
     Tunnels,
     /// The group table.
     Hops,
-    /// An exact match.
+    /// An exact-match table.
     Exact(u32),
     /// IPv4 prefixes.
     Routes4(u32),
     /// IPv6 prefixes.
     Routes6(u32),
-    /// Translations of IPv4.
+    /// IPv4 translations.
     Nat4(u32),
-    /// Translations of IPv6.
+    /// IPv6 translations.
     Nat6(u32),
-    /// Frames that are put in front of the pipeline, again and again.
+    /// Frames that are fed into the pipeline in a loop.
     Trace,
-    /// Where the trace stands, and what became of its packets.
+    /// Position in the trace, and packet counts by verdict.
     State,
 }
 
-/// What a map is like.
+/// Definition of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MapShape {
-    /// Which.
+    /// Its content.
     pub id: MapId,
-    /// How it finds entries.
+    /// Lookup method.
     pub kind: MapKind,
-    /// Octets of a key.
+    /// Length of a key, in bytes.
     pub key_bytes: u32,
-    /// Octets of a value.
+    /// Length of a value, in bytes.
     pub value_bytes: u32,
-    /// The most entries.
+    /// Maximum number of entries.
     pub entries: u32,
 }
 
-/// An entry that is set, or taken out.
+/// A map entry to set or to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapEntry {
-    /// Of which map.
+    /// The map.
     pub map: MapId,
     /// The key.
     pub key: Vec<u8>,
-    /// The value; none takes the entry out.
+    /// The value; `None` deletes the entry.
     pub value: Option<Vec<u8>>,
 }
 
 /// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Instructions of 8 octets, with 0 where a map's descriptor belongs.
+    /// Instructions of 8 bytes, with 0 in place of map descriptors.
     code: Vec<u64>,
-    /// Which instruction wants which map.
+    /// Indexes of instructions that refer to maps.
     maps: Vec<(usize, MapId)>,
 }
 
@@ -80,7 +80,7 @@ impl Program {
         Self { code, maps }
     }
 
-    /// The instructions with the descriptors of maps in them; `None` if one is not there.
+    /// Returns the instructions with map descriptors filled in, or `None` if a descriptor is missing.
     #[must_use]
     pub fn linked(&self, descriptor: impl Fn(MapId) -> Option<i32>) -> Option<Vec<u64>> {
         let mut code = self.code.clone();
@@ -90,39 +90,41 @@ impl Program {
         Some(code)
     }
 
-    /// How many instructions it has.
+    /// Returns the number of instructions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.code.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no instructions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.code.is_empty()
     }
 }
 
-/// Everything of a pipeline, or of a change of it.
+/// A complete pipeline, or a change of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Object {
-    /// Maps, to be made first.
+    /// Maps, to be created first.
     pub maps: Vec<MapShape>,
-    /// Entries, to be set in this order.
+    /// Entries, to be set in order.
     pub entries: Vec<MapEntry>,
-    /// For each port where packets enter (by its number), the program that says what becomes of a frame: `XDP_DROP`, `XDP_TX`
-    /// (back by the same port), or `XDP_REDIRECT` (by the other).
+    /// For each ingress port (by number), the program that returns the verdict on a frame: `XDP_DROP`, `XDP_TX` (same
+    /// port), or `XDP_REDIRECT` (other port).
     pub programs: [Option<Program>; 2],
 }
 
 impl Object {
-    /// Maps, entries and sizes of programs as text, for people and golden files.
+    /// Returns maps, entries and sizes of programs as text, for people and golden files.
     #[must_use]
     pub fn whole(&self) -> String {
         let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
         let mut out = String::new();
         for map in &self.maps {
-            let (kind, key, value) = (map.kind, map.key_bytes, map.value_bytes);
+            let kind = map.kind;
+            let key = map.key_bytes;
+            let value = map.value_bytes;
             let _ =
                 writeln!(out, "map {:?} {kind:?} key {key} value {value} entries {}", map.id, map.entries);
         }

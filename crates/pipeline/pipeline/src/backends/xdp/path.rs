@@ -1,8 +1,8 @@
-//! The elements of a direction as one function: the context in, verdict and moved begin out. Behind [`Element::Admit`] the code
-//! forks by IP version, so that every offset is a constant.
+//! The elements of a direction as one function with the context as argument. It returns the verdict and the change of
+//! the packet's begin. After [`Element::Admit`] the code branches by IP version, so that every offset is a constant.
 //!
-//! Registers: 6 the context, 7 the entry that was found, 8 the IP packet's length, 9 the frame. Packets leave as
-//! `verdict | octets taken from the front << 8`.
+//! Registers: 6 is the context, 7 the entry found, 8 the length of the IP packet, 9 the frame. The result is `verdict |
+//! bytes removed from the front << 8`.
 
 use super::object::{MapId, Program};
 use super::tables::hop;
@@ -11,7 +11,7 @@ use crate::declare::{AclId, Direction, Element, Port};
 use ranlab_packet::Mac;
 use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, MAP_LOOKUP, Op, Reg, Size, read16, read32};
 
-/// What a function says: it is gone, it leaves by the port that it came by, it leaves by the other.
+/// Results of a function: dropped, sent to the same port, sent to the other port.
 pub(super) const GONE: i32 = 0;
 pub(super) const BACK: i32 = 1;
 pub(super) const ACROSS: i32 = 2;
@@ -21,8 +21,8 @@ pub(super) const FOUND: Reg = 7;
 pub(super) const LENGTH: Reg = 8;
 pub(super) const PACKET: Reg = 9;
 
-/// On the stack: a key of up to 24 octets, octets taken from the front, the tunnel's key as exact tables have it, the user, the
-/// Ethernet header.
+/// Stack layout: a key of up to 24 bytes, the number of bytes removed from the front, the tunnel key in the form of
+/// exact tables, the user, the Ethernet header.
 pub(super) const KEY: i16 = -24;
 pub(super) const FRONT: i16 = -32;
 pub(super) const TUNNEL: i16 = -40;
@@ -33,7 +33,7 @@ pub(super) const ETHERNET: i16 = 14;
 pub(super) const IPV4: i32 = read16([0x08, 0x00]);
 pub(super) const IPV6: i32 = read16([0x86, 0xdd]);
 
-/// IP version of a packet on its way.
+/// IP version of the current packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Four,
@@ -41,7 +41,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// Octets of its header.
+    /// Length of its header, in bytes.
     pub(super) const fn header(self) -> i16 {
         match self {
             Self::Four => 20,
@@ -49,12 +49,12 @@ impl Version {
         }
     }
 
-    /// Where its payload begins.
+    /// Offset of its payload.
     pub(super) const fn payload(self) -> i16 {
         ETHERNET + self.header()
     }
 
-    /// Where source or destination is.
+    /// Offset of the source or destination address.
     pub(super) const fn address(self, source: bool) -> i16 {
         match (self, source) {
             (Self::Four, true) => 26,
@@ -64,7 +64,7 @@ impl Version {
         }
     }
 
-    /// Octets of an address.
+    /// Length of an address, in bytes.
     pub(super) const fn address_bytes(self) -> i16 {
         match self {
             Self::Four => 4,
@@ -72,7 +72,7 @@ impl Version {
         }
     }
 
-    /// Where the protocol is.
+    /// Offset of the protocol field.
     pub(super) const fn protocol(self) -> i16 {
         match self {
             Self::Four => 23,
@@ -81,7 +81,8 @@ impl Version {
     }
 }
 
-/// A program under way: instructions, the maps that they name, and functions of lists that are still to be written.
+/// A program under construction: instructions, map references, and functions of rule lists that have not been written
+/// yet.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     pub(super) asm: Assembler,
@@ -90,7 +91,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// `to` = the map.
+    /// Writes `to` = the map.
     pub(super) fn map(&mut self, to: Reg, id: MapId) {
         if self.asm.is_reached() {
             self.maps.push((self.asm.len(), id));
@@ -98,7 +99,8 @@ impl Code {
         self.asm.map(to, 0);
     }
 
-    /// Looks up what is on the stack at `key`; the entry is in register 0 then, or the jump is taken.
+    /// Writes a lookup of the key on the stack at `key`. The entry is then in register 0; without an entry, jumps to
+    /// `otherwise`.
     pub(super) fn look_up(&mut self, id: MapId, key: i16, otherwise: Label) {
         self.map(1, id);
         self.asm.register(Op::Move, 2, FRAME);
@@ -107,7 +109,7 @@ impl Code {
         self.asm.jump_if(If::Equal, 0, 0, otherwise);
     }
 
-    /// The function of a list for a version, to be called.
+    /// Returns the label of the function of a rule list for an IP version.
     pub(super) fn list(&mut self, id: AclId, version: Version) -> Label {
         let known = self.lists.iter().find(|(list, of, _)| (*list, *of) == (id, version));
         if let Some((_, _, label)) = known {
@@ -118,7 +120,7 @@ impl Code {
         label
     }
 
-    /// Writes the lists that are called, and ends.
+    /// Writes the functions of used rule lists and returns the program.
     pub(super) fn finish(mut self, asked: &Asked<'_>) -> Program {
         for (id, version, label) in std::mem::take(&mut self.lists) {
             self.asm.place(label);
@@ -133,18 +135,20 @@ pub(super) struct Path<'a> {
     pub(super) code: &'a mut Code,
     pub(super) asked: &'a Asked<'a>,
     ingress: Port,
-    /// Verdict in register 0.
+    /// Returns, with the verdict in register 0.
     end: Label,
-    /// It is dropped.
+    /// Drops the packet.
     pub(super) drop: Label,
-    /// It matches nothing.
+    /// Handles an unmatched packet.
     pub(super) unmatched: Label,
 }
 
 /// Writes the function of a direction at the label.
 pub(super) fn function(code: &mut Code, asked: &Asked<'_>, direction: Direction, at: Label) {
     let asm = &mut code.asm;
-    let (end, drop, unmatched) = (asm.label(), asm.label(), asm.label());
+    let end = asm.label();
+    let drop = asm.label();
+    let unmatched = asm.label();
     asm.place(at);
     asm.register(Op::Move, CONTEXT, 1);
     asm.store_number(Size::Eight, FRAME, FRONT, 0);
@@ -171,7 +175,7 @@ impl Path<'_> {
         &mut self.code.asm
     }
 
-    /// The rest of a packet's way; it does not come back.
+    /// Writes the remaining elements. The code does not continue after them.
     pub(super) fn run(&mut self, elements: &[&Element], version: Option<Version>) {
         let mut rest = elements;
         while let Some((element, after)) = rest.split_first() {
@@ -200,7 +204,7 @@ impl Path<'_> {
                         return;
                     }
                 }
-                // Refused before: see `lacks`.
+                // Rejected before; see `lacks`.
                 (_, None) => break,
             }
         }
@@ -208,7 +212,7 @@ impl Path<'_> {
         self.asm().jump(drop);
     }
 
-    /// An element that reads an IP header; whether the way goes on here.
+    /// Writes an element that reads an IP header. Returns whether the following elements still have to be written.
     fn admitted(&mut self, element: &Element, version: Version, rest: &[&Element]) -> bool {
         match element {
             Element::Decap { kind, local, ipv6 } => {
@@ -237,7 +241,7 @@ impl Path<'_> {
         true
     }
 
-    /// Frame into its register, its end into 3; the jump is taken if it is shorter.
+    /// Loads the frame into its register and its end into register 3. Jumps if the frame is shorter than `octets`.
     pub(super) fn bounds(&mut self, octets: i16, short: Label) {
         let asm = self.asm();
         asm.load(Size::Four, PACKET, CONTEXT, 0);
@@ -252,7 +256,7 @@ impl Path<'_> {
         self.asm().jump_if_word(If::NotEqual, 1, value, otherwise);
     }
 
-    /// Two octets of the packet as a number.
+    /// Loads two bytes of the packet as a number.
     pub(super) fn number_at(&mut self, to: Reg, at: i16) {
         self.asm().load(Size::Two, to, PACKET, at);
         self.asm().swap16(to);
@@ -274,7 +278,8 @@ impl Path<'_> {
     }
 
     fn admit(&mut self, mac: Option<Mac>, ipv6: bool, rest: &[&Element]) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         self.bounds(ETHERNET, drop);
         if let Some(Mac([a, b, c, d, e, f])) = mac {
             self.expect(Size::Four, 0, read32([a, b, c, d]), unmatched);
@@ -284,9 +289,10 @@ impl Path<'_> {
         self.versions(1, ipv6, rest);
     }
 
-    /// Goes on by the EtherType in a register.
+    /// Branches by the EtherType in a register.
     pub(super) fn versions(&mut self, ether_type: Reg, ipv6: bool, rest: &[&Element]) {
-        let (drop, six) = (self.drop, self.asm().label());
+        let drop = self.drop;
+        let six = self.asm().label();
         if ipv6 {
             self.asm().jump_if_word(If::Equal, ether_type, IPV6, six);
         }
@@ -300,7 +306,7 @@ impl Path<'_> {
         }
     }
 
-    /// A sound IPv4 packet without options.
+    /// Checks for a well-formed IPv4 packet without options.
     fn check4(&mut self) {
         let drop = self.drop;
         self.bounds(ETHERNET + 20, drop);
@@ -329,7 +335,8 @@ impl Path<'_> {
         self.holds();
     }
 
-    /// The frame, whose end is in register 3, is as long as register 5 says, which becomes the packet's length.
+    /// Checks that the frame, whose end is in register 3, has at least the length in register 5, which becomes the
+    /// length of the packet.
     fn holds(&mut self) {
         let drop = self.drop;
         let asm = self.asm();
@@ -350,7 +357,7 @@ impl Path<'_> {
         asm.store(Size::Four, FRAME, KEY + 4, 1);
     }
 
-    /// The value of the key, into register 1.
+    /// Loads the value of the key into register 1.
     fn value(&mut self, map: MapId) {
         let unmatched = self.unmatched;
         self.code.look_up(map, KEY, unmatched);
@@ -380,7 +387,8 @@ impl Path<'_> {
     }
 
     fn route(&mut self, table: u32, version: Version) {
-        let (at, octets) = (version.address(false), version.address_bytes());
+        let at = version.address(false);
+        let octets = version.address_bytes();
         let asm = self.asm();
         asm.store_number(Size::Four, FRAME, KEY, i32::from(octets) * 8);
         for word in (0..octets).step_by(4) {
@@ -394,7 +402,7 @@ impl Path<'_> {
         self.hop();
     }
 
-    /// The next hop of the number in register 1.
+    /// Loads the next hop with the number in register 1.
     fn hop(&mut self) {
         let drop = self.drop;
         self.asm().store(Size::Four, FRAME, KEY, 1);
@@ -421,9 +429,10 @@ impl Path<'_> {
         self.leave_by();
     }
 
-    /// Leaves by the port in register 1.
+    /// Sends to the port in register 1.
     pub(super) fn leave_by(&mut self) {
-        let (end, ingress) = (self.end, self.ingress as i32);
+        let end = self.end;
+        let ingress = self.ingress as i32;
         let asm = self.asm();
         asm.number(Op::Move, 0, BACK);
         asm.jump_if(If::Equal, 1, ingress, end);

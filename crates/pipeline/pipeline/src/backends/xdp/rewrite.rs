@@ -1,4 +1,4 @@
-//! Meters, lists and what elements rewrite in a packet.
+//! Code for meters, rule lists, and rewriting of packets.
 
 use super::object::MapId;
 use super::path::{FOUND, KEY, LENGTH, PACKET, Path, USER, Version};
@@ -8,10 +8,10 @@ use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, NOW, Op, Reg, Size, read1
 
 const TCP: i32 = 6;
 const UDP: i32 = 17;
-/// Octets of the transport headers.
+/// Lengths of the transport headers, in bytes.
 const TCP_BYTES: i16 = 20;
 const UDP_BYTES: i16 = 8;
-/// Nanoseconds in a second: tokens are octets times these.
+/// Nanoseconds per second. Tokens are bytes times nanoseconds per second.
 const PER_BYTE: i32 = 1_000_000_000;
 
 impl Path<'_> {
@@ -20,13 +20,15 @@ impl Path<'_> {
         let drop = self.drop;
         self.code.look_up(MapId::Meters, USER, drop);
         let asm = self.asm();
-        let (charge, full, some) = (asm.label(), asm.label(), asm.label());
+        let charge = asm.label();
+        let full = asm.label();
+        let some = asm.label();
         asm.register(Op::Move, FOUND, 0);
         asm.call(NOW);
         asm.load(Size::Eight, 1, FOUND, meter::TOKENS);
         asm.load(Size::Eight, 2, FOUND, meter::LAST);
         asm.load(Size::Eight, 3, FOUND, meter::DEPTH);
-        // A clock that stands brings nothing.
+        // A clock that has not advanced adds no tokens.
         asm.jump_if_register(If::NotLess, 2, 0, charge);
         asm.store(Size::Eight, FOUND, meter::LAST, 0);
         asm.register(Op::Sub, 0, 2);
@@ -49,11 +51,12 @@ impl Path<'_> {
         asm.store(Size::Eight, FOUND, meter::TOKENS, 1);
     }
 
-    /// Asks the list's function.
+    /// Calls the function of a rule list.
     pub(super) fn classify(&mut self, id: AclId, version: Version) {
         let unmatched = self.unmatched;
         let list = self.code.list(id, version);
-        let (none, ask) = (self.asm().label(), self.asm().label());
+        let none = self.asm().label();
+        let ask = self.asm().label();
         self.transport(version, none, |path, _, l4| {
             path.bounds(l4 + 4, none);
             path.number_at(3, l4);
@@ -61,7 +64,7 @@ impl Path<'_> {
             path.asm().jump(ask);
         });
         self.asm().place(none);
-        // The kernel's checker wants to be told again, where a jump left it without the frame's length.
+        // The verifier requires another check if a jump has lost the frame's bounds.
         self.bounds(version.payload(), unmatched);
         let asm = self.asm();
         asm.number(Op::Move, 3, 0);
@@ -73,7 +76,7 @@ impl Path<'_> {
                 asm.load(Size::Four, 1, PACKET, version.address(true));
                 asm.load(Size::Four, 2, PACKET, version.address(false));
             }
-            // Addresses do not fit into registers.
+            // IPv6 addresses do not fit into registers.
             Version::Six => {
                 asm.register(Op::Move, 1, PACKET);
                 asm.number(Op::Move, 2, 0);
@@ -83,8 +86,9 @@ impl Path<'_> {
         asm.jump_if(If::Equal, 0, 0, unmatched);
     }
 
-    /// What is done with a whole transport header that has ports, for each protocol on its own; the jump is taken if there is
-    /// none, or only a later fragment. `then` gets whether it is UDP, and where the header begins, and does not come back.
+    /// Writes `then` for each transport protocol with ports; jumps to `none` if the packet has no complete transport
+    /// header or is a later fragment. `then` gets whether the protocol is UDP and the offset of the header, and does
+    /// not return.
     fn transport(&mut self, version: Version, none: Label, then: impl Fn(&mut Self, bool, i16)) {
         let tcp = self.asm().label();
         if version == Version::Four {
@@ -103,9 +107,10 @@ impl Path<'_> {
         then(self, false, version.payload());
     }
 
-    /// Rewrites address and port of a side; checksums follow.
+    /// Rewrites address and port of one side, and updates the checksums.
     pub(super) fn translate(&mut self, id: NatId, version: Version, source: bool) {
-        let (unmatched, done) = (self.unmatched, self.asm().label());
+        let unmatched = self.unmatched;
+        let done = self.asm().label();
         self.transport(version, unmatched, |path, udp, l4| {
             path.translate_one(id, (version, source), (udp, l4));
             path.asm().jump(done);
@@ -114,8 +119,10 @@ impl Path<'_> {
     }
 
     fn translate_one(&mut self, id: NatId, (version, source): (Version, bool), (udp, l4): (bool, i16)) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
-        let (address, octets) = (version.address(source), version.address_bytes());
+        let drop = self.drop;
+        let unmatched = self.unmatched;
+        let address = version.address(source);
+        let octets = version.address_bytes();
         let port = l4 + if source { 0 } else { 2 };
         let sum = l4 + if udp { 6 } else { 16 };
         self.bounds(l4 + if udp { UDP_BYTES } else { TCP_BYTES }, drop);
@@ -125,7 +132,7 @@ impl Path<'_> {
             asm.store(Size::Four, FRAME, KEY + at, 1);
         }
         asm.load(Size::Two, 1, PACKET, port);
-        // Port 0 is that of a packet without ports.
+        // Port 0 stands for a packet without ports.
         asm.jump_if(If::Equal, 1, 0, unmatched);
         asm.store(Size::Two, FRAME, KEY + octets, 1);
         asm.load(Size::One, 1, PACKET, version.protocol());
@@ -173,7 +180,7 @@ impl Path<'_> {
         asm.store(Size::Two, PACKET, port, 1);
     }
 
-    /// Adds to register 5 what a sum gains by an address becoming that in `FOUND` (RFC 1624).
+    /// Adds to register 5 the change of a sum when an address is replaced by that in `FOUND` (RFC 1624).
     fn difference(&mut self, address: i16, octets: i16) {
         let asm = self.asm();
         for at in (0..octets).step_by(4) {
@@ -185,14 +192,14 @@ impl Path<'_> {
         }
     }
 
-    /// Register 5, a sum, becomes a checksum and is written.
+    /// Converts the sum in register 5 to a checksum and writes it.
     fn sum_to(&mut self, at: i16) {
         self.fold(5, 1);
         self.asm().number(Op::Xor, 5, 0xffff);
         self.asm().store(Size::Two, PACKET, at, 5);
     }
 
-    /// Spends a hop of the packet's life.
+    /// Decrements the TTL or hop limit.
     pub(super) fn spend_hop(&mut self, version: Version) {
         let drop = self.drop;
         let life = match version {
@@ -203,7 +210,7 @@ impl Path<'_> {
         asm.load(Size::One, 2, PACKET, life);
         asm.jump_if(If::Less, 2, 2, drop);
         if version == Version::Four {
-            // The word of life and protocol, as the machine reads it, in the sum.
+            // Update the sum by the word that contains TTL and protocol, in machine byte order.
             asm.load(Size::Two, 5, PACKET, 24);
             asm.number(Op::Xor, 5, 0xffff);
             asm.load(Size::Two, 1, PACKET, life);
@@ -220,11 +227,11 @@ impl Path<'_> {
     }
 }
 
-/// One check of a rule: an operation on register 0 that ends with a jump by a condition.
+/// A check of a rule: an operation on register 0, followed by a conditional jump.
 enum Check {
-    /// A word of what `load` brings into register 0, under a mask.
+    /// A word loaded into register 0 by `load`, compared under a mask.
     Word { load: Load, mask: u32, value: u32 },
-    /// A port in a register, between these.
+    /// A port in a register, within a range.
     Ports { register: Reg, first: u16, last: u16 },
 }
 
@@ -235,7 +242,7 @@ enum Load {
 }
 
 impl Check {
-    /// The condition's operands into register 0; what it is compared with, and how for "it does not match".
+    /// Writes the operand to register 0. Returns the condition and the number for "does not match".
     fn prepare(&self, asm: &mut Assembler) -> (If, i32) {
         match *self {
             Self::Word { load, mask, value } => {
@@ -259,8 +266,8 @@ impl Check {
     }
 }
 
-/// The function of a list: register 0 says whether the packet goes on. Registers 1 and 2 are its IPv4 addresses, or 1 its
-/// frame; 3 and 4 its ports, 5 its protocol.
+/// Writes the function of a rule list. Register 0 returns whether the packet passes. Arguments: registers 1 and 2 are
+/// its IPv4 addresses (or register 1 its frame), 3 and 4 its ports, 5 its protocol.
 pub(super) fn list(asm: &mut Assembler, table: &AclTable, version: Version) {
     let rules: Vec<(Vec<Check>, Action)> = match version {
         Version::Four => table.rules.iter().map(|(rule, action)| (checks4(rule), *action)).collect(),
@@ -268,11 +275,12 @@ pub(super) fn list(asm: &mut Assembler, table: &AclTable, version: Version) {
     };
     for (checks, action) in rules {
         let Some((first, others)) = checks.split_first() else {
-            // It matches everything: the kernel wants no code that is never reached.
+            // The rule matches everything. The kernel rejects code that is never reached.
             return asm.end(permits(action));
         };
-        let (next, matches) = (asm.label(), asm.label());
-        // So the kernel's checker keeps one way open for each rule, and not one for each check.
+        let next = asm.label();
+        let matches = asm.label();
+        // In this form, the verifier has one pending branch per rule instead of one per check.
         let (condition, number) = first.prepare(asm);
         let opposite = if condition == If::NotEqual { If::Equal } else { If::Less };
         let number = if opposite == If::Less { number + 1 } else { number };
@@ -296,7 +304,7 @@ const fn permits(action: Action) -> i32 {
     }
 }
 
-/// Ports and protocol of a rule.
+/// Adds the checks of a rule's ports and protocol.
 fn common<P>(rule: &AclRule<P>, checks: &mut Vec<Check>) {
     if let Some(protocol) = rule.protocol {
         checks.push(Check::Word { load: Load::Register(5), mask: u32::MAX, value: protocol.into() });
@@ -313,7 +321,8 @@ fn checks4(rule: &AclRule<Prefix4>) -> Vec<Check> {
     for (register, prefix) in [(1, rule.src), (2, rule.dst)] {
         if prefix.mask() != 0 {
             let read = |bits: u32| read32(bits.to_be_bytes()) as u32;
-            let (mask, value) = (read(prefix.mask()), read(prefix.address.to_bits() & prefix.mask()));
+            let mask = read(prefix.mask());
+            let value = read(prefix.address.to_bits() & prefix.mask());
             checks.push(Check::Word { load: Load::Register(register), mask, value });
         }
     }

@@ -1,4 +1,4 @@
-//! Tables as maps. Numbers are in the machine's order, what is compared with packets in the network's.
+//! Tables as maps. Numbers are in machine byte order; values compared with packets are in network byte order.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,21 +10,21 @@ use crate::declare::{
 };
 use crate::reference::TUNNEL_TTL;
 
-/// Entries that may come later.
+/// Number of entries that may be added later.
 const SPARE: u32 = 65_536;
-/// The greatest rate of a token bucket, octets per second: what flows in fits 64 bits.
+/// Maximum rate of a token bucket, in bytes per second, so that added tokens fit into 64 bits.
 const RATE_MAX: u64 = 1_000_000_000_000_000_000;
-/// Nanoseconds in a second: tokens are octets times these.
+/// Nanoseconds per second. Tokens are bytes times nanoseconds per second.
 const PER_BYTE: u64 = 1_000_000_000;
 
-/// Of [`MapId::Users`].
+/// Layout of the values of [`MapId::Users`].
 pub(super) mod user {
     pub(in super::super) const KEY: i16 = 0;
     pub(in super::super) const TUNNEL: i16 = 4;
     pub(super) const BYTES: u32 = 8;
 }
 
-/// Of [`MapId::Meters`].
+/// Layout of the values of [`MapId::Meters`].
 pub(super) mod meter {
     pub(in super::super) const RATE: i16 = 0;
     pub(in super::super) const DEPTH: i16 = 8;
@@ -34,7 +34,7 @@ pub(super) mod meter {
     pub(super) const BYTES: u32 = 40;
 }
 
-/// Of [`MapId::Hops`].
+/// Layout of the values of [`MapId::Hops`].
 pub(super) mod hop {
     pub(in super::super) const DST: i16 = 0;
     pub(in super::super) const FLAGS: i16 = 6;
@@ -45,7 +45,7 @@ pub(super) mod hop {
     pub(super) const BYTES: u32 = 16;
 }
 
-/// Of [`MapId::Tunnels`].
+/// Layout of the values of [`MapId::Tunnels`].
 pub(super) mod tunnel {
     pub(in super::super) const MACS: i16 = 0;
     pub(in super::super) const LOCAL: i16 = 12;
@@ -57,7 +57,7 @@ pub(super) mod tunnel {
     pub(super) const BYTES: u32 = 32;
 }
 
-/// The number of a way to wrap packets.
+/// Returns the number of an encapsulation.
 pub(super) const fn kind_number(kind: Encapsulation) -> u8 {
     match kind {
         Encapsulation::Gtp { .. } => 0,
@@ -66,7 +66,7 @@ pub(super) const fn kind_number(kind: Encapsulation) -> u8 {
     }
 }
 
-/// The maps that elements of these paths read.
+/// Returns the maps that the elements of these paths read.
 pub(super) fn used(asked: &Asked<'_>) -> BTreeSet<MapId> {
     let mut used = BTreeSet::new();
     for (_, element) in asked.elements() {
@@ -88,7 +88,7 @@ pub(super) fn used(asked: &Asked<'_>) -> BTreeSet<MapId> {
     used
 }
 
-/// What a map is like that holds as many entries, and those that may come.
+/// Returns the definition of a map with space for the given entries and later ones.
 pub(super) fn shape(id: MapId, entries: usize) -> MapShape {
     let (kind, key_bytes, value_bytes) = match id {
         MapId::Users => (MapKind::Array, 4, user::BYTES),
@@ -107,7 +107,7 @@ pub(super) fn shape(id: MapId, entries: usize) -> MapShape {
     MapShape { id, kind, key_bytes, value_bytes, entries }
 }
 
-/// Everything that stands in a map before packets come.
+/// Returns the initial entries of a map.
 pub(super) fn entries(asked: &Asked<'_>, id: MapId) -> Vec<MapEntry> {
     let tables = &asked.declaration.tables;
     match id {
@@ -142,7 +142,7 @@ fn numbered<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = (u32, T)> {
     (0..).zip(all)
 }
 
-/// What a change sets; `None`: it moves a user that the declaration does not know.
+/// Returns the entries that a change sets. `None` if it moves a user that the declaration does not contain.
 pub(super) fn changed(asked: &Asked<'_>, change: &Change) -> Option<Vec<MapEntry>> {
     Some(match *change {
         Change::Exact { table, key, value } => vec![exact_entry(table.0, key, value)],
@@ -216,7 +216,8 @@ fn user_entry(id: u32, user: &User) -> MapEntry {
 }
 
 fn meter_entry(id: u32, user: &User) -> MapEntry {
-    let (rate, depth) = (user.rate_bytes_per_s.min(RATE_MAX), u64::from(user.burst_bytes) * PER_BYTE);
+    let rate = user.rate_bytes_per_s.min(RATE_MAX);
+    let depth = u64::from(user.burst_bytes) * PER_BYTE;
     let full_after = depth.checked_div(rate).map_or(u64::MAX, |ns| ns + 1);
     let numbers = [rate, depth, full_after, depth, 0];
     let value = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
@@ -228,7 +229,7 @@ fn tunnel_entry(id: u32, tunnel: &Tunnel) -> MapEntry {
     value.extend(tunnel.src.0);
     value.extend(tunnel.local.octets());
     value.extend(tunnel.remote.octets());
-    // The sum over the outer header but for its length, in the machine's order.
+    // The sum over the outer header without its length, in machine byte order.
     let protocol = if tunnel.kind == Encapsulation::Gre { 47 } else { 17 };
     let mut header = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, TUNNEL_TTL, protocol, 0, 0];
     header.extend(&value[12..20]);

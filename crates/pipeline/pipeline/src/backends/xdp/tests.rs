@@ -11,28 +11,28 @@ fn object(json: &str) -> Object {
 }
 
 #[test]
-fn tables_become_maps() {
+fn tables_become_map_entries() {
     let text = object(r#"{"name":"l3fwd","upstream-l3-table-size":2,"family":"ipv4"}"#).whole();
     assert!(text.contains("map Routes4(0) LpmTrie key 8 value 4 entries"), "{text}");
-    // A /24 of the published addresses, by its next hop; and the group table.
+    // A /24 of the published addresses with its next hop, and the group table.
     assert!(text.contains("set Routes4(0) 18000000"), "{text}");
     assert_eq!(text.matches("set Hops ").count(), 3, "{text}");
     assert_eq!(text.matches("program ").count(), 2, "{text}");
 }
 
 #[test]
-fn maps_that_no_packet_reads_are_not_made() {
+fn unused_maps_are_not_created() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
     let down = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
     let object = Xdp.translate(&down).unwrap().object.unwrap();
     assert!(object.maps.iter().all(|map| !matches!(map.id, MapId::Routes4(_) | MapId::Hops)));
     let one = &[Change::Exact { table: crate::declare::ExactId(0), key: 9, value: None }];
-    // The uplink alone looks users up by their tunnels' keys.
+    // Only the uplink looks up users by tunnel key.
     assert_eq!(Xdp.update(&down, one).unwrap().object.unwrap().entries, []);
 }
 
 #[test]
-fn a_handover_moves_the_tunnel_and_leaves_the_meter() {
+fn handover_changes_tunnel_and_keeps_meter() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw","user":3,"bst":2}"#).unwrap();
     let declaration = declaration.build().unwrap();
     let asked = Asked { declaration: &declaration, directions: BOTH };
@@ -44,7 +44,7 @@ fn a_handover_moves_the_tunnel_and_leaves_the_meter() {
 }
 
 #[test]
-fn limits_are_reasons_and_programs_want_their_maps() {
+fn limits_are_reported_and_programs_link_maps() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"acl","rule-num":4097}"#).unwrap();
     let declaration = declaration.build().unwrap();
     let refused = Xdp.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err();
@@ -54,12 +54,12 @@ fn limits_are_reasons_and_programs_want_their_maps() {
     assert_eq!(program.linked(|_| None), None);
     let linked = program.linked(|_| Some(7)).unwrap();
     assert_eq!((linked.len(), program.is_empty()), (program.len(), false));
-    // Both of its maps, by descriptors in the machine's instruction.
+    // Both of its maps, as descriptors in the instructions.
     assert_eq!(linked.iter().filter(|word| **word & 0xf0ff == 0x1018 && **word >> 32 == 7).count(), 2);
 }
 
 #[test]
-fn a_trace_is_values_of_a_map() {
+fn trace_frames_become_map_values() {
     let feed = Feed { frames: 2, frame_bytes_max: 61 };
     let value = feed.value(crate::declare::Port::Core, &[5; 60]);
     assert_eq!(value.len(), feed.maps()[0].value_bytes as usize);

@@ -1,4 +1,4 @@
-//! Headers of tunnels, cut and written.
+//! Code that removes and writes tunnel headers.
 
 use std::net::Ipv4Addr;
 
@@ -12,15 +12,16 @@ use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
 use ranlab_packet::VXLAN_PORT;
 use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, FRAME, If, Label, Op, Reg, Size, read16, read32};
 
-/// GTP-U extension headers that are looked through.
+/// Maximum number of GTP-U extension headers that are parsed.
 pub(super) const EXTENSIONS_MAX: usize = 2;
-/// Where what is cut or carried has come to, from the frame's begin.
+/// Current offset from the begin of the frame.
 const AT: Reg = 5;
 
 impl Path<'_> {
-    /// Cuts a tunnel off a sound IPv4 packet without options.
+    /// Removes a tunnel from a well-formed IPv4 packet without options.
     pub(super) fn decap(&mut self, kind: Encapsulation, local: Ipv4Addr, ipv6: bool, rest: &[&Element]) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         let protocol = if kind == Encapsulation::Gre { 47 } else { 17 };
         self.expect(Size::Four, 30, read32(local.octets()), unmatched);
         self.expect(Size::One, 23, protocol, unmatched);
@@ -61,9 +62,10 @@ impl Path<'_> {
         self.versions(1, ipv6, rest);
     }
 
-    /// UDP to a port, whose payload's length is in `LENGTH` then.
+    /// Checks for UDP to a port. `LENGTH` becomes the length of its payload.
     fn udp(&mut self, port: u16) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
         self.bounds(42, drop);
         self.number_at(1, 38);
@@ -74,7 +76,7 @@ impl Path<'_> {
         self.expect(Size::Two, 36, read16(port.to_be_bytes()), unmatched);
     }
 
-    /// The Ethernet header to the stack.
+    /// Copies the Ethernet header to the stack.
     fn save_ethernet(&mut self) {
         let asm = self.asm();
         for (size, at) in [(Size::Eight, 0), (Size::Four, 8), (Size::Two, 12)] {
@@ -83,7 +85,7 @@ impl Path<'_> {
         }
     }
 
-    /// An octet behind the octets in `AT`, less one, into register 1: `LENGTH` says that it is there.
+    /// Loads the byte at `AT` minus `less` into register 1, after a check that `LENGTH` covers it.
     fn octet_at(&mut self, less: i32) {
         let drop = self.drop;
         let asm = self.asm();
@@ -98,7 +100,8 @@ impl Path<'_> {
     }
 
     fn decap_gtp(&mut self, ipv6: bool) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
         self.bounds(50, drop);
         // Version 1, protocol type GTP.
@@ -134,19 +137,19 @@ impl Path<'_> {
         }
     }
 
-    /// The frame's end into register 3 again.
+    /// Loads the end of the frame into register 3 again.
     fn bounds_end(&mut self) {
         self.asm().load(Size::Four, 3, CONTEXT, 4);
     }
 
-    /// Optional fields and extension headers of GTP-U; flags are in register 1.
+    /// Parses optional fields and extension headers of GTP-U. The flags are in register 1.
     fn extensions(&mut self, done: Label) {
         let drop = self.drop;
         self.asm().jump_if(If::Less, LENGTH, 4, drop);
         let asm = self.asm();
         asm.number(Op::Sub, LENGTH, 4);
         asm.number(Op::Move, AT, 54);
-        // Without the E flag the next extension's type is not to be interpreted.
+        // Without the E flag, the next extension header type must not be interpreted.
         asm.number(Op::And, 1, 4);
         asm.jump_if(If::Equal, 1, 0, done);
         self.bounds(54, drop);
@@ -167,13 +170,14 @@ impl Path<'_> {
     }
 
     fn decap_gre(&mut self, ipv6: bool) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 4, drop);
         self.bounds(38, drop);
         self.save_ethernet();
         self.asm().number(Op::Sub, LENGTH, 4);
         self.asm().number(Op::Move, AT, 38);
-        // Version, and what is reserved (routing, strict route, recursion).
+        // Version, and reserved bits (routing, strict route, recursion).
         self.asm().load(Size::Two, 1, PACKET, 34);
         self.asm().number(Op::And, 1, read16([0x4c, 0x07]));
         self.asm().jump_if(If::NotEqual, 1, 0, drop);
@@ -214,7 +218,8 @@ impl Path<'_> {
     }
 
     fn decap_vxlan(&mut self) {
-        let (drop, unmatched) = (self.drop, self.unmatched);
+        let drop = self.drop;
+        let unmatched = self.unmatched;
         self.asm().jump_if(If::Less, LENGTH, 8, drop);
         self.bounds(50, drop);
         let asm = self.asm();
@@ -231,7 +236,7 @@ impl Path<'_> {
         self.trim();
     }
 
-    /// Cuts as many octets as register 2 says off the frame's front, or adds them if it is negative.
+    /// Removes the number of bytes in register 2 from the front of the frame, or adds them if it is negative.
     fn cut_front(&mut self) {
         let drop = self.drop;
         let asm = self.asm();
@@ -243,9 +248,10 @@ impl Path<'_> {
         asm.jump_if(If::NotEqual, 0, 0, drop);
     }
 
-    /// The frame becomes as long as `LENGTH` says.
+    /// Sets the length of the frame to `LENGTH`.
     fn trim(&mut self) {
-        let (drop, fits) = (self.drop, self.asm().label());
+        let drop = self.drop;
+        let fits = self.asm().label();
         self.bounds(ETHERNET, drop);
         let asm = self.asm();
         asm.register(Op::Sub, 3, PACKET);
@@ -259,7 +265,7 @@ impl Path<'_> {
         self.bounds(ETHERNET, drop);
     }
 
-    /// Puts the packet into the user's tunnel and sends it.
+    /// Encapsulates the packet in the user's tunnel and sends it.
     pub(super) fn encap(&mut self, version: Option<Version>) {
         let drop = self.drop;
         self.code.look_up(MapId::Users, USER, drop);
@@ -294,7 +300,7 @@ impl Path<'_> {
 
     fn wrap(&mut self, kind: Encapsulation, version: Option<Version>) {
         let drop = self.drop;
-        // Octets of IPv4 and what follows it, and those in front of what is carried.
+        // Bytes of IPv4 and following headers, and bytes before the payload.
         let (headers, front): (i16, i16) = match kind {
             Encapsulation::Gtp { .. } => (20 + 8 + 16, 20 + 8 + 16),
             Encapsulation::Gre => (20 + 8, 20 + 8),
@@ -328,7 +334,7 @@ impl Path<'_> {
             Encapsulation::Vxlan => {
                 self.udp_header(VXLAN_SOURCE_PORT, VXLAN_PORT, headers - 20);
                 self.asm().store_number(Size::Four, PACKET, 42, read32([8, 0, 0, 0]));
-                // The key's lower three octets, and one of zero.
+                // The lower three bytes of the key, and a zero byte.
                 self.asm().store_number(Size::Four, PACKET, 46, 0);
                 self.asm().load(Size::One, 1, FRAME, TUNNEL + 1);
                 self.asm().store(Size::One, PACKET, 46, 1);
@@ -344,7 +350,7 @@ impl Path<'_> {
         }
     }
 
-    /// Ethernet and IPv4 of the tunnel, in front of `LENGTH` octets and as many headers.
+    /// Writes the tunnel's Ethernet and IPv4 headers before `LENGTH` bytes and the given headers.
     fn outer(&mut self, kind: Encapsulation, headers: i16) {
         let protocol = if kind == Encapsulation::Gre { 47 } else { 17 };
         let asm = self.asm();
@@ -357,7 +363,7 @@ impl Path<'_> {
         asm.store_number(Size::Four, PACKET, 18, read32([0, 0, 0x40, 0]));
         asm.store_number(Size::Two, PACKET, 22, read16([TUNNEL_TTL, protocol]));
         self.length(16, headers);
-        // Register 1 has the length as the packet has it: the sum's last addend.
+        // Register 1 has the length in network byte order: the last addend of the sum.
         let asm = self.asm();
         asm.load(Size::Four, 2, FOUND, tunnel::SUM);
         asm.register(Op::Add, 1, 2);
@@ -371,7 +377,7 @@ impl Path<'_> {
         }
     }
 
-    /// Writes `LENGTH` and as many octets; the field is in register 1 then.
+    /// Writes `LENGTH` plus `more` bytes. The field is then in register 1.
     fn length(&mut self, at: i16, more: i16) {
         let asm = self.asm();
         asm.register(Op::Move, 1, LENGTH);

@@ -2,14 +2,15 @@ use super::*;
 use ranlab_machine::Random;
 use std::net::Ipv4Addr;
 
-/// Rules and packets in a space so small that they meet, with more kinds of rules than there are bits.
+/// Rules and packets in a small space, so that they match often, with more kinds of rules than there are bits.
 fn rule(random: &mut Random) -> (AclRule, Action) {
     let mut prefix = |first: u32| {
         let length = [0, 8, 16, 24, 31, 32][random.index(6) as usize];
         let address = Ipv4Addr::from_bits(first | (random.next() as u32 & 0x0001_0103));
         Prefix4 { address, length }
     };
-    let (src, dst) = (prefix(0x0a00_0000), prefix(0x0b00_0000));
+    let src = prefix(0x0a00_0000);
+    let dst = prefix(0x0b00_0000);
     let mut ports = || match random.index(6) {
         0..3 => (0, u16::MAX),
         3 => (80, 80),
@@ -17,7 +18,8 @@ fn rule(random: &mut Random) -> (AclRule, Action) {
         // Matches nothing.
         _ => (81, 79),
     };
-    let (src_ports, dst_ports) = (ports(), ports());
+    let src_ports = ports();
+    let dst_ports = ports();
     let protocol = [None, Some(6), Some(17)][random.index(3) as usize];
     let action = if random.below(2) == 0 { Action::Deny } else { Action::Permit };
     (AclRule { src, dst, src_ports, dst_ports, protocol }, action)
@@ -38,7 +40,8 @@ fn expected(table: &AclTable, p: &Packet) -> bool {
 
 #[test]
 fn equals_the_first_rule_that_matches() {
-    let (mut most, mut denied) = (0, 0);
+    let mut most = 0;
+    let mut denied = 0;
     for (seed, count) in [0, 1, 7, 60, 300, 2000].into_iter().cycle().enumerate().take(60) {
         let random = &mut Random::stream(8, seed as u64);
         let default = if seed % 2 == 0 { Action::Deny } else { Action::Permit };

@@ -1,9 +1,9 @@
-//! Addresses and ranges as people write them.
+//! Text forms of addresses and ranges.
 use crate::declare::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A prefix of either IP version; without a length it is one address.
+/// A prefix of either IP version. Without a length it is a single address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnyPrefix {
     V4(Prefix4),
@@ -39,7 +39,7 @@ impl AnyPrefix {
         }
     }
 
-    /// The prefix of `length` bits within, whose bits behind this one's are `number`.
+    /// Returns the sub-prefix of `length` bits whose additional bits are `number`.
     pub(super) fn part(self, length: u8, number: u64) -> Self {
         match self {
             Self::V4(Prefix4 { address, .. }) => {
@@ -61,7 +61,7 @@ impl AnyPrefix {
         }
     }
 
-    /// Its address.
+    /// Returns its address.
     pub(super) const fn address(self) -> IpAddr {
         match self {
             Self::V4(prefix) => IpAddr::V4(prefix.address),
@@ -70,7 +70,7 @@ impl AnyPrefix {
     }
 }
 
-/// Ports `80` or `1024-65535`.
+/// A port or range: `80` or `1024-65535`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ports(pub(super) u16, pub(super) u16);
 
@@ -80,12 +80,13 @@ impl FromStr for Ports {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (low, high) = text.split_once('-').unwrap_or((text, text));
         let port = |text: &str| text.trim().parse::<u16>().map_err(drop);
-        let (low, high) = (port(low)?, port(high)?);
+        let low = port(low)?;
+        let high = port(high)?;
         if low <= high { Ok(Self(low, high)) } else { Err(()) }
     }
 }
 
-/// `tcp`, `udp`, `icmp` or a number.
+/// A protocol: `tcp`, `udp`, `icmp` or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProtocolName(pub(super) u8);
 
@@ -102,7 +103,7 @@ impl FromStr for ProtocolName {
     }
 }
 
-/// The `index`-th of the numbers below 2^`bits` in an order that a seed decides; none comes twice.
+/// Returns element `index` of a permutation of the numbers below 2^`bits`, determined by a seed.
 pub(super) const fn shuffled(index: u64, bits: u32, seed: u64) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     let mut random = ranlab_machine::Random::stream(seed, 0x0000_6f77_6e21);

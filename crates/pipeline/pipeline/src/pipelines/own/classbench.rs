@@ -1,14 +1,14 @@
-//! ClassBench's filter sets (Taylor and Turner 2007): a rule a line,
-//! `@src/len dst/len sport : sport dport : dport proto/mask flags/mask`, the first that matches decides. Flags are read and not
-//! matched on, as no element looks at them.
+//! ClassBench's filter sets (Taylor and Turner 2007): one rule per line, `@src/len dst/len sport : sport dport : dport
+//! proto/mask flags/mask`. The first matching rule decides. Flags are parsed but not matched, because no element reads
+//! them.
 use super::addresses::AnyPrefix;
 use super::fault::{OwnError, OwnFault};
 use super::read::Lines;
 use crate::declare::{AclRule, Prefix4, Prefix6};
 
-/// Most rules of one list.
+/// Maximum number of rules in a list.
 pub const RULES_MAX: usize = 100_000;
-/// The longest line that can be a rule, octets.
+/// Maximum length of a rule's line, in bytes.
 const LINE_MAX: usize = 512;
 
 /// A rule of either IP version.
@@ -17,16 +17,18 @@ pub(super) enum Rule {
     V6(AclRule<Prefix6>),
 }
 
-/// All rules of a file; empty lines and those that begin with `#` are none.
+/// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped.
 pub(super) fn rules(file: &str, text: &str) -> Result<Vec<Rule>, OwnError> {
-    let (lines, mut rules) = (Lines::of(file, ""), Vec::new());
+    let lines = Lines::of(file, "");
+    let mut rules = Vec::new();
     for (number, line) in (1_u32..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         if rules.len() == RULES_MAX {
-            let (what, value) = ("rules of a filter set".to_owned(), RULES_MAX as u64 + 1);
+            let what = "rules of a filter set".to_owned();
+            let value = RULES_MAX as u64 + 1;
             let fault = OwnFault::Range { what, value, least: 1, most: RULES_MAX as u64 };
             return Err(lines.error(number, fault));
         }
@@ -62,10 +64,12 @@ fn rule(line: &str) -> Result<Rule, String> {
     let range = |low: &str, high: &str| {
         let port =
             |text: &str| text.parse::<u16>().map_err(|_| format!("port \"{text}\" is none of 0 to 65535"));
-        let (low, high) = (port(low)?, port(high)?);
+        let low = port(low)?;
+        let high = port(high)?;
         if low > high { Err(format!("ports {low} : {high} run backwards")) } else { Ok((low, high)) }
     };
-    let (src_ports, dst_ports) = (range(ports[0], ports[1])?, range(ports[2], ports[3])?);
+    let src_ports = range(ports[0], ports[1])?;
+    let dst_ports = range(ports[2], ports[3])?;
     let protocol = match masked(protocol, 0xff)? {
         (_, 0) => None,
         (value, 0xff) => Some(value as u8),
@@ -86,7 +90,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     }
 }
 
-/// `0x06/0xFF`.
+/// Parses `0x06/0xFF`.
 fn masked(text: &str, most: u32) -> Result<(u32, u32), String> {
     let number = |text: &str| {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;

@@ -1,4 +1,4 @@
-//! The elements of both directions, in an order that makes sense.
+//! The elements of both directions, and the check of their order.
 use super::fault::{OwnError, OwnFault};
 use super::read::{Fields, Item, list};
 use super::tables::{Keys, Named, To, kind, place};
@@ -6,12 +6,12 @@ use super::{IPV4, MAC, PORTS, bounded};
 use crate::declare::{AclId, Element, Encapsulation, ExactId, NatId, Path, RouteId};
 use std::collections::BTreeMap;
 
-/// Most elements of one direction.
+/// Maximum number of elements per direction.
 pub const ELEMENTS_MAX: usize = 64;
 
 type Result<T> = std::result::Result<T, OwnError>;
 
-/// Elements, as files name them; a block stands for those that it names.
+/// Names of elements in files. A block stands for the elements that it lists.
 const NAMES: [&str; 17] = [
     "admit",
     "bridge",
@@ -32,7 +32,7 @@ const NAMES: [&str; 17] = [
     "block",
 ];
 
-/// The paths up and down.
+/// Reads the paths of both directions.
 pub(super) fn read(root: &mut Fields<'_>, named: &Named) -> Result<[Path; 2]> {
     let mut blocks = BTreeMap::new();
     if let Some(all) = root.fields("block")? {
@@ -68,7 +68,7 @@ pub(super) fn read(root: &mut Fields<'_>, named: &Named) -> Result<[Path; 2]> {
     Ok([path("uplink")?, path("downlink")?])
 }
 
-/// What stands before an element.
+/// State before an element.
 #[derive(Default)]
 struct State {
     admitted: bool,
@@ -89,7 +89,7 @@ struct Walk<'a, 'b> {
 }
 
 impl<'b> Walk<'_, 'b> {
-    /// The elements of a list: those that stand side by side are one block, named blocks are their own.
+    /// Reads the elements of a list. Consecutive elements form one block; named blocks stay separate.
     fn block(&mut self, items: &[Item<'b>], of: &Fields<'_>) -> Result<()> {
         let mut own = Vec::new();
         for item in items {
@@ -129,7 +129,7 @@ impl<'b> Walk<'_, 'b> {
         if self.open.contains(&name) {
             return Err(item.fault(OwnFault::Circle(name.to_owned())));
         }
-        // Blocks of nothing but blocks have no elements to count.
+        // Blocks that contain only blocks have no elements to count.
         self.count += 1;
         bounded(of, "elements of a direction", self.count, ELEMENTS_MAX)?;
         self.open.push(name);
@@ -167,7 +167,7 @@ impl<'b> Walk<'_, 'b> {
         Ok(element)
     }
 
-    /// What an element lacks before it.
+    /// Returns what an element requires before it, if that is missing.
     fn needs(&self, element: &Element) -> Option<&'static str> {
         const ADMIT: &str = "`admit`: it reads IP headers";
         const USER: &str = "an element that finds a user";
@@ -228,7 +228,7 @@ impl<'b> Walk<'_, 'b> {
             "forward" => Element::Forward,
             "deliver" => Element::Deliver,
             "encap" => Element::Encap,
-            // The one that is left.
+            // The remaining element.
             _ => {
                 let port = fields.choice("port", &PORTS)?;
                 let missing =
@@ -239,7 +239,7 @@ impl<'b> Walk<'_, 'b> {
         })
     }
 
-    /// An exact table of the right keys and values.
+    /// Returns an exact table with the right kinds of keys and values.
     fn exact(&self, element: &'static str, fields: &mut Fields<'_>, keys: Keys, to: To) -> Result<ExactId> {
         let item = fields.need("table", "the name of an [exact.NAME]")?;
         let name = item.text("table")?;

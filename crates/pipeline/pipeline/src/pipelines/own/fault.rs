@@ -1,103 +1,103 @@
-//! What may be wrong with a user's pipeline, and where.
+//! Errors in a user's pipeline, with their lines.
 
-/// A user's pipeline that cannot be, and the line that says so.
+/// An error in a user's pipeline, with its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {fault}")]
 pub struct OwnError {
-    /// The file, as whoever read it calls it.
+    /// Name of the file, as given by the reader.
     pub file: String,
-    /// From 1; 0 where the fault is of the whole file.
+    /// Line, from 1. 0 if the error concerns the whole file.
     pub line: u32,
-    /// What is wrong.
+    /// The error.
     pub fault: OwnFault,
 }
 
-/// What is wrong in that line.
+/// The error in a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnFault {
-    /// The text is no TOML.
+    /// The text is not valid TOML.
     #[error("not TOML: {0}")]
     Syntax(String),
-    /// A name that nobody knows there.
+    /// An unknown name.
     #[error("there is no {what} \"{name}\"; allowed are {allowed}")]
     Unknown {
-        /// What it should name.
+        /// Kind of the named object.
         what: &'static str,
-        /// What it says.
+        /// The given name.
         name: String,
-        /// What it could say, with commas between.
+        /// Allowed names, separated by commas.
         allowed: String,
     },
-    /// A field that has to be there.
+    /// A required field is missing.
     #[error("{of} lacks `{field}`, {allowed}")]
     Missing {
         /// The field.
         field: &'static str,
-        /// What lacks it.
+        /// The object without the field.
         of: String,
-        /// What may stand there.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// A value of another kind.
+    /// A value of the wrong type.
     #[error("`{field}` must be {allowed}")]
     Kind {
         /// The field.
         field: String,
-        /// What may stand there.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// A number beyond its bounds.
+    /// A number out of range.
     #[error("{what}: {value}; allowed are {least} to {most}")]
     Range {
-        /// Of what.
+        /// The quantity.
         what: String,
-        /// What is asked for.
+        /// The given value.
         value: u64,
-        /// The least.
+        /// Minimum.
         least: u64,
-        /// The most.
+        /// Maximum.
         most: u64,
     },
-    /// An element that comes too early.
+    /// An element whose requirements are not met by the elements before it.
     #[error("`{element}` needs {needs} before it")]
     Order {
         /// The element.
         element: &'static str,
-        /// What has to stand before it.
+        /// The required predecessor.
         needs: &'static str,
     },
-    /// An element that no packet reaches.
+    /// An unreachable element.
     #[error("`{element}` is never reached: `{last}` before it sends every packet")]
     Unreached {
         /// The element.
         element: &'static str,
-        /// What sends.
+        /// The element before it that sends every packet.
         last: &'static str,
     },
-    /// Packets that would go nowhere.
+    /// A direction without a sending element.
     #[error("{direction} sends nothing: its last element must be forward, deliver, encap or emit")]
     Endless {
-        /// Which way.
+        /// The direction.
         direction: &'static str,
     },
-    /// Blocks that contain themselves.
+    /// A block that contains itself.
     #[error("block \"{0}\" contains itself")]
     Circle(String),
-    /// A table whose content does not fit what uses it.
+    /// A table whose content does not fit the element that uses it.
     #[error("`{element}` cannot use table \"{table}\": {why}")]
     Table {
         /// The element.
         element: &'static str,
         /// The table.
         table: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// Two things that exclude each other.
+    /// Two settings that exclude each other.
     #[error("{0}")]
     Both(&'static str),
-    /// A line that is no rule of ClassBench's filter sets.
+    /// A line that is not a rule of ClassBench's filter sets.
     #[error("no rule of a filter set: {0}")]
     Rule(String),
 }

@@ -1,4 +1,4 @@
-//! Entries made by a seed: distinct keys, values in turn.
+//! Generated entries: distinct keys from a seed, values round robin.
 use super::addresses::{AnyPrefix, Ports, shuffled};
 use super::classbench::RULES_MAX;
 use super::fault::{OwnError, OwnFault};
@@ -9,16 +9,16 @@ use crate::declare::{AclTable, Nat, NatKey, NextHopId, User};
 use crate::pipelines::acl::{Acl, Family};
 use ranlab_packet::{Mac, Protocol};
 
-/// The greatest tunnel key.
+/// Maximum tunnel key.
 pub(super) const KEY_MAX: u64 = u32::MAX as u64;
-/// Bits of a MAC address that are made.
+/// Number of generated bits of a MAC address.
 const MAC_BITS: u32 = 24;
-/// Ports that generated translations use.
+/// Ports used by generated translations.
 const NAT_PORTS: Ports = Ports(1024, 65_535);
 
 type Result<T> = std::result::Result<T, OwnError>;
 
-/// A MAC address, so many further.
+/// Returns a MAC address plus an offset.
 pub(super) fn mac_after(mac: Mac, further: u32) -> Mac {
     Mac::from_u64(mac.to_u64().wrapping_add(further.into()) & 0xffff_ffff_ffff)
 }
@@ -31,7 +31,7 @@ fn seed(fields: &mut Fields<'_>) -> Result<u64> {
     Ok(fields.number("seed", (0, u64::MAX >> 1))?.unwrap_or(1))
 }
 
-/// Whether so many distinct numbers have so many bits.
+/// Checks that `count` distinct numbers fit into `bits` bits.
 fn room(fields: &Fields<'_>, count: u64, bits: u32) -> Result<()> {
     let most = if bits >= 63 { u64::MAX >> 1 } else { 1 << bits };
     if count <= most {
@@ -41,7 +41,7 @@ fn room(fields: &Fields<'_>, count: u64, bits: u32) -> Result<()> {
     Err(fields.fault(OwnFault::Range { what, value: count, least: 1, most }))
 }
 
-/// Keys and values of an exact table; values are from the first on, so many, in turn.
+/// Returns keys and values of an exact table. Values count round robin from the first one.
 pub(super) fn exact(
     fields: &mut Fields<'_>,
     keys: Keys,
@@ -49,7 +49,8 @@ pub(super) fn exact(
     (first, values): (u32, u32),
 ) -> Result<Vec<(u64, u32)>> {
     let most = if keys == Keys::Tunnel { users.len().max(1) } else { ENTRIES_MAX };
-    let (count, seed) = (count(fields, most as u64)?, seed(fields)?);
+    let count = count(fields, most as u64)?;
+    let seed = seed(fields)?;
     if values == 0 {
         return Err(
             fields.fault(OwnFault::Both("nothing to lead to: the file declares no users or no next hops"))
@@ -57,7 +58,7 @@ pub(super) fn exact(
     }
     let value = |i: u64| first + (i % u64::from(values)) as u32;
     match keys {
-        // Those of the users.
+        // The users' tunnel keys.
         Keys::Tunnel => Ok((0..count).map(|i| (users[i as usize].tunnel_key.into(), i as u32)).collect()),
         Keys::Mac => {
             let first: Mac = fields.need_parsed("within", MAC)?;
@@ -85,17 +86,18 @@ pub(super) fn exact(
 
 const USERS_WITHIN: &str = "an IPv4 prefix, or an IPv6 prefix of at most 64 bits whose first group is not 0";
 
-/// What an element looks up of an address.
+/// Returns the part of an address that an element looks up.
 fn key_of(prefix: AnyPrefix) -> u64 {
     crate::reference::user_key(prefix.address())
 }
 
-/// Prefixes of one length within another.
+/// Returns prefixes of one length within another prefix.
 pub(super) fn routes(
     fields: &mut Fields<'_>,
     (first, hops): (u32, u32),
 ) -> Result<Vec<(AnyPrefix, NextHopId)>> {
-    let (count, seed) = (count(fields, ENTRIES_MAX as u64)?, seed(fields)?);
+    let count = count(fields, ENTRIES_MAX as u64)?;
+    let seed = seed(fields)?;
     let within: AnyPrefix = fields.need_parsed("within", PREFIX)?;
     let longest = if matches!(within, AnyPrefix::V4(_)) { 32 } else { 128 };
     let length = fields.need("length", "the length of each prefix")?;
@@ -110,9 +112,10 @@ pub(super) fn routes(
     Ok((0..count).map(route).collect())
 }
 
-/// Rules with the structure of ClassBench's seeds, as the pipeline `acl` has them.
+/// Returns rules with the structure of ClassBench's seeds, as in pipeline `acl`.
 pub(super) fn rules(fields: &mut Fields<'_>, table: &mut AclTable) -> Result<()> {
-    let (count, rule_seed) = (count(fields, RULES_MAX as u64)?, seed(fields)?);
+    let count = count(fields, RULES_MAX as u64)?;
+    let rule_seed = seed(fields)?;
     let families = [("acl1", Family::Acl1), ("fw1", Family::Fw1), ("ipc1", Family::Ipc1)];
     let seed_file = fields.choice("like", &families)?.unwrap_or_default();
     let acl = Acl { rule_num: count as u32, seed_file, rule_seed, ..Acl::default() };
@@ -120,10 +123,12 @@ pub(super) fn rules(fields: &mut Fields<'_>, table: &mut AclTable) -> Result<()>
     Ok(())
 }
 
-/// Translations from one IPv4 network to another: inside, addresses in the order of a seed (that of an exact table which is made
-/// with the same network and seed) with so many ports each; outside, ports are counted through, then addresses.
+/// Returns translations from one IPv4 network to another. Inside addresses are in the order of a seed (the same as in
+/// an exact table generated with the same network and seed), with several ports each. Outside, ports are numbered
+/// first, then addresses.
 pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>> {
-    let (count, seed) = (count(fields, ENTRIES_MAX as u64)?, seed(fields)?);
+    let count = count(fields, ENTRIES_MAX as u64)?;
+    let seed = seed(fields)?;
     let [from, to] = [network(fields, "from")?, network(fields, "to")?];
     let Ports(low, high) = NAT_PORTS;
     let range = u64::from(high - low) + 1;

@@ -1,8 +1,9 @@
-//! Users' own pipelines: tables and elements from a TOML file, with entries given inline, made by a seed or read from a filter set
-//! of ClassBench; `docs/how-to/own-pipelines.md` has the fields. Traffic is made so that it meets the tables; the oracle walks the
-//! elements one packet at a time, as their meaning is written down.
+//! User-defined pipelines: tables and elements from a TOML file. Entries are listed in the file, generated from a seed,
+//! or read from a ClassBench filter set. `docs/how-to/own-pipelines.md` describes the fields. Generated traffic matches
+//! the tables. The oracle processes the elements one packet at a time, as their definitions say.
 //!
-//! Nothing here opens a file: whoever reads them hands the texts over ([`Source`]), and asks [`filter_sets`] which more are named.
+//! This module opens no files. The caller reads them and passes the texts ([`Source`]); [`filter_sets`] returns the
+//! names of the filter sets that a pipeline needs.
 mod addresses;
 mod classbench;
 mod elements;
@@ -29,45 +30,45 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// The longest pipeline file, octets.
+/// Maximum size of a pipeline file, in bytes.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
-/// The longest filter set, octets.
+/// Maximum size of a filter set, in bytes.
 pub const FILTER_SET_BYTES_MAX: usize = 16 << 20;
-/// Most filter sets that a pipeline may name.
+/// Maximum number of filter sets per pipeline.
 pub const FILTER_SETS_MAX: usize = 16;
 /// The parameter that `pipeline.size` of a scenario sets.
 pub const SIZE: &str = "size";
 
-/// The texts that make a pipeline: plain data, to be handed to whoever runs it.
+/// The texts of a pipeline: plain data that can be sent to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Source {
-    /// What messages call the file.
+    /// Name of the file in messages.
     pub file: String,
     /// The TOML text.
     pub text: String,
-    /// Filter sets by the names that the text has for them.
+    /// Filter sets, by the names used in the text.
     pub filter_sets: BTreeMap<String, String>,
-    /// Parameters that have other values than the text gives them.
+    /// Values of parameters that override those of the text.
     pub with: BTreeMap<String, u64>,
-    /// Whether blocks stand as the text has them, or each element alone.
+    /// Whether blocks are those of the text, or each element is a separate block.
     pub decomposition: Decomposition,
-    /// Overrides what the text says.
+    /// Overrides `fakedrop` of the text.
     pub fakedrop: Option<bool>,
 }
 
-/// A user's pipeline, checked and built.
+/// A user-defined pipeline, validated and built.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Source", into = "Source")]
 pub struct Own {
     source: Source,
     declaration: Arc<Declaration>,
-    /// Unmatched packets leave by the other port.
+    /// Whether unmatched packets are sent to the other port.
     pub(super) fakedrop: bool,
 }
 
 impl PartialEq for Own {
-    /// The same texts make the same pipeline.
+    /// Equal texts give equal pipelines.
     fn eq(&self, other: &Self) -> bool {
         self.source == other.source
     }
@@ -82,20 +83,20 @@ impl From<Own> for Source {
 impl TryFrom<Source> for Own {
     type Error = OwnError;
 
-    /// Parses, resolves names, fills tables and checks the order of elements.
+    /// Parses the text, resolves names, fills tables and checks the order of elements.
     ///
     /// # Errors
-    /// The first fault, with its line.
+    /// The first error, with its line.
     fn try_from(source: Source) -> Result<Self, OwnError> {
         let declaration = Arc::new(declare(&source)?);
         Ok(Self { fakedrop: declaration.fakedrop, source, declaration })
     }
 }
 
-/// Names of the filter sets that a pipeline's text refers to, each once.
+/// Returns the names of the filter sets that a pipeline's text refers to, without duplicates.
 ///
 /// # Errors
-/// The text is no TOML, or names too many.
+/// The text is not valid TOML, or refers to too many.
 pub fn filter_sets(file: &str, text: &str) -> Result<Vec<String>, OwnError> {
     with_root(file, text, BTreeMap::new(), |mut root| {
         let mut names: Vec<String> = Vec::new();
@@ -116,7 +117,7 @@ pub fn filter_sets(file: &str, text: &str) -> Result<Vec<String>, OwnError> {
 
 fn declare(source: &Source) -> Result<Declaration, OwnError> {
     with_root(&source.file, &source.text, source.with.clone(), |mut root| {
-        // For people.
+        // Descriptive field without effect.
         root.text("about")?;
         root.item("parameters");
         let fakedrop = root.bool("fakedrop")?.unwrap_or(false);
@@ -173,23 +174,24 @@ fn with_root<T>(
     read(Fields::new("the file", 1, table.get_ref(), &context))
 }
 
-/// Not more than so many.
+/// Checks that a value does not exceed a maximum.
 fn bounded(fields: &Fields<'_>, what: &str, value: usize, most: usize) -> Result<(), OwnError> {
     if value <= most {
         return Ok(());
     }
-    let (value, most) = (value as u64, most as u64);
+    let value = value as u64;
+    let most = most as u64;
     Err(fields.fault(OwnFault::Range { what: what.to_owned(), value, least: 0, most }))
 }
 
 impl Own {
-    /// The texts that it was made of.
+    /// Returns the texts from which it was built.
     #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Always: what cannot be was refused when it was made.
+    /// Always succeeds, because invalid pipelines are rejected at creation.
     pub(super) const fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -211,16 +213,16 @@ impl Own {
     }
 }
 
-/// The oracle of any declaration, to be compared with the one that a pipeline brings along.
+/// Returns the oracle of any declaration, for comparison with a published pipeline's own oracle.
 #[cfg(test)]
 pub(super) fn oracle_of(declaration: &Declaration) -> super::Oracle {
     super::Oracle { fakedrop: declaration.fakedrop, reference: Box::new(oracle::OwnOracle::new(declaration)) }
 }
 
-/// A port as files name it.
+/// Names of ports in files.
 const PORTS: [(&str, crate::declare::Port); 2] =
     [("access", crate::declare::Port::Access), ("core", crate::declare::Port::Core)];
-/// What a MAC address looks like.
+/// Description of a MAC address in error texts.
 const MAC: &str = "a MAC address such as \"02:00:00:00:00:01\"";
 const IPV4: &str = "an IPv4 address such as \"10.0.0.1\"";
 const PREFIX: &str = "a prefix such as \"10.0.0.0/8\" or \"2001:db8::/32\"";

@@ -1,5 +1,6 @@
-//! The oracle of a user's pipeline: its elements one after the other, each as [`crate::declare::Element`] says, on whole packets
-//! that are parsed anew at every step; of the engine it shares nothing.
+//! The oracle of a user-defined pipeline. It processes the elements one by one as defined by
+//! [`crate::declare::Element`], on complete packets that are parsed again at every step. It shares no code with the
+//! engine.
 use crate::declare::{
     Declaration, Direction, DropReason, Element, Nat, NatKey, NextHop, Port, Prefix4, Prefix6, RouteTable,
     Tunnel, User,
@@ -13,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
-/// The state of a pipeline: tables that a packet looks up, and users' buckets.
+/// State of a pipeline: its tables, and the users' token buckets.
 pub(in crate::pipelines) struct OwnOracle {
     paths: [Vec<Element>; 2],
     exact: Vec<HashMap<u64, u32>>,
@@ -25,7 +26,7 @@ pub(in crate::pipelines) struct OwnOracle {
     tunnels: Vec<Tunnel>,
 }
 
-/// Prefixes by length, the longest first.
+/// Prefixes by length, longest first.
 struct Routes {
     ipv4: BTreeMap<Reverse<u8>, HashMap<u32, u32>>,
     ipv6: BTreeMap<Reverse<u8>, HashMap<u128, u32>>,
@@ -58,7 +59,7 @@ impl Routes {
     }
 }
 
-/// What a packet has been found to be.
+/// Attributes found for a packet.
 #[derive(Default)]
 struct Found {
     tunnel_key: Option<u32>,
@@ -92,7 +93,7 @@ impl OwnOracle {
         self.users.get_mut(index as usize).ok_or(DropReason::Miss)
     }
 
-    /// Writes the next hop's addresses; where the packet leaves.
+    /// Writes the next hop's addresses. Returns the egress port.
     fn deliver(&self, found: &Found, frame: &mut [u8]) -> Step<Port> {
         let index = found.next_hop.ok_or(DropReason::Miss)?;
         let hop = self.next_hops.get(index as usize).ok_or(DropReason::Miss)?;
@@ -105,7 +106,7 @@ impl OwnOracle {
         Ok(hop.port)
     }
 
-    /// One element; the port, if it sends.
+    /// Processes one element. Returns the port if it sends the packet.
     fn step(
         &mut self,
         element: &Element,

@@ -1,4 +1,4 @@
-//! TOML with lines: values are asked for by name, whatever is not asked for is an error.
+//! TOML with line numbers. Values are requested by name; values that are never requested are errors.
 use super::fault::{OwnError, OwnFault};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 type Result<T> = std::result::Result<T, OwnError>;
 
-/// A file's name and where its lines begin.
+/// Name of a file, and the offsets of its lines.
 pub(super) struct Lines<'a> {
     file: &'a str,
     ends: Vec<usize>,
@@ -30,13 +30,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What a file says beyond its values: where lines are, and the numbers that names stand for.
+/// Context of a file: its lines, and the numbers of its parameters.
 pub(super) struct Context<'a> {
     pub(super) lines: Lines<'a>,
     pub(super) parameters: BTreeMap<String, u64>,
 }
 
-/// A value somewhere.
+/// A value with its position.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) line: u32,
@@ -67,7 +67,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A number, or the name of a parameter.
+    /// Returns a number, given as such or as the name of a parameter.
     pub(super) fn number(&self, field: &str, (least, most): (u64, u64)) -> Result<u64> {
         let value = match self.value {
             DeValue::Integer(int) => {
@@ -109,7 +109,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A table whose fields are taken one by one.
+/// A table whose fields are requested one by one.
 pub(super) struct Fields<'a> {
     of: String,
     line: u32,
@@ -159,7 +159,7 @@ impl<'a> Fields<'a> {
         self.item(field).map(|item| item.fields(of)).transpose()
     }
 
-    /// What its text stands for.
+    /// Returns the parsed value of a text field.
     pub(super) fn parsed<T: FromStr>(
         &mut self,
         field: &'static str,
@@ -179,7 +179,7 @@ impl<'a> Fields<'a> {
         self.parsed(field, allowed)?.ok_or_else(|| self.fault(missing))
     }
 
-    /// One of some names.
+    /// Returns one of several named values.
     pub(super) fn choice<T: Copy>(
         &mut self,
         field: &'static str,
@@ -194,7 +194,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Every entry, in the order of the file.
+    /// Returns all entries, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'a str, Item<'a>)> {
         let mut all: Vec<_> = self.table.iter().collect();
         all.sort_by_key(|(key, _)| key.span().start);
@@ -206,7 +206,7 @@ impl<'a> Fields<'a> {
         all.into_iter().map(item).collect()
     }
 
-    /// Nothing may be left.
+    /// Checks that every field was requested.
     pub(super) fn done(self) -> Result<()> {
         let left = self.entries().into_iter().find(|(key, _)| !self.asked.contains(key));
         let Some((key, item)) = left else { return Ok(()) };
@@ -215,11 +215,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Names with commas between.
+/// Joins names with commas.
 pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.take(NAMES_TOLD_MAX).collect();
     if names.is_empty() { "none: none is declared".to_owned() } else { names.join(", ") }
 }
 
-/// Names that a message lists at most.
+/// Maximum number of names in a message.
 const NAMES_TOLD_MAX: usize = 40;

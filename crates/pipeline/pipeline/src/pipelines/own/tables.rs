@@ -1,4 +1,4 @@
-//! A pipeline file's tables, by name.
+//! The tables of a pipeline file, by name.
 use super::addresses::{AnyPrefix, Ports, ProtocolName};
 use super::classbench::{self, RULES_MAX, Rule};
 use super::fault::{OwnError, OwnFault};
@@ -13,11 +13,11 @@ use ranlab_packet::Mac;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Most entries of all tables of a pipeline together.
+/// Maximum number of entries in all tables of a pipeline.
 pub const ENTRIES_MAX: usize = super::super::TABLE_MAX as usize;
-/// Most tables of one kind.
+/// Maximum number of tables of one kind.
 pub const TABLES_MAX: usize = 64;
-/// Next hops, as many as a forwarding entry of the engine can name.
+/// Maximum number of next hops, which a forwarding entry of the engine can refer to.
 const NEXT_HOPS_MAX: u64 = 16_383;
 const ACTIONS: [(&str, Action); 2] = [("permit", Action::Permit), ("deny", Action::Deny)];
 const ENTRY: (u64, u64) = (1, ENTRIES_MAX as u64);
@@ -25,7 +25,7 @@ const ENTRY: (u64, u64) = (1, ENTRIES_MAX as u64);
 type Result<T> = std::result::Result<T, OwnError>;
 type Names = Vec<String>;
 
-/// What the keys of an exact table are.
+/// Kind of an exact table's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
     Mac,
@@ -33,14 +33,14 @@ pub(super) enum Keys {
     Tunnel,
 }
 
-/// What its values are.
+/// Kind of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum To {
     Users,
     NextHops,
 }
 
-/// Tables, and what the file calls them.
+/// Tables with their names in the file.
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) tables: Tables,
@@ -48,7 +48,7 @@ pub(super) struct Named {
     pub(super) routes: Names,
     pub(super) acls: Names,
     pub(super) nats: Names,
-    /// First number and how many.
+    /// First number, and count.
     hops: Vec<(String, u32, u32)>,
     tunnels: Vec<(String, u32, u32)>,
     /// Whether every user has a tunnel.
@@ -72,7 +72,7 @@ impl Named {
         Ok(own)
     }
 
-    /// Empties exact tables that no element reads: nobody knows what keys they are to have.
+    /// Empties exact tables that no element reads, because the kind of their keys is unknown.
     pub(super) fn forget_unused(&mut self, paths: [&Path; 2]) {
         let mut read = vec![false; self.tables.exact.len()];
         for element in paths.into_iter().flat_map(|path| &path.blocks).flatten() {
@@ -89,7 +89,7 @@ impl Named {
         unread.for_each(|(table, _)| table.entries = Vec::new());
     }
 
-    /// Notes that there are so many more entries.
+    /// Counts additional entries and checks the limit.
     fn more(&mut self, fields: &Fields<'_>, count: usize) -> Result<()> {
         self.entries = self.entries.saturating_add(count);
         bounded(fields, "entries of all tables together", self.entries, ENTRIES_MAX)
@@ -145,7 +145,7 @@ impl Named {
         fields.done()
     }
 
-    /// Users that differ in key and tunnel alone.
+    /// Reads users that differ in key and tunnel only.
     fn some_users(&mut self, fields: &mut Fields<'_>, count: u32) -> Result<()> {
         let next = self.tables.users.len() as u64 + 1;
         let first = fields.number("key", (0, u64::from(u32::MAX)))?.unwrap_or(next) as u32;
@@ -206,7 +206,7 @@ impl Named {
         Ok(())
     }
 
-    /// The next hops that generated entries lead to in turn: those of a name, or all.
+    /// Returns the next hops for generated entries, round robin: those with a name, or all.
     fn over(&self, fields: &mut Fields<'_>) -> Result<(u32, u32)> {
         match fields.item("over") {
             Some(item) => found("next hop", &self.hops, &item, item.text("over")?),
@@ -287,7 +287,8 @@ impl Named {
         }
         for item in fields.list("entries")? {
             let mut fields = item.fields("a translation")?;
-            let (from, to) = (endpoint(&mut fields, "from")?, endpoint(&mut fields, "to")?);
+            let from = endpoint(&mut fields, "from")?;
+            let to = endpoint(&mut fields, "to")?;
             let protocol = fields.parsed("protocol", "tcp or udp")?.unwrap_or(ProtocolName(6)).0;
             if !matches!(protocol, 6 | 17) {
                 return Err(kind_of(&fields, "protocol", "tcp or udp: others have no ports"));
@@ -312,12 +313,12 @@ impl Named {
     }
 }
 
-/// Rate of a user that has none given: more than any link's.
+/// Default rate of a user, in bytes per second: more than that of any link.
 const RATE_MAX: u64 = 1_000_000_000_000;
-/// Depth of the bucket of a user that has none given: a trace of millions of packets passes.
+/// Default bucket depth of a user, in bytes. A trace of millions of packets passes.
 const BURST: u64 = 4_000_000_000;
 
-/// The tables of a kind, in the order of the file.
+/// Returns the tables of a kind, in the order of the file.
 fn each<'a>(
     root: &mut Fields<'a>,
     kind: &'static str,
@@ -342,7 +343,7 @@ fn kind_of(fields: &Fields<'_>, field: &str, allowed: &'static str) -> OwnError 
     fields.fault(OwnFault::Kind { field: field.to_owned(), allowed })
 }
 
-/// The place of a name.
+/// Returns the index of a name.
 pub(super) fn place<'a>(
     what: &'static str,
     names: impl Iterator<Item = &'a str> + Clone,
@@ -353,13 +354,13 @@ pub(super) fn place<'a>(
     found.ok_or_else(|| item.fault(OwnFault::Unknown { what, name: name.to_owned(), allowed: list(names) }))
 }
 
-/// What a name of several stands for: the first, and how many.
+/// Returns the first number and the count of a name.
 fn found(what: &'static str, all: &[(String, u32, u32)], item: &Item<'_>, name: &str) -> Result<(u32, u32)> {
     let index = place(what, all.iter().map(|(name, ..)| name.as_str()), item, name)?;
     Ok((all[index].1, all[index].2))
 }
 
-/// GTP-U, VXLAN or GRE; GTP-U has a QoS flow.
+/// Reads the encapsulation: GTP-U, VXLAN or GRE. GTP-U has a QoS flow.
 pub(super) fn kind(fields: &mut Fields<'_>, of: &str) -> Result<Encapsulation> {
     let qfi = fields.number("qfi", (0, 63))?;
     let kinds = [("gtp", 0), ("vxlan", 1), ("gre", 2)];
@@ -401,7 +402,8 @@ fn put(table: &mut RouteTable, prefix: AnyPrefix, hop: NextHopId) {
 fn rule(fields: &mut Fields<'_>) -> Result<Rule> {
     const ANY: Ports = Ports(0, u16::MAX);
     const PORTS: &str = "a port or a range such as \"80\" or \"1024-65535\"";
-    let (src, dst) = (fields.parsed("src", PREFIX)?, fields.parsed("dst", PREFIX)?);
+    let src = fields.parsed("src", PREFIX)?;
+    let dst = fields.parsed("dst", PREFIX)?;
     let Ports(s0, s1) = fields.parsed("src-ports", PORTS)?.unwrap_or(ANY);
     let Ports(d0, d1) = fields.parsed("dst-ports", PORTS)?.unwrap_or(ANY);
     let named: Option<ProtocolName> =

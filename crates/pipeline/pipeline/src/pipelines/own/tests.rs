@@ -39,10 +39,12 @@ fn trace(pipeline: &Pipeline, packets: u64, seed: u64) -> Trace {
     Trace::generate(pipeline, &traffic).unwrap()
 }
 
-/// Runs engine and oracle over a trace, every third packet with an octet changed; how often each fate occurred.
+/// Runs engine and oracle over a trace, with a changed byte in every third packet. Returns the number of each verdict.
 fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) -> BTreeMap<String, u64> {
     let (mut engines, _control) = Engine::start(&pipeline.build().unwrap(), 1, isa).unwrap();
-    let (mut oracle, mut burst, mut fates) = (pipeline.oracle().unwrap(), Burst::new(), BTreeMap::new());
+    let mut oracle = pipeline.oracle().unwrap();
+    let mut burst = Burst::new();
+    let mut fates = BTreeMap::new();
     let mut random = Random::stream(seed, 3);
     let trace = trace(pipeline, packets, seed);
     let mut frames: Vec<_> = trace.iter().map(|(port, frame)| (port, frame.to_vec())).collect();
@@ -69,12 +71,13 @@ fn engine_equals_oracle(pipeline: &Pipeline, packets: u64, seed: u64, isa: Isa) 
     fates
 }
 
-/// The oracle that walks elements says what each of the published pipelines' own oracles says, which were written apart from it.
+/// The element-wise oracle agrees with the published pipelines' own oracles, which are implemented independently.
 #[test]
-fn elements_mean_what_ten_other_oracles_say() {
+fn element_oracle_equals_published_oracles() {
     for (seed, pipeline) in (1..).zip(Pipeline::all()) {
         let declaration = pipeline.build().unwrap();
-        let (mut theirs, mut walked) = (pipeline.oracle().unwrap(), oracle_of(&declaration));
+        let mut theirs = pipeline.oracle().unwrap();
+        let mut walked = oracle_of(&declaration);
         let mut random = Random::stream(seed, 9);
         let mut sent = 0;
         for (number, (port, frame)) in (0..).zip(trace(&pipeline, 4_000, seed).iter()) {
@@ -99,13 +102,13 @@ fn elements_mean_what_ten_other_oracles_say() {
 }
 
 #[test]
-fn the_example_forwards_as_its_oracle_says() {
+fn example_forwards_like_oracle() {
     for (size, decomposition) in [(16, Decomposition::Block), (300, Decomposition::Chain)] {
         let source = Source { decomposition, ..edge(&[("size", size)]) };
         let pipeline = Pipeline::Own(Own::try_from(source).unwrap());
         let blocks = pipeline.build().unwrap().uplink.blocks.len();
         assert_eq!(blocks, if decomposition == Decomposition::Block { 3 } else { 7 });
-        // Translations are the largest table that is not the Internet's.
+        // Translations are the largest table besides the Internet's routes.
         assert_eq!(pipeline.table_entries(Direction::Downlink), size * 4);
         assert_eq!(pipeline.table_entries(Direction::Uplink), (size * 4).max(1_001));
         for isa in [Isa::Baseline, Isa::detect()] {
@@ -120,9 +123,9 @@ fn the_example_forwards_as_its_oracle_says() {
     }
 }
 
-/// The page's example is a pipeline whose packets meet its tables.
+/// The example of the documentation is a valid pipeline whose packets match its tables.
 #[test]
-fn the_documented_example_forwards() {
+fn documented_example_forwards() {
     let page = include_str!("../../../../../../docs/how-to/own-pipelines.md");
     let text = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let pipeline = of(text).unwrap();
@@ -130,7 +133,7 @@ fn the_documented_example_forwards() {
     let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
     assert!(met(Fate::Sent(crate::declare::Port::Core)) > 250, "{fates:?}");
     assert!(met(Fate::Dropped(DropReason::Denied)) > 20, "{fates:?}");
-    // What the page says of bounds, elements and fields is what is read.
+    // Limits, elements and fields in the documentation equal those of the code.
     for said in ["2,097,152 entries", "100,000 rules", "64 elements", "64 tables", "16 filter sets"] {
         assert!(page.contains(said), "{said}");
     }
@@ -141,7 +144,7 @@ fn the_documented_example_forwards() {
 }
 
 #[test]
-fn it_travels_as_plain_data() {
+fn source_survives_serialization() {
     let pipeline = Pipeline::Own(Own::try_from(edge(&[("size", 5)])).unwrap());
     let json = serde_json::to_string(&pipeline).unwrap();
     let same: Pipeline = serde_json::from_str(&json).unwrap();
@@ -155,7 +158,7 @@ fn it_travels_as_plain_data() {
     );
 }
 
-/// A file that is nothing but its two paths, and what else stands before them.
+/// Returns a file that consists of its two paths, with `before` in front of them.
 fn with(before: &str, up: &str) -> String {
     format!(
         "{before}\n[uplink]\nelements = [{up}]\n[downlink]\nelements = [{{ element = \"emit\", port = \"access\" }}]\n"
@@ -163,7 +166,7 @@ fn with(before: &str, up: &str) -> String {
 }
 
 #[test]
-fn faults_have_their_line_and_what_is_allowed() {
+fn errors_have_line_and_allowed_values() {
     let emit = "{ element = \"emit\", port = \"core\" }";
     let admit = "{ element = \"admit\" }";
     let cases: [(String, &str); 27] = [
@@ -265,7 +268,7 @@ fn faults_have_their_line_and_what_is_allowed() {
 }
 
 #[test]
-fn filter_sets_are_read_line_by_line() {
+fn filter_sets_parse() {
     let sound = "# a comment\n\n@192.151.11.17/32\t15.0.120.4/32\t10 : 655\t1221 : 1221\t0x06/0xFF\t0x0000/0x0200\n\
         @0.0.0.0/0 10.0.0.0/8 0 : 65535 0 : 65535 0x00/0x00\n@2001:db8::/32 ::/0 0 : 0 1 : 2 17/0xFF\n";
     let rules = |text: &str| classbench::rules("x.rules", text);
@@ -307,12 +310,13 @@ fn filter_sets_are_read_line_by_line() {
     );
 }
 
-/// Whatever a file says, reading it ends with a pipeline or a fault that names a line of it.
+/// Reading a damaged file ends with a pipeline or an error with a line of the file.
 #[test]
-fn any_damage_is_a_pipeline_or_a_fault() {
+fn damaged_files_never_panic() {
     let sound = edge(&[]);
     let lines = sound.text.lines().count() as u32;
-    let (mut faults, mut pipelines) = (0, 0);
+    let mut faults = 0;
+    let mut pipelines = 0;
     for seed in 0..300 {
         let mut random = Random::stream(seed, 4);
         let mut source = sound.clone();
@@ -342,7 +346,7 @@ fn any_damage_is_a_pipeline_or_a_fault() {
     assert!(faults > 60 && pipelines > 5, "{faults} faults, {pipelines} pipelines");
 }
 
-/// A pipeline of elements in a random order that makes sense; its traffic meets random tables.
+/// Returns a pipeline with elements in a random valid order. Its traffic matches random tables.
 fn random_pipeline(random: &mut Random) -> String {
     let mut text = format!("fakedrop = {}\n", random.below(2) == 0);
     let kind = ["gtp", "gre", "vxlan"][random.below(3) as usize];
@@ -367,7 +371,8 @@ fn random_pipeline(random: &mut Random) -> String {
     );
     for direction in ["uplink", "downlink"] {
         let mut all = vec![format!("{{ element = \"admit\", ipv6 = {} }}", random.below(2) == 0)];
-        let (mut user, mut hop) = (false, false);
+        let mut user = false;
+        let mut hop = false;
         if random.below(2) == 0 {
             all.push(deep.clone());
             if random.below(3) > 0 {
@@ -403,9 +408,9 @@ fn random_pipeline(random: &mut Random) -> String {
     text
 }
 
-/// Elements in orders that no published pipeline has: the engine does what the oracle says all the same.
+/// With elements in orders that no published pipeline has, the engine still agrees with the oracle.
 #[test]
-fn random_pipelines_forward_as_their_oracles_say() {
+fn random_pipelines_forward_like_oracles() {
     let mut fates = BTreeMap::new();
     for seed in 0..if cfg!(miri) { 4 } else { 120 } {
         let text = random_pipeline(&mut Random::stream(seed, 8));

@@ -1,5 +1,5 @@
-//! Traffic that meets a declared pipeline's tables: the first element that reads a field chooses it (translations before all
-//! others), by the flow's number; what nobody reads comes from the flow's own stream.
+//! Traffic that matches a declared pipeline's tables. The first element that reads a field determines it by the flow's
+//! number; translations take precedence. Fields that no element reads come from the flow's random stream.
 use crate::declare::{
     AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables,
 };
@@ -9,7 +9,7 @@ use ranlab_machine::Random;
 use ranlab_packet::{ETHERNET_BYTES, Mac, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Entries of the largest table that a direction reads.
+/// Returns the number of entries of the largest table that a direction reads.
 pub(super) fn entries(declaration: &Declaration, direction: Direction) -> u64 {
     let tables = &declaration.tables;
     let of = |element: &Element| match element {
@@ -26,11 +26,11 @@ pub(super) fn entries(declaration: &Declaration, direction: Direction) -> u64 {
     declaration.path(direction).blocks.iter().flatten().map(of).max().unwrap_or(0).max(1) as u64
 }
 
-/// What has been chosen of a packet.
+/// Fields of a packet that have been determined.
 #[derive(Default)]
 struct Chosen {
     mac: Option<Mac>,
-    /// Kind, address of ours, key, address of the far end.
+    /// Encapsulation, local address, key, remote address.
     tunnel: Option<(Encapsulation, Ipv4Addr, u32, Option<Ipv4Addr>)>,
     src: Option<IpAddr>,
     dst: Option<IpAddr>,
@@ -44,9 +44,9 @@ pub(super) fn frame(declaration: &Declaration, flow: Flow, random: &mut Random, 
     let elements: Vec<&Element> = declaration.path(direction).blocks.iter().flatten().collect();
     let mut chosen = Chosen::default();
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
-    // What stands before a tunnel is cut reads outer headers, which the tunnel has chosen.
+    // Elements before the removal of a tunnel read outer headers, which the tunnel determines.
     let outer = |at: usize| cut.is_some_and(|cut| at < cut);
-    // Translations are the narrowest: they read address, protocol and port, and so choose before all others.
+    // Translations are the most specific: they read address, protocol and port, and therefore come first.
     let translates =
         |element: &Element| matches!(element, Element::NatSource(_) | Element::NatDestination(_));
     for first in [true, false] {
@@ -93,7 +93,7 @@ impl Chosen {
             Element::Acl(id) if !outer => {
                 let table = &tables.acls[id.index()];
                 let all = (table.rules.len() + table.rules6.len()) as u64;
-                // After the flows of all rules one that none was chosen for.
+                // After the flows of all rules follows one that matches no particular rule.
                 let index = (flow % (all + 1)) as usize;
                 match table.rules.get(index) {
                     Some((rule, _)) => {
@@ -135,16 +135,18 @@ impl Chosen {
         within: impl Fn(P, &mut Random) -> IpAddr,
         random: &mut Random,
     ) {
-        let (src, dst) = (within(rule.src, random), within(rule.dst, random));
+        let src = within(rule.src, random);
+        let dst = within(rule.dst, random);
         let other = self.src.or(self.dst);
-        // Where a version is chosen already, a rule of the other has nothing to say.
+        // If the IP version is already determined, a rule of the other version does not apply.
         if other.is_some_and(|other| other.is_ipv4() != src.is_ipv4()) {
             return;
         }
         self.src.get_or_insert(src);
         self.dst.get_or_insert(dst);
         let mut port = |(low, high): (u16, u16)| low + random.below(u64::from(high - low) + 1) as u16;
-        let (src_port, dst_port) = (port(rule.src_ports), port(rule.dst_ports));
+        let src_port = port(rule.src_ports);
+        let dst_port = port(rule.dst_ports);
         self.src_port.get_or_insert(src_port);
         self.dst_port.get_or_insert(dst_port);
         self.protocol = self.protocol.or(rule.protocol);
@@ -154,13 +156,14 @@ impl Chosen {
         let six = self.src.or(self.dst).is_some_and(|address| address.is_ipv6());
         let mut any = || -> IpAddr {
             if six {
-                // Of the prefix for documentation.
+                // In the documentation prefix.
                 Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(random.next())).into()
             } else {
                 Ipv4Addr::from_bits(random.next() as u32).into()
             }
         };
-        let (src, dst) = (self.src.unwrap_or_else(&mut any), self.dst.unwrap_or_else(&mut any));
+        let src = self.src.unwrap_or_else(&mut any);
+        let dst = self.dst.unwrap_or_else(&mut any);
         let ports = (random.next() as u16, random.next() as u16);
         let from = (src, self.src_port.unwrap_or(ports.0));
         let to = (dst, self.dst_port.unwrap_or(ports.1));
@@ -178,7 +181,7 @@ fn at<T>(list: &[T], flow: u64) -> Option<&T> {
     list.get(flow.checked_rem(list.len() as u64)? as usize)
 }
 
-/// An address that a user is found by.
+/// Returns an address by which a user is found.
 fn host(key: u64, random: &mut Random) -> IpAddr {
     match u32::try_from(key) {
         Ok(address) => Ipv4Addr::from_bits(address).into(),
