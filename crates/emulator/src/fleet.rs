@@ -115,7 +115,7 @@ pub enum FleetError {
     Unreachable(#[from] ConnectError),
 }
 
-/// How well radios keep up with real time.
+/// Ability of radios to keep up with real time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Pace {
     /// Virtual time divided by computing time, of the slowest radio. Below 1, it cannot keep up.

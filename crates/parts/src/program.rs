@@ -66,17 +66,17 @@ pub struct Commands {
     pub stop: Vec<String>,
     /// Resets a running program before each further repetition.
     pub reset: Vec<String>,
-    /// How often it is started.
+    /// Number of starts.
     pub each: Each,
     /// Working folder. `None`: that of the campaign.
     pub folder: Option<PathBuf>,
     /// Variables added to the environment.
     pub environment: BTreeMap<String, String>,
-    /// How long the program may take to end, and a command to complete, before it is killed.
+    /// Maximum time for the program to end, and for a command to complete, before it is killed.
     pub grace: Span,
 }
 
-/// How often a program is started.
+/// Number of starts of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Each {
@@ -196,7 +196,7 @@ pub(crate) struct Program {
     part: ProgramPart,
     output: Arc<Output>,
     watch: Watch,
-    /// What is metered; `None` if nothing is known about it.
+    /// Subject of the metering. `None` if nothing is known about it.
     subject: Option<Subject>,
     /// Child processes of this process that do not belong to the program.
     others: BTreeSet<u32>,

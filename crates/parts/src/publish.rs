@@ -1,4 +1,4 @@
-//! Where a RIC publishes decoded statistics.
+//! Publication of decoded statistics by a RIC.
 use std::fmt;
 use std::str::FromStr;
 

@@ -70,7 +70,7 @@ pub struct ReadBack {
     /// Whether the number counts since the start of the system. The difference within the window is then used.
     #[serde(default)]
     pub total: bool,
-    /// How several numbers of the same kind are combined.
+    /// Function that combines several numbers of the same kind.
     #[serde(default)]
     pub combine: Combine,
     /// Name of the environment variable that contains user:password.
@@ -78,7 +78,7 @@ pub struct ReadBack {
     pub login: String,
 }
 
-/// How several numbers of the same kind are combined.
+/// Function that combines several numbers of the same kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
@@ -89,7 +89,7 @@ pub enum Combine {
     Same,
 }
 
-/// How a number is extracted from a response.
+/// Method of extracting a number from a response.
 #[derive(Debug)]
 enum Take {
     Count(JsonPath, String),

@@ -464,7 +464,7 @@ pub(crate) fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]
 
 impl Door {
     /// # Errors
-    /// The file holds no token.
+    /// The file contains no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
         Ok(Self { address, access: access(hosts, token, &[])?, hosted: None })
     }

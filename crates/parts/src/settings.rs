@@ -175,7 +175,7 @@ impl fmt::Display for Listen {
     }
 }
 
-/// How a FlexRAN controller divides its cycle: `adaptive`, or the RIB updater's share.
+/// Division of a FlexRAN controller's cycle: `adaptive`, or the RIB updater's share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share(pub RibShare);
 

@@ -31,7 +31,7 @@ pub(crate) struct Watch {
     window: Option<Instant>,
 }
 
-/// What the watch has recorded.
+/// Events that the watch has recorded.
 struct Seen {
     /// The process that we started, until its exit status is read.
     main: Option<Child>,

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How sessions begin.
+/// Rule by which sessions begin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loop {
     /// A fixed number of concurrent cycles. Each end starts the next cycle.
@@ -40,7 +40,7 @@ pub enum Loop {
 /// Plan of session cycles.
 #[derive(Debug, Clone)]
 pub struct CyclePlan {
-    /// How sessions begin.
+    /// Rule by which sessions begin.
     pub begin: Loop,
     /// Maximum number of cycles. `None`: limited by time only.
     pub cycles: Option<u64>,

@@ -76,7 +76,7 @@ pub const MAX_SMFS: usize = 64;
 pub enum Mode {
     /// Sessions are created and deleted, without packets.
     Control {
-        /// How they begin.
+        /// Rule by which they begin.
         begin: Loop,
         /// Maximum number of cycles.
         cycles: Option<u64>,

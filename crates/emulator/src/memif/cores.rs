@@ -8,7 +8,7 @@ use ranlab_pipeline::tester::Ledger;
 
 use super::{Put, Rings};
 
-/// How a device handles a packet.
+/// A device's treatment of a packet.
 pub enum Work {
     /// Sends it back to the port of its arrival.
     Loop,

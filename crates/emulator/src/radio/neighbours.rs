@@ -17,7 +17,7 @@ const SIDE_MAX: usize = 16;
 /// Channel of 2,140 MHz, in LTE's numbers (TS 36.101 §5.7.3).
 const LTE_CHANNEL: u16 = 300;
 
-/// What a cell knows about its neighbours.
+/// A cell's knowledge of its neighbours.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The neighbours at the last check.

@@ -41,14 +41,14 @@ pub static SOURCES: &[Source] = &[
 pub struct Source {
     /// The service model.
     pub model: &'static dyn Model,
-    /// How the reports are generated.
+    /// Generator of the reports.
     pub(crate) tells: Tells,
 }
 
 /// Appends an indication message about a cell at one point in time.
 type Fill = fn(Encoding, &Moment<'_>, &mut Vec<u8>) -> Result<(), SmError>;
 
-/// How the reports of a model are generated.
+/// Generator of the reports of a model.
 #[derive(Clone, Copy)]
 pub(crate) enum Tells {
     /// Periodically, from the cell's counters.

@@ -511,7 +511,7 @@ impl Peer {
     }
 }
 
-/// How far a session's packet travelled.
+/// Points that a session's packet reached.
 pub(super) struct Way {
     /// Whether it reached the data network. `None` if that is a third party's.
     pub(super) up: Option<bool>,

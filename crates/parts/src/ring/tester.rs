@@ -279,8 +279,8 @@ fn shape(part: &RingTesterPart) -> Result<Shape, Trouble> {
     Ok(Shape::one(part.ring, crate::switches::rings_back(&part.engine)))
 }
 
-/// By which ring each packet of the trace leaves, where the switch has several cores: a user's packets in both directions reach
-/// one core, as a network card would see to.
+/// Returns the ring of each packet of the trace, if the switch has several cores. A user's packets in both directions
+/// reach the same core, as with a network card.
 fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc<[usize]>, Trouble> {
     if part.cores < 2 {
         return Ok(Arc::new([]));

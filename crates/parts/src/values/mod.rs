@@ -305,7 +305,7 @@ pub struct Line<'a> {
     pub node: String,
     /// The service model.
     pub model: &'static dyn Model,
-    /// When the base station measured the statistics, in microseconds since the Unix epoch.
+    /// Time at which the base station measured the statistics, in microseconds since the Unix epoch.
     pub tstamp_us: Option<i64>,
     /// Time of arrival on this machine's clock, in microseconds since the Unix epoch.
     pub received_us: i64,

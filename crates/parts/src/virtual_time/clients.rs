@@ -18,7 +18,7 @@ pub struct Heard {
     pub name: String,
     /// Its counters. Indications and ages are counted since the begin of the window, gaps since the start of the xApp.
     pub report: MonitorReport,
-    /// How often each age of statistics occurred, as (microseconds, count).
+    /// Number of occurrences of each age of statistics, as (microseconds, count).
     pub ages_us: Vec<(u64, u64)>,
 }
 

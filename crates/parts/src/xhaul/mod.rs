@@ -114,7 +114,7 @@ pub struct Classes {
     pub order: RankOrder,
 }
 
-/// How containers share a network card; the kernel's implementation.
+/// Mechanism by which containers share a network card; the kernel's implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {

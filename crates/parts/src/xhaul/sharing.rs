@@ -37,7 +37,7 @@ const TABLE_MISS: &str = "not measured here, assumed: software as with a port of
      for a miss in the I/O TLB. That such misses cost, and how they are measured: Neugebauer et al., Understanding PCIe performance for end \
      host networking, SIGCOMM 2018, doi 10.1145/3230543.3230560; the two numbers are our reading, not quoted";
 
-/// How containers share a network card.
+/// Mechanism by which containers share a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingKind {

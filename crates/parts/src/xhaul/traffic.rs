@@ -42,7 +42,7 @@ const ECHO_PORT: u16 = 7;
 /// Departure times of a flow's packets, in addition to its period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Timing {
-    /// How long before its launch time a packet is passed to the kernel. `None` if packets are passed when they are
+    /// Time between passing a packet to the kernel and its launch time. `None` if packets are passed when they are
     /// due.
     lead: Option<Duration>,
     /// End of sending since the window began, if the other end is on another machine.
@@ -63,7 +63,7 @@ impl Timing {
         Self { lead, apart: part.end.as_ref().map(|end| end.0.until()), aligned_ns }
     }
 
-    /// How long before its launch time a packet is due.
+    /// Time between the moment when a packet is due and its launch time.
     fn early(self) -> Duration {
         self.lead.map_or(Duration::ZERO, |lead| Duration::from_nanos(early_ns(lead.as_nanos() as u64)))
     }

@@ -46,7 +46,7 @@ const SHORTEST: usize = 60;
 const ARP: [u8; 2] = [0x08, 0x06];
 /// Polling interval for the state of a process.
 const POLL: Duration = Duration::from_millis(10);
-/// How long a process has to run before it counts as up, if its profile names no output line.
+/// Minimum run time after which a process counts as up, if its profile names no output line.
 const UP: Duration = Duration::from_millis(100);
 
 /// A user's CU and DU (`[vbbu]` of a profile). Commands are argument lists; no shell is used.
@@ -61,7 +61,7 @@ pub struct OwnVbbu {
     pub folder: Option<PathBuf>,
     /// Variables added to the environment.
     pub environment: BTreeMap<String, String>,
-    /// How long each process may take to end before it is killed.
+    /// Maximum time for each process to end before it is killed.
     pub grace: Span,
 }
 

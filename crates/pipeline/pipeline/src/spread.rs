@@ -126,7 +126,7 @@ impl Spread {
     }
 }
 
-/// How evenly a trace is divided.
+/// Division of a trace among workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balance {
     /// Number of packets per worker.

@@ -476,7 +476,7 @@ fn element_twice(it: &mut Controller) -> Outcome {
 
 fn malformed(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    // A choice that the envelope does not have.
+    // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
     objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
     tidy(it, link, setup)

@@ -139,7 +139,7 @@ pub(super) fn element_twice(it: &mut Stations) -> Outcome {
 
 pub(super) fn malformed(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
-    // A choice that the envelope does not have.
+    // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
     objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
     it.serves(&mut link, false)?;

@@ -38,7 +38,7 @@ impl MacFilter {
 #[inline(always)]
 pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
     let l3 = (meta.start as usize) + ETHERNET;
-    let end = (meta.end as usize);
+    let end = meta.end as usize;
     let header = slot.window::<34>(meta.start as usize);
     let [_, _, _, _, _, _, _, _, _, _, _, _, t, u, packet @ ..] = header;
     // Fast path: the frame is for us and has a complete IPv4 header without options.
@@ -51,8 +51,8 @@ pub(super) fn admit(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) ->
 /// Like [`admit`], for any frame.
 #[inline(never)]
 fn admit_other(slot: &Slot, meta: &mut Meta, mac: MacFilter, ipv6: bool) -> Result<(), DropReason> {
-    let start = (meta.start as usize);
-    let end = (meta.end as usize);
+    let start = meta.start as usize;
+    let end = meta.end as usize;
     let header = slot.window::<34>(start);
     if end - start < ETHERNET {
         return Err(DropReason::Malformed);

@@ -51,7 +51,7 @@ pub(super) struct Tunnelled {
     pub(super) ipv6: bool,
 }
 
-/// What the next stage will read. The current stage prefetches it, which saves the next one a separate loop. Only
+/// Data that the next stage will read. The current stage prefetches it, which saves the next one a separate loop. Only
 /// within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {

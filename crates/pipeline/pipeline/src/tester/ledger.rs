@@ -3,7 +3,7 @@
 use super::{PACKETS_MAX, Stamp};
 use crate::declare::DropReason;
 
-/// How a packet came back.
+/// Order in which a packet came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
     /// For the first time, and after those sent before it.
