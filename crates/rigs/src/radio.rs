@@ -263,13 +263,18 @@ fn metrics() -> Vec<Metric> {
         metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));
     };
     for n in 1..=COUNTED {
-        push(format!("slice{n}_mbps"), "Mbit/s", MetricKind::Series, format!("what UEs got in slice {n}"));
-        push(format!("ue{n}_mbps"), "Mbit/s", MetricKind::Series, format!("what UE {n} got"));
+        push(
+            format!("slice{n}_mbps"),
+            "Mbit/s",
+            MetricKind::Series,
+            format!("data received by UEs in slice {n}"),
+        );
+        push(format!("ue{n}_mbps"), "Mbit/s", MetricKind::Series, format!("data received by UE {n}"));
         push(
             format!("phase{n}_ue1_share"),
             "",
             MetricKind::Scalar,
-            format!("the first UE's share in phase {n}"),
+            format!("share of the first UE in phase {n}"),
         );
     }
     metrics

@@ -27,13 +27,13 @@ pub(crate) fn metrics() -> Vec<Metric> {
     };
     let mut metrics = metrics! {
         Scalar Higher "rest_answered" "" "1: the system responded to the REST queries";
-        Scalar Lower "rest_ms" "ms" "response time of that query";
+        Scalar Lower "rest_ms" "ms" "response time of these queries";
     };
     for (_, name, comment) in What::ALL {
         metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));
     }
     for (_, name, comment) in What::ALL.iter().skip(2) {
-        let comment = format!("the same in a second, where it counts them: {comment}");
+        let comment = format!("rate per second of: {comment}");
         metrics.push(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment));
     }
     metrics

@@ -275,17 +275,27 @@ fn metrics() -> Vec<Metric> {
         metrics.push(Metric::new(&name, unit, kind, Better::Neither, &comment));
     };
     for ue in 1..=UES {
-        push(format!("ue{ue}_mbps"), "Mbit/s", MetricKind::Series, format!("what UE {ue} got"));
+        push(format!("ue{ue}_mbps"), "Mbit/s", MetricKind::Series, format!("data received by UE {ue}"));
     }
     for n in 1..=CONTROLLERS.len() {
-        push(format!("tenant{n}_mbps"), "Mbit/s", MetricKind::Series, format!("what operator {n} got"));
+        push(
+            format!("tenant{n}_mbps"),
+            "Mbit/s",
+            MetricKind::Series,
+            format!("data received by the UEs of operator {n}"),
+        );
         for phase in 1..=PHASES {
             let name = format!("phase{phase}_tenant{n}_mbps");
-            push(name, "Mbit/s", MetricKind::Scalar, format!("what operator {n} got in phase {phase}"));
+            push(
+                name,
+                "Mbit/s",
+                MetricKind::Scalar,
+                format!("data received by the UEs of operator {n} in phase {phase}"),
+            );
         }
     }
     for (n, phase) in (1..=CONTROLLERS.len()).flat_map(|n| (2..=PHASES).map(move |phase| (n, phase))) {
-        let comment = format!("what operator {n} got in phase {phase} by what it got in phase 1, less 1");
+        let comment = format!("relative change of operator {n}'s data rate from phase 1 to phase {phase}");
         let name = format!("phase{phase}_tenant{n}_change");
         metrics.push(Metric::new(&name, "", MetricKind::Scalar, Better::Neither, &comment).signed());
     }

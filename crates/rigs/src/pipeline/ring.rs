@@ -315,10 +315,7 @@ pub(super) fn metrics() -> Vec<Metric> {
     all.extend(CAUSES.iter().map(|(name, words)| lower(name, words)));
     let reasons = DropReason::ALL.into_iter();
     all.extend(reasons.map(|reason| {
-        lower(
-            &dropped_by(reason),
-            &format!("of those that tables dropped: {}", reason.name().replace('_', " ")),
-        )
+        lower(&dropped_by(reason), &format!("dropped by tables, reason: {}", reason.name().replace('_', " ")))
     }));
     all.push(lower(UNKNOWN, "lost, and no counter of tester, rings or switch says where"));
     all

@@ -125,21 +125,21 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Neither "sessions_begun_per_s" "1/s" "of these, sessions begun";
         Scalar Neither "requests_offered_per_s" "1/s" "requests due in the measured time";
         Scalar Neither "requests_accepted_per_s" "1/s" "of these, requests accepted by the load's kernel";
-        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, requests that the UPF responded to within the sending window";
+        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, requests with a response within the sending window";
         Series Higher "sessions_completed_rate" "1/s" "complete cycles in each second of the run";
-        Series Neither "sessions_live" "" "at the end of each second of the run";
+        Series Neither "sessions_live" "" "open sessions at the end of each second of the run";
         Scalar Lower "upf_silent_s" "s" "longest time without a response of the UPF despite pending requests, from 1 s on";
         Scalar Higher "answers_per_s" "1/s" "requests with a response within the sending window";
         Scalar Lower "sessions_failed_ratio" "" "sessions with a rejected or lost request";
         Scalar Lower "requests_lost_ratio" "" "requests without response";
         Scalar Lower "backlog_ratio" "" "growth of the number of pending sessions in the second half of the window, divided by the sessions due then; above 0.01 the UPF does not keep up";
         Scalar Lower "loss_ratio" "" "the largest of the shares of lost requests, failed sessions and lost packets, and of a backlog_ratio above 0.01; for searches";
-        Scalar Lower "unexplained" "" "requests without an end, responses to no request" .counted();
+        Scalar Lower "unexplained" "" "requests without a result, and responses that match no request" .counted();
         Scalar Lower "sessions_left_behind" "" "sessions whose deletion the UPF did not confirm";
-        Scalar Neither "live_sessions" "" "at most";
+        Scalar Neither "live_sessions" "" "maximum number of open sessions";
         Scalar Neither "drift_rate" "" "ratio of the rate in the last third of the seconds to that in the first";
         Scalar Neither "drift_latency" "" "ratio of the latency in the last third of the seconds to that in the first";
-        Scalar Higher "sessions_established" "" "before packets flow";
+        Scalar Higher "sessions_established" "" "sessions established before packets are sent";
         Scalar Higher "set_up_per_s" "1/s" "sessions set up before the measurement, per second";
         Scalar Higher "uplink_pps" "1/s" "packets received from UEs";
         Scalar Higher "uplink_mbps" "Mbit/s" "IP packets received from UEs";
@@ -158,7 +158,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
         Scalar Neither "handovers_offered_per_s" "1/s" "handovers due; mode paging: sessions due to become idle";
         Scalar Neither "handovers_accepted_per_s" "1/s" "of these, handovers begun; a session with a pending one cannot begin another";
-        Scalar Neither "end_markers_per_handover" "" "1 if the UPF sends them" .counted();
+        Scalar Neither "end_markers_per_handover" "" "end markers per handover; 1 if the UPF sends them" .counted();
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; in mode control without the setup";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
         Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party UPF was stopped by a signal";
@@ -182,17 +182,20 @@ fn latencies() -> Vec<Metric> {
     for (a, kind) in [("an", "establishment"), ("a", "modification"), ("a", "deletion"), ("a", "cycle")] {
         metrics.extend([("p50", "median"), ("p99", "99th percentile of the"), ("mean", "mean")].map(
             |(quantile, words)| {
-                let comment = format!("{words} latency of {a} {kind}, from the intended time");
+                let comment = format!("{words} latency of {a} {kind}, from the planned time");
                 latency(format!("{kind}_us_{quantile}"), &comment)
             },
         ));
     }
     metrics.extend(["establishment", "modification", "deletion"].map(|kind| {
-        latency(format!("{kind}_us_service_p50"), &format!("median latency of one {kind}, from its sending"))
+        latency(
+            format!("{kind}_us_service_p50"),
+            &format!("median latency of one {kind}, from its send time"),
+        )
     }));
     metrics.extend(["establishment", "modification", "deletion"].map(|kind| {
         let comment =
-            format!("fastest response to one {kind}, from its sending: other work hardly changes it");
+            format!("fastest response to one {kind}, from its send time; hardly affected by other load");
         latency(format!("{kind}_us_service_min"), &comment).bounded()
     }));
     metrics

@@ -69,9 +69,14 @@ fn metrics() -> Vec<Metric> {
     all.extend(before_radio());
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
-            ("mbps", "Mbit/s", Neither, "what the CU's port let through"),
-            ("waits_per_s", "1/s", Lower, "how often its queue waited for the link's rate"),
-            ("dropped_per_s", "1/s", Lower, "packets that found it full"),
+            ("mbps", "Mbit/s", Neither, "rate of the CU's port"),
+            (
+                "waits_per_s",
+                "1/s",
+                Lower,
+                "times that the queue of the CU's port waited for the rate of the link",
+            ),
+            ("dropped_per_s", "1/s", Lower, "packets dropped because the queue of the CU's port was full"),
         ] {
             all.push(scalar(&format!("{queue}.{name}"), unit, better, &format!("live, {way}: {comment}")));
         }
@@ -118,20 +123,22 @@ fn beside() -> Vec<Metric> {
 /// Returns the metrics of timestamps at both ends of the midhaul cable: near port (CU) and far port.
 fn between_ports() -> Vec<Metric> {
     let of_way = metrics! {
-        Scalar Neither "sent" "" "small frames of our own (PTP Sync)";
-        Scalar Lower "lost_ratio" "" "those that did not arrive";
-        Scalar Higher "left_ratio" "" "those whose leaving was stamped by the clock of `live.clock`";
-        Scalar Higher "stamped_ratio" "" "those stamped at both ends by that clock";
-        Scalar Lower "unordered" "" "stamps that are not later than those of the frame before";
-        Scalar Lower "early" "" "frames that arrived before they left by more than the clocks' error: above 0 the clocks are wrong";
-        Scalar Lower "delay_us_min" "us" "shortest delay from stamp to stamp; may be below 0 within the clocks' error" .signed();
-        Scalar Lower "delay_us_mean" "us" "mean delay from stamp to stamp" .signed();
-        Scalar Lower "delay_us_p50" "us" "median delay from stamp to stamp" .signed();
-        Scalar Lower "delay_us_p99" "us" "99 % of the delays from stamp to stamp" .signed();
-        Scalar Lower "delay_us_max" "us" "longest delay from stamp to stamp" .signed();
+        Scalar Neither "sent" "" "probe frames sent (PTP Sync)";
+        Scalar Lower "lost_ratio" "" "share of probe frames that did not arrive";
+        Scalar Higher "left_ratio" "" "share of probe frames with a departure timestamp of the clock `live.clock`";
+        Scalar Higher "stamped_ratio" "" "share of probe frames with timestamps of that clock at both ends";
+        Scalar Lower "unordered" "" "timestamps not later than that of the previous frame";
+        Scalar Lower "early" "" "frames whose arrival timestamp precedes their departure by more than the clock error; above 0 the clocks are wrong";
+        Scalar Lower "delay_us_min" "us" "minimum delay between the timestamps; may be negative within the clock error" .signed();
+        Scalar Lower "delay_us_mean" "us" "mean delay between the timestamps" .signed();
+        Scalar Lower "delay_us_p50" "us" "median delay between the timestamps" .signed();
+        Scalar Lower "delay_us_p99" "us" "99th percentile of the delay between the timestamps" .signed();
+        Scalar Lower "delay_us_max" "us" "maximum delay between the timestamps" .signed();
     };
-    let ways =
-        [("cable_dl", "from the CU's port to the other end of its cable"), ("cable_ul", "the way back")];
+    let ways = [
+        ("cable_dl", "from the CU's port to the other end of its cable"),
+        ("cable_ul", "in the opposite direction"),
+    ];
     let named = |(way, comment): (&str, &str)| {
         let of = |metric: &Metric| Metric {
             name: format!("{way}.{}", metric.name),
@@ -147,7 +154,7 @@ fn between_ports() -> Vec<Metric> {
 fn before_radio() -> Vec<Metric> {
     metrics! {
         Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: caused by switches, cables and the CU's software, mean over the seconds";
-        Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean difference of consecutive packets, without sign";
+        Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean absolute difference between the delays of consecutive packets";
         Scalar Lower "wire_delay_us_mean" "us" "mean delay of the user's packets up to the radio";
         Scalar Lower "wire_delay_us_p99" "us" "99th percentile of the delay of the user's packets up to the radio";
     }
@@ -157,39 +164,39 @@ fn before_radio() -> Vec<Metric> {
 fn of_role() -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Neither "sent" "" "frames sent";
-        Scalar Lower "lost_ratio" "" "frames that did not arrive";
-        Scalar Lower "reordered" "" "frames behind a later one (RFC 4737)";
-        Scalar Lower "delay_us_min" "us" "shortest one-way delay";
+        Scalar Lower "lost_ratio" "" "share of frames that did not arrive";
+        Scalar Lower "reordered" "" "frames received after one that was sent later (RFC 4737)";
+        Scalar Lower "delay_us_min" "us" "minimum one-way delay";
         Scalar Lower "delay_us_mean" "us" "mean one-way delay";
         Scalar Lower "delay_us_sd" "us" "standard deviation of one-way delays";
         Scalar Lower "delay_us_p50" "us" "median one-way delay";
-        Scalar Lower "delay_us_p99" "us" "99 % of one-way delays are no longer";
-        Scalar Lower "delay_us_p9999" "us" "99.99 % of one-way delays are no longer";
-        Scalar Lower "delay_us_max" "us" "longest one-way delay";
-        Scalar Lower "pdv_us_p99" "us" "delay variation, RFC 5481: 99 % above the shortest";
-        Scalar Lower "pdv_us_max" "us" "delay variation, RFC 5481: longest minus shortest";
-        Scalar Lower "ipdv_us_mean" "us" "RFC 3393: mean difference of consecutive frames, without sign";
-        Scalar Lower "ipdv_us_max" "us" "RFC 3393: greatest difference of consecutive frames";
-        Scalar Neither "budget_us" "us" "one-way budget (TR 38.801 annex A, the stricter end)";
-        Scalar Lower "late_ratio" "" "frames beyond the one-way budget";
-        Scalar Lower "bound_us" "us" "proven: no frame takes longer (up to the radio)";
-        Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
-        Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";
-        Scalar Lower "malformed" "" "live: packets that are not the flow's own";
-        Scalar Lower "early" "" "live, two machines: frames that arrived before they were sent, by two clocks; within their error they count as no delay";
-        Scalar Neither "mbps" "Mbit/s" "live, of a vBBU of one's own: octets of its frames";
-        Scalar Lower "tap_in_us_p99" "us" "live, taps: 99 % from sending to the switch";
-        Scalar Lower "tap_out_us_p99" "us" "live, taps: 99 % from sending to leaving the switch, after its queue";
-        Scalar Lower "worst_us" "us" "longest delay at the worst phase that a search found";
+        Scalar Lower "delay_us_p99" "us" "99th percentile of one-way delays";
+        Scalar Lower "delay_us_p9999" "us" "99.99th percentile of one-way delays";
+        Scalar Lower "delay_us_max" "us" "maximum one-way delay";
+        Scalar Lower "pdv_us_p99" "us" "delay variation, RFC 5481: 99th percentile minus minimum";
+        Scalar Lower "pdv_us_max" "us" "delay variation, RFC 5481: maximum minus minimum";
+        Scalar Lower "ipdv_us_mean" "us" "RFC 3393: mean absolute difference between the delays of consecutive frames";
+        Scalar Lower "ipdv_us_max" "us" "RFC 3393: maximum absolute difference between the delays of consecutive frames";
+        Scalar Neither "budget_us" "us" "one-way delay budget (TR 38.801 annex A, lower end of the range)";
+        Scalar Lower "late_ratio" "" "share of frames later than the one-way delay budget";
+        Scalar Lower "bound_us" "us" "proven upper bound of the delay up to the radio";
+        Scalar Higher "of_bound" "" "maximum simulated delay as a share of the bound";
+        Scalar Lower "sender_late_us_p99" "us" "live: send delay of the generator, not part of the network delay";
+        Scalar Lower "malformed" "" "live: received packets that do not belong to the flow";
+        Scalar Lower "early" "" "live, two machines: frames whose arrival timestamp precedes their send timestamp; within the clock error their delay counts as 0";
+        Scalar Neither "mbps" "Mbit/s" "live, with an own vBBU: rate of its frames";
+        Scalar Lower "tap_in_us_p99" "us" "live, taps: 99th percentile of the delay from sending to arrival at the switch";
+        Scalar Lower "tap_out_us_p99" "us" "live, taps: 99th percentile of the delay from sending to departure from the switch, including its queue";
+        Scalar Lower "worst_us" "us" "maximum delay at the worst phase found by a search";
     };
     let comments = [
-        "eCPRI High25",
-        "eCPRI High100 and 802.1CM class 1 and 2",
-        "eCPRI High200",
-        "250 us: options 6 to 8",
-        "eCPRI High500",
-        "eCPRI Medium",
-        "eCPRI Low",
+        "share of frames later than 25 us (eCPRI High25)",
+        "share of frames later than 100 us (eCPRI High100, 802.1CM class 1 and 2)",
+        "share of frames later than 200 us (eCPRI High200)",
+        "share of frames later than 250 us (options 6 to 8)",
+        "share of frames later than 500 us (eCPRI High500)",
+        "share of frames later than 1 ms (eCPRI Medium)",
+        "share of frames later than 100 ms (eCPRI Low)",
     ];
     let late = |(name, comment)| Metric::new(name, "", MetricKind::Scalar, Better::Lower, comment);
     all.extend(LATE.into_iter().zip(comments).map(late));
