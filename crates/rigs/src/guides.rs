@@ -31,9 +31,9 @@ const GUIDES: [Guide; 7] = [
         bound: Bound::AtLeast(0.5),
         premise: None,
         sign: "drops messages",
-        advice: "What it receives is processed in too small a share of its time: raise the share of the updater \
-                 (sut.rib_share; AltFlexRAN has 0.8, \"adaptive\" follows the queue), or hold base stations back with \
-                 sut.queue = \"bounded\", so that they know.",
+        advice: "The updater gets too little time to process what the controller receives: raise its share (sut.rib_share; \
+                 AltFlexRAN has 0.8, \"adaptive\" follows the queue), or slow base stations down with sut.queue = \
+                 \"bounded\", so that they detect the overload.",
         section: "V-C",
     },
     Guide {
@@ -41,32 +41,32 @@ const GUIDES: [Guide; 7] = [
         bound: Bound::AtLeast(0.5),
         premise: None,
         sign: "lets its memory grow without bound",
-        advice: "What is given up must be freed, and a queue needs a bound: until then only a load below the bottleneck is safe.",
+        advice: "The controller must free dropped messages and bound its queue; until then only a load below the bottleneck is safe.",
         section: "V-D",
     },
     Guide {
         metric: "overload_declares_dead",
         bound: Bound::AtLeast(0.5),
         premise: None,
-        sign: "declares base stations dead that are connected",
-        advice: "Their keep-alives wait behind reports: note them where they are received, or ask for longer intervals \
-                 while the queue is long.",
+        sign: "declares connected base stations dead",
+        advice: "Keep-alives wait behind reports: process them on reception, or request longer intervals while the \
+                 queue is long.",
         section: "V-C",
     },
     Guide {
         metric: "overload_starves",
         bound: Bound::AtLeast(0.5),
         premise: None,
-        sign: "lets its applications wait in more cycles than they run",
-        advice: "Updater and applications share a cycle by a fixed division that does not fit the load: divide it by demand.",
+        sign: "makes its applications wait in more cycles than they run",
+        advice: "Updater and applications have fixed shares of a cycle, which do not fit the load: divide the cycle by demand.",
         section: "VI",
     },
     Guide {
         metric: "init_delay_ms",
         bound: Bound::AtLeast(1_000.0),
         premise: Some(("nodes_alive_ratio", Bound::AtLeast(0.5))),
-        sign: "takes a second or more to initialise one more base station",
-        advice: "Initialisation waits in the queue of the reports: give it one of its own, or reports less often \
+        sign: "takes a second or more to initialise an additional base station",
+        advice: "Initialisation waits in the queue of the reports: use a separate queue, or a longer reporting period \
                  (load.period, sut.slow_period).",
         section: "V-B",
     },
@@ -74,9 +74,9 @@ const GUIDES: [Guide; 7] = [
         metric: "rx_bytes_per_message",
         bound: Bound::AtMost(128.0),
         premise: Some(("sut.cpu_cores", Bound::AtLeast(0.5))),
-        sign: "is sent small messages",
-        advice: "Its cost goes by messages, not by octets: reports of all UEs in one message of the base station cost \
-                 less than one of each UE.",
+        sign: "receives small messages",
+        advice: "The cost depends on the number of messages, not of bytes: one message with the reports of all UEs of a \
+                 base station costs less than one message per UE.",
         section: "V-C, V-E",
     },
     Guide {
@@ -95,7 +95,7 @@ pub(crate) fn sentences(results: &Results) -> Vec<String> {
     if !seen.is_empty() || results.points.iter().all(|point| point.runs.is_empty()) {
         return seen;
     }
-    vec![format!("None of the {} known signs of a bottleneck was seen.", GUIDES.len())]
+    vec![format!("None of the {} known symptoms of a bottleneck was found.", GUIDES.len())]
 }
 
 impl Guide {
@@ -214,6 +214,6 @@ mod tests {
             assert!(told[0].starts_with("None of the"), "{told:?}");
         }
         let told = sentences(&results("init_delay_ms", [5.0, 8.0]));
-        assert_eq!(told, ["None of the 7 known signs of a bottleneck was seen."]);
+        assert_eq!(told, ["None of the 7 known symptoms of a bottleneck was found."]);
     }
 }

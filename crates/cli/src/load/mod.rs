@@ -168,7 +168,7 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
     ))?;
     for packets in &found.packets {
         output.text(format_args!(
-            "packets flat out by {}: {} threads, {:>4} sessions, {:>4} octets: {:>9.0}/s accepted ({:.0} Mbit/s), {:.0} per CPU-second, {:.1} % refused",
+            "maximum packet rate with {}: {} threads, {:>4} sessions, {:>4} bytes: {:>9.0}/s accepted ({:.0} Mbit/s), {:.0} per CPU-second, {:.1} % refused",
             packets.io,
             packets.threads,
             packets.sessions,

@@ -115,7 +115,7 @@ fn text_of(path: &Path, most: usize) -> Result<String, String> {
     let mut text = String::new();
     file.take(most as u64 + 1).read_to_string(&mut text).map_err(failed)?;
     if text.len() > most {
-        return Err(format!("{} is larger than {most} octets, the most that is read", path.display()));
+        return Err(format!("{} is larger than the limit of {most} bytes", path.display()));
     }
     Ok(text)
 }

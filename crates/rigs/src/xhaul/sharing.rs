@@ -74,7 +74,7 @@ fn profile(file: Option<&str>) -> Result<SharingProfile, String> {
     let said = |why: String| format!("`sut.sharing_profile` {file}: {why}");
     let meta = std::fs::metadata(file).map_err(|error| said(error.to_string()))?;
     if meta.len() > BYTES_MAX {
-        return Err(said(format!("a profile has up to {BYTES_MAX} octets")));
+        return Err(said(format!("a profile may have at most {BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(file).map_err(|error| said(error.to_string()))?;
     parsed(&text).map_err(said)
