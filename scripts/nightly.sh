@@ -53,7 +53,7 @@ echo "== Miri: packet engine"
 miri() {
     RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-pipeline "$@"
 }
-miri --lib -- engine::hot engine::exact engine::headers::tests::a_translated || failed+=("Miri")
+miri --lib -- engine::hot engine::exact engine::headers::tests::translated || failed+=("Miri")
 miri --test equals_oracle -- portfwd || failed+=("Miri on packets")
 
 echo "== UPF rules against the model: 1,000 sessions, 100,000 packets"
