@@ -50,6 +50,8 @@ config! {
         ue_pool: Option<UePool> = None, wiring();
         /// PFCP messages lost on purpose, of a thousand
         loss_permille: u16 = 0, range(0, 1_000);
+        /// which messages are lost on purpose: another number loses others; in a campaign each repeat has its own
+        seed: u64 = 1, wiring();
         /// sessions at most
         max_sessions: usize = 1 << 20;
         /// dp-offload: further time that each change of rules takes
@@ -112,7 +114,7 @@ impl UpfPart {
                 queue: self.queue,
                 loss_permille: self.loss_permille,
                 crash_after: self.crash_after,
-                seed: 1,
+                seed: self.seed,
                 fault: self.fault,
             },
             restart_after: self.restart_after,

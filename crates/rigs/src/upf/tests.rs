@@ -74,6 +74,19 @@ fn settings_reach_both_components() {
 }
 
 #[test]
+fn each_repeat_loses_other_messages() {
+    let seed_of = |loss: i64, repeat_seed| {
+        let point = fake::point(&rig(), &[("sut.loss_permille", loss.into())]);
+        let run = Run::new(&point, 0, repeat_seed, Duration::from_millis(10));
+        let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
+        part.seed
+    };
+    assert_eq!([seed_of(20, 7), seed_of(20, 8)], [7, 8]);
+    // Without losses nothing differs, so that a search need not start the UPF anew.
+    assert_eq!(seed_of(0, 7), seed_of(0, 8));
+}
+
+#[test]
 fn external_upf_is_metered_by_pid_name_or_cgroup() {
     let external = |set: &[(&str, Value)]| {
         let set: Vec<_> =
