@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench truth nightly
+.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench size truth nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -75,6 +75,10 @@ bench:           ## the promised ratios, each beside its bar; fails if one is mi
 	@scripts/need.sh build
 	cargo build --release -p ranlab -p ranlab-benches
 	target/release/ranlab-benches
+
+size:            ## code that a change compiles again, by crate and on average; sizes of the binaries that are built
+	@scripts/rebuilt.py
+	@ls -l target/release/ranlab target/demo/ranlab 2>/dev/null || true
 
 truth:           ## systems of known answer, a thousand seeds each: how often intervals cover it and claims are false
 	@scripts/need.sh build

@@ -82,7 +82,7 @@ fn each_repeat_loses_other_messages() {
         part.seed
     };
     assert_eq!([seed_of(20, 7), seed_of(20, 8)], [7, 8]);
-    // Without losses nothing differs, so that a search need not start the UPF anew.
+    // Without losses nothing differs, so that a search keeps the same UPF.
     assert_eq!(seed_of(0, 7), seed_of(0, 8));
 }
 
