@@ -76,7 +76,7 @@ RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
 echo "== the C package, by CMake and by pkg-config"
 bindings/c/tests/package.sh || failed+=("C package")
 echo "== Redis, which is a feature"
-cargo test -p ranlab-controllers --features serve,redis --test redis || failed+=("Redis")
+cargo test -p ranlab-ric-server --features redis --test redis || failed+=("Redis")
 echo "== SCTP of a kernel"
 scripts/test-sctp.sh || failed+=("SCTP")
 echo "== virtual functions and the kernel's schedulers, emulated"

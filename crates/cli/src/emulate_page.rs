@@ -1,7 +1,7 @@
 //! Live page of emulated base stations: number served, messages sent, and send delay.
-use ranlab_controllers::board::Board;
 use ranlab_emulator::FleetReport;
 use ranlab_emulator::southbound::{Southbound, SouthboundReport};
+use ranlab_http::board::Board;
 use ranlab_sdk::transport::Address;
 
 use crate::exit::Failure;

@@ -8,10 +8,10 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use ranlab_controllers::board::{self, Board};
-use ranlab_controllers::guard::Access;
-use ranlab_controllers::token::Token;
 use ranlab_host::{MachineMeter, MachineSample, ProcessMeter};
+use ranlab_http::board::{self, Board};
+use ranlab_http::guard::Access;
+use ranlab_http::token::Token;
 use serde_json::{Map, Value, json};
 
 use crate::exit::Failure;

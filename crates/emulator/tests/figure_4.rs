@@ -2,23 +2,23 @@
 //! controller, and two controllers of an operator, one for slices and one for traffic.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../controllers/tests/lab/mod.rs"]
+#[path = "../../e2/ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 
 use bytes::Bytes;
 use lab::cell::MockCell;
 use lab::{Lab, escaped, order, told};
-use ranlab_controllers::association::Association;
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::slicing::Slicing;
-use ranlab_controllers::traffic::Traffic;
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_emulator::node::{Layout, NodeKind, Part, identity};
 use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
 use ranlab_emulator::stats::Told;
 use ranlab_radio::user_plane::Carrier;
+use ranlab_ric::association::Association;
+use ranlab_ric::bus::Bus;
+use ranlab_ric::slicing::Slicing;
+use ranlab_ric::traffic::Traffic;
 use serde_json::{Value as Json, json};
 use station::{HOME, template};
 use std::sync::{Arc, Mutex};

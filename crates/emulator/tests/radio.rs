@@ -2,21 +2,21 @@
 //! virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../controllers/tests/lab/mod.rs"]
+#[path = "../../e2/ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 
 use bytes::Bytes;
 use lab::{Lab, cell::MockCell, escaped};
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::slicing::Slicing;
-use ranlab_controllers::traffic::{TRAFFIC_SUBJECT, Traffic};
 use ranlab_e2::ric::{IApp, Method};
 use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{
     FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile,
 };
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
+use ranlab_ric::bus::Bus;
+use ranlab_ric::slicing::Slicing;
+use ranlab_ric::traffic::{TRAFFIC_SUBJECT, Traffic};
 use serde_json::{Value as Json, json};
 use station::{HOME, template};
 use std::sync::{Arc, Mutex};

@@ -2,7 +2,7 @@
 //! sandbox.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../controllers/tests/lab/mod.rs"]
+#[path = "../../e2/ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 
@@ -10,12 +10,12 @@ use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use lab::cell::MockCell;
 use lab::{Lab, escaped};
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::traffic::Traffic;
 use ranlab_e2::ric::Method;
 use ranlab_emulator::node::{NodeKind, identity};
 use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, What, quantile};
 use ranlab_radio::user_plane::Carrier;
+use ranlab_ric::bus::Bus;
+use ranlab_ric::traffic::Traffic;
 use serde_json::{Value as Json, json};
 use station::{HOME, template};
 use std::time::Duration;

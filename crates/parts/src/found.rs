@@ -1,7 +1,7 @@
-//! Discovery of workers over NATS. Every worker that listens on the bus answers a request with its address. The
-//! campaign then connects to each worker directly; no experiment data passes through the bus. Credentials are named by
-//! environment variables ([`NatsConfig::from_environment`](ranlab_controllers::nats::NatsConfig::from_environment)) for
-//! worker and campaign, because they do not belong into a scenario.
+//! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
+//! campaign then speaks with each directly; nothing of an experiment goes through the bus. Files that let us in are named by the
+//! environment ([`NatsConfig::from_environment`](ranlab_ric_server::nats::NatsConfig::from_environment)), for worker and campaign
+//! alike: a scenario is no place for them.
 
 #[cfg(feature = "bus")]
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "bus")]
-use ranlab_controllers::nats::{NatsConfig, open};
+use ranlab_ric_server::nats::{NatsConfig, open};
 
 use crate::lab::Host;
 

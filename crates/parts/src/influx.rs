@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_controllers::monitor::Messages;
+use ranlab_ric::monitor::Messages;
 
 use crate::rest_client::escaped;
 use crate::worker::Trouble;

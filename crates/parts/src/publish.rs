@@ -2,7 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ranlab_controllers::monitor::{Messages, PublicationHandle};
+use ranlab_ric::monitor::{Messages, PublicationHandle};
 
 use crate::influx::Influx;
 use crate::ric::RicPart;
@@ -70,7 +70,7 @@ pub(crate) async fn start(
 
 #[cfg(feature = "redis")]
 fn redis(url: &str, messages: Messages) -> Result<(), Trouble> {
-    ranlab_controllers::redis::publish(url, messages).map_err(crate::rig)
+    ranlab_ric_server::redis::publish(url, messages).map_err(crate::rig)
 }
 
 #[cfg(not(feature = "redis"))]

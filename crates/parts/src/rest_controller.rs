@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_controllers::association::{self, Association};
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::rest::{LocalBus, Resources};
-use ranlab_controllers::slicing::{self, Slicing};
-use ranlab_controllers::traffic::{self, Traffic};
+use ranlab_ric::association::{self, Association};
+use ranlab_ric::bus::Bus;
+use ranlab_ric::slicing::{self, Slicing};
+use ranlab_ric::traffic::{self, Traffic};
+use ranlab_ric_server::rest::{LocalBus, Resources};
 use ranlab_sdk::e2::ric::IApp;
 use ranlab_sdk::wire::e2ap::Version;
 
@@ -219,7 +219,7 @@ async fn together(
 
 #[cfg(feature = "redis")]
 fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
-    Ok(Box::new(ranlab_controllers::redis::RedisBus::connect(url).map_err(environment)?))
+    Ok(Box::new(ranlab_ric_server::redis::RedisBus::connect(url).map_err(environment)?))
 }
 
 #[cfg(not(feature = "redis"))]
@@ -230,7 +230,7 @@ fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
 /// Returns the error of a build without a Redis client.
 #[cfg(feature = "redis")]
 pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
-    Ok(Box::new(ranlab_controllers::sdl::Sdl::connect(url).map_err(environment)?))
+    Ok(Box::new(ranlab_ric_server::sdl::Sdl::connect(url).map_err(environment)?))
 }
 
 #[cfg(not(feature = "redis"))]

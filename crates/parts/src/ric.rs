@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
-use ranlab_controllers::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
-use ranlab_controllers::commons::Commons;
-use ranlab_controllers::console::ConsoleHandle;
-use ranlab_controllers::guard::Access;
-use ranlab_controllers::hosted::Hosted;
-use ranlab_controllers::monitor::{
+use ranlab_host::trusted;
+use ranlab_http::guard::Access;
+use ranlab_http::token::{Token, Trust};
+use ranlab_ric::console::ConsoleHandle;
+use ranlab_ric::monitor::{
     KpiExport, Monitor, MonitorConfig, MonitorHandle, PublicationHandle, SERIES_MAX, Totals,
 };
-use ranlab_controllers::rest::{self, Resources, RestConfig};
-use ranlab_controllers::rmr::{self, RmrConfig};
-use ranlab_controllers::slicing::Slicing;
-use ranlab_controllers::token::{Token, Trust};
-use ranlab_controllers::xapps::{Registry, XappRules};
-use ranlab_host::trusted;
+use ranlab_ric::slicing::Slicing;
+use ranlab_ric::xapps::{Registry, XappRules};
+use ranlab_ric_server::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
+use ranlab_ric_server::commons::Commons;
+use ranlab_ric_server::hosted::Hosted;
+use ranlab_ric_server::rest::{self, Resources, RestConfig};
+use ranlab_ric_server::rmr::{self, RmrConfig};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};

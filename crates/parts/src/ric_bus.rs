@@ -1,7 +1,8 @@
 //! A RIC that shares a bus with other RICs: connects a component's configuration to NATS.
 use std::collections::BTreeMap;
 
-use ranlab_controllers::commons::{Access, Commons};
+use ranlab_ric::commons::Access;
+use ranlab_ric_server::commons::Commons;
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::DirectoryConfig;
 use ranlab_sdk::transport::Address;
@@ -11,9 +12,9 @@ use crate::rig;
 use crate::worker::Trouble;
 
 #[cfg(feature = "bus")]
-pub(crate) use ranlab_controllers::nats::Joined;
+pub(crate) use ranlab_ric_server::nats::Joined;
 #[cfg(feature = "bus")]
-pub(crate) use ranlab_controllers::nats_commons::Shared;
+pub(crate) use ranlab_ric_server::nats_commons::Shared;
 
 /// Bus membership in a build without NATS; never created.
 #[cfg(not(feature = "bus"))]
@@ -76,12 +77,12 @@ pub(crate) async fn join(
     let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
     let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
     ric.with(|ric, _| ric.advertise(e2, e42));
-    ranlab_controllers::nats::join(ric.clone(), config).await.map(Some).map_err(told)
+    ranlab_ric_server::nats::join(ric.clone(), config).await.map(Some).map_err(told)
 }
 
 #[cfg(feature = "bus")]
-fn told(error: ranlab_controllers::nats::NatsError) -> Trouble {
-    use ranlab_controllers::nats::NatsError;
+fn told(error: ranlab_ric_server::nats::NatsError) -> Trouble {
+    use ranlab_ric_server::nats::NatsError;
     match error {
         NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
         other => crate::environment(other),
@@ -91,15 +92,15 @@ fn told(error: ranlab_controllers::nats::NatsError) -> Trouble {
 /// Returns the configuration of a NATS client, if servers are configured. `what` distinguishes this client from the
 /// RIC's others.
 #[cfg(feature = "bus")]
-fn config(part: &RicPart, what: &str) -> Option<ranlab_controllers::nats::NatsConfig> {
+fn config(part: &RicPart, what: &str) -> Option<ranlab_ric_server::nats::NatsConfig> {
     let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
     Some(client(part, servers, format!("ranlab ric {name}{what}")))
 }
 
 /// Returns the configuration of a client for these servers, with the component's credential files.
 #[cfg(feature = "bus")]
-fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::nats::NatsConfig {
-    ranlab_controllers::nats::NatsConfig {
+fn client(part: &RicPart, servers: &str, name: String) -> ranlab_ric_server::nats::NatsConfig {
+    ranlab_ric_server::nats::NatsConfig {
         servers: servers.to_owned(),
         bucket: part.bus_bucket.clone(),
         replicas: usize::try_from(part.bus_replicas).unwrap_or(1),
@@ -120,20 +121,16 @@ fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::na
 pub(crate) async fn publish(
     servers: &str,
     part: &RicPart,
-    messages: ranlab_controllers::monitor::Messages,
+    messages: ranlab_ric::monitor::Messages,
 ) -> Result<(), Trouble> {
     let name = format!("ranlab ric {} (statistics)", part.bus_name.as_deref().unwrap_or_default());
-    ranlab_controllers::nats::publish(client(part, servers, name), messages).await.map_err(told)
+    ranlab_ric_server::nats::publish(client(part, servers, name), messages).await.map_err(told)
 }
 
 /// Without NATS, nothing is published.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
-pub(crate) async fn publish(
-    _: &str,
-    _: &RicPart,
-    _: ranlab_controllers::monitor::Messages,
-) -> Result<(), Trouble> {
+pub(crate) async fn publish(_: &str, _: &RicPart, _: ranlab_ric::monitor::Messages) -> Result<(), Trouble> {
     Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"))
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_controllers::sdran::flexran::ThreadUse;
 use ranlab_emulator::load::{N3Io, Network};
 use ranlab_emulator::node::NodeKind;
 use ranlab_emulator::radio::Fidelity;
@@ -21,6 +20,7 @@ use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdran::agent::ReportPeriod;
 use ranlab_sdran::arrivals::{Law, Profile};
 use ranlab_sdran::flexran::controller::{QueueKind, RibShare};
+use ranlab_sdran_lab::flexran::ThreadUse;
 use ranlab_upf::n4::{Dialect, UePool, UpfFault};
 
 use crate::peers::Allowed;

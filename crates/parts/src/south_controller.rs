@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_controllers::sdran::empower::EmpowerServer;
-use ranlab_controllers::sdran::flexran::{FlexranServer, ThreadUse};
 use ranlab_sdran::controller::{ControllerCounters, guidelines, overload};
 use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_sdran::empower::protocol::{Mac, NotAMac};
@@ -17,6 +15,8 @@ use ranlab_sdran::flexran::controller::{
     FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
 use ranlab_sdran::flexran::protocol::{PORT, Policy};
+use ranlab_sdran_lab::empower::EmpowerServer;
+use ranlab_sdran_lab::flexran::{FlexranServer, ThreadUse};
 use serde::Serialize;
 
 use crate::peers::Allowed;

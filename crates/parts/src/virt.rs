@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
-use ranlab_controllers::rest::Resources;
-use ranlab_controllers::virt::{self, Desk, Errand, FaceId, Tenant, Virt};
+use ranlab_ric::virt::{self, Desk, Errand, FaceId, Tenant, Virt};
+use ranlab_ric_server::rest::Resources;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::ric::IAppId;
 use ranlab_sdk::transport::{Address, SocketOptions};

@@ -219,12 +219,12 @@ fn redis(url: &str) -> Result<Messages, Trouble> {
 
 #[cfg(feature = "redis")]
 fn redis(url: &str) -> Result<Messages, Trouble> {
-    use ranlab_controllers::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
-    /// Maximum number of queued messages. Further ones are lost.
+    use ranlab_ric::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
+    /// Messages that wait; beyond, they are lost.
     const WAITING_MAX: usize = 1_024;
     let (sender, messages) = tokio::sync::mpsc::channel(WAITING_MAX);
     let subjects = [RLC_SUBJECT, TRAFFIC_SUBJECT];
-    let listening = ranlab_controllers::redis::listen(url, &subjects, move |message| {
+    let listening = ranlab_ric_server::redis::listen(url, &subjects, move |message| {
         let message = serde_json::from_slice(message).unwrap_or_default();
         !matches!(sender.try_send(message), Err(tokio::sync::mpsc::error::TrySendError::Closed(_)))
     });

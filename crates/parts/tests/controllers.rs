@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use cell::MockCell;
-use ranlab_controllers::{association, slicing, traffic};
 use ranlab_parts::{
     AssociationPart, Listen, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
     TrafficXappPart,
 };
+use ranlab_ric::{association, slicing, traffic};
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::{Association, DEFAULT_FUNCTION_ID as ASSOCIATION};

@@ -34,7 +34,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
     ("model", 1, &["crates/e2/radio/src", "crates/xhaul/xhaul/src"]),
     ("agent", 1, &["crates/e2/machines/src/agent"]),
     ("ric", 1, &["crates/e2/machines/src/ric"]),
-    ("southbound", 1, &["crates/sdran/sdran/src", "crates/controllers/src/sdran"]),
+    ("southbound", 1, &["crates/sdran/sdran/src", "crates/sdran/lab/src"]),
     ("ran-load", 1, &["crates/emulator/src"]),
     ("upf", 1, &["crates/upf/upf/src", "crates/emulator/src/upf"]),
     ("upf-load", 1, &["crates/emulator/src/load"]),

@@ -7,6 +7,9 @@
 //! | [`Frame`] | a PDU to send; receivers may share its body |
 //! | [`LinkLoss`] | reason for the loss of a connection |
 //! | [`Random`] | a reproducible stream of numbers |
+//! | [`feed`] | lines for listeners, each with a bounded queue |
+//! | [`metrics`] | metrics as Prometheus text |
+//! | [`lock`] | a mutex that a panicked holder does not spoil |
 //! | [`codes!`] | constants of a number type, one line each |
 #![deny(missing_docs)]
 
@@ -34,13 +37,17 @@ macro_rules! codes {
 }
 
 mod contract;
+pub mod feed;
 mod frame;
+mod lock;
 mod loss;
+pub mod metrics;
 mod random;
 mod time;
 
 pub use contract::{Action, Machine};
 pub use frame::Frame;
+pub use lock::lock;
 pub use loss::LinkLoss;
 pub use random::Random;
 pub use time::Time;

@@ -11,7 +11,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
 use ranlab_campaign::store::{Load, Store};
-use ranlab_controllers::board::{Board, LIST_MAX};
+use ranlab_http::board::{Board, LIST_MAX};
 
 use super::{STORE, about};
 use crate::web::{self, Now, Sampler};

@@ -1,8 +1,8 @@
 //! Live page of a load: requests, responses, packets sent and received per second, and latencies.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ranlab_controllers::board::Board;
 use ranlab_emulator::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
+use ranlab_http::board::Board;
 use ranlab_parts::{UpfLoad, UpfLoadPart};
 use serde_json::{Map, Value, json};
 

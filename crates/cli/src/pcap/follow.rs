@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ranlab_controllers::board::Board;
 use ranlab_e2_capture::dissect::Dissected;
 use ranlab_e2_capture::sequence::Sequence;
 use ranlab_e2_capture::{Problem, Summary};
+use ranlab_http::board::Board;
 
 use crate::exit::Failure;
 use crate::live;

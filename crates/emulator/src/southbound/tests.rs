@@ -1,9 +1,9 @@
 use super::*;
-use ranlab_controllers::sdran::empower::EmpowerServer;
-use ranlab_controllers::sdran::flexran::{FlexranServer, ThreadUse};
 use ranlab_sdran::arrivals::Law;
 use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_sdran::flexran::controller::{FlexranControllerSettings, RibShare};
+use ranlab_sdran_lab::empower::EmpowerServer;
+use ranlab_sdran_lab::flexran::{FlexranServer, ThreadUse};
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -5,9 +5,9 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_controllers::hosting::{Action, Desk, End, Supervisor, What};
 use ranlab_host::cgroup::Group;
 use ranlab_host::{confine, trusted};
+use ranlab_ric::hosting::{Action, Desk, End, Supervisor, What};
 
 use super::{Installation, Installed};
 use crate::child::Child;

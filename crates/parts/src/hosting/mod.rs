@@ -1,5 +1,5 @@
-//! Hosted xApps: reads what the operator installed, creates private sockets for each xApp, and starts, watches and ends
-//! processes as [`ranlab_controllers::hosting::Supervisor`] decides.
+//! The RIC's hands for xApps that it starts itself: reads what the operator installed, opens each its own doors, and starts,
+//! watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
 mod hands;
 
 use std::collections::BTreeMap;
@@ -8,15 +8,15 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ranlab_controllers::commons::Access;
-use ranlab_controllers::hosted::{Door, Hosted};
-use ranlab_controllers::hosting::manifest::MANIFEST_BYTES_MAX;
-use ranlab_controllers::hosting::{Desk, HOSTED_MAX, Host, Manifest, Spec, Supervisor};
-use ranlab_controllers::token::Token;
-use ranlab_controllers::xapps::XappRules;
 use ranlab_host::cgroup::Bounds;
 use ranlab_host::confine::{self, Confinement, User};
 use ranlab_host::trusted;
+use ranlab_http::token::Token;
+use ranlab_ric::commons::Access;
+use ranlab_ric::hosting::manifest::MANIFEST_BYTES_MAX;
+use ranlab_ric::hosting::{Desk, HOSTED_MAX, Host, Manifest, Spec, Supervisor};
+use ranlab_ric::xapps::XappRules;
+use ranlab_ric_server::hosted::{Door, Hosted};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::Side;
 use ranlab_sdk::transport::Address;

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use ranlab_controllers::bus::Bus;
-use ranlab_controllers::virt::{Desk, Errand, FaceId, Virt};
-use ranlab_controllers::xapps::Registry;
+use ranlab_ric::bus::Bus;
+use ranlab_ric::virt::{Desk, Errand, FaceId, Virt};
+use ranlab_ric::xapps::Registry;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{PartyId, World};

@@ -1,0 +1,130 @@
+//! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
+//! a task on that thread.
+use crate::Answer;
+use crate::guard::{Access, problem};
+use axum::Router;
+use axum::extract::{ConnectInfo, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Maximum number of queued requests; further ones get status 503.
+const QUESTIONS_MAX: usize = 64;
+
+type Question<T> = Box<dyn FnOnce(&T) + Send>;
+
+/// Request channel to a `T` that cannot leave its thread.
+pub struct Desk<T>(mpsc::Sender<Question<T>>);
+
+impl<T> Clone for Desk<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: 'static> Desk<T> {
+    /// Starts a task on this thread that handles requests as long as there are handles.
+    pub fn open(asked: T) -> Self {
+        let (ask, mut questions) = mpsc::channel::<Question<T>>(QUESTIONS_MAX);
+        tokio::task::spawn_local(async move {
+            while let Some(question) = questions.recv().await {
+                question(&asked);
+            }
+        });
+        Self(ask)
+    }
+
+    /// Runs `question` on the thread of `T` and returns its result; returns a response with status 503 if the
+    /// queue is full.
+    pub async fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&T) -> R + Send + 'static,
+    ) -> Result<R, Response> {
+        self.ask_for(move |asked, answer| {
+            // The requester may have disconnected.
+            let _ = answer.send(question(asked));
+        })
+        .await
+    }
+
+    /// Like [`ask`](Self::ask), for a result that is available later.
+    pub async fn ask_for<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&T, oneshot::Sender<R>) + Send + 'static,
+    ) -> Result<R, Response> {
+        let busy = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many questions at once; try again");
+        let (asker, answer) = oneshot::channel();
+        self.0.try_send(Box::new(|asked| question(asked, asker))).map_err(|_| busy())?;
+        answer.await.map_err(|_| busy())
+    }
+}
+
+/// Serves a router until the runtime ends; returns the bound address.
+pub async fn serve(router: Router, address: SocketAddr) -> io::Result<SocketAddr> {
+    let listener = tokio::net::TcpListener::bind(address).await?;
+    let bound = listener.local_addr()?;
+    tokio::spawn(async move {
+        if let Err(error) =
+            axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
+        {
+            tracing::error!(%error, "HTTP ended");
+        }
+    });
+    Ok(bound)
+}
+
+/// HTTP request.
+pub struct Request {
+    /// Method, in capitals.
+    pub method: String,
+    /// Path, without the query.
+    pub path: String,
+    /// Body; empty if there is none.
+    pub body: String,
+}
+
+/// Maximum size of a request body, in bytes.
+const BODY_MAX: usize = 64 << 10;
+
+/// Serves JSON resources to requests that `access` accepts.
+///
+/// # Errors
+/// Fails if the address cannot be bound, or is beyond loopback and there is no token.
+pub async fn answers<T: 'static>(
+    desk: Desk<T>,
+    address: SocketAddr,
+    access: Access,
+    answer: impl FnOnce(&T, Request, oneshot::Sender<Answer>) + Copy + Send + Sync + 'static,
+) -> io::Result<SocketAddr> {
+    access.check_address(address)?;
+    let access = Arc::new(access);
+    let handler = move |State((desk, access)): State<(Desk<T>, Arc<Access>)>,
+                        ConnectInfo(peer): ConnectInfo<SocketAddr>,
+                        method: Method,
+                        uri: Uri,
+                        headers: HeaderMap,
+                        body: String| async move {
+        if let Err(refused) = access.check(peer.ip(), &headers, &uri) {
+            return refused;
+        }
+        if body.len() > BODY_MAX {
+            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} bytes"));
+        }
+        let request = Request { method: method.to_string(), path: uri.path().to_owned(), body };
+        match desk.ask_for(move |asked, told| answer(asked, request, told)).await {
+            Ok(Answer::Known(value)) => axum::Json(value).into_response(),
+            Ok(Answer::Refused(status, why)) => {
+                problem(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), &why)
+            }
+            Ok(Answer::Unknown | Answer::Later(_)) => problem(
+                StatusCode::NOT_FOUND,
+                "no such resource; there are /healthz and /v1/counters besides the controller's own",
+            ),
+            Err(busy) => busy,
+        }
+    };
+    serve(Router::new().fallback(handler).with_state((desk, access)), address).await
+}

@@ -1,0 +1,23 @@
+//! HTTP for every part: one access policy, answers from values that stay on one thread, live pages. Knows no protocol of a RAN.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`guard`] | access policy: loopback or token, the Host header, content types |
+//! | [`token`] | tokens of clients, and the peers that need none |
+//! | [`board`] | live page of a command that runs |
+//! | [`sse`] | lines of a listener as server-sent events or NDJSON |
+//! | [`describe`] | OpenAPI descriptions, merged; methods of a path |
+//! | [`page`] | files of the embedded page |
+#![deny(missing_docs)]
+
+mod answer;
+pub mod board;
+pub mod describe;
+mod desk;
+pub mod guard;
+pub mod page;
+pub mod sse;
+pub mod token;
+
+pub use answer::Answer;
+pub use desk::{Desk, Request, answers, serve};

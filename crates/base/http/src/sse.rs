@@ -1,0 +1,79 @@
+//! Lines of a listener as an HTTP stream.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
+use crate::guard::problem;
+use axum::body::{Body, Bytes};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use ranlab_machine::feed::{Line, Listener};
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Framing of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// One JSON object per line.
+    Ndjson,
+    /// Server-sent events.
+    Events,
+}
+
+impl Framing {
+    const fn content_type(self) -> &'static str {
+        match self {
+            Self::Ndjson => "application/x-ndjson",
+            Self::Events => "text/event-stream",
+        }
+    }
+}
+
+/// Returns the lines of a listener, with `event` as the default name of server-sent events; `None` as listener: too many
+/// listeners, which is status 503.
+pub fn stream(
+    listener: Option<Listener>,
+    framing: Framing,
+    event: &'static str,
+) -> Result<Response, Response> {
+    let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
+    let told = Told { listener: listener.ok_or_else(full)?, framing, event };
+    let headers = [(header::CONTENT_TYPE, framing.content_type()), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::from_stream(told)).into_response())
+}
+
+/// Like [`stream`], as server-sent events.
+pub fn lines(listener: Option<Listener>, event: &'static str) -> Result<Response, Response> {
+    stream(listener, Framing::Events, event)
+}
+
+struct Told {
+    listener: Listener,
+    framing: Framing,
+    /// Default name of server-sent events.
+    event: &'static str,
+}
+
+impl Told {
+    fn framed(&self, line: Line) -> Bytes {
+        let (event, data) = match line {
+            Line::Indication(data) => (self.event, data),
+            Line::Ended(data) => ("ended", data),
+            Line::Named(event, data) => (event, data),
+            Line::Dropped(lines) => ("dropped", format!("{{\"dropped\":{lines}}}").into()),
+            Line::LetGo => ("let_go", "{\"let_go\":\"nothing was read for 10 s\"}".into()),
+        };
+        match self.framing {
+            Framing::Ndjson => [&data, &b"\n"[..]].concat().into(),
+            Framing::Events => [b"event: ", event.as_bytes(), b"\ndata: ", &data, b"\n\n"].concat().into(),
+        }
+    }
+}
+
+impl futures_core::Stream for Told {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let line = self.listener.poll_next(cx);
+        line.map(|line| line.map(|line| Ok(self.framed(line))))
+    }
+}

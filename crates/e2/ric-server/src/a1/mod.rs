@@ -1,0 +1,256 @@
+//! A1 policies (O-RAN.WG2.A1AP, A1-P version 2): policy types installed by the operator, policies from a
+//! non-real-time RIC, and their status as reported by xApps.
+//!
+//! | content | where xApps find it |
+//! |---|---|
+//! | a policy | the value `a1/TYPE:POLICY` |
+//! | creation, update or deletion of a policy | the topic `a1/TYPE`: `{"policy": …, "event": "put" or "delete"}` |
+//! | policy status, as a PolicyStatusObject | the value `a1-status/TYPE:POLICY`, written by an xApp |
+//!
+//! The rule of a hosted xApp therefore contains `reads = ["a1"]` and `writes = ["a1-status"]`.
+mod schema;
+
+pub use schema::Schema;
+
+use crate::commons::Commons;
+use axum::body::Bytes;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use ranlab_http::guard::problem;
+use ranlab_ric::commons::StoreError;
+use ranlab_ric::north::{Fault, segments};
+use ranlab_sdk::e2::ric::Method;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// OpenAPI 3.1 description of the A1-P resources.
+pub const OPENAPI: &str = include_str!("../../openapi/a1.json");
+/// Maximum number of installed policy types.
+pub const TYPES_MAX: usize = 64;
+/// Maximum size of a policy type file, in bytes.
+pub const TYPE_BYTES_MAX: u64 = 256 << 10;
+/// Maximum length of the identifier of a policy type or policy, in characters.
+const ID_MAX: usize = 60;
+/// Namespaces of policies and of their status.
+const POLICIES: &str = "a1";
+const STATUSES: &str = "a1-status";
+
+/// Policy type (PolicyTypeObject).
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyType {
+    policy: Schema,
+    status: Option<Schema>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypeFile {
+    #[serde(rename = "policySchema")]
+    policy: Json,
+    #[serde(rename = "statusSchema")]
+    status: Option<Json>,
+}
+
+impl PolicyType {
+    /// Parses a PolicyTypeObject: `{"policySchema": …, "statusSchema": …}`.
+    ///
+    /// # Errors
+    /// Fails if the text is not a PolicyTypeObject, or a schema contains a keyword that is not supported.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let TypeFile { policy, status } = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let policy = Schema::new(policy).map_err(|why| format!("policySchema {why}"))?;
+        let status = status.map(Schema::new).transpose().map_err(|why| format!("statusSchema {why}"))?;
+        Ok(Self { policy, status })
+    }
+
+    fn json(&self) -> Json {
+        let mut told = json!({ "policySchema": self.policy.json() });
+        if let Some(status) = &self.status {
+            told["statusSchema"] = status.json().clone();
+        }
+        told
+    }
+}
+
+/// Returns whether a text is a valid identifier of a policy type or policy.
+pub fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=ID_MAX).contains(&text.len()) && text.bytes().all(fits) && !matches!(text, "." | "../../../ric/src")
+}
+
+/// A1-P server with its policy types and policies; clones share state.
+#[derive(Debug, Clone)]
+pub struct A1 {
+    types: Arc<BTreeMap<String, PolicyType>>,
+    commons: Commons,
+}
+
+/// Returns whether a path belongs to A1-P.
+pub(crate) fn is_of(path: &str) -> bool {
+    path.starts_with("/A1-P/v2/")
+}
+
+impl A1 {
+    /// Returns a server for these policy types; xApps find the policies in the shared store.
+    pub fn new(types: BTreeMap<String, PolicyType>, commons: Commons) -> Self {
+        Self { types: Arc::new(types), commons }
+    }
+
+    /// Handles a request of a non-real-time RIC.
+    pub(crate) async fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
+        self.asked(method, uri, body).await.map_err(|fault| {
+            problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
+        })
+    }
+
+    async fn asked(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Fault> {
+        let path = segments(uri.path())?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match (path.get(2..).unwrap_or_default(), method) {
+            (["policytypes"], Method::Get) => Ok(told(&json!(self.types.keys().collect::<Vec<_>>()))),
+            (["policytypes", id], Method::Get) => Ok(told(&self.of(id)?.json())),
+            (["policytypes", id, "policies"], Method::Get) => self.list(id).await,
+            (["policytypes", id, "policies", policy], Method::Get) => {
+                self.of(id)?;
+                let found = self.value(POLICIES, &key(id, policy)?).await?;
+                Ok(told(&found.ok_or_else(|| missing(policy))?))
+            }
+            (["policytypes", id, "policies", policy], Method::Put) => {
+                self.put((*id, *policy), uri.query(), body).await
+            }
+            (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy).await,
+            (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy).await,
+            _ => Err(Fault::new(404, "no such resource; /openapi.json says what there is")),
+        }
+    }
+
+    fn of(&self, id: &str) -> Result<&PolicyType, Fault> {
+        self.types.get(id).ok_or_else(|| {
+            let there: Vec<_> = self.types.keys().map(String::as_str).collect();
+            let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+            Fault::new(404, format!("no policy type {id:?} is installed; there are: {there}"))
+        })
+    }
+
+    async fn value(&self, namespace: &str, key: &str) -> Result<Option<Json>, Fault> {
+        let found = self.commons.store().get(namespace, key).await.map_err(of_store)?;
+        let read = |value: &Bytes| {
+            serde_json::from_slice(value)
+                .map_err(|error| Fault::new(502, format!("the stored value is not valid JSON: {error}")))
+        };
+        found.map(|entry| read(&entry.value)).transpose()
+    }
+
+    async fn list(&self, id: &str) -> Result<Response, Fault> {
+        self.of(id)?;
+        let all = self.commons.store().keys(POLICIES).await.map_err(of_store)?;
+        let of_type = |(key, ..): &(String, u64, usize)| {
+            key.split_once(':').filter(|(kind, _)| *kind == id).map(|(_, policy)| policy.to_owned())
+        };
+        Ok(told(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
+    }
+
+    async fn put(
+        &self,
+        (id, policy): (&str, &str),
+        query: Option<&str>,
+        body: &Bytes,
+    ) -> Result<Response, Fault> {
+        let kind = self.of(id)?;
+        let key = key(id, policy)?;
+        if let Some(query) = query.filter(|query| !query.is_empty()) {
+            let why = if query.starts_with("notificationDestination=") {
+                "no destination is notified from here (none is on a list of allowed ones): ask for the policy's status instead"
+            } else {
+                "there is no such parameter"
+            };
+            return Err(Fault::new(400, format!("{why}: {query:?}")));
+        }
+        let value: Json = serde_json::from_slice(body)
+            .map_err(|error| Fault::new(400, format!("the policy is not valid JSON: {error}")))?;
+        if !value.is_object() {
+            return Err(Fault::new(400, "the policy: an object is expected"));
+        }
+        kind.policy
+            .check(&value)
+            .map_err(|why| Fault::new(400, format!("the policy is not valid for type {id}: {why}")))?;
+        let is_new = self.value(POLICIES, &key).await?.is_none();
+        let text = Bytes::from(value.to_string());
+        if text.len() > ranlab_ric::commons::VALUE_BYTES_MAX {
+            let most = ranlab_ric::commons::VALUE_BYTES_MAX;
+            return Err(Fault::new(413, format!("{} bytes; at most {most} are allowed", text.len())));
+        }
+        self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
+        self.tell(id, policy, "put");
+        if !is_new {
+            return Ok(told(&value));
+        }
+        let place = format!("/A1-P/v2/policytypes/{id}/policies/{policy}");
+        let mut created = told(&value);
+        *created.status_mut() = StatusCode::CREATED;
+        if let Ok(place) = place.parse() {
+            created.headers_mut().insert(header::LOCATION, place);
+        }
+        Ok(created)
+    }
+
+    async fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+        self.of(id)?;
+        let key = key(id, policy)?;
+        let gone = self.commons.store().delete(POLICIES, &key, None).await;
+        gone.map_err(|error| match error {
+            StoreError::Missing(_) => missing(policy),
+            other => of_store(other),
+        })?;
+        // There may be no status to delete.
+        let _ = self.commons.store().delete(STATUSES, &key, None).await;
+        self.tell(id, policy, "delete");
+        Ok(StatusCode::NO_CONTENT.into_response())
+    }
+
+    /// Returns the status that an xApp has written; NOT_ENFORCED if it is missing or does not match the
+    /// status schema.
+    async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+        let kind = self.of(id)?;
+        let key = key(id, policy)?;
+        self.value(POLICIES, &key).await?.ok_or_else(|| missing(policy))?;
+        let is_status = |it: &Json| {
+            let known = matches!(it["enforceStatus"].as_str(), Some("ENFORCED" | "NOT_ENFORCED"));
+            known && kind.status.as_ref().is_none_or(|schema| schema.check(it).is_ok())
+        };
+        let nobody = || json!({ "enforceStatus": "NOT_ENFORCED", "enforceReason": "OTHER_REASON" });
+        Ok(told(&self.value(STATUSES, &key).await?.filter(is_status).unwrap_or_else(nobody)))
+    }
+
+    fn tell(&self, id: &str, policy: &str, event: &str) {
+        let message = json!({ "policy": policy, "event": event }).to_string();
+        self.commons.tell(POLICIES, id, message.into());
+    }
+}
+
+fn key(id: &str, policy: &str) -> Result<String, Fault> {
+    let wrong = || {
+        let what = format!(
+            "{policy:?} is not a valid policy identifier; 1 to {ID_MAX} of A-Z, a-z, 0-9, '-', '_' and '.' are allowed"
+        );
+        Fault::new(404, what)
+    };
+    is_id(policy).then(|| format!("{id}:{policy}")).ok_or_else(wrong)
+}
+
+fn missing(policy: &str) -> Fault {
+    Fault::new(404, format!("unknown policy {policy:?}"))
+}
+
+fn of_store(error: StoreError) -> Fault {
+    Fault::new(if matches!(error, StoreError::Full) { 409 } else { 503 }, error.to_string())
+}
+
+fn told(value: &Json) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests;

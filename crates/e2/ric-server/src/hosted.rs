@@ -1,0 +1,272 @@
+//! HTTP access of hosted xApps: each has its own token and socket, a short list of allowed paths, and a rate
+//! limit.
+#![allow(clippy::result_large_err, reason = "one refusal a request")]
+
+use axum::Router;
+use axum::extract::Request;
+use axum::extract::connect_info::MockConnectInfo;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::serve::Listener;
+use ranlab_e2::Time;
+use ranlab_http::guard::problem;
+use ranlab_http::token::Token;
+use ranlab_machine::lock;
+use ranlab_ric::hosting::Desk;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixListener;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::net::unix::SocketAddr as Peer;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Maximum number of concurrent requests of one xApp.
+pub const XAPP_REQUESTS_MAX: usize = 8;
+/// Maximum mean rate of requests of one xApp, per second; beyond either limit, requests get status 429.
+pub const XAPP_REQUESTS_PER_S: f64 = 200.0;
+/// Maximum number of topics that one xApp listens to at the same time; further ones get status 429.
+pub const XAPP_LISTENS_MAX: usize = 8;
+/// Maximum number of connections to one xApp's socket; further ones wait.
+pub const XAPP_CONNECTIONS_MAX: usize = 16;
+/// Delay between two accepted connections of one xApp.
+const CONNECTION_REST: Duration = Duration::from_millis(5);
+/// Delay of a refusal, so that repeated invalid requests cost the RIC next to nothing.
+const REFUSAL_REST: Duration = Duration::from_millis(100);
+/// Path prefixes that hosted xApps may use.
+const OPEN: [&str; 3] = ["/v1/control", "/v1/kv", "/v1/topics"];
+
+/// Hosted xApps of a RIC.
+#[derive(Clone)]
+pub struct Hosted {
+    /// Mailbox for the operator's requests about them.
+    pub desk: Desk,
+    /// HTTP endpoint of each xApp.
+    xapps: Arc<Vec<Door>>,
+}
+
+/// HTTP endpoint of one xApp.
+pub struct Door {
+    name: String,
+    token: Token,
+    socket: UnixListener,
+    turns: Arc<Semaphore>,
+    listens: Arc<Semaphore>,
+    pace: Mutex<Pace>,
+}
+
+/// Token bucket of requests.
+#[derive(Debug)]
+struct Pace {
+    left: f64,
+    at: Time,
+}
+
+impl Pace {
+    /// Takes one request from the bucket, which holds at most the requests of one second.
+    fn take(&mut self, now: Time) -> bool {
+        let passed = now.since(self.at).as_secs_f64();
+        self.left = (self.left + passed * XAPP_REQUESTS_PER_S).min(XAPP_REQUESTS_PER_S);
+        self.at = now;
+        let may = self.left >= 1.0;
+        self.left -= f64::from(u8::from(may));
+        may
+    }
+}
+
+impl Door {
+    /// Returns the endpoint of the xApp `name`.
+    pub fn new(name: String, token: Token, socket: UnixListener) -> Self {
+        let pace = Pace { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
+        Self {
+            name,
+            token,
+            socket,
+            turns: Arc::new(Semaphore::new(XAPP_REQUESTS_MAX)),
+            listens: Arc::new(Semaphore::new(XAPP_LISTENS_MAX)),
+            pace: Mutex::new(pace),
+        }
+    }
+}
+
+impl std::fmt::Debug for Hosted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.xapps.iter().map(|door| &door.name)).finish()
+    }
+}
+
+/// Hosted xApp that sent a request.
+pub(crate) struct Asker(Arc<Vec<Door>>, usize);
+
+impl Hosted {
+    /// Returns the hosted xApps with these endpoints.
+    pub fn new(desk: Desk, xapps: Vec<Door>) -> Self {
+        Self { desk, xapps: Arc::new(xapps) }
+    }
+
+    /// Returns the xApp whose token a request carries.
+    pub(crate) fn asker(&self, headers: &HeaderMap) -> Option<Asker> {
+        let place = self.xapps.iter().position(|door| door.token.is_borne(headers))?;
+        Some(Asker(self.xapps.clone(), place))
+    }
+
+    /// Returns duplicates of the sockets.
+    pub(crate) fn sockets(&self) -> Vec<io::Result<UnixListener>> {
+        self.xapps.iter().map(|door| door.socket.try_clone()).collect()
+    }
+}
+
+impl Asker {
+    /// Returns the name of the xApp.
+    pub(crate) fn name(&self) -> &str {
+        &self.0[self.1].name
+    }
+
+    /// Returns the name of the xApp in the RIC's rules.
+    pub(crate) fn party(&self) -> String {
+        format!("xapp://{}", self.name())
+    }
+
+    /// Acquires a listener slot, to be held while the xApp listens to a topic.
+    pub(crate) fn listens(&self) -> Result<OwnedSemaphorePermit, Response> {
+        let listens = self.0[self.1].listens.clone();
+        listens.try_acquire_owned().map_err(|_| {
+            let detail = format!("an xApp listens to {XAPP_LISTENS_MAX} topics at once at most");
+            problem(StatusCode::TOO_MANY_REQUESTS, &detail)
+        })
+    }
+
+    /// Checks path and rate of a request, and acquires a request slot, to be held until the response.
+    pub(crate) fn may(&self, method: &Method, path: &str) -> Result<OwnedSemaphorePermit, Response> {
+        let door = &self.0[self.1];
+        let open = OPEN
+            .iter()
+            .any(|open| path.strip_prefix(open).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+        if !open && path != "/healthz" {
+            let detail = format!(
+                "xApp {} may not ask for {method} {path}; a hosted xApp asks for {}, and subscribes over E42",
+                door.name,
+                OPEN.join(", ")
+            );
+            return Err(problem(StatusCode::FORBIDDEN, &detail));
+        }
+        let busy = || {
+            let detail = format!(
+                "an xApp asks {XAPP_REQUESTS_MAX} things at once and {XAPP_REQUESTS_PER_S} a second at most; try again"
+            );
+            problem(StatusCode::TOO_MANY_REQUESTS, &detail)
+        };
+        if !lock(&door.pace).take(ranlab_sdk::now()) {
+            return Err(busy());
+        }
+        door.turns.clone().try_acquire_owned().map_err(|_| busy())
+    }
+}
+
+/// Serves the router at each xApp's own socket; requests count as coming from this machine.
+pub(crate) fn serve_sockets(router: &Router, sockets: Vec<io::Result<UnixListener>>) -> io::Result<()> {
+    for socket in sockets {
+        let socket = socket?;
+        socket.set_nonblocking(true)?;
+        let listener = tokio::net::UnixListener::from_std(socket)?;
+        let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let router = router.clone().layer(from_fn(unhurried)).layer(MockConnectInfo(here));
+        let bounded = Bounded { listener, room: Arc::new(Semaphore::new(XAPP_CONNECTIONS_MAX)) };
+        tokio::spawn(async move {
+            if let Err(error) = axum::serve(bounded, router).await {
+                tracing::error!(%error, "HTTP of a hosted xApp ended");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Delays refusals, because a client tends to retry immediately.
+async fn unhurried(request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if matches!(
+        response.status(),
+        StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::MISDIRECTED_REQUEST
+    ) {
+        tokio::time::sleep(REFUSAL_REST).await;
+    }
+    response
+}
+
+/// Listener for one xApp with a limited number of connections.
+struct Bounded {
+    listener: tokio::net::UnixListener,
+    room: Arc<Semaphore>,
+}
+
+impl Listener for Bounded {
+    type Io = Held;
+    type Addr = Peer;
+
+    async fn accept(&mut self) -> (Held, Peer) {
+        // The semaphore is never closed.
+        let Ok(room) = self.room.clone().acquire_owned().await else { return std::future::pending().await };
+        let (stream, peer) = Listener::accept(&mut self.listener).await;
+        tokio::time::sleep(CONNECTION_REST).await;
+        (Held { stream, _room: room }, peer)
+    }
+
+    fn local_addr(&self) -> io::Result<Peer> {
+        self.listener.local_addr()
+    }
+}
+
+/// Connection that holds a connection slot.
+struct Held {
+    stream: UnixStream,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsyncRead for Held {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Held {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, octets)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_limits_rate_and_burst() {
+        let begun = Time::ZERO;
+        let mut pace = Pace { left: XAPP_REQUESTS_PER_S, at: begun };
+        let taken = (0..1_000).filter(|_| pace.take(begun)).count();
+        assert_eq!(taken, XAPP_REQUESTS_PER_S as usize);
+        let later = begun + Duration::from_millis(100);
+        assert_eq!((0..1_000).filter(|_| pace.take(later)).count(), 20);
+        let much_later = later + Duration::from_secs(3_600);
+        assert_eq!((0..1_000).filter(|_| pace.take(much_later)).count(), XAPP_REQUESTS_PER_S as usize);
+    }
+}

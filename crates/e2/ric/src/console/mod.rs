@@ -1,0 +1,291 @@
+//! Console iApp: the REST API of any RIC. It lists nodes, subscribes, decodes indications and sends controls
+//! through the registry of service models. It stores only the subscriptions that were requested here.
+//!
+//! | resource | GET | POST | DELETE |
+//! |---|---|---|---|
+//! | `subscriptions` | those made here | creates one | |
+//! | `subscriptions/ID` | one | | ends it |
+//! | `leases` | | renews the leases of subscriptions | |
+//! | `models` | the service models, their columns and units | | |
+//! | `offers`, `offers/NODE` | report styles, measurements, control actions and structures of nodes | | |
+//! | `control` | | sends a control; responds with its outcome | |
+//! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
+//! | `oran/subscriptions/ADDRESS` | | creates several for the client at this address | |
+//! | `oran/subscriptions/ID` | | | ends them |
+//! | `rmr/MEID` | | sends a control; request and response bodies are E2AP PDUs | |
+//!
+//! Indications go to [listeners](Feed::listen). [`nodes`] and [`metrics`] describe the RIC itself and need no
+//! iApp.
+pub mod cluster;
+mod control;
+mod effect;
+mod json;
+mod lease;
+mod models;
+pub mod nodes;
+mod offers;
+mod oran;
+pub mod overview;
+mod rmr;
+mod subscriptions;
+
+pub use oran::Notification;
+pub use overview::Overview;
+pub use ranlab_machine::feed::{Feed, FeedCounts, Filter, Line, Listener};
+pub use rmr::{Rmr, RmrCounts};
+
+use crate::north::{Done, Fault, conclude, missing, segments};
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{
+    IApp, IAppInput, IAppOutbox, Method, NodeInfo, NorthboundReply, NorthboundRequest, RequestHandle,
+    SubscriptionHandle,
+};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId};
+use ranlab_e2_codec::e2sm::{MODELS, Model, by_oid};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+/// OpenAPI 3.1 description of the resources of this iApp.
+pub const OPENAPI: &str = include_str!("../../openapi/console.json");
+/// Name of this iApp, in northbound paths.
+pub const NAME: &str = "console";
+/// Maximum number of subscriptions; further requests get status 503.
+pub const SUBSCRIPTIONS_MAX: usize = 1_024;
+
+const THERE: &str = "nodes, subscriptions, subscriptions/ID, leases, models, offers, offers/NODE, control, indications and overview";
+
+/// Target of a request: a RAN function of a node, and the service model that decodes it.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    node: GlobalE2NodeId,
+    function: RanFunctionId,
+    model: Option<&'static dyn Model>,
+}
+
+/// Northbound request that waits for the outcome of a control.
+#[derive(Debug)]
+struct Waiting {
+    token: u64,
+    model: Option<&'static dyn Model>,
+    /// Measurement of the control's effect, if requested.
+    effect: Option<u64>,
+}
+
+/// Console of a RIC.
+#[derive(Debug)]
+pub struct Console {
+    models: &'static [&'static dyn Model],
+    nodes: BTreeMap<GlobalE2NodeId, NodeInfo>,
+    subscriptions: BTreeMap<u32, subscriptions::Held>,
+    by_handle: BTreeMap<SubscriptionHandle, u32>,
+    last_id: u32,
+    groups: BTreeMap<u32, oran::Group>,
+    last_group: u32,
+    controls: BTreeMap<RequestHandle, Waiting>,
+    effects: BTreeMap<u64, effect::Effect>,
+    last_effect: u64,
+    feed: Feed,
+    overview: Overview,
+    /// Time of the next lease check.
+    leases_at: Option<Time>,
+    notifications: Arc<Mutex<oran::Notifications>>,
+    rmr: Rmr,
+    rmr_controls: BTreeMap<RequestHandle, rmr::Asked>,
+}
+
+/// Outputs of a [`Console`]: its feed, overview, and messages to O-RAN SC xApps.
+#[derive(Debug, Clone)]
+pub struct ConsoleHandle {
+    /// Decoded indications.
+    pub feed: Feed,
+    /// Activity of all nodes and xApps.
+    pub overview: Overview,
+    /// RMR messages to O-RAN SC xApps.
+    pub rmr: Rmr,
+    notifications: Arc<Mutex<oran::Notifications>>,
+}
+
+impl ConsoleHandle {
+    /// Polls for the next notification to an O-RAN SC xApp.
+    pub fn poll_notification(&self, cx: &mut Context<'_>) -> Poll<Notification> {
+        crate::lock(&self.notifications).poll(cx)
+    }
+}
+
+impl Console {
+    /// Returns a console and its handle.
+    pub fn new() -> (Self, ConsoleHandle) {
+        let feed = Feed::default();
+        let overview = Overview::default();
+        let rmr = Rmr::default();
+        let notifications = Arc::default();
+        let handle = ConsoleHandle {
+            feed: feed.clone(),
+            overview: overview.clone(),
+            rmr: rmr.clone(),
+            notifications: Arc::clone(&notifications),
+        };
+        let console = Self {
+            models: MODELS,
+            nodes: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
+            by_handle: BTreeMap::new(),
+            last_id: 0,
+            groups: BTreeMap::new(),
+            last_group: 0,
+            controls: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            last_effect: 0,
+            feed,
+            overview,
+            leases_at: None,
+            notifications,
+            rmr,
+            rmr_controls: BTreeMap::new(),
+        };
+        (console, handle)
+    }
+
+    fn northbound(
+        &mut self,
+        now: Time,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        use Method::{Delete, Get, Post};
+        let path = segments(&request.path)?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match (&path[..], request.method) {
+            (["subscriptions"], Get) => Ok(Done::Answer(self.list(now))),
+            (["subscriptions"], Post) => self.create(now, request, out),
+            (["subscriptions", id], Get) => self.show(id, now),
+            (["subscriptions", id], Delete) => {
+                self.delete(id, out)?;
+                out.reply(request.reply(204, ""));
+                Ok(Done::Later)
+            }
+            (["leases"], Post) => self.renew(now, request),
+            (["models"], Get) => Ok(Done::Answer(models::all(self.models))),
+            (["offers"], Get) => Ok(Done::Answer(offers::all(self.nodes.values()))),
+            (["offers", node], Get) => Ok(Done::Answer(offers::one(self.node(node)?))),
+            (["control"], Post) => self.control(now, request, out),
+            (["oran", "subscriptions"], Get) => Ok(Done::Answer(self.oran_list())),
+            (["oran", "subscriptions", asker], Post) => self.oran_create(asker, request, out),
+            (["oran", "subscriptions", id], Delete) => {
+                self.oran_delete(id, out)?;
+                out.reply(request.reply(204, ""));
+                Ok(Done::Later)
+            }
+            (["rmr", meid], Post) => self.rmr_control(meid, request, out),
+            (["subscriptions"], _) => Err(Fault::method("GET, POST")),
+            (["oran", "subscriptions"], _) => Err(Fault::method("GET")),
+            (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
+            (["oran", "subscriptions", _], _) => Err(Fault::method("DELETE, POST")),
+            (["control" | "leases"], _) => Err(Fault::method("POST")),
+            (["models" | "offers"] | ["offers", _], _) => Err(Fault::method("GET")),
+            _ => Err(missing("resource", &request.path, THERE)),
+        }
+    }
+
+    /// Returns the node with this name, in ranlab's or O-RAN SC's notation.
+    fn node(&self, name: &str) -> Result<&NodeInfo, Fault> {
+        let is = |node: &&NodeInfo| node.id.to_string() == name || nodes::inventory_name(&node.id) == name;
+        self.nodes.values().find(is).ok_or_else(|| {
+            let names: Vec<String> = self.nodes.keys().map(|node| format!("\"{node}\"")).collect();
+            let there = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+            missing("node", name, &there)
+        })
+    }
+
+    /// Resolves a node name, and a model name or RAN function id.
+    fn target(&self, node: &str, sm: Option<&str>, function: Option<RanFunctionId>) -> Result<Target, Fault> {
+        let named = sm.map(|name| {
+            let found = self.models.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name));
+            let list = || ranlab_e2_codec::e2sm::names(self.models);
+            found.ok_or_else(|| missing("service model", name, &list()))
+        });
+        let named = named.transpose()?;
+        let info = self.node(node)?;
+        let offered = match (function, named) {
+            (Some(id), _) => info.function(id),
+            (None, Some(model)) => {
+                info.functions.iter().find(|f| f.oid.as_deref().is_some_and(|oid| model.is_called(oid)))
+            }
+            (None, None) => {
+                return Err(Fault::new(422, "one of sm (a service model) and function (a number) is needed"));
+            }
+        };
+        let Some(offered) = offered else {
+            return Err(Fault::new(409, format!("{node:?} has no such function; it has {}", offers(info))));
+        };
+        if !info.connected {
+            return Err(Fault::new(503, format!("{node:?} is not connected")));
+        }
+        let model = named.or_else(|| by_oid(offered.oid.as_deref()?));
+        Ok(Target { node: info.id, function: offered.id, model })
+    }
+}
+
+/// Lists the RAN functions of a node by display name.
+fn offers(info: &NodeInfo) -> String {
+    let name = |f: &ranlab_e2_codec::e2ap::RanFunctionItem| {
+        let known = f.oid.as_deref().and_then(by_oid);
+        known.map_or_else(
+            || format!("{} ({})", f.id, f.oid.as_deref().unwrap_or("no OID")),
+            |m| format!("{} ({m})", f.id),
+        )
+    };
+    let all: Vec<String> = info.functions.iter().map(name).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+/// Returns the reply to a request that was answered later.
+fn reply(token: u64, status: u16, body: &Json) -> NorthboundReply {
+    NorthboundReply { token, status, body: body.to_string().into() }
+}
+
+/// Returns a reply whose body is not JSON.
+fn reply_octets(token: u64, status: u16, body: Option<Bytes>) -> NorthboundReply {
+    NorthboundReply { token, status, body: body.unwrap_or_default() }
+}
+
+impl IApp for Console {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                self.nodes.insert(node.id, node.clone());
+            }
+            IAppInput::NodeRemoved(node) => {
+                self.nodes.remove(&node.id);
+            }
+            IAppInput::Subscribed { subscription, not_admitted, .. } => {
+                self.subscribed(now, subscription, not_admitted, out);
+            }
+            IAppInput::SubscriptionFailed { subscription, cause }
+            | IAppInput::SubscriptionEnded { subscription, cause } => {
+                self.ended(now, subscription, cause, out);
+            }
+            IAppInput::Indication { subscription, indication, .. } => {
+                self.hear(now, subscription, &indication, out);
+            }
+            IAppInput::ControlDone { request, outcome } => match self.rmr_controls.remove(&request) {
+                Some(asked) => out.reply(asked.answered(outcome)),
+                None => self.controlled(request, outcome, out),
+            },
+            IAppInput::Timer(lease::TIMER) => self.end_leases(now, out),
+            IAppInput::Timer(effect) => self.effect_expired(effect, out),
+            IAppInput::Northbound(request) => {
+                let done = self.northbound(now, request, out);
+                conclude(request, done, out);
+            }
+            _ => {}
+        }
+    }
+}

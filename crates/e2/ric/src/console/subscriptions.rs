@@ -1,0 +1,565 @@
+//! Subscriptions requested over REST.
+use super::json::{Hex, hex};
+use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
+use crate::monitor::row;
+use crate::north::{Done, Fault, body, given, number};
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle};
+use ranlab_e2_codec::e2ap::{
+    ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
+    RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
+};
+use ranlab_e2_codec::e2sm::kpm::{self, Selection};
+use ranlab_e2_codec::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Stamp, Timing, Value};
+use ranlab_machine::feed::About;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Default reporting period, in milliseconds.
+const PERIOD_MS: u32 = 1_000;
+/// Maximum number of actions per subscription (E2AP: 16).
+const ACTIONS_MAX: usize = 16;
+
+/// Request body of a subscription.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    node: String,
+    #[serde(default, deserialize_with = "given")]
+    sm: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    function: Option<RanFunctionId>,
+    #[serde(default, deserialize_with = "given")]
+    period_ms: Option<u32>,
+    #[serde(default, deserialize_with = "given")]
+    event_trigger: Option<Hex>,
+    #[serde(default)]
+    actions: Vec<WantedAction>,
+    #[serde(default, deserialize_with = "given")]
+    kpm: Option<WantedKpm>,
+    #[serde(default, deserialize_with = "given")]
+    lease_s: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WantedAction {
+    id: u8,
+    #[serde(default)]
+    kind: ActionKind,
+    #[serde(default, deserialize_with = "given")]
+    definition: Option<Hex>,
+    /// Subsequent action of an insert: what happens without a response, and after which time.
+    #[serde(default, deserialize_with = "given")]
+    subsequent: Option<Subsequent>,
+}
+
+/// KPM measurements, selected by name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WantedKpm {
+    style: Option<i64>,
+    measurements: Vec<String>,
+    ues: Vec<String>,
+    snssai: Option<String>,
+    cell: Option<String>,
+    granularity_ms: Option<u32>,
+}
+
+impl WantedKpm {
+    fn selection(&self) -> Result<Selection, Fault> {
+        fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Fault> {
+            text.parse().map_err(|error: T::Err| Fault::new(422, error.to_string()))
+        }
+        Ok(Selection {
+            style: self.style,
+            measurements: self.measurements.clone(),
+            ues: self.ues.iter().map(|text| parse(text)).collect::<Result<_, _>>()?,
+            slice: self.snssai.as_deref().map(parse).transpose()?,
+            cell: self.cell.as_deref().map(parse).transpose()?,
+            granularity_ms: self.granularity_ms,
+        })
+    }
+
+    fn action(&self, target: &Target, definition: &Bytes, trigger: &Bytes) -> Result<ActionToBeSetup, Fault> {
+        if target.model.is_none_or(|model| model.oid() != kpm::OID) {
+            return Err(Fault::new(422, "kpm is for subscriptions to the service model kpm"));
+        }
+        let period = kpm::EventTrigger::decode_as(Encoding::Per, trigger);
+        let period = period.map_err(|error| Fault::new(422, format!("event_trigger: {error}")))?;
+        let action = self.selection()?.action(&target.node, definition, period.period_ms);
+        let action = action.map_err(|error| Fault::new(409, error.to_string()))?;
+        let octets = action.to_octets(Encoding::Per).map_err(|error| Fault::new(422, error.to_string()))?;
+        Ok(ActionToBeSetup { definition: Some(octets), ..ActionToBeSetup::report(0) })
+    }
+
+    /// Returns a remark if a third-party node is known not to send the requested reports.
+    fn note(&self, target: &Target, definition: &Bytes) -> Result<Option<&'static str>, Fault> {
+        const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN send none above that: choose fewer measurements";
+        let selection = Selection { granularity_ms: None, ..self.selection()? };
+        let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
+        let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
+        Ok((by_ue > 1).then_some(NOTE))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subsequent {
+    then: Then,
+    wait_ms: u32,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Then {
+    Continue,
+    Wait,
+}
+
+impl Subsequent {
+    fn action(self) -> Result<RicSubsequentAction, Fault> {
+        let time_to_wait =
+            RicTimeToWait::of(Duration::from_millis(self.wait_ms.into())).ok_or_else(|| {
+                let all = RicTimeToWait::ALL.iter().skip(1).map(|it| it.span().as_millis().to_string());
+                let all = all.collect::<Vec<_>>().join(", ");
+                Fault::new(422, format!("wait_ms is one of {all}, not {}", self.wait_ms))
+            })?;
+        let kind = match self.then {
+            Then::Continue => RicSubsequentActionType::Continue,
+            Then::Wait => RicSubsequentActionType::Wait,
+        };
+        Ok(RicSubsequentAction { kind, time_to_wait })
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ActionKind {
+    #[default]
+    Report,
+    Insert,
+    Policy,
+}
+
+impl From<ActionKind> for RicActionType {
+    fn from(kind: ActionKind) -> Self {
+        match kind {
+            ActionKind::Report => Self::Report,
+            ActionKind::Insert => Self::Insert,
+            ActionKind::Policy => Self::Policy,
+        }
+    }
+}
+
+/// Origin of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// The northbound request with this token, still pending.
+    Waits(u64),
+    /// A request that has been answered.
+    Answered,
+    /// A request in O-RAN SC's form.
+    Group(u32),
+    /// A measurement of a control's effect.
+    Effect(u64),
+}
+
+/// Subscription made here.
+#[derive(Debug)]
+pub(super) struct Held {
+    target: Target,
+    node: String,
+    columns: Vec<Column>,
+    pub(super) details: RicSubscriptionDetails,
+    /// Values that indications omit because the subscription defines them, and the dialect of the node.
+    context: Context,
+    timing: Timing,
+    pub(super) handle: SubscriptionHandle,
+    active: bool,
+    pub(super) asker: Asker,
+    indications: u64,
+    malformed: u64,
+    /// Gaps in the sequence numbers; `None` if the node sends none.
+    lost: Option<u64>,
+    last_sn: Option<u16>,
+    tstamp_us: Option<i64>,
+    /// Expiry of the lease, if any.
+    pub(super) lease: Option<Time>,
+    /// Remark on the request.
+    note: Option<&'static str>,
+}
+
+impl Held {
+    /// Returns the model that decodes the indications.
+    pub(super) fn model(&self) -> Option<&'static dyn Model> {
+        self.target.model
+    }
+
+    fn json(&self, id: u32, now: Time) -> Json {
+        let model = self.target.model;
+        let period = model.and_then(|m| m.period(m.encoding(), &self.details.event_trigger).ok().flatten());
+        json!({
+            "id": id,
+            "node": self.node,
+            "function": self.target.function,
+            "sm": model.map(|model| model.name()),
+            "period_ms": period.map(|period| period.as_millis() as u64),
+            "event_trigger": hex(&self.details.event_trigger),
+            "state": if self.active { "active" } else { "requesting" },
+            "indications": self.indications,
+            "malformed": self.malformed,
+            "lost": self.lost,
+            "tstamp_us": self.tstamp_us,
+            "asn1": self.context.text.key(),
+            "missing": self.timing.missing(),
+            "lease_s": self.lease.map(|until| until.since(now).as_secs_f64()),
+        })
+    }
+}
+
+impl Console {
+    pub(super) fn list(&self, now: Time) -> Json {
+        let all: Vec<Json> = self.subscriptions.iter().map(|(id, held)| held.json(*id, now)).collect();
+        json!({ "subscriptions": all })
+    }
+
+    pub(super) fn show(&self, id: &str, now: Time) -> Result<Done, Fault> {
+        let (id, held) = self.held(id)?;
+        Ok(Done::Answer(held.json(id, now)))
+    }
+
+    fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
+        let id: u32 = number(id, "subscription", u32::MAX)?;
+        let unknown = || Fault::new(404, format!("unknown subscription {id}"));
+        self.subscriptions.get(&id).map(|held| (id, held)).ok_or_else(unknown)
+    }
+
+    pub(super) fn create(
+        &mut self,
+        now: Time,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        let wanted: Wanted = body(request)?;
+        let lease = wanted.lease_s.map(|seconds| super::lease::until(now, seconds)).transpose()?;
+        let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
+        let definition = self.definition(&target);
+        let note = wanted.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
+        let details = details(&target, &definition, wanted)?;
+        let id = self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        if let Some(held) = self.subscriptions.get_mut(&id) {
+            held.note = note;
+        }
+        if let (Some(until), Some(held)) = (lease, self.subscriptions.get_mut(&id)) {
+            held.lease = Some(until);
+            self.wake_for_lease(until, out);
+        }
+        Ok(Done::Later)
+    }
+
+    /// Returns the RAN function definition of a target.
+    pub(super) fn definition(&self, target: &Target) -> Bytes {
+        let function = self.nodes.get(&target.node).and_then(|info| info.function(target.function));
+        function.map(|function| function.definition.clone()).unwrap_or_default()
+    }
+
+    /// Sends a subscription request and returns its id.
+    pub(super) fn subscribe(
+        &mut self,
+        target: Target,
+        details: RicSubscriptionDetails,
+        asker: Asker,
+        out: &mut IAppOutbox,
+    ) -> Result<u32, Fault> {
+        if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
+            return Err(Fault::new(
+                503,
+                format!("{SUBSCRIPTIONS_MAX} subscriptions are there, no more are allowed"),
+            ));
+        }
+        let handle = out.subscribe(target.node, target.function, details.clone());
+        let id = loop {
+            // E2AP instance ids have 16 bits, and O-RAN SC xApps identify subscriptions by them.
+            self.last_id = self.last_id % u32::from(u16::MAX) + 1;
+            if !self.subscriptions.contains_key(&self.last_id) {
+                break self.last_id;
+            }
+        };
+        let action = details.actions.first().and_then(|action| action.definition.clone());
+        let held = Held {
+            target,
+            node: target.node.to_string(),
+            columns: target.model.map(|model| model.columns()).unwrap_or_default(),
+            context: Context::new(self.definition(&target), action.unwrap_or_default()),
+            timing: Timing::default(),
+            details,
+            handle,
+            active: false,
+            asker,
+            indications: 0,
+            malformed: 0,
+            lost: None,
+            last_sn: None,
+            tstamp_us: None,
+            lease: None,
+            note: None,
+        };
+        self.subscriptions.insert(id, held);
+        self.by_handle.insert(handle, id);
+        Ok(id)
+    }
+
+    pub(super) fn delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
+        let (id, held) = self.held(id)?;
+        if let Asker::Group(group) = held.asker {
+            let detail = format!("subscription {id} belongs to /ric/v1/subscriptions/{group}: end it there");
+            return Err(Fault::new(409, detail));
+        }
+        if let Asker::Effect(effect) = held.asker {
+            let token = self.end_effect(effect, out);
+            let ended = Fault::new(409, "the subscription of the effect was ended");
+            token.iter().for_each(|token| out.reply(ended.reply(*token)));
+            return Ok(());
+        }
+        self.unsubscribe(id, out);
+        Ok(())
+    }
+
+    pub(super) fn unsubscribe(&mut self, id: u32, out: &mut IAppOutbox) {
+        let Some(held) = self.subscriptions.remove(&id) else { return };
+        self.by_handle.remove(&held.handle);
+        out.unsubscribe(held.handle);
+        if let Asker::Waits(token) = held.asker {
+            out.reply(Fault::new(409, "the subscription was ended before it was answered").reply(token));
+        }
+    }
+
+    pub(super) fn subscribed(
+        &mut self,
+        now: Time,
+        handle: SubscriptionHandle,
+        not_admitted: &[ActionFailed],
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.get(&handle).copied() else { return };
+        let Some(held) = self.subscriptions.get_mut(&id) else { return };
+        held.active = true;
+        match std::mem::replace(&mut held.asker, Asker::Answered) {
+            Asker::Waits(token) => {
+                let mut json = held.json(id, now);
+                let refused =
+                    |action: &ActionFailed| json!({ "id": action.id, "cause": action.cause.to_string() });
+                if let Some(note) = held.note {
+                    json["note"] = note.into();
+                }
+                json["not_admitted"] = not_admitted.iter().map(refused).collect();
+                out.reply(reply(token, 201, &json));
+            }
+            Asker::Answered => {}
+            Asker::Effect(effect) => held.asker = Asker::Effect(effect),
+            Asker::Group(group) => {
+                held.asker = Asker::Group(group);
+                self.tell_group(group, id, None);
+            }
+        }
+    }
+
+    /// Handles the refusal or the end of a subscription.
+    pub(super) fn ended(
+        &mut self,
+        now: Time,
+        handle: SubscriptionHandle,
+        cause: Cause,
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.remove(&handle) else { return };
+        let Some(held) = self.subscriptions.remove(&id) else { return };
+        let sm = held.target.model.map(|model| model.name());
+        let about = About { node: &held.node, sm, subscription: id };
+        self.feed.tell(now, &about, || {
+            let json = json!({ "subscription": id, "node": held.node, "sm": sm, "ended": cause.to_string() });
+            Line::Ended(json.to_string().into())
+        });
+        match held.asker {
+            Asker::Waits(token) => out.reply(refused(cause).reply(token)),
+            Asker::Answered => {}
+            Asker::Effect(effect) if self.is_member_lost(effect, id) => {}
+            Asker::Effect(effect) => {
+                let token = self.end_effect(effect, out);
+                token.iter().for_each(|token| out.reply(refused(cause).reply(*token)));
+            }
+            Asker::Group(group) => self.tell_group(group, id, Some(cause)),
+        }
+    }
+
+    /// Counts a report and sends it to listeners.
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        handle: SubscriptionHandle,
+        indication: &fast::Indication<'_>,
+        out: &mut IAppOutbox,
+    ) {
+        let Some(id) = self.by_handle.get(&handle).copied() else { return };
+        let Some(held) = self.subscriptions.get_mut(&id) else { return };
+        held.indications += 1;
+        if let Some(sn) = indication.sn {
+            let gap = held.last_sn.map_or(0, |last| sn.wrapping_sub(last).wrapping_sub(1));
+            held.lost = Some(held.lost.unwrap_or(0) + u64::from(gap));
+            held.last_sn = Some(sn);
+        }
+        let header = indication.header;
+        let message = indication.message;
+        let model = held.target.model;
+        let mut tstamp_us = None;
+        let mut delay_us = None;
+        if let Some(model) = model {
+            let checked = model.check_in(model.encoding(), &mut held.context, header, message);
+            held.malformed += u64::from(checked.is_err());
+            let stamp = model.stamp(model.encoding(), &mut held.context, header, message);
+            tstamp_us = stamp.and_then(|it| collected_us(&mut held.timing, it, self.overview.wall_us(now)));
+            delay_us = tstamp_us.and_then(|it| self.overview.delayed(now, &held.target.node, it));
+            held.tstamp_us = tstamp_us.or(held.tstamp_us);
+        }
+        let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
+        self.feed.tell(now, &about, || {
+            let mut json = told(held, id, indication, tstamp_us);
+            json["delay_us"] = delay_us.into();
+            Line::Indication(json.to_string().into())
+        });
+        match held.asker {
+            Asker::Effect(effect) => self.hear_effect((effect, id), indication, out),
+            Asker::Group(group) => self.tell_rmr(group, id, indication),
+            Asker::Waits(_) | Asker::Answered => {}
+        }
+    }
+}
+
+/// Returns the collection time of the values; some nodes write the sending time into the field for the start
+/// time.
+fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
+    let time = wall_us.map(|now_us| timing.add(stamp, now_us));
+    match time {
+        Some(time) if stamp.is_start => time.end_us,
+        None if stamp.is_start => Some(stamp.at_us.saturating_add(stamp.span_us)),
+        _ => Some(stamp.at_us),
+    }
+}
+
+/// Formats an indication as JSON: rows if the model decodes it, else hexadecimal digits.
+fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
+    let model = held.target.model;
+    let mut json = json!({
+        "subscription": id,
+        "node": held.node,
+        "sm": model.map(|model| model.name()),
+        "function": held.target.function,
+        "sn": indication.sn,
+    });
+    if let Some(process) = indication.call_process_id {
+        json["call_process_id"] = hex(process);
+    }
+    let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
+    let header = octets(indication.header);
+    let message = octets(indication.message);
+    let mut context = held.context.clone();
+    let table = model.map(|model| model.table_in(model.encoding(), &mut context, &header, &message));
+    match table {
+        Some(Ok(table)) => {
+            json["tstamp_us"] = tstamp_us.into();
+            let row = |(key, values): (RowKey, &[Value])| row(&held.columns, key, values);
+            json["rows"] = table.rows().map(row).collect();
+            if let Some(reason) = &table.left_out {
+                json["malformed"] = format!("left out: {reason}").into();
+            }
+        }
+        other => {
+            if let Some(Err(error)) = other {
+                let hint = "the base station may be built for another version of this service model";
+                json["malformed"] = format!("{error}: {hint}").into();
+            }
+            json["header"] = hex(&header);
+            json["message"] = hex(&message);
+        }
+    }
+    json
+}
+
+/// Converts the cause of a refused subscription.
+pub(super) fn refused(cause: Cause) -> Fault {
+    let status = match cause {
+        Cause::RicRequest(CauseRicRequest::ControlTimerExpired) => 504,
+        Cause::RicRequest(CauseRicRequest::SystemNotReady) | Cause::Transport(_) => 503,
+        _ => 409,
+    };
+    let detail = match status {
+        504 => "the base station does not answer".to_owned(),
+        503 => format!("the base station is away: {cause}"),
+        _ => format!("it is refused: {cause}"),
+    };
+    Fault::new(status, detail)
+}
+
+/// Returns the default report action: everything that the RAN function offers.
+pub(super) fn report(
+    model: &'static dyn Model,
+    definition: &Bytes,
+    period: Duration,
+) -> Result<ActionToBeSetup, Fault> {
+    let action = model.action(model.encoding(), definition, period);
+    let definition = action.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
+    Ok(ActionToBeSetup { definition, ..ActionToBeSetup::report(0) })
+}
+
+fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSubscriptionDetails, Fault> {
+    let event_trigger = match (wanted.event_trigger, target.model) {
+        (Some(_), _) if wanted.period_ms.is_some() => {
+            return Err(Fault::new(422, "one of period_ms and event_trigger is possible, not both"));
+        }
+        (Some(Hex(octets)), _) => octets,
+        (None, Some(model)) => {
+            let period = Duration::from_millis(wanted.period_ms.unwrap_or(PERIOD_MS).into());
+            let trigger = model.periodic(model.encoding(), period);
+            let trigger = trigger.and_then(|it| model.at(model.encoding(), &it, &target.node, definition));
+            let trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
+            let nothing =
+                || Fault::new(409, format!("{model}: event_trigger is needed at this base station"));
+            trigger.ok_or_else(nothing)?
+        }
+        (None, None) => {
+            return Err(Fault::new(409, "this function's model is unknown: event_trigger is needed"));
+        }
+    };
+    if wanted.actions.len() > ACTIONS_MAX {
+        return Err(Fault::new(422, format!("at most {ACTIONS_MAX} actions are allowed")));
+    }
+    let action = |action: WantedAction| {
+        Ok::<_, Fault>(ActionToBeSetup {
+            kind: action.kind.into(),
+            definition: action.definition.map(|Hex(octets)| octets),
+            subsequent: action.subsequent.map(Subsequent::action).transpose()?,
+            ..ActionToBeSetup::report(action.id)
+        })
+    };
+    let mut actions = wanted.actions.into_iter().map(action).collect::<Result<Vec<_>, _>>()?;
+    if let Some(kpm) = &wanted.kpm {
+        if !actions.is_empty() {
+            return Err(Fault::new(422, "one of kpm and actions is possible, not both"));
+        }
+        actions.push(kpm.action(target, definition, &event_trigger)?);
+    }
+    if actions.is_empty() {
+        // Event-triggered reports have no period.
+        let period = |model: &dyn Model| model.period(model.encoding(), &event_trigger).ok();
+        let known = target.model.and_then(|model| Some((model, period(model)?.unwrap_or_default())));
+        actions.push(match known {
+            Some((model, period)) => report(model, definition, period)?,
+            None => ActionToBeSetup::report(0),
+        });
+    }
+    Ok(RicSubscriptionDetails { event_trigger, actions })
+}

@@ -1,0 +1,297 @@
+//! Common parts of northbound interfaces of iApps: paths, JSON bodies, error responses, and controls whose
+//! outcome arrives later.
+use bytes::Bytes;
+use ranlab_e2::ric::{
+    ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome, RequestHandle,
+};
+use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, GlobalE2NodeId, RanFunctionId, RicControlAckRequest};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+
+/// Maximum number of pending controls of a northbound interface; further requests get status 503.
+pub const COMMANDS_MAX: usize = 256;
+
+/// Error response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    status: u16,
+    detail: String,
+    /// Reason reported by the base station.
+    reason: Option<&'static str>,
+}
+
+impl Fault {
+    pub fn new(status: u16, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), reason: None }
+    }
+
+    /// Returns status 405 with the allowed methods.
+    pub fn method(allow: &str) -> Self {
+        Self::new(405, format!("allowed here: {allow}"))
+    }
+
+    /// Returns the HTTP status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Returns the error message.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Returns the reason reported by the base station.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason
+    }
+
+    /// Returns the reply in the form of RFC 9457.
+    pub fn reply(&self, request_token: u64) -> NorthboundReply {
+        self.reply_with(request_token, Json::Null)
+    }
+
+    /// Like [`reply`](Self::reply), with the control outcome of the base station.
+    pub fn reply_with(&self, request_token: u64, outcome: Json) -> NorthboundReply {
+        let title = match self.status {
+            400 => "Bad Request",
+            403 => "Forbidden",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            409 => "Conflict",
+            422 => "Unprocessable Content",
+            503 => "Service Unavailable",
+            504 => "Gateway Timeout",
+            _ => "Bad Gateway",
+        };
+        let mut body = json!({ "title": title, "status": self.status, "detail": self.detail });
+        if let Some(reason) = self.reason {
+            body["reason"] = reason.into();
+        }
+        if !outcome.is_null() {
+            body["outcome"] = outcome;
+        }
+        NorthboundReply { token: request_token, status: self.status, body: body.to_string().into() }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal.reason {
+            Reason::UnknownSlice
+            | Reason::UnknownUe
+            | Reason::UnknownBearer
+            | Reason::UnknownQueue
+            | Reason::UnknownFilter => 404,
+            Reason::NotOwner | Reason::Untrusted => 403,
+            // The request is valid, but the base station cannot carry it out in its current state.
+            Reason::Exists
+            | Reason::Overcommitted
+            | Reason::InUse
+            | Reason::Invalid
+            | Reason::TooMany
+            | Reason::NotSupported => 409,
+        };
+        Self { status, detail: refusal.detail, reason: Some(refusal.reason.name()) }
+    }
+}
+
+/// Splits a path into decoded segments (RFC 3986 §2.1); a slash within a segment is written `%2F`.
+pub fn segments(path: &str) -> Result<Vec<String>, Fault> {
+    let wrong = || Fault::new(400, format!("the path {path:?} is not valid UTF-8 after decoding"));
+    let segment = |text: &str| -> Option<String> {
+        let mut octets = Vec::with_capacity(text.len());
+        let mut rest = text.bytes();
+        while let Some(octet) = rest.next() {
+            let digit = |octet: Option<u8>| char::from(octet?).to_digit(16);
+            octets.push(match octet {
+                b'%' => (digit(rest.next())? << 4 | digit(rest.next())?) as u8,
+                octet => octet,
+            });
+        }
+        String::from_utf8(octets).ok()
+    };
+    let parts = path.split('/').filter(|part| !part.is_empty());
+    parts.map(|part| segment(part).ok_or_else(wrong)).collect()
+}
+
+/// Parses a number in a path.
+pub fn number<T: std::str::FromStr>(text: &str, what: &str, most: u32) -> Result<T, Fault> {
+    let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
+    let number = Some(text).filter(|_| digits).and_then(|text| text.parse().ok());
+    number.ok_or_else(|| Fault::new(404, format!("{text:?} is not a valid {what}; allowed: 0 to {most}")))
+}
+
+/// Parses a JSON body; status 400 for invalid JSON, 422 for JSON of another form.
+pub fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T, Fault> {
+    let fault = |error: serde_json::Error| {
+        let status = if error.is_data() { 422 } else { 400 };
+        Fault::new(status, format!("the body: {error}"))
+    };
+    if request.body.trim_ascii_start().starts_with(b"[") {
+        return Err(Fault::new(422, "the body: an object is expected, not a list"));
+    }
+    serde_json::from_slice(&request.body).or_else(|error| {
+        let mut value: Json = serde_json::from_slice(&request.body).map_err(fault)?;
+        if !written_as_fractions(&mut value) {
+            return Err(fault(error));
+        }
+        serde_json::from_value(value).map_err(fault)
+    })
+}
+
+/// Converts integers written as `1.0` or `1e3`, which JSON Schema treats as integers. Returns whether there
+/// were any.
+fn written_as_fractions(value: &mut Json) -> bool {
+    /// Above this value, doubles do not represent all integers.
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    match value {
+        Json::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT_MAX);
+            whole.inspect(|whole| *value = (*whole as i64).into()).is_some()
+        }
+        Json::Array(values) => values.iter_mut().fold(false, |any, value| written_as_fractions(value) | any),
+        Json::Object(members) => {
+            members.values_mut().fold(false, |any, value| written_as_fractions(value) | any)
+        }
+        _ => false,
+    }
+}
+
+/// Deserialises an optional member that must not be `null`, as described in OpenAPI. Rejects arrays too,
+/// which `serde` would accept as a struct's members in order.
+pub fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let value = Json::deserialize(from)?;
+    if value.is_array() {
+        return Err(D::Error::custom("a list is not allowed here"));
+    }
+    serde_json::from_value(value).map(Some).map_err(D::Error::custom)
+}
+
+/// Returns a reply with status 200 and a JSON value.
+pub fn ok(request: &NorthboundRequest, value: &Json) -> NorthboundReply {
+    request.reply(200, value.to_string())
+}
+
+/// Result of a successful request.
+pub enum Done {
+    /// The reply is available.
+    Answer(Json),
+    /// The reply follows when the base station has responded.
+    Later,
+}
+
+/// Sends the reply to a request, unless it follows later.
+pub fn conclude(request: &NorthboundRequest, done: Result<Done, Fault>, out: &mut IAppOutbox) {
+    match done {
+        Ok(Done::Answer(value)) => out.reply(ok(request, &value)),
+        Ok(Done::Later) => {}
+        Err(fault) => out.reply(fault.reply(request.token)),
+    }
+}
+
+/// Pending controls and their originators.
+#[derive(Debug)]
+pub struct Commands<W> {
+    waiting: BTreeMap<RequestHandle, W>,
+}
+
+impl<W> Default for Commands<W> {
+    fn default() -> Self {
+        Self { waiting: BTreeMap::new() }
+    }
+}
+
+impl<W> Commands<W> {
+    /// Sends a control of a service model to a node.
+    pub fn send(
+        &mut self,
+        (node, function): (GlobalE2NodeId, RanFunctionId),
+        command: &impl Octets,
+        waiting: W,
+        out: &mut IAppOutbox,
+    ) -> Result<(), Fault> {
+        let message = command.to_octets(Encoding::Per);
+        let message = message.map_err(|error| Fault::new(422, error.to_string()))?;
+        self.send_octets((node, function), message, waiting, out)
+    }
+
+    /// Like [`send`](Self::send), for an encoded control.
+    pub fn send_octets(
+        &mut self,
+        (node, function): (GlobalE2NodeId, RanFunctionId),
+        message: Bytes,
+        waiting: W,
+        out: &mut IAppOutbox,
+    ) -> Result<(), Fault> {
+        if self.waiting.len() >= COMMANDS_MAX {
+            return Err(Fault::new(503, "too many commands at once; try again"));
+        }
+        let ack_request = Some(RicControlAckRequest::Ack);
+        let details = ControlDetails { call_process_id: None, header: Bytes::new(), message, ack_request };
+        self.waiting.insert(out.control(node, function, details), waiting);
+        Ok(())
+    }
+
+    /// Removes a control that has ended; returns its originator and outcome.
+    pub fn done(&mut self, request: RequestHandle, outcome: &Outcome) -> Option<(W, Result<(), Fault>)> {
+        let waiting = self.waiting.remove(&request)?;
+        let ended = match outcome {
+            Outcome::Done(_) => Ok(()),
+            Outcome::Failed { outcome: Some(words), cause } => Err(Refusal::decode_as(Encoding::Per, words)
+                .map_or_else(|_| Fault::new(502, format!("the base station refuses: {cause}")), Fault::from)),
+            Outcome::Failed { cause, .. } => {
+                let late = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
+                let status = if *cause == late { 504 } else { 502 };
+                Err(Fault::new(status, format!("the base station does not do it: {cause}")))
+            }
+        };
+        Some((waiting, ended))
+    }
+
+    /// Returns whether there is an originator that satisfies the predicate.
+    pub fn any(&self, is: impl FnMut(&W) -> bool) -> bool {
+        self.waiting.values().any(is)
+    }
+}
+
+/// Returns status 404; `allowed` names the available resources.
+pub fn missing(what: &str, name: &str, allowed: &str) -> Fault {
+    Fault::new(404, format!("unknown {what} {name:?}; available: {allowed}"))
+}
+
+/// Returns the node named in a path.
+pub fn named<'a>(
+    name: &str,
+    mut nodes: impl Iterator<Item = &'a GlobalE2NodeId> + Clone,
+) -> Result<GlobalE2NodeId, Fault> {
+    let mut all = nodes.clone();
+    let found = nodes.find(|node| node.to_string() == name).copied();
+    found.ok_or_else(|| {
+        let names: Vec<String> = all.by_ref().map(|node| format!("\"{node}\"")).collect();
+        let there = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+        missing("node", name, &there)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_decoded_by_segment() {
+        assert_eq!(
+            segments("nodes/gnb%20505.01%205%2Fdu%201/slices").unwrap(),
+            ["nodes", "gnb 505.01 5/du 1", "slices"]
+        );
+        for wrong in ["%", "%2", "%zz", "%ff"] {
+            assert_eq!(segments(wrong).unwrap_err().status, 400, "{wrong}");
+        }
+        assert_eq!(number::<u16>("17", "slice", 65_535), Ok(17));
+        for wrong in ["", "-1", "+1", "65536", "1.0", "NaN"] {
+            assert_eq!(number::<u16>(wrong, "slice", 65_535).unwrap_err().status, 404, "{wrong}");
+        }
+    }
+}

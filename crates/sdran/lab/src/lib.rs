@@ -1,0 +1,204 @@
+//! FlexRAN and 5G-EmPOWER controllers on sockets.
+//!
+//! Socket server of the SD-RAN controllers, with the socket behaviour of the published ones: kernel-sized
+//! buffers, one write per message, and disconnection of agents that do not read.
+pub mod empower;
+pub mod flexran;
+
+use bytes::Bytes;
+use ranlab_http::guard::Access;
+use ranlab_http::{Answer, Desk, answers};
+use ranlab_machine::Time;
+use ranlab_machine::{Frame, LinkLoss};
+use ranlab_sdran::controller::{Action, Clock, ConnectionId, ControllerCounters};
+use ranlab_transport::driver::{self, Driver, Machine, Reading};
+use ranlab_transport::{Address, BindError, SocketOptions};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Maximum number of messages queued for one agent; beyond, the agent is disconnected.
+const UNWRITTEN_MESSAGES: usize = 1_024;
+/// Maximum number of connections; further ones are closed immediately.
+const MAX_CONNECTIONS: usize = 65_536;
+
+/// Clock of the machine: work takes as long as it takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&mut self) -> Time {
+        ranlab_transport::now()
+    }
+    fn message(&mut self, _octets: usize) {}
+    fn visit(&mut self, _ues: usize) {}
+    fn spend(&mut self, time: Duration) {
+        let end = ranlab_transport::now() + time;
+        while !time.is_zero() && ranlab_transport::now() < end {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Timeout of an order, and the interval at which its outcome is checked.
+const ORDER_PATIENCE: Duration = Duration::from_secs(2);
+const ORDER_LOOK: Duration = Duration::from_millis(2);
+
+/// Controller as seen by the server.
+pub(crate) trait Policy: 'static {
+    fn connected(&mut self, id: ConnectionId, source: &str);
+    fn received(&mut self, id: ConnectionId, octets: &[u8]);
+    fn closed(&mut self, id: ConnectionId);
+    fn may_read(&mut self, id: ConnectionId) -> bool;
+    fn poll(&mut self) -> Option<(ConnectionId, Action)>;
+    fn not_reading(&mut self);
+    /// Works for one time slice or cycle.
+    fn run(&mut self);
+    /// Returns the time of the next run; a past time means immediately.
+    fn run_at(&self) -> Time;
+    fn counters(&self) -> ControllerCounters;
+    fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer;
+    /// Returns the outcome of an order; `None` while it is pending.
+    fn outcome(&mut self, _order: u64) -> Option<Answer> {
+        Some(Answer::Unknown)
+    }
+    /// Discards the outcome of an order.
+    fn forget(&mut self, _order: u64) {}
+}
+
+/// Controller with its pending output.
+pub(crate) struct Served<P> {
+    pub(crate) policy: P,
+    unwritten: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
+    connections: u64,
+}
+
+impl<P: Policy> Served<P> {
+    fn admit(&mut self, peer: &str) -> Option<ConnectionId> {
+        if self.unwritten.len() >= MAX_CONNECTIONS {
+            return None;
+        }
+        let id = self.connections;
+        self.connections += 1;
+        self.unwritten.insert(id, VecDeque::new());
+        match peer.parse() {
+            Ok(Address::Tcp { host, .. }) => self.policy.connected(id, &host),
+            _ => self.policy.connected(id, peer),
+        }
+        Some(id)
+    }
+}
+
+impl<P: Policy> Machine for Served<P> {
+    type Key = ConnectionId;
+    type Event = ();
+    const FRAMES_ITSELF: bool = true;
+
+    fn received(&mut self, _: Time, id: ConnectionId, octets: Bytes) {
+        self.policy.received(id, &octets);
+    }
+    fn disconnected(&mut self, now: Time, id: ConnectionId, _: LinkLoss) {
+        self.closed(now, id);
+    }
+    fn closed(&mut self, _: Time, id: ConnectionId) {
+        self.unwritten.remove(&id);
+        self.policy.closed(id);
+    }
+    fn wake(&mut self, now: Time) {
+        if self.policy.run_at() <= now {
+            self.policy.run();
+        }
+    }
+    fn wake_at(&self) -> Option<Time> {
+        Some(self.policy.run_at())
+    }
+    fn poll(&mut self) -> Option<driver::Action<ConnectionId, ()>> {
+        loop {
+            let (key, action) = self.policy.poll()?;
+            let Some(unwritten) = self.unwritten.get_mut(&key) else { continue };
+            let reason = match action {
+                Action::Send(octets) if unwritten.len() < UNWRITTEN_MESSAGES => {
+                    unwritten.push_back(octets);
+                    return Some(driver::Action::Transmit(key));
+                }
+                Action::Send(_) => {
+                    self.policy.not_reading();
+                    "the agent does not read"
+                }
+                Action::Close => "as the controller wants it",
+            };
+            return Some(driver::Action::Close { key, reason: reason.to_owned() });
+        }
+    }
+    fn transmit(&mut self, _: Time, id: ConnectionId) -> Option<Frame> {
+        self.unwritten.get_mut(&id)?.pop_front().map(|octets| Frame::whole(octets.into()))
+    }
+    fn may_read(&mut self, id: ConnectionId) -> bool {
+        self.policy.may_read(id)
+    }
+}
+
+/// Running controller; ends with its last handle.
+pub(crate) struct Server<P: Policy> {
+    driver: Rc<Driver<Served<P>>>,
+    pub(crate) address: SocketAddr,
+}
+
+impl<P: Policy> Server<P> {
+    /// Starts the server in tasks of this thread.
+    pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
+        let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };
+        let driver = Driver::start(served, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
+        let place = Address::Tcp { host: address.ip().to_string(), port: address.port() };
+        let bound = driver.listen(&place, |served: &mut Served<P>, _, peer| served.admit(peer)).await?;
+        let port = if let Address::Tcp { port, .. } = bound { port } else { address.port() };
+        Ok(Self { driver: Rc::new(driver), address: SocketAddr::new(address.ip(), port) })
+    }
+
+    /// Calls `look` with the controller.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&P) -> T) -> T {
+        self.driver.read(|served| look(&served.policy))
+    }
+
+    /// Serves the REST API; returns the bound address.
+    pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
+        let desk = Desk::open(self.driver.clone());
+        answers(desk, address, access, |driver: &Rc<Driver<Served<P>>>, question, told| {
+            let answer = driver.with(|served, _| match question.path.as_str() {
+                "/healthz" => Answer::Known(serde_json::json!({ "status": "ok" })),
+                "/v1/counters" => {
+                    let counters = served.policy.counters();
+                    let overload = ranlab_sdran::controller::overload(&counters);
+                    let guidelines = ranlab_sdran::controller::guidelines(&counters);
+                    Answer::Known(serde_json::json!({
+                        "counters": counters, "overload": overload, "guidelines": guidelines,
+                    }))
+                }
+                path => served.policy.answer(&question.method, path, &question.body),
+            });
+            let Answer::Later(order) = answer else {
+                // The requester may have disconnected.
+                return drop(told.send(answer));
+            };
+            let driver = driver.clone();
+            tokio::task::spawn_local(async move {
+                let begun = tokio::time::Instant::now();
+                let ended = loop {
+                    if let Some(ended) = driver.with(|served, _| served.policy.outcome(order)) {
+                        break ended;
+                    }
+                    if begun.elapsed() > ORDER_PATIENCE {
+                        driver.with(|served, _| served.policy.forget(order));
+                        let silent = "a base station does not say whether it did it; only ranlab's do";
+                        break Answer::Refused(504, silent.to_owned());
+                    }
+                    tokio::time::sleep(ORDER_LOOK).await;
+                };
+                drop(told.send(ended));
+            });
+        })
+        .await
+    }
+}
