@@ -149,7 +149,8 @@ impl<'a> Ethernet<'a> {
             (tag, ether_type, payload) = VlanTag::parse(payload)?;
             vlan = Some(tag);
         }
-        let (dst, src) = (Mac([d0, d1, d2, d3, d4, d5]), Mac([s0, s1, s2, s3, s4, s5]));
+        let dst = Mac([d0, d1, d2, d3, d4, d5]);
+        let src = Mac([s0, s1, s2, s3, s4, s5]);
         Ok(Self { dst, src, vlan, ether_type, payload })
     }
 }

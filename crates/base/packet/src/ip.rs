@@ -232,11 +232,15 @@ impl<'a> Ip<'a> {
     pub fn parse_captured(bytes: &'a [u8]) -> Result<Self, PacketError> {
         if bytes.first().is_none_or(|first| first >> 4 != 6) {
             let ip = Ipv4::parse_captured(bytes)?;
-            let (src, dst, is_fragment) = (ip.src.into(), ip.dst.into(), ip.is_fragment());
+            let src = ip.src.into();
+            let dst = ip.dst.into();
+            let is_fragment = ip.is_fragment();
             return Ok(Self { src, dst, protocol: ip.protocol, is_fragment, payload: ip.payload });
         }
         let ip = Ipv6::parse_captured(bytes)?;
-        let (src, dst, protocol) = (ip.src.into(), ip.dst.into(), ip.next_header);
+        let src = ip.src.into();
+        let dst = ip.dst.into();
+        let protocol = ip.next_header;
         Self { src, dst, protocol, is_fragment: false, payload: ip.payload }.behind_extensions()
     }
 

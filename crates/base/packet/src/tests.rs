@@ -42,7 +42,8 @@ fn first_vlan_tag_is_decoded_and_second_stays() {
 
 #[test]
 fn ipv6_round_trips() {
-    let (src, dst) = ("fd00::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+    let src = "fd00::1".parse().unwrap();
+    let dst = "2001:db8::2".parse().unwrap();
     let header =
         Ipv6Header { traffic_class: 3, payload_bytes: 2, next_header: Protocol::TCP, hop_limit: 7, src, dst };
     let mut bytes = header.write().to_vec();
@@ -69,7 +70,8 @@ fn tunnels_round_trip() {
 
 #[test]
 fn captured_ipv4_may_be_truncated_or_unsegmented() {
-    let (src, dst) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+    let src = "10.0.0.1".parse().unwrap();
+    let dst = "10.0.0.2".parse().unwrap();
     let mut v4 =
         Ipv4Header { traffic_class: 0, payload_bytes: 6, ttl: 9, protocol: Protocol::SCTP, src, dst }
             .write()
@@ -95,9 +97,11 @@ fn captured_ipv4_may_be_truncated_or_unsegmented() {
 
 #[test]
 fn ipv6_extension_headers_are_skipped() {
-    let (src, dst) = ("fd00::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+    let src = "fd00::1".parse().unwrap();
+    let dst = "2001:db8::2".parse().unwrap();
     let packet = |next: u8, payload: &[u8]| {
-        let (payload_bytes, next_header) = (payload.len() as u16, Protocol(next));
+        let payload_bytes = payload.len() as u16;
+        let next_header = Protocol(next);
         let header = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: 7, src, dst };
         [&header.write()[..], payload].concat()
     };
@@ -153,7 +157,8 @@ fn sctp_round_trips() {
 #[test]
 fn udp_headers_are_written_for_ipv4_and_ipv6() {
     for (from, to, over_ip) in [("10.0.0.1:1", "10.0.0.2:8805", 20), ("[fd00::1]:1", "[fd00::2]:8805", 40)] {
-        let (from, to) = (from.parse().unwrap(), to.parse::<std::net::SocketAddr>().unwrap());
+        let from = from.parse().unwrap();
+        let to = to.parse::<std::net::SocketAddr>().unwrap();
         let mut packet = vec![0; udp_headers_bytes(to.ip())];
         write_udp(from, to, 64, &[7; 5], &mut packet).unwrap();
         packet.extend([7; 5]);
@@ -168,7 +173,8 @@ fn udp_headers_are_written_for_ipv4_and_ipv6() {
         assert_eq!(write_udp(from, to, 64, &[7; 65_528], &mut packet[..over_ip + 8]), None);
         assert_eq!(write_udp(from, to, 64, &[7], &mut packet[..over_ip + 7]), None);
     }
-    let (four, six) = ("10.0.0.1:1".parse().unwrap(), "[fd00::1]:1".parse().unwrap());
+    let four = "10.0.0.1:1".parse().unwrap();
+    let six = "[fd00::1]:1".parse().unwrap();
     assert_eq!(write_udp(four, six, 64, &[], &mut [0; 48]), None);
 }
 

@@ -84,9 +84,12 @@ pub const fn udp_headers_bytes(to: IpAddr) -> usize {
 #[must_use]
 pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], head: &mut [u8]) -> Option<()> {
     let datagram = u16::try_from(UDP_BYTES + payload.len()).ok()?;
-    let (src_port, dst_port) = (from.port(), to.port());
+    let src_port = from.port();
+    let dst_port = to.port();
     let mut udp = UdpHeader { src_port, dst_port, payload_bytes: datagram - UDP_BYTES as u16, checksum: 0 };
-    let (traffic_class, payload_bytes, protocol) = (0, datagram, Protocol::UDP);
+    let traffic_class = 0;
+    let payload_bytes = datagram;
+    let protocol = Protocol::UDP;
     let (ip_head, udp_head) = head.split_last_chunk_mut::<UDP_BYTES>()?;
     match (from.ip(), to.ip()) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -94,7 +97,8 @@ pub fn write_udp(from: SocketAddr, to: SocketAddr, hops: u8, payload: &[u8], hea
             *<&mut [u8; IPV4_BYTES]>::try_from(ip_head).ok()? = ip.write();
         }
         (IpAddr::V6(src), IpAddr::V6(dst)) => {
-            let (next_header, hop_limit) = (protocol, hops);
+            let next_header = protocol;
+            let hop_limit = hops;
             let ip = Ipv6Header { traffic_class, payload_bytes, next_header, hop_limit, src, dst };
             *<&mut [u8; IPV6_BYTES]>::try_from(ip_head).ok()? = ip.write();
             let pseudo = checksum::pseudo_ipv6(src.octets(), dst.octets(), protocol.0, datagram.into());

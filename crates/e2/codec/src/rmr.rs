@@ -181,7 +181,8 @@ mod tests {
     fn message() -> Message {
         let mut transaction = [0; 32];
         transaction[..4].copy_from_slice(b"cafe");
-        let (source, meid) = ("10.0.2.20:4560".to_owned(), "gnb_001_001_00019b".to_owned());
+        let source = "10.0.2.20:4560".to_owned();
+        let meid = "gnb_001_001_00019b".to_owned();
         let payload = Bytes::from_static(b"\x00\x05\x40\x03pdu!");
         Message { kind: INDICATION, subscription: Some(7), transaction, source, meid, call: 0, payload }
     }

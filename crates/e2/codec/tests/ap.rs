@@ -65,7 +65,8 @@ fn pycrate_decodes_and_reencodes_every_message() {
     let mut lines = String::new();
     for (message, octets) in messages() {
         let ids: Vec<_> = message.ue_ids().iter().map(|(_, number)| number.to_string()).collect();
-        let (interface, name) = (message.interface.name(), message.procedure_name());
+        let interface = message.interface.name();
+        let name = message.procedure_name();
         writeln!(lines, "{interface}\t{name}\t{}\t{}", ids.join(","), hex(&octets)).unwrap();
     }
     let corpus = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ap.tsv");

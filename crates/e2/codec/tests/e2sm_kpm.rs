@@ -267,7 +267,8 @@ fn record_that_does_not_match_its_list_yields_no_row() {
         let message = IndicationMessage::from(MessageFormat::Node(report(values)));
         Kpm.table(Encoding::Per, &header, &message.to_octets(Encoding::Per).unwrap()).unwrap()
     };
-    let (seven, none) = (Measured::Integer(7), Measured::NoValue(()));
+    let seven = Measured::Integer(7);
+    let none = Measured::NoValue(());
     assert_eq!(table(vec![seven]).left_out.as_deref(), Some("1 value for 2 labels"));
     assert!(table(vec![seven]).is_empty());
     let whole = table(vec![seven, none]);

@@ -131,7 +131,8 @@ fn flatc_agrees() {
 fn alike(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Single(_), _) | (Value::Double(_), _) => {
-            let (a, b) = (a.number().unwrap_or(0.0), b.number().unwrap_or(0.0));
+            let a = a.number().unwrap_or(0.0);
+            let b = b.number().unwrap_or(0.0);
             a == b || (!a.is_finite() && !b.is_finite()) || (a - b).abs() <= a.abs() * 1e-5 + 1e-5
         }
         _ => a == b,

@@ -27,7 +27,8 @@ fn normalise(text: &str) -> String {
 
 /// Returns the lines for the script, and their number.
 fn corpus() -> (String, usize) {
-    let (mut lines, mut count) = (String::new(), 0);
+    let mut lines = String::new();
+    let mut count = 0;
     for version in VERSIONS {
         for name in Message::NAMES {
             for message in (0..SEEDS).filter_map(|seed| Message::random(name, seed, version)) {
@@ -71,14 +72,15 @@ fn pycrate_agrees_on_random_messages() {
         return;
     };
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (ours, theirs) = (dir.join("pycrate_ours.tsv"), dir.join("pycrate_theirs.tsv"));
+    let ours = dir.join("pycrate_ours.tsv");
+    let theirs = dir.join("pycrate_theirs.tsv");
     let (lines, count) = corpus();
     assert_eq!(count, SEEDS as usize * (30 + 39));
     std::fs::write(&ours, lines).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_check.py");
     let output = Command::new(python).arg(script).args([&ours, &theirs]).output().unwrap();
-    let (said, objections) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let objections = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{objections}");
     print!("{said}");
     let made = std::fs::read_to_string(&theirs).unwrap();

@@ -151,12 +151,13 @@ fn pycrate_agrees_on_random_values_of_service_models() {
     let types = std::env::var_os("RANLAB_E2SM_TEXTS").map(PathBuf::from);
     let types = types.unwrap_or_else(|| oracle.join("e2sm_types.txt"));
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (ours, theirs) = (dir.join("e2sm_ours.tsv"), dir.join("e2sm_theirs.tsv"));
+    let ours = dir.join("e2sm_ours.tsv");
+    let theirs = dir.join("e2sm_theirs.tsv");
     std::fs::write(&ours, corpus()).unwrap();
     let script = oracle.join("pycrate_e2sm.py");
     let output = Command::new(python).arg(script).arg(types).args([&ours, &theirs]).output().unwrap();
-    let (said, objections) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let objections = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{objections}");
     print!("{said}");
     let made = std::fs::read_to_string(&theirs).unwrap();

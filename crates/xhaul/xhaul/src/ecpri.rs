@@ -205,7 +205,8 @@ impl<'a> Message<'a> {
     fn of_payload(message_type: u8, payload: &'a [u8]) -> Result<Self, EcpriError> {
         let stream = || {
             let ([id0, id1, sequence0, sequence1], data) = fields::<4>(message_type, payload)?;
-            let (id, sequence) = (u16::from_be_bytes([id0, id1]), u16::from_be_bytes([sequence0, sequence1]));
+            let id = u16::from_be_bytes([id0, id1]);
+            let sequence = u16::from_be_bytes([sequence0, sequence1]);
             Ok(Stream { id, sequence, data })
         };
         Ok(match message_type {
@@ -214,8 +215,8 @@ impl<'a> Message<'a> {
             2 => Self::RealTimeControl(stream()?),
             3 => {
                 let ([p0, p1, p2, p3, s0, s1, s2, s3], data) = fields::<8>(message_type, payload)?;
-                let (pc_id, sequence) =
-                    (u32::from_be_bytes([p0, p1, p2, p3]), u32::from_be_bytes([s0, s1, s2, s3]));
+                let pc_id = u32::from_be_bytes([p0, p1, p2, p3]);
+                let sequence = u32::from_be_bytes([s0, s1, s2, s3]);
                 Self::GenericData { pc_id, sequence, data }
             }
             5 => {

@@ -96,8 +96,9 @@ impl<'a> Frame<'a> {
         let kind = Kind::from_code(half(2))?;
         let status = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
         // Fields of 16, 4 and 4 bits: no truncation.
-        let (frame, subframe, symbol) =
-            ((status >> 6) as u16, (status >> 22 & 0xF) as u8, (status >> 26 & 0xF) as u8);
+        let frame = (status >> 6) as u16;
+        let subframe = (status >> 22 & 0xF) as u8;
+        let symbol = (status >> 26 & 0xF) as u8;
         let samples = match kind {
             Kind::UplinkFft | Kind::DownlinkFft => samples,
             Kind::Prach | Kind::PrachBr(_) => {

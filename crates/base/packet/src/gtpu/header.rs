@@ -112,7 +112,8 @@ impl<'a> Iterator for Extensions<'a> {
 
 /// Returns the size in bytes of a chain that starts with an extension header of type `first`.
 fn chain_len(first: u8, octets: &[u8]) -> Result<usize, GtpuError> {
-    let (mut kind, mut at) = (first, 0);
+    let mut kind = first;
+    let mut at = 0;
     for _ in 0..MAX_EXTENSIONS {
         if kind == extension_type::NONE {
             return Ok(at);

@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn messages_round_trip() {
-        let (v4, v6) = ([10, 0, 0, 1].into(), [0xfe; 16].into());
+        let v4 = [10, 0, 0, 1].into();
+        let v6 = [0xfe; 16].into();
         for message in [
             Message::EchoRequest,
             Message::EchoResponse { recovery: 0 },

@@ -18,7 +18,8 @@ impl GpduTemplate {
 
     /// Creates a template for packets with this container, or without one.
     pub fn new(session: Option<PduSession>) -> Result<Self, GtpuError> {
-        let (mut content, mut out) = (Vec::new(), Vec::new());
+        let mut content = Vec::new();
+        let mut out = Vec::new();
         if let Some(session) = session {
             session.encode(&mut content);
         }

@@ -289,7 +289,8 @@ pub fn f1_release_complete(ue: F1Ids) -> Result {
 /// Never fails.
 pub fn samples(seed: u64) -> Result<Vec<Message>> {
     let number = seed as u32;
-    let (ng, f1) = (NgIds { amf: seed & 0xff_ffff_ffff, ran: number }, F1Ids { cu: number, du: number / 2 });
+    let ng = NgIds { amf: seed & 0xff_ffff_ffff, ran: number };
+    let f1 = F1Ids { cu: number, du: number / 2 };
     let home = Plmn::new(1, 1, 2);
     let cell = NrCgi { plmn: home, cell: seed & 0xf_ffff_ffff };
     Ok(vec![

@@ -199,7 +199,8 @@ impl Message {
 
     /// Returns the value of an element, or `None` if it is missing, not known, or invalid.
     pub fn value(&self, id: u16) -> Option<Value> {
-        let (ie, known) = (self.ie(id)?, self.interface.known(id)?);
+        let ie = self.ie(id)?;
+        let known = self.interface.known(id)?;
         let mut r = Reader::new(ie.value.clone(), ANY_VERSION);
         match known {
             Known::Number(most) => r.constrained(0, most).ok().map(Value::Number),
@@ -227,7 +228,8 @@ impl Message {
             (_, 0) => {
                 // Additions and extensions are ignored; they follow at the end.
                 let _ = (r.extended().ok()?, r.flag().ok()?);
-                let (amf, ran) = (read(&mut r, 0xff_ffff_ffff)?, read(&mut r, 0xffff_ffff)?);
+                let amf = read(&mut r, 0xff_ffff_ffff)?;
+                let ran = read(&mut r, 0xffff_ffff)?;
                 Some(vec![("ran", ran), ("amf", amf)])
             }
             (_, 1) => Some(vec![("amf", read(&mut r, 0xff_ffff_ffff)?)]),

@@ -99,7 +99,8 @@ pub(crate) fn encode_container(
 ) -> Result<(), EncodeError> {
     let version = w.version();
     for spec in specs {
-        let (element, version_name) = (spec.name, version.name());
+        let element = spec.name;
+        let version_name = version.name();
         match (spec.presence_in(version), count(spec.id)) {
             (Presence::Absent, 1..) => {
                 return Err(EncodeError::NotInVersion { element, version: version_name });
@@ -209,7 +210,8 @@ pub(crate) fn decode_container<S: Source>(
     for spec in specs.iter().filter(|s| s.presence_in(version) == Presence::Mandatory) {
         let optional_repeat = repeatable.contains(&spec.id);
         if !optional_repeat && !ies.iter().any(|ie| ie.id == spec.id) {
-            let (id, criticality) = (spec.id, spec.criticality);
+            let id = spec.id;
+            let criticality = spec.criticality;
             r.diagnose(IeDiagnostic { id, criticality, error: TypeOfError::Missing });
             fatal = fatal.or_else(|| Some(r.fault(DecodeFault::Missing(spec.name))));
         }
@@ -225,7 +227,8 @@ pub(crate) fn decode_container<S: Source>(
 
 fn note_deviations(notes: &mut Vec<String>, spec: &IeSpec, received: Criticality, misordered: bool) {
     if received != spec.criticality {
-        let (received, standard) = (received.name(), spec.criticality.name());
+        let received = received.name();
+        let standard = spec.criticality.name();
         notes.push(format!("{} is sent {received}, the standard says {standard}", spec.name));
     }
     if misordered {

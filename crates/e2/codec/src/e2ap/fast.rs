@@ -169,8 +169,14 @@ impl<'a> Indication<'a> {
     }
 
     fn in_any_order(mut ies: Ies<'a>) -> Option<Self> {
-        let (mut request_id, mut function_id, mut action_id, mut sn) = (None, None, None, None);
-        let (mut kind, mut header, mut message, mut call_process_id) = (None, None, None, None);
+        let mut request_id = None;
+        let mut function_id = None;
+        let mut action_id = None;
+        let mut sn = None;
+        let mut kind = None;
+        let mut header = None;
+        let mut message = None;
+        let mut call_process_id = None;
         while let Some((id, value)) = ies.next()? {
             let fresh = match id {
                 29 => request_id.replace(take_request_id(value)?).is_none(),
@@ -284,8 +290,12 @@ impl<'a> Control<'a> {
     /// Decodes a control in place. Returns `None` if only the general codec can decide.
     pub fn decode(pdu: &'a [u8], version: Version) -> Option<Self> {
         let mut ies = Ies::open(pdu, [0x00, 4])?;
-        let (mut request_id, mut function_id, mut call_process_id) = (None, None, None);
-        let (mut header, mut message, mut ack_request) = (None, None, None);
+        let mut request_id = None;
+        let mut function_id = None;
+        let mut call_process_id = None;
+        let mut header = None;
+        let mut message = None;
+        let mut ack_request = None;
         while let Some((id, value)) = ies.next()? {
             let fresh = match id {
                 29 => request_id.replace(take_request_id(value)?).is_none(),
@@ -513,7 +523,9 @@ fn put_usual<'o>(
     header: &[u8],
     message: &[u8],
 ) -> Option<&'o mut [u8; 64]> {
-    let (n, m, start) = (header.len(), message.len(), out.len());
+    let n = header.len();
+    let m = message.len();
+    let start = out.len();
     let contents = at + 5 + n;
     if contents + 7 > template.len() || m < 128 {
         return None;

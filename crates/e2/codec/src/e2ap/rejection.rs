@@ -153,7 +153,8 @@ impl Keys {
             rest = tail;
             match (u16::from_be_bytes([*hi, *lo]), value) {
                 (ids::RIC_REQUEST_ID, &[0, a, b, c, d]) => {
-                    let (requestor, instance) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+                    let requestor = u16::from_be_bytes([a, b]);
+                    let instance = u16::from_be_bytes([c, d]);
                     keys.request_id = Some(RicRequestId { requestor, instance });
                 }
                 (ids::RAN_FUNCTION_ID, &[a @ 0..16, b]) => {

@@ -379,8 +379,8 @@ impl<M: ServiceModel> Model for M {
     }
 
     fn table(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Result<Table, SmError> {
-        let (header, message) =
-            (M::Header::decode_as(encoding, header)?, M::Message::decode_as(encoding, message)?);
+        let header = M::Header::decode_as(encoding, header)?;
+        let message = M::Message::decode_as(encoding, message)?;
         let mut table = Table::default();
         M::tabulate(&header, &message, &mut table);
         Ok(table)
@@ -429,7 +429,8 @@ impl<M: ServiceModel> Model for M {
     }
 
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError> {
-        let (header, message) = (M::ControlHeader::from_form(header)?, M::Control::from_form(message)?);
+        let header = M::ControlHeader::from_form(header)?;
+        let message = M::Control::from_form(message)?;
         M::check_control(&header, &message)?;
         Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
     }

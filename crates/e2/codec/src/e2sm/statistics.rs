@@ -14,7 +14,8 @@ pub(crate) fn sample<E: PlainElement>(seed: u64) -> (Vec<E>, i64) {
     let mut random = Random::new(seed, Version::V2_03);
     // A source of random values has no end, and every octet string is a valid element.
     let mut number = |below: u64| random.constrained(0, below).unwrap_or_default();
-    let (count, after_us) = (number(SAMPLE_ELEMENTS), number(u64::from(u32::MAX)));
+    let count = number(SAMPLE_ELEMENTS);
+    let after_us = number(u64::from(u32::MAX));
     let elements = (0..count).filter_map(|_| E::from_bytes(&random.octets_fixed(E::SIZE).ok()?)).collect();
     (elements, SAMPLE_EPOCH_US + after_us as i64)
 }

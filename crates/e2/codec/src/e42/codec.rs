@@ -293,7 +293,9 @@ impl Per for ConnectedNode {
         )
     }
     fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
-        let (mut node_id, mut components, mut functions) = (None, Vec::new(), Vec::new());
+        let mut node_id = None;
+        let mut components = Vec::new();
+        let mut functions = Vec::new();
         decode_container(r, &Self::specs(r.version()), &[], |id, r| {
             match id {
                 3 => node_id = Some(GlobalE2NodeId::decode(r)?),
@@ -399,7 +401,8 @@ fn decode_value<S: Source>(
 }
 
 fn take_setup_request<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
-    let (mut functions, mut wants_node_events) = (Vec::new(), false);
+    let mut functions = Vec::new();
+    let mut wants_node_events = false;
     decode_container(r, &setup_request_specs(), &[], |id, r| {
         match id {
             WANTS_NODE_EVENTS => {
@@ -416,7 +419,8 @@ fn take_setup_request<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
 fn take_setup_response<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
     let version = r.version();
     let nodes_ie = xapp_id_ie(version) + 1;
-    let (mut xapp_id, mut nodes) = (0, Vec::new());
+    let mut xapp_id = 0;
+    let mut nodes = Vec::new();
     decode_container(r, &setup_response_specs(version), &[nodes_ie], |id, r| {
         if id == nodes_ie {
             nodes.push(ConnectedNode::decode(r)?)
@@ -444,7 +448,11 @@ fn take_node_event<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
 }
 
 fn take_subscription<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
-    let (mut xapp_id, mut node_id, mut request_id, mut function_id, mut details) = (0, None, None, 0, None);
+    let mut xapp_id = 0;
+    let mut node_id = None;
+    let mut request_id = None;
+    let mut function_id = 0;
+    let mut details = None;
     decode_container(r, &subscription_specs(r.version()), &[], |id, r| {
         match id {
             3 => node_id = Some(GlobalE2NodeId::decode(r)?),
@@ -480,9 +488,14 @@ fn take_delete<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
 }
 
 fn take_control<S: Source>(r: &mut S) -> Result<Message, DecodeError> {
-    let (mut xapp_id, mut node_id, mut request_id, mut function_id) = (0, None, RicRequestId::default(), 0);
-    let (mut call_process_id, mut header, mut message, mut ack_request) =
-        (None, Bytes::new(), Bytes::new(), None);
+    let mut xapp_id = 0;
+    let mut node_id = None;
+    let mut request_id = RicRequestId::default();
+    let mut function_id = 0;
+    let mut call_process_id = None;
+    let mut header = Bytes::new();
+    let mut message = Bytes::new();
+    let mut ack_request = None;
     decode_container(r, &control_specs(r.version()), &[], |id, r| {
         match id {
             3 => node_id = Some(GlobalE2NodeId::decode(r)?),

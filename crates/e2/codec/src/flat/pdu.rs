@@ -63,7 +63,8 @@ fn put_indication(b: &mut Builder, m: &fast::Indication<'_>) -> UnionOffset<e2::
         RicIndicationType::Report => e2::IndicationKind::Report,
         RicIndicationType::Insert => e2::IndicationKind::Insert,
     };
-    let (id, process) = (request(m.request_id), m.call_process_id);
+    let id = request(m.request_id);
+    let process = m.call_process_id;
     let table =
         e2::Indication::create(b, id, m.function_id, m.action_id, m.sn, kind, m.header, m.message, process);
     e2::Message::create_indication(b, table)
@@ -93,7 +94,8 @@ fn cold(b: &mut Builder, pdu: &Bytes, version: Version) -> Option<UnionOffset<e2
     }
     Some(match &decoded.message {
         Message::RicControlAcknowledge(m) if m.status.is_none() => {
-            let (process, outcome) = (m.call_process_id.as_deref(), m.outcome.as_deref());
+            let process = m.call_process_id.as_deref();
+            let outcome = m.outcome.as_deref();
             let id = request(m.request_id);
             let table = e2::ControlAcknowledge::create(b, id, m.function_id, process, outcome);
             e2::Message::create_control_acknowledge(b, table)
@@ -153,15 +155,18 @@ pub fn to_per(pdu: &Bytes, version: Version) -> Result<Bytes, FlatError> {
         }
         e2::MessageRef::Standard(it) => return Ok(pdu.slice_ref(it.pdu()?)),
         e2::MessageRef::ControlAcknowledge(it) => {
-            let (request_id, function_id) = (request_id(it.request()?), it.function()?);
-            let (call_process_id, outcome) = (shared(pdu, it.call_process_id()?), shared(pdu, it.outcome()?));
+            let request_id = request_id(it.request()?);
+            let function_id = it.function()?;
+            let call_process_id = shared(pdu, it.call_process_id()?);
+            let outcome = shared(pdu, it.outcome()?);
             let message =
                 RicControlAcknowledge { request_id, function_id, call_process_id, status: None, outcome };
             Message::RicControlAcknowledge(message)
         }
         e2::MessageRef::SubscriptionRequest(it) => Message::RicSubscriptionRequest(subscription(pdu, it)?),
         e2::MessageRef::SubscriptionResponse(it) => {
-            let (request_id, function_id) = (request_id(it.request()?), it.function()?);
+            let request_id = request_id(it.request()?);
+            let function_id = it.function()?;
             let admitted = it.admitted()?;
             few(admitted.len())?;
             let admitted = admitted.to_vec();
@@ -169,11 +174,13 @@ pub fn to_per(pdu: &Bytes, version: Version) -> Result<Bytes, FlatError> {
             Message::RicSubscriptionResponse(message)
         }
         e2::MessageRef::SubscriptionDeleteRequest(it) => {
-            let (request_id, function_id) = (request_id(it.request()?), it.function()?);
+            let request_id = request_id(it.request()?);
+            let function_id = it.function()?;
             Message::RicSubscriptionDeleteRequest(RicSubscriptionDeleteRequest { request_id, function_id })
         }
         e2::MessageRef::SubscriptionDeleteResponse(it) => {
-            let (request_id, function_id) = (request_id(it.request()?), it.function()?);
+            let request_id = request_id(it.request()?);
+            let function_id = it.function()?;
             Message::RicSubscriptionDeleteResponse(RicSubscriptionDeleteResponse { request_id, function_id })
         }
     };

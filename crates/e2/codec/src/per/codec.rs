@@ -242,7 +242,8 @@ macro_rules! bit_numbers {
     ($($t:ty)*) => { $(
         impl<const N: u64> Codec<$t> for BitNumber<N> {
             fn encode(value: &$t, w: &mut Writer) -> Result<(), EncodeError> {
-                let (value, high) = (u64::from(*value), u64::MAX >> (64 - N));
+                let value = u64::from(*value);
+                let high = u64::MAX >> (64 - N);
                 if value > high {
                     return Err(EncodeError::OutOfRange { what: "bits", value, low: 0, high });
                 }

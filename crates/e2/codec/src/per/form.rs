@@ -201,7 +201,8 @@ impl Source for FormSource {
 
     fn octets_fixed(&mut self, n: usize) -> Result<Bytes> {
         let octets = self.hexadecimal()?;
-        let (value, n) = (octets.len() as u64, n as u64);
+        let value = octets.len() as u64;
+        let n = n as u64;
         if value == n {
             Ok(octets)
         } else {

@@ -240,8 +240,11 @@ impl Reader {
     /// Skips the bits if they equal those at `known`. Both must start at a byte boundary. Returns whether it skipped
     /// them.
     pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
-        let (from, at, bits) = (known.start / 8, self.pos.div_ceil(8), known.len());
-        let (whole, rest) = (bits / 8, bits % 8);
+        let from = known.start / 8;
+        let at = self.pos.div_ceil(8);
+        let bits = known.len();
+        let whole = bits / 8;
+        let rest = bits % 8;
         let same = |a: usize, b: usize, n: usize| match (self.buf.get(a..a + n), self.buf.get(b..b + n)) {
             (Some(a), Some(b)) => b == a,
             _ => false,

@@ -90,7 +90,8 @@ fn extensible_integer_outside_its_root_is_unconstrained() {
 
 /// Independent implementation of X.691 §11.9.3: pieces with their lengths.
 fn in_fragments(contents: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), contents);
+    let mut out = Vec::new();
+    let mut rest = contents;
     while rest.len() >= 16 * 1024 {
         let units = (rest.len() / (16 * 1024)).min(4);
         let (piece, after) = rest.split_at(units * 16 * 1024);
@@ -278,7 +279,8 @@ fn depth_and_elements_are_limited() {
 
 #[test]
 fn element_outside_a_version_is_never_lost_silently() {
-    let (mut kept, mut refused) = (0, 0);
+    let mut kept = 0;
+    let mut refused = 0;
     for (newer, older) in
         [(Version::V2_03, Version::V1_01), (Version::V3_01, Version::V1_01), (Version::V3_01, Version::V2_03)]
     {

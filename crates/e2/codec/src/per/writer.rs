@@ -105,7 +105,8 @@ impl Writer {
         if value < low || value > high {
             return Err(EncodeError::OutOfRange { what, value, low, high });
         }
-        let (range, x) = (high - low, value - low);
+        let range = high - low;
+        let x = value - low;
         match range {
             0 => {}
             1..255 => self.bits(x, width(range)),

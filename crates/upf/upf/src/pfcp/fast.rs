@@ -126,7 +126,8 @@ impl Iterator for CreatedPdrs<'_> {
 }
 
 fn created_tunnel(value: &[u8]) -> Option<CreatedTunnel> {
-    let (mut pdr_id, mut f_teid) = (None, None);
+    let mut pdr_id = None;
+    let mut f_teid = None;
     for element in Ies::new(value) {
         let fresh = match element.ok()? {
             (56, [a, b]) => pdr_id.replace(PdrId(u16::from_be_bytes([*a, *b]))).is_none(),

@@ -103,7 +103,8 @@ impl Template {
     /// Finds a field. `path` lists the elements from the outermost to the innermost, each by type and number of
     /// occurrence (from 0). Returns `None` if there is no such element or it has no such part.
     pub fn slot(&self, path: &[(u16, usize)], part: Part) -> Option<Slot> {
-        let (mut from, mut to) = (self.header.len(), self.octets.len());
+        let mut from = self.header.len();
+        let mut to = self.octets.len();
         let mut innermost = None;
         for &(ie_type, nth) in path {
             (from, to) = self.find(from, to, ie_type, nth)?;

@@ -54,7 +54,8 @@ impl Codec<Snssai> for SnssaiCodec {
     }
 
     fn decode<S: Source>(r: &mut S) -> Result<Snssai, DecodeError> {
-        let (extended, has_sd) = (r.begin()?, r.presence("sD")?);
+        let extended = r.begin()?;
+        let has_sd = r.presence("sD")?;
         r.component("sST");
         let [sst] = <Fixed as Codec<[u8; 1]>>::decode(r)?;
         r.component("sD");
@@ -125,7 +126,8 @@ macro_rules! sole_optional {
             fn decode<S: $crate::per::Source>(
                 r: &mut S,
             ) -> Result<Option<$t>, $crate::per::DecodeError> {
-                let (extended, present) = (r.begin()?, r.presence($asn)?);
+                let extended = r.begin()?;
+                let present = r.presence($asn)?;
                 r.component($asn);
                 let read = |r: &mut S| <$c as $crate::per::Codec<$t>>::decode(r).map_err(|e| e.within($asn));
                 let value = if present { Some(read(r)?) } else { None };

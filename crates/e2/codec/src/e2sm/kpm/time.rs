@@ -201,7 +201,8 @@ mod tests {
         for us in [0, 1, 999_999, 1_700_000_000_123_457] {
             assert_eq!(TimeStamp::ntp(us).unix_us(), Some(us));
         }
-        let (s, us) = (1_700_000_000, 1_700_000_000_000_000);
+        let s = 1_700_000_000;
+        let us = 1_700_000_000_000_000;
         assert_eq!(TimeStamp::V2(s).unix_us(), Some(us));
         assert_eq!(TimeStamp::V2(s + NTP_TO_UNIX_S as u32).unix_us(), Some(us));
         assert_eq!(TimeStamp::V3(us as u64 + 5).unix_us(), Some(us + 5));

@@ -189,7 +189,9 @@ impl ReportsView {
         ue: Option<UeId>,
         known: &mut Option<Known>,
     ) -> Result<(), DecodeError> {
-        let (extended, has_infos, has_granularity) = (r.extended()?, r.flag()?, r.flag()?);
+        let extended = r.extended()?;
+        let has_infos = r.flag()?;
+        let has_granularity = r.flag()?;
         let first = self.records.len();
         let (records, _) = r.list_len(1, LIST_MAX)?;
         for _ in 0..records {
@@ -212,7 +214,8 @@ impl ReportsView {
     }
 
     fn record(&mut self, r: &mut Reader) -> Result<(), DecodeError> {
-        let (extended, is_incomplete) = (r.extended()?, r.flag()?);
+        let extended = r.extended()?;
+        let is_incomplete = r.flag()?;
         let first = self.values.len();
         loop {
             let (values, more) = r.list_len(1, RECORD_MAX)?;

@@ -143,7 +143,8 @@ impl ActionDefinition {
 impl MessageEvent {
     /// Returns a trigger for any message of an interface of a node.
     pub const fn any(interface: Interface, node: NodeId) -> Self {
-        let (direction, message) = (Direction::Both, MessageType::any(interface));
+        let direction = Direction::Both;
+        let message = MessageType::any(interface);
         Self { interface, node, direction, message, tests: None }
     }
 }

@@ -342,7 +342,8 @@ fn int_of(parameters: &[Parameter], id: u32, range: std::ops::RangeInclusive<i64
     let Some(Value::Int(value)) = find(parameters, id).and_then(Parameter::scalar) else {
         return Err(NotAnOrder::Missing(id));
     };
-    let (low, high) = (*range.start(), *range.end());
+    let low = *range.start();
+    let high = *range.end();
     let within = u8::try_from(*value).ok().filter(|_| range.contains(value));
     within.ok_or(NotAnOrder::OutOfRange { id, value: *value, low, high })
 }

@@ -135,7 +135,8 @@ impl HandedOver {
 
     /// Decodes a report. Returns `None` if one of the identities is missing or invalid.
     pub fn read(parameters: &[Parameter]) -> Option<Self> {
-        let (ue, old) = (value(parameters, CURRENT_UE)?, value(parameters, OLD_UE)?);
+        let ue = value(parameters, CURRENT_UE)?;
+        let old = value(parameters, OLD_UE)?;
         Some(Self { ue, old, cell: value(parameters, CELL)? })
     }
 }
@@ -175,7 +176,8 @@ pub fn handover_request(cell: NrCgi) -> Vec<Parameter> {
 impl IndicationHeader {
     /// Returns the header of an insert about a handover.
     pub const fn handover_request(ue: UeId) -> Self {
-        let (style, indication) = (MOBILITY_REQUEST, HANDOVER_REQUEST);
+        let style = MOBILITY_REQUEST;
+        let indication = HANDOVER_REQUEST;
         Self { format: IndicationHeaderFormat::Insert(InsertHeader { ue, style, indication }) }
     }
 }
@@ -209,7 +211,8 @@ impl EventTrigger {
 
     /// Returns the trigger for prepared handovers of any UE.
     pub const fn handovers() -> Self {
-        let (process, breakpoint) = (MOBILITY, HANDOVER_PREPARATION);
+        let process = MOBILITY;
+        let breakpoint = HANDOVER_PREPARATION;
         Self { format: TriggerFormat::Process(ProcessTrigger { process, breakpoint, node: None, ues: None }) }
     }
 

@@ -131,14 +131,16 @@ impl SliceSet {
             (SliceAlgorithm::Nvs, SliceParameters::Capacity(0)) => invalid("a share is above zero"),
             (SliceAlgorithm::Nvs, SliceParameters::Capacity(ppm)) => Ok(u64::from(*ppm)),
             (SliceAlgorithm::Nvs, SliceParameters::Rate(rate)) => {
-                let (reserved, reference) = (u64::from(rate.reserved_kbps), u64::from(rate.reference_kbps));
+                let reserved = u64::from(rate.reserved_kbps);
+                let reference = u64::from(rate.reference_kbps);
                 if reserved == 0 || reserved > reference {
                     return invalid("a reserved rate is above zero and at most the reference");
                 }
                 Ok(reserved * whole / reference)
             }
             (SliceAlgorithm::Edf, SliceParameters::Deadline(edf)) => {
-                let (slots, guaranteed) = (u64::from(edf.deadline_slots), u64::from(edf.guaranteed_prbs));
+                let slots = u64::from(edf.deadline_slots);
+                let guaranteed = u64::from(edf.guaranteed_prbs);
                 if !(1..=DEADLINE_MAX).contains(&edf.deadline_slots) {
                     return invalid(&format!("a deadline is 1 to {DEADLINE_MAX} slots"));
                 }

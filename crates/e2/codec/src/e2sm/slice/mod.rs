@@ -312,7 +312,8 @@ mod tests {
     fn slot_is_encoded_as_trailing_addition() {
         let plain = SliceIndication { tstamp_us: 5, prbs: 106, ..SliceIndication::default() };
         let with = SliceIndication { slot: Some(9), slot_us: Some(500), ..plain.clone() };
-        let (short, long) = (plain.to_octets(Encoding::Per).unwrap(), with.to_octets(Encoding::Per).unwrap());
+        let short = plain.to_octets(Encoding::Per).unwrap();
+        let long = with.to_octets(Encoding::Per).unwrap();
         // The first bit signals additions.
         assert_eq!((short[0] | 0x80, &short[1..]), (long[0], &long[1..short.len()]));
         assert_eq!(SliceIndication::decode_as(Encoding::Per, &long), Ok(with));

@@ -150,7 +150,8 @@ fn write_all<T: Element>(tlvs: &[T], out: &mut Vec<u8>) -> Result<(), EmpowerErr
         out.extend_from_slice(&[0; 2]);
         let value_at = out.len();
         tlv.write(out);
-        let (len, most) = (out.len() - value_at + T::COUNTED, usize::from(u16::MAX));
+        let len = out.len() - value_at + T::COUNTED;
+        let most = usize::from(u16::MAX);
         let length =
             u16::try_from(len).map_err(|_| EmpowerError::Unencodable { what: "a TLV", len, most })?;
         out[length_at..value_at].copy_from_slice(&length.to_be_bytes());

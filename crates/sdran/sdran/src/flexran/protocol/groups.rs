@@ -23,7 +23,8 @@ pub const fn rbgs(prbs: u16) -> u16 {
 
 /// Returns the resource blocks of groups `low` to `high`, or `None` if the cell does not have all of these groups.
 pub fn prbs_of_groups(prbs: u16, low: u32, high: u32) -> Option<RangeInclusive<u16>> {
-    let (low, high) = (u16::try_from(low).ok()?, u16::try_from(high).ok()?);
+    let low = u16::try_from(low).ok()?;
+    let high = u16::try_from(high).ok()?;
     if low > high || high >= rbgs(prbs) {
         return None;
     }

@@ -136,14 +136,16 @@ impl Header {
 /// Returns system frame number and subframe in FlexRAN's encoding: 10 bits of frame, 4 bits of subframe. The value
 /// repeats after 10.24 s.
 pub fn sfn_sf(ms_since_start: u64) -> u32 {
-    let (frame, subframe) = ((ms_since_start / 10) % 1024, ms_since_start % 10);
+    let frame = (ms_since_start / 10) % 1024;
+    let subframe = ms_since_start % 10;
     // At most 14 bits.
     ((frame << 4) | subframe) as u32
 }
 
 /// Returns the milliseconds within the period of 10.24 s, or `None` if the subframe does not exist.
 pub fn ms_of_sfn_sf(sfn_sf: u32) -> Option<u32> {
-    let (frame, subframe) = (sfn_sf >> 4, sfn_sf & 15);
+    let frame = sfn_sf >> 4;
+    let subframe = sfn_sf & 15;
     (frame < 1024 && subframe < 10).then_some(frame * 10 + subframe)
 }
 

@@ -68,7 +68,8 @@ impl std::str::FromStr for Policy {
             let line = line.strip_prefix('-').unwrap_or(line).trim();
             let (key, value) =
                 line.split_once(':').ok_or_else(|| wrong(format!("{line:?} is no `name : value`")))?;
-            let (key, value) = (key.trim(), value.trim());
+            let key = key.trim();
+            let value = value.trim();
             match (key, value.is_empty()) {
                 ("mac", true) => place = vec!["mac"],
                 ("dl_scheduler", true) if place.first() == Some(&"mac") => {

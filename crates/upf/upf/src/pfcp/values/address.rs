@@ -96,7 +96,8 @@ impl Value for FTeid {
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
         let flags = reader.octet()?;
-        let (v4, v6) = (flags & 1 != 0, flags & 2 != 0);
+        let v4 = flags & 1 != 0;
+        let v6 = flags & 2 != 0;
         if !v4 && !v6 {
             return Err(INCORRECT);
         }
@@ -314,7 +315,9 @@ impl Value for OuterHeaderCreation {
         })
     }
     fn random(random: &mut Random) -> Self {
-        let (teid, v4, v6) = (random.draw() as u32, random.array::<4>(), random.array::<16>());
+        let teid = random.draw() as u32;
+        let v4 = random.array::<4>();
+        let v6 = random.array::<16>();
         match random.below(3) {
             0 => Self::gtpu(teid, v4.into()),
             1 => Self::gtpu(teid, v6.into()),
@@ -341,7 +344,8 @@ pub struct RemoteGtpuPeer {
 
 impl Value for RemoteGtpuPeer {
     fn put(&self, writer: &mut Writer) {
-        let (di, ni) = (self.destination_interface, self.network_instance.as_ref());
+        let di = self.destination_interface;
+        let ni = self.network_instance.as_ref();
         let flags = u8::from(di.is_some()) << 2 | u8::from(ni.is_some()) << 3;
         writer.put(&[self.addresses.flags(2, 1) | flags]);
         self.addresses.put(writer);

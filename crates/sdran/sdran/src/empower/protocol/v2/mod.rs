@@ -116,7 +116,8 @@ impl Pdu {
             Kind::Response(Outcome::Other(bits)) => (0x80, u16::from(bits & 3)),
         };
         if self.action > MAX_ACTION {
-            let (len, most) = (usize::from(self.action), usize::from(MAX_ACTION));
+            let len = usize::from(self.action);
+            let most = usize::from(MAX_ACTION);
             return Err(EmpowerError::Unencodable { what: "an action", len, most });
         }
         out.extend_from_slice(&[VERSION, message_type | (self.reserved & 0x7f)]);
@@ -127,7 +128,8 @@ impl Pdu {
         out.extend_from_slice(&self.seq.to_be_bytes());
         out.extend_from_slice(&self.xid.to_be_bytes());
         write_all(&self.tlvs, out)?;
-        let (len, most) = (out.len() - start, MAX_MESSAGE_BYTES);
+        let len = out.len() - start;
+        let most = MAX_MESSAGE_BYTES;
         if len > most {
             return Err(EmpowerError::Unencodable { what: "a message", len, most });
         }
