@@ -245,7 +245,8 @@ fn subscription_end_is_sent_only_to_xapps_with_node_events() {
     for asked in [false, true] {
         let mut w = World::new();
         let agent = w.agent(1);
-        let (stock, ours) = (w.xapp(), w.xapp_that(asked));
+        let stock = w.xapp();
+        let ours = w.xapp_that(asked);
         let request_id = w.subscribed(stock, agent, 1, 1);
         w.send42(ours.0, subscribe(ours.1, 1, 1, 10));
         w.got42(ours.0);
@@ -279,7 +280,8 @@ impl Meeting {
     fn of(dialect: Dialect, nodes: u32) -> Self {
         let config = XappConfig::new("ric").with(|it| it.dialect = dialect);
         let nodes = (1..=nodes).map(connected).collect();
-        let (xapp, iapp) = (Xapp::new(config), flexric::IApp::new(nodes));
+        let xapp = Xapp::new(config);
+        let iapp = flexric::IApp::new(nodes);
         Self { xapp, iapp, now: Time::ZERO, connected: false, events: Vec::new() }
     }
 

@@ -75,8 +75,12 @@ impl World {
         let agents: Vec<_> = (1..=agents).map(|n| agent(n, of_agents)).collect();
         let conns = vec![None; agents.len() + 1];
         let xapp = XappConfig::new("ric").with(|it| it.coding = of_xapp);
-        let (ric, xapp) = (Ric::new(RicConfig::default()), Xapp::new(xapp));
-        let (now, last_conn, down, events) = (Time::ZERO, 0, false, Vec::new());
+        let ric = Ric::new(RicConfig::default());
+        let xapp = Xapp::new(xapp);
+        let now = Time::ZERO;
+        let last_conn = 0;
+        let down = false;
+        let events = Vec::new();
         let seen = BTreeMap::new();
         Self { now, ric, agents, xapp, conns, last_conn, down, events, seen }
     }

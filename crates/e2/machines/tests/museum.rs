@@ -119,7 +119,9 @@ fn indication(request_id: RicRequestId, message: &'static [u8]) -> Message {
 fn every_exhibit_gets_hint_and_affects_no_other_peer() {
     for (pitfall, at, hex, then) in MUSEUM {
         let mut world = World::new();
-        let (bystander, agent, xapp) = (world.agent(7), world.agent(5), world.xapp());
+        let bystander = world.agent(7);
+        let agent = world.agent(5);
+        let xapp = world.xapp();
         let other = world.subscribed(xapp, bystander, 7, 1);
         let conn = match at {
             E2 => world.connect(Side::E2),
@@ -158,7 +160,8 @@ fn every_exhibit_gets_hint_and_affects_no_other_peer() {
 #[test]
 fn messages_larger_than_known_peer_buffers_pass() {
     let mut world = World::new();
-    let (agent, xapp) = (world.agent(5), world.xapp());
+    let agent = world.agent(5);
+    let xapp = world.xapp();
     let id = world.subscribed(xapp, agent, 5, 1);
     static PAYLOAD: [u8; 200_000] = [0xa5; 200_000];
     for octets in [2_001, 10_001, 33_000, 200_000] {

@@ -59,7 +59,8 @@ impl Field {
         let asked = self.w.got(self.agent);
         for message in &asked {
             let Message::RicControlRequest(asked) = message else { panic!("{message:?}") };
-            let (request_id, function_id) = (asked.request_id, asked.function_id);
+            let request_id = asked.request_id;
+            let function_id = asked.function_id;
             let answer = match works {
                 true => Message::RicControlAcknowledge(RicControlAcknowledge {
                     request_id,
@@ -97,7 +98,8 @@ impl Field {
 #[test]
 fn first_xapp_keeps_parameter_and_both_are_notified() {
     let mut f = Field::new();
-    let (first, second) = (f.xapp(3, true), f.xapp(3, true));
+    let first = f.xapp(3, true);
+    let second = f.xapp(3, true);
     assert_eq!(f.set(first, "slice 1", true), Ok(()));
     let refused = f.set(second, "slice 2,slice 1", true).unwrap_err();
     assert_eq!(refused.cause, Cause::RicRequest(CauseRicRequest::ControlFailedToExecute));
@@ -117,7 +119,9 @@ fn first_xapp_keeps_parameter_and_both_are_notified() {
 #[test]
 fn higher_priority_takes_parameter_without_notifying_third_party() {
     let mut f = Field::new();
-    let (low, high, stranger) = (f.xapp(1, true), f.xapp(2, true), f.xapp(1, false));
+    let low = f.xapp(1, true);
+    let high = f.xapp(2, true);
+    let stranger = f.xapp(1, false);
     assert_eq!(f.set(low, "ue 1", true), Ok(()));
     assert_eq!(f.set(stranger, "ue 2", true), Ok(()));
     assert_eq!(f.set(high, "ue 1,ue 2", true), Ok(()));
@@ -131,7 +135,8 @@ fn higher_priority_takes_parameter_without_notifying_third_party() {
 #[test]
 fn failed_control_does_not_hold_parameters() {
     let mut f = Field::new();
-    let (first, second) = (f.xapp(1, true), f.xapp(1, true));
+    let first = f.xapp(1, true);
+    let second = f.xapp(1, true);
     assert!(f.set(first, "ue 1", false).is_err());
     assert_eq!(f.set(second, "ue 1", true), Ok(()));
 }
@@ -140,7 +145,9 @@ fn failed_control_does_not_hold_parameters() {
 #[test]
 fn attacker_takes_no_parameter_from_other_xapp() {
     let mut f = Field::new();
-    let (victim, equal, without) = (f.xapp(2, true), f.xapp(2, true), f.xapp(0, true));
+    let victim = f.xapp(2, true);
+    let equal = f.xapp(2, true);
+    let without = f.xapp(0, true);
     assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()));
     for name in 0..3_000 {
         assert!(f.set(without, &format!("ue {name}"), true).is_err());
@@ -226,7 +233,8 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
         f.w.pump();
         for message in f.w.got(f.agent) {
             let Message::RicControlRequest(asked) = message else { panic!("{message:?}") };
-            let (request_id, function_id) = (asked.request_id, asked.function_id);
+            let request_id = asked.request_id;
+            let function_id = asked.function_id;
             let done = RicControlAcknowledge {
                 request_id,
                 function_id,

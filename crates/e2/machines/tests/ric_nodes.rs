@@ -105,7 +105,8 @@ fn messages_before_setup_are_refused_and_connection_closed() {
 #[test]
 fn connection_without_setup_is_closed_after_timeout() {
     let mut w = World::new();
-    let (quiet, agent) = (w.connect(Side::E2), w.agent(1));
+    let quiet = w.connect(Side::E2);
+    let agent = w.agent(1);
     w.pass(Duration::from_secs(6));
     assert!(w.closed.contains_key(&quiet) && !w.closed.contains_key(&agent));
     assert_eq!(w.ric.counters().handshakes_expired, 1);
@@ -176,7 +177,8 @@ fn nodes_and_connections_are_limited() {
         it.e2_connections = 3;
     });
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
-    let (_, lost) = (w.agent(1), w.agent(2));
+    let _ = w.agent(1);
+    let lost = w.agent(2);
     let third = w.connect(Side::E2);
     w.send(third, setup_request(3));
     assert!(matches!(w.got(third)[..], [Message::E2SetupFailure(_)]));
@@ -193,7 +195,8 @@ fn nodes_and_connections_are_limited() {
 
 #[test]
 fn limits_scale_with_number_of_nodes() {
-    let (few, many) = (Limits::for_nodes(10), Limits::for_nodes(20_000));
+    let few = Limits::for_nodes(10);
+    let many = Limits::for_nodes(20_000);
     assert_eq!(Limits::default(), Limits::for_nodes(Limits::default().nodes));
     assert!(few.nodes == 10 && few.e2_connections > 10, "the eleventh hears why it is refused");
     assert_eq!(few.subscriptions_per_owner, Limits::default().subscriptions_per_owner);

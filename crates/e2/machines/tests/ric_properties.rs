@@ -74,7 +74,9 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (c, g, r) = (0..8_usize, 1..4_u32, 1..5_u16);
+    let c = 0..8_usize;
+    let g = 1..4_u32;
+    let r = 1..5_u16;
     prop_oneof![
         3 => g.clone().prop_map(Step::ConnectAgent),
         2 => any::<bool>().prop_map(Step::ConnectXapp),
@@ -306,9 +308,11 @@ proptest! {
     fn fast_path_and_machine_behave_equally(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
         let mut bystander = None;
         let mut plays = [World::new(), World::with_bypass()].map(|mut w| {
-            let (agent, xapp) = (w.agent(99), w.xapp());
+            let agent = w.agent(99);
+            let xapp = w.xapp();
             bystander = Some((agent, w.subscribed(xapp, agent, 99, 1)));
-            let (agents, xapps) = (vec![w.agent(1)], vec![w.xapp()]);
+            let agents = vec![w.agent(1)];
+            let xapps = vec![w.xapp()];
             w.subscribed(xapps[0], agents[0], 1, 1);
             Play { w, agents, xapps }
         });

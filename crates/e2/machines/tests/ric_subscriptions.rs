@@ -47,7 +47,8 @@ fn xapp_gets_indications_under_its_own_request_id() {
 fn equal_subscriptions_are_merged() {
     let mut w = World::new();
     let agent = w.agent(1);
-    let (a, b) = (w.xapp(), w.xapp());
+    let a = w.xapp();
+    let b = w.xapp();
     let id = w.subscribed(a, agent, 1, 1);
     w.send42(b.0, subscribe(b.1, 1, 4, 10));
     assert!(w.got(agent).is_empty());
@@ -102,8 +103,10 @@ fn tenants_do_not_share_subscriptions_or_nodes() {
         }
     }
     let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(TwoTenants)));
-    let (agent, other) = (w.agent(1), w.agent(2));
-    let (a, b) = (w.xapp(), w.xapp());
+    let agent = w.agent(1);
+    let other = w.agent(2);
+    let a = w.xapp();
+    let b = w.xapp();
     let id = w.subscribed(a, agent, 1, 1);
     w.send42(b.0, subscribe(b.1, 1, 1, 10));
     let second = w.admit(agent);
@@ -136,7 +139,8 @@ fn tenants_do_not_share_subscriptions_or_nodes() {
 fn subscriptions_are_restored_with_their_node() {
     let mut w = World::new();
     let agent = w.agent(1);
-    let (a, b) = (w.xapp(), w.xapp());
+    let a = w.xapp();
+    let b = w.xapp();
     w.subscribed(a, agent, 1, 1);
     w.send42(b.0, subscribe(b.1, 1, 1, 10));
     w.got42(b.0);
@@ -319,7 +323,8 @@ fn stalled_xapp_loses_only_its_own_indications() {
     let limits = Limits::default().with(|it| it.xapp_outbox = xapp_outbox);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);
-    let (deaf, other) = (w.xapp(), w.xapp());
+    let deaf = w.xapp();
+    let other = w.xapp();
     let id = w.subscribed(deaf, agent, 1, 1);
     w.send42(other.0, subscribe(other.1, 1, 1, 10));
     w.got42(other.0);
@@ -350,7 +355,8 @@ fn indication_in_unusual_form_is_delivered() {
     let id = w.subscribed(xapp, agent, 1, 1);
     let mut bytes = encode(&indication(id, 1, 10), Version::V2_03).unwrap();
     // The request id (9 bytes) and the function id (6 bytes) are swapped.
-    let (request, function) = (bytes[7..16].to_vec(), bytes[16..22].to_vec());
+    let request = bytes[7..16].to_vec();
+    let function = bytes[16..22].to_vec();
     bytes.splice(7..22, function.into_iter().chain(request));
     w.send_bytes(agent, bytes);
     let got = w.got42(xapp.0);

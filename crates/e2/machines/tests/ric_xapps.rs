@@ -67,7 +67,8 @@ fn xapps_are_limited_and_policies_refuse() {
 #[test]
 fn node_events_go_to_xapps_that_requested_them() {
     let mut w = World::new();
-    let (asked, other) = (w.xapp_that(true), w.xapp_that(false));
+    let asked = w.xapp_that(true);
+    let other = w.xapp_that(false);
     let agent = w.agent(1);
     let got = w.got42(asked.0);
     let [e42::Message::NodeEvent(event)] = &got[..] else { panic!("{got:?}") };
@@ -391,7 +392,8 @@ fn v3_node_answers_query() {
     w.pump();
     let got = w.got(agent);
     let [Message::RicControlRequest(_), Message::RicQueryRequest(q)] = &got[..] else { panic!("{got:?}") };
-    let (request_id, function_id) = (q.request_id, q.function_id);
+    let request_id = q.request_id;
+    let function_id = q.function_id;
     let outcome = Bytes::from_static(b"answer");
     w.send(agent, Message::RicQueryResponse(RicQueryResponse { request_id, function_id, outcome }));
     assert!(notes.lock().unwrap().contains(&"query true".to_owned()));

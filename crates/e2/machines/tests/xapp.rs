@@ -24,8 +24,11 @@ struct Bench {
 
 impl Bench {
     fn new(config: XappConfig) -> Self {
-        let (version, xapp) = (config.version, Xapp::new(config));
-        let (closes, events, sent) = (Vec::new(), Vec::new(), Vec::new());
+        let version = config.version;
+        let xapp = Xapp::new(config);
+        let closes = Vec::new();
+        let events = Vec::new();
+        let sent = Vec::new();
         let mut bench =
             Self { xapp, now: Time::ZERO, version, connects: 0, closes, events, sent, deaf: false };
         bench.input(XappInput::Wake);
@@ -113,7 +116,9 @@ impl Bench {
     }
 
     fn admit(&mut self, requestor: u16) {
-        let (function_id, admitted, not_admitted) = (70, vec![0], Some(vec![]));
+        let function_id = 70;
+        let admitted = vec![0];
+        let not_admitted = Some(vec![]);
         let request_id = id(requestor);
         let response = RicSubscriptionResponse { request_id, function_id, admitted, not_admitted };
         self.answer(Message::RicSubscriptionResponse(response));
@@ -228,10 +233,15 @@ fn indication_is_slice_of_received_pdu() {
     subscribe(&mut bench, 5);
     bench.admit(1);
     bench.events();
-    let (header, message) = (&[][..], &[7; 900][..]);
+    let header = &[][..];
+    let message = &[7; 900][..];
     let mut pdu = Vec::new();
-    let (sn, kind) = (Some(1), RicIndicationType::Report);
-    let (request_id, function_id, action_id, call_process_id) = (id(1), 70, 0, None);
+    let sn = Some(1);
+    let kind = RicIndicationType::Report;
+    let request_id = id(1);
+    let function_id = 70;
+    let action_id = 0;
+    let call_process_id = None;
     fast::Indication { request_id, function_id, action_id, sn, kind, header, message, call_process_id }
         .encode(&mut pdu)
         .unwrap();
@@ -514,7 +524,9 @@ fn controls_succeed_fail_or_time_out() {
     };
     bench.events();
     let (handle, request_id) = ping(&mut bench, true);
-    let (function_id, call_process_id, status) = (70, None, None);
+    let function_id = 70;
+    let call_process_id = None;
+    let status = None;
     let outcome = Some(Bytes::from_static(b"ok"));
     let acknowledge =
         RicControlAcknowledge { request_id, function_id, call_process_id, status, outcome: outcome.clone() };
@@ -522,7 +534,9 @@ fn controls_succeed_fail_or_time_out() {
     assert_eq!(bench.events(), [XappEvent::ControlAcknowledged { handle, outcome }]);
     let (handle, request_id) = ping(&mut bench, false);
     let cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
-    let (call_process_id, outcome, diagnostics) = (None, None, None);
+    let call_process_id = None;
+    let outcome = None;
+    let diagnostics = None;
     let failure = RicControlFailure { request_id, function_id, call_process_id, cause, outcome, diagnostics };
     bench.answer(Message::RicControlFailure(failure));
     let failed = |handle, failure| XappEvent::ControlFailed { handle, failure, outcome: None };
@@ -561,7 +575,8 @@ fn controls_succeed_fail_or_time_out() {
 fn idle_xapp_gives_each_request_its_full_timeout() {
     const IDLE: Duration = Duration::from_secs(12);
     let control = |bench: &mut Bench| {
-        let (node, now) = (node_id(5), bench.now);
+        let node = node_id(5);
+        let now = bench.now;
         let handle =
             bench.xapp.control(now, node, OID, Bytes::new(), Bytes::from_static(b"x"), true).unwrap();
         bench.input(XappInput::Wake);
@@ -634,8 +649,11 @@ fn refused_setup_waits_and_stalled_ric_is_disconnected() {
     let mut bench = Bench::new(config());
     bench.input(XappInput::Connected);
     bench.take();
-    let (cause, time_to_wait) = (Cause::Misc(CauseMisc::ControlProcessingOverload), Some(TimeToWait::V2s));
-    let (transaction_id, diagnostics, tnl) = (Some(0), None, None);
+    let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
+    let time_to_wait = Some(TimeToWait::V2s);
+    let transaction_id = Some(0);
+    let diagnostics = None;
+    let tnl = None;
     let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics, tnl };
     bench.receive(&e42::Message::SetupFailure(failure));
     bench.pass(2 * S - Duration::from_millis(1));
@@ -730,7 +748,9 @@ fn alternative_rics_are_tried_before_time_to_wait_applies() {
         assert_eq!(bench.xapp.address(), address);
         bench.input(XappInput::Connected);
         bench.take();
-        let (transaction_id, diagnostics, tnl) = (Some(0), None, None);
+        let transaction_id = Some(0);
+        let diagnostics = None;
+        let tnl = None;
         let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
         let time_to_wait = Some(TimeToWait::V5s);
         let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics, tnl };

@@ -178,7 +178,8 @@ impl Core {
         let Some(pdu) = self.encoded(id, message) else { return };
         self.push_control(id, pdu.clone());
         if let Some(link) = self.link_mut(id) {
-            let (deadline, retries_left) = (now + timers.procedure_timeout, timers.procedure_retries);
+            let deadline = now + timers.procedure_timeout;
+            let retries_left = timers.procedure_retries;
             link.pending.push(Pending { procedure, transaction, deadline, retries_left, pdu });
         }
     }

@@ -17,7 +17,8 @@ impl Agent {
         request: &RicSubscriptionRequest,
         pdu: &Bytes,
     ) {
-        let (request_id, function) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function = request.function_id;
         let known = self.core.subscriptions.find(id, request_id);
         if let Some(known) = known.and_then(|s| self.core.subscriptions.of_id(s)) {
             // The controller repeats a request because the response was late: send the same response.
@@ -96,7 +97,8 @@ impl Agent {
         admission: Admission,
     ) {
         let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
-        let (mut admitted, mut refused) = (Vec::new(), Vec::new());
+        let mut admitted = Vec::new();
+        let mut refused = Vec::new();
         for action in request.details.actions.iter().map(|a| a.id) {
             if admission.admitted.contains(&action) {
                 admitted.push(action);
@@ -125,7 +127,8 @@ impl Agent {
         }
         self.core.push_control(id, pdu);
         self.core.counters.subscriptions += 1;
-        let (request_id, function) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function = request.function_id;
         self.core.event(AgentEvent::Subscribed { controller: id, subscription, request_id, function });
     }
 
@@ -160,7 +163,8 @@ impl Agent {
         id: ControllerId,
         request: &RicSubscriptionDeleteRequest,
     ) {
-        let (request_id, function_id) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function_id = request.function_id;
         // A repeated deletion gets the same response. FlexRIC repeats one for an xApp that died meanwhile, and aborts
         // on a failure.
         let again = self.core.link(id).is_some_and(|link| link.has_deleted(request_id, function_id));
@@ -203,7 +207,8 @@ impl Agent {
     }
 
     pub(super) fn on_control(&mut self, id: ControllerId, request: &RicControlRequest) {
-        let (request_id, function_id) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function_id = request.function_id;
         let asked = ControlRequest {
             request_id,
             call_process_id: request.call_process_id.as_ref(),
@@ -228,7 +233,8 @@ impl Agent {
     }
 
     pub(super) fn on_query(&mut self, id: ControllerId, request: &RicQueryRequest) {
-        let (request_id, function_id) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function_id = request.function_id;
         let asked = QueryRequest { request_id, header: &request.header, definition: &request.definition };
         let answer = self.call(function_id, Some(id), |f, ctx| f.on_query(ctx, asked));
         let answer = match answer.unwrap_or(Err(NO_FUNCTION)) {
@@ -244,9 +250,11 @@ impl Agent {
     }
 
     pub(super) fn on_modification(&mut self, id: ControllerId, request: RicSubscriptionModificationRequest) {
-        let (request_id, function_id) = (request.request_id, request.function_id);
+        let request_id = request.request_id;
+        let function_id = request.function_id;
         let remove = request.remove.unwrap_or_default();
-        let (modify, add) = (request.modify.unwrap_or_default(), request.add.unwrap_or_default());
+        let modify = request.modify.unwrap_or_default();
+        let add = request.add.unwrap_or_default();
         let outcome = self.find(id, request_id, function_id).and_then(|subscription| {
             self.check_modification(subscription, &remove, &modify, &add)?;
             let event_trigger = request.event_trigger.as_ref();
@@ -319,7 +327,8 @@ impl Agent {
         id: ControllerId,
         m: RicSubscriptionModificationConfirm,
     ) {
-        let (modified, removed) = (m.modified.unwrap_or_default(), m.removed.unwrap_or_default());
+        let modified = m.modified.unwrap_or_default();
+        let removed = m.removed.unwrap_or_default();
         let Some(subscription) = self.take_modification(id, m.request_id, m.function_id) else { return };
         if let Some(s) = self.core.subscriptions.of_id_mut(subscription) {
             s.actions.retain(|a| !removed.contains(a));
@@ -330,7 +339,8 @@ impl Agent {
 
     pub(super) fn on_modification_refuse(&mut self, id: ControllerId, m: &RicSubscriptionModificationRefuse) {
         let Some(subscription) = self.take_modification(id, m.request_id, m.function_id) else { return };
-        let (procedure, cause) = (Procedure::ModificationRequired(subscription), Some(m.cause));
+        let procedure = Procedure::ModificationRequired(subscription);
+        let cause = Some(m.cause);
         self.core.event(AgentEvent::ProcedureRefused { controller: id, procedure, cause });
         self.answer_modification(subscription, ModificationAnswer::Refused(m.cause));
     }
@@ -354,7 +364,8 @@ impl Agent {
 
     pub(super) fn answer_modification(&mut self, id: SubscriptionId, answer: ModificationAnswer<'_>) {
         let Some(subscription) = self.core.subscriptions.of_id(id) else { return };
-        let (function, controller) = (subscription.function, subscription.controller);
+        let function = subscription.function;
+        let controller = subscription.controller;
         self.call(function, Some(controller), |f, ctx| f.on_modification_answer(ctx, id, answer));
     }
 }

@@ -12,7 +12,8 @@ impl Agent {
     pub(super) fn on_received(&mut self, id: ControllerId, pdu: Bytes) {
         let limit = self.core.config.limits.pdu_bytes;
         let Some(link) = self.core.link_mut(id).filter(|l| l.is_connected()) else { return };
-        let (state, version) = (link.state, link.version);
+        let state = link.state;
+        let version = link.version;
         self.core.counters.received += 1;
         if pdu.len() > limit {
             return self.take_down(id, CloseReason::TooLong { len: pdu.len(), limit });
@@ -154,9 +155,11 @@ impl Agent {
 
     /// Repeats procedures without a response, and closes the connection after the last retry.
     pub(super) fn expire_procedures(&mut self, id: ControllerId) {
-        let (now, timeout) = (self.core.now, self.core.config.timers.procedure_timeout);
+        let now = self.core.now;
+        let timeout = self.core.config.timers.procedure_timeout;
         let Some(link) = self.core.link_mut(id) else { return };
-        let (mut again, mut dead) = (Vec::new(), Vec::new());
+        let mut again = Vec::new();
+        let mut dead = Vec::new();
         for pending in link.pending.iter_mut().filter(|p| p.deadline <= now) {
             match pending.retries_left.checked_sub(1) {
                 Some(left) => {
@@ -198,7 +201,8 @@ impl Core {
     }
 
     fn on_error_indication(&mut self, id: ControllerId, state: State, error: ErrorIndication) {
-        let (cause, diagnostics) = (error.cause, error.diagnostics.clone());
+        let cause = error.cause;
+        let diagnostics = error.diagnostics.clone();
         self.event(AgentEvent::ErrorReported { controller: id, cause, diagnostics });
         if matches!(state, State::SettingUp { .. }) {
             return self.setup_failed(id, cause, None);
@@ -287,7 +291,8 @@ impl Core {
     }
 
     fn update_components(&mut self, id: ControllerId) {
-        let (now, components) = (self.now, self.config.components.clone());
+        let now = self.now;
+        let components = self.config.components.clone();
         let Some(link) = self.link_mut(id) else { return };
         link.components_changed = false;
         let told = filled(std::mem::replace(&mut link.told_components, components.clone()), MARK);

@@ -27,7 +27,8 @@ impl Core {
     fn send_setup(&mut self, now: Time, id: ControllerId) {
         let timers = self.config.timers;
         let functions: Vec<_> = self.function_items(false).collect();
-        let (node_id, components) = (self.config.node_id, self.config.components.clone());
+        let node_id = self.config.node_id;
+        let components = self.config.components.clone();
         let told = functions.iter().map(|f| (f.id, f.revision)).collect();
         let Some(link) = self.link_mut(id) else { return };
         let (transaction, transaction_id) = Self::transaction_of(link);
@@ -129,7 +130,8 @@ impl Core {
 
     /// Schedules another setup on the same connection after the time to wait.
     pub(super) fn setup_failed(&mut self, id: ControllerId, cause: Option<Cause>, wait: Option<TimeToWait>) {
-        let (now, retry_in) = (self.now, self.next_delay(id));
+        let now = self.now;
+        let retry_in = self.next_delay(id);
         let retry_in = retry_in.max(wait.map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds())));
         if let Some(link) = self.link_mut(id) {
             link.state = State::Waiting { until: now + retry_in };
@@ -147,7 +149,8 @@ impl Core {
 
     /// Handles the loss of a connection and schedules a reconnect.
     fn schedule_reconnect(&mut self, id: ControllerId, why: DisconnectReason) {
-        let (now, delay) = (self.now, self.next_delay(id));
+        let now = self.now;
+        let delay = self.next_delay(id);
         let Some(link) = self.link_mut(id) else { return };
         link.forget_connection();
         let retry_at = (now + delay).max(link.not_before);

@@ -84,7 +84,8 @@ struct Function<S> {
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::ccc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl CccStation + 'static) -> Box<dyn RanFunction> {
-    let (subscriptions, periods) = (BTreeMap::new(), Periods::default());
+    let subscriptions = BTreeMap::new();
+    let periods = Periods::default();
     Box::new(Function { station, subscriptions, periods, last: Snapshot::default(), look_at: Time::ZERO })
 }
 
@@ -379,8 +380,8 @@ impl<S: CccStation> RanFunction for Function<S> {
             }
         }
         if self.look_at <= now {
-            let (begun, changed) =
-                (self.header(now, Reason::UponSubscription), self.header(now, Reason::UponChange));
+            let begun = self.header(now, Reason::UponSubscription);
+            let changed = self.header(now, Reason::UponChange);
             for (id, subscribed) in &mut self.subscriptions {
                 let Some(watched) = &subscribed.watched else { continue };
                 if std::mem::take(&mut subscribed.fresh) {

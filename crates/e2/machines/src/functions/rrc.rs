@@ -69,7 +69,8 @@ struct Function<S> {
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::rrc::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
-    let (listeners, periods) = (BTreeMap::new(), Periods::default());
+    let listeners = BTreeMap::new();
+    let periods = Periods::default();
     Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: Later::default() })
 }
 
@@ -122,7 +123,8 @@ impl<S: RrcSource> Function<S> {
     /// Polls the base station and sends indications to all subscriptions.
     fn ask(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
-        let (events, there) = (self.source.events(now), self.source.connected(now));
+        let events = self.source.events(now);
+        let there = self.source.connected(now);
         for (id, listener) in self.listeners.iter_mut().filter(|(_, listener)| listener.events) {
             let news = listener.hear(&events, &there, ctx.ues_of(*id));
             if !news.is_empty() {
@@ -154,7 +156,8 @@ impl<S: RrcSource> RanFunction for Function<S> {
         // Events before the subscription are not reported to it. The connected UEs are reported after the
         // subscription response.
         self.ask(ctx);
-        let (actions, events) = (admission.admitted.clone(), trigger.events);
+        let actions = admission.admitted.clone();
+        let events = trigger.events;
         self.listeners.insert(subscription.id, Listener { actions, events, told: BTreeMap::new() });
         if let Some(period) = Rrc::period(&trigger) {
             self.periods.add(subscription.id, ctx.now(), period);

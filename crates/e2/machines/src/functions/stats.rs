@@ -81,7 +81,8 @@ impl<S: StatsSource> PeriodicReport<S> {
     /// Creates a function for a statistics model; register it as [`Model::default_function_id`].
     pub fn of(model: &dyn Model, source: S) -> Self {
         let definition = Bytes::from_static(model.definition());
-        let (oid, revision) = (model.oid().to_owned(), model.revision());
+        let oid = model.oid().to_owned();
+        let revision = model.revision();
         Self::new(FunctionDescription { oid, definition, revision }, source)
     }
 
@@ -164,7 +165,9 @@ impl<S: StatsSource> RanFunction for PeriodicReport<S> {
             self.source.fill(now, ctx.ues_of(subscription), &mut self.scratch);
             for &action in self.actions.get(&subscription).into_iter().flatten() {
                 let kind = RicIndicationType::Report;
-                let (header, message, call_process_id) = (&INDICATION_HEADER, &self.scratch, None);
+                let header = &INDICATION_HEADER;
+                let message = &self.scratch;
+                let call_process_id = None;
                 // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can
                 // always be encoded.
                 let _ =

@@ -94,7 +94,8 @@ impl Conflicts {
             let key: Key = (node, Arc::from(&**target));
             self.release(&key);
             self.orders += 1;
-            let (claim, order) = (self.claims, self.orders);
+            let claim = self.claims;
+            let order = self.orders;
             let holder = Holder { owner: owner.clone(), priority, until: now + hold, claim, order };
             self.held.insert(key.clone(), holder);
             self.by_owner.entry(owner.clone()).or_default().insert(order, key);
@@ -263,7 +264,9 @@ mod tests {
                     model.retain(|_, (by, _, _)| *by != x);
                     continue;
                 }
-                let (gnb, name, priority) = (below(2), below(4), x as u8 / 2);
+                let gnb = below(2);
+                let name = below(4);
+                let priority = x as u8 / 2;
                 let target = [format!("ue {name}")];
                 let got = c.claim((now, HOLD), (&xapp(x), priority), &node(gnb as u32), &target);
                 let held = model.get(&(gnb, name)).filter(|(by, _, until)| *by != x && *until > now);
@@ -306,7 +309,8 @@ mod tests {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "ue victim").is_ok());
         for party in 0..10 * PARTIES_MAX {
-            let (name, ue) = (Party::from(format!("http://{party}")), [format!("ue {party}")]);
+            let name = Party::from(format!("http://{party}"));
+            let ue = [format!("ue {party}")];
             let party = Claimant::Party(name);
             assert!(w.0.claim((at(0), HOLD), (&party, 9), &node(1), &ue).is_ok());
         }

@@ -161,7 +161,8 @@ impl Ric {
             e42::Message::ControlRequest(m) if m.xapp_id == own_id => self.xapp_control(now, owner, m),
             e42::Message::ControlRequest(m) => {
                 let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
-                let (request, function) = (m.request_id, m.function_id);
+                let request = m.request_id;
+                let function = m.function_id;
                 let failure =
                     words::control_failure(version, request, function, cause, m.call_process_id, None);
                 self.links.say(id, &failure);
@@ -291,11 +292,14 @@ impl Ric {
     /// in node events, if the xApp requested them.
     fn list_nodes(&mut self, id: ConnId, place: usize, version: Version) {
         let Some(xapp) = self.xapps.at(place) else { return };
-        let (xapp_id, wants_events) = (xapp.info.id, xapp.wants_node_events);
+        let xapp_id = xapp.info.id;
+        let wants_events = xapp.wants_node_events;
         let messages = if wants_events { MAX_LIST_MESSAGES } else { 1 };
         let most = self.config.limits.node_list_bytes;
         let bound = if wants_events { most } else { most.min(STRANGER_LIST_BYTES) };
-        let (mut lists, mut bytes, mut left_out) = (vec![Vec::new()], 0, 0);
+        let mut lists = vec![Vec::new()];
+        let mut bytes = 0;
+        let mut left_out = 0;
         let own = |node: &&Node| !xapp.is_relay || !node.conn.is_some_and(super::relay::is_virtual);
         let listed = self
             .nodes
@@ -423,7 +427,8 @@ fn listing(node: &Node, version: Version) -> Option<(ConnectedNode, usize)> {
 /// Returns a node for a list. A v1.01 node has no components and may have no OIDs, which later versions require. It
 /// gets an NG component without contents and the null OID.
 fn connected_node(info: &Arc<NodeInfo>, version: Version) -> ConnectedNode {
-    let (mut components, mut functions) = (info.components.clone(), info.functions.clone());
+    let mut components = info.components.clone();
+    let mut functions = info.functions.clone();
     if version == Version::V1_01 {
         components.clear();
     } else {

@@ -83,7 +83,8 @@ impl Ric {
     /// Delivers a decoded indication; `pdu` contains its bytes if it was decoded in place.
     fn deliver(&mut self, now: Time, place: usize, indication: fast::Indication<'_>, pdu: Option<&Bytes>) {
         let Some(node) = self.nodes.at_mut(place) else { return };
-        let (request, function) = (indication.request_id, indication.function_id);
+        let request = indication.request_id;
+        let function = indication.function_id;
         let found = node.subscriptions.find_mut(request).filter(|s| s.function == function);
         let Some(subscription) = found else {
             self.counters.indications_stray += 1;

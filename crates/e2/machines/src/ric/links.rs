@@ -451,7 +451,8 @@ impl Links {
     ) {
         let Some(conn) = self.open_conn(id) else { return };
         conn.faults += 1;
-        let (before_setup, too_many) = (conn.role == Role::New, conn.faults >= limits.faults_per_connection);
+        let before_setup = conn.role == Role::New;
+        let too_many = conn.faults >= limits.faults_per_connection;
         if self.tell_fault(id, what.clone(), limits, counters) {
             self.say(id, &Message::ErrorIndication(indication));
         }

@@ -47,7 +47,9 @@ impl Ric {
     /// number of subscriptions.
     pub fn node_loads(&self, now: Time) -> impl Iterator<Item = NodeLoad> {
         self.nodes.in_order().map(move |node| {
-            let (mut subscriptions, mut silent, mut indications) = (0, 0, 0);
+            let mut subscriptions = 0;
+            let mut silent = 0;
+            let mut indications = 0;
             for (_, s) in node.subscriptions.iter() {
                 subscriptions += 1;
                 indications += s.heard.indications();

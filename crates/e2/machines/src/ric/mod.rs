@@ -402,7 +402,9 @@ impl Ric {
     fn received(&mut self, now: Time, id: ConnId, pdu: Bytes) {
         let Some(conn) = self.links.open_conn(id) else { return };
         conn.heard = now;
-        let (side, role, version) = (conn.side, conn.role, conn.version);
+        let side = conn.side;
+        let role = conn.role;
+        let version = conn.version;
         let coding = *conn.coding.get_or_insert_with(|| Coding::of(&pdu));
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;

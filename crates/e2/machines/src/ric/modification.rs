@@ -76,7 +76,8 @@ impl Ric {
 
     fn change_message(&self, place: usize, slot: u16) -> Option<Message> {
         let subscriptions = &self.nodes.at(place)?.subscriptions;
-        let (request_id, s) = (subscriptions.request_id(slot)?, subscriptions.at(slot)?);
+        let request_id = subscriptions.request_id(slot)?;
+        let s = subscriptions.at(slot)?;
         let change = s.change.clone()?;
         let message = Message::RicSubscriptionModificationRequest(RicSubscriptionModificationRequest {
             request_id,
@@ -166,7 +167,8 @@ impl Ric {
         place: usize,
         m: &RicSubscriptionModificationRequired,
     ) {
-        let (request_id, function_id) = (m.request_id, m.function_id);
+        let request_id = m.request_id;
+        let function_id = m.function_id;
         let slot = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(request_id));
         let Some(slot) = slot.filter(|&slot| self.state_of(place, slot) == Some(State::Active)) else {
             let cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);

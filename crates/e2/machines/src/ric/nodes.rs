@@ -189,7 +189,8 @@ impl Ric {
         self.counters.setups_refused += 1;
         // v1.01 has no field for the address of another RIC.
         let tnl = tnl.filter(|_| version > Version::V1_01);
-        let (transaction_id, cause) = (transaction_in(version, transaction_id), cause_in(version, cause));
+        let transaction_id = transaction_in(version, transaction_id);
+        let cause = cause_in(version, cause);
         let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics: None, tnl };
         self.links.say(id, &Message::E2SetupFailure(failure));
     }
@@ -234,7 +235,8 @@ impl Ric {
     }
 
     fn may_set_up(&mut self, now: Time, id: ConnId, request: &E2SetupRequest) -> Result<(), Refusal> {
-        let (per_second, most) = (self.config.limits.setups_per_second, self.config.limits.nodes);
+        let per_second = self.config.limits.setups_per_second;
+        let most = self.config.limits.nodes;
         let overload = Cause::Misc(CauseMisc::ControlProcessingOverload);
         let refuse =
             |why, cause, wait, what: String| Err(Refusal { cause, time_to_wait: Some(wait), what, why });

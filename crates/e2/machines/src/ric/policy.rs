@@ -57,7 +57,8 @@ impl NodeFilter {
             Self::All => true,
             Self::Plmns(plmns) => plmns.contains(&node.plmn()),
             Self::Named(names) => {
-                let (part, whole) = (node.to_string(), node.base_station().to_string());
+                let part = node.to_string();
+                let whole = node.base_station().to_string();
                 names.iter().any(|name| *name == part || *name == whole)
             }
             Self::Nodes(nodes) => nodes.contains(node) || nodes.contains(&node.base_station()),
@@ -231,7 +232,8 @@ mod tests {
     #[test]
     fn base_station_is_admitted_by_network_name_and_certificate() {
         let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 5, 22);
-        let (bare, shown) = ("tcp://10.0.0.1:5", "tls://10.0.0.1:5 as gnb-5.lab");
+        let bare = "tcp://10.0.0.1:5";
+        let shown = "tls://10.0.0.1:5 as gnb-5.lab";
         for (text, without, with) in [
             ("*", true, true),
             ("001.01", true, true),

@@ -297,7 +297,9 @@ impl Ric {
                 let Some(cluster) = &mut self.cluster else { return };
                 let Some(proxy) = cluster.relays.proxy(name, &node) else { return };
                 let Some(errand) = proxy.leaving.remove(&handle) else { return };
-                let (request_id, function_id, conn) = (errand.request_id, errand.function, proxy.conn);
+                let request_id = errand.request_id;
+                let function_id = errand.function;
+                let conn = proxy.conn;
                 let answer = RicSubscriptionDeleteResponse { request_id, function_id };
                 self.say_for_node(now, conn, &Message::RicSubscriptionDeleteResponse(answer));
             }
@@ -372,7 +374,8 @@ impl Ric {
             message: &view.message,
             call_process_id: view.call_process_id.as_deref(),
         };
-        let (conn, mut octets) = (proxy.conn, Vec::new());
+        let conn = proxy.conn;
+        let mut octets = Vec::new();
         // Cannot fail: the indication was decoded.
         if indication.encode(&mut octets).is_err() {
             return;
@@ -391,9 +394,11 @@ impl Ric {
     ) {
         let Some(relay) = self.cluster.as_mut().and_then(|it| it.relays.all.get_mut(name)) else { return };
         let Some(proxy) = relay.proxies.get_mut(node) else { return };
-        let (conn, version) = (proxy.conn, Version::V2_03);
+        let conn = proxy.conn;
+        let version = Version::V2_03;
         let Some(errand) = proxy.subscriptions.get_mut(&handle) else { return };
-        let (id, function) = (errand.request_id, errand.function);
+        let id = errand.request_id;
+        let function = errand.function;
         match outcome {
             // The other RIC has restored the subscription itself, so nothing was lost here.
             Ok(_) if errand.answered => {}
@@ -478,14 +483,16 @@ impl Ric {
         let answer = match message {
             Message::RicSubscriptionRequest(m) => {
                 let known = proxy.subscriptions.values().any(|it| it.request_id == m.request_id);
-                let (request_id, function, actions) =
-                    (m.request_id, m.function_id, m.details.actions.clone());
+                let request_id = m.request_id;
+                let function = m.function_id;
+                let actions = m.details.actions.clone();
                 if known {
                     return;
                 }
                 match relay.xapp.subscribe(node, function, m.details.event_trigger, m.details.actions) {
                     Ok(handle) => {
-                        let (call_process_id, answered) = (None, false);
+                        let call_process_id = None;
+                        let answered = false;
                         let errand = Errand { request_id, function, actions, call_process_id, answered };
                         proxy.subscriptions.insert(handle, errand);
                         return;
@@ -506,7 +513,8 @@ impl Ric {
                 if proxy.leaving.values().any(|it| it.request_id == m.request_id) {
                     return;
                 }
-                let (request_id, function_id) = (m.request_id, m.function_id);
+                let request_id = m.request_id;
+                let function_id = m.function_id;
                 Message::RicSubscriptionDeleteResponse(RicSubscriptionDeleteResponse {
                     request_id,
                     function_id,

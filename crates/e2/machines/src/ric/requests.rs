@@ -296,7 +296,8 @@ impl Ric {
     }
 
     fn tell_conflict(&mut self, node: GlobalE2NodeId, target: Arc<str>, winner: &Claimant, loser: &Claimant) {
-        let (winner, loser) = (self.name_of(winner), self.name_of(loser));
+        let winner = self.name_of(winner);
+        let loser = self.name_of(loser);
         self.links.event(RicEvent::Conflict { node, target, winner, loser });
     }
 
@@ -367,7 +368,8 @@ impl Ric {
         let version = self.links.conn(conn).map_or(node.info.version, |c| c.version);
         let written = message(request_id, version);
         let pdu = Bytes::from(written.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?);
-        let (deadline, owner) = (pending.deadline, pending.owner);
+        let deadline = pending.deadline;
+        let owner = pending.owner;
         if let Some(party) = &pending.party {
             *self.requests_for.entry(party.clone()).or_default() += 1;
         }

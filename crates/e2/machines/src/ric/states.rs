@@ -262,7 +262,8 @@ impl States {
             return false;
         }
         let gone = before.map_or(0, Known::octets);
-        let (came, full) = (value.len(), before.is_none() && self.known.len() >= SNAPSHOTS_MAX);
+        let came = value.len();
+        let full = before.is_none() && self.known.len() >= SNAPSHOTS_MAX;
         if came > SNAPSHOT_BYTES_MAX + HEAD_BYTES_MAX
             || full
             || self.bytes - gone + came > SNAPSHOTS_BYTES_MAX
@@ -481,7 +482,8 @@ impl Ric {
         let octets = if why.is_some() { Bytes::new() } else { octets };
         if let Some(why) = why {
             states.counters.count(&why);
-            let (iapp, node) = (iapp.name().into(), change.about);
+            let iapp = iapp.name().into();
+            let node = change.about;
             self.links.event(RicEvent::NotTaken { iapp, node, why });
         }
         if octets.is_empty() && of_before == 0 {

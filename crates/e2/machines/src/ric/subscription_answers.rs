@@ -58,7 +58,8 @@ impl Ric {
             return;
         }
         s.heard.silent = true;
-        let (sentence, function) = (hints::of_silence(s.oid.as_deref()), s.function);
+        let sentence = hints::of_silence(s.oid.as_deref());
+        let function = s.function;
         // The machine must see the indication that ends the silence.
         self.unroute(place, slot);
         self.links.hint(info.peer.clone(), Some(info.id), Some(function), sentence);
@@ -126,7 +127,8 @@ impl Ric {
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
         s.deadline = None;
         let restoring = s.sinks.iter().any(|sink| sink.answered);
-        let (state, tries) = (s.state, s.tries);
+        let state = s.state;
+        let tries = s.tries;
         let owned = !s.sinks.is_empty();
         match state {
             // It is unknown whether the node has the subscription, so the RIC requests its deletion.

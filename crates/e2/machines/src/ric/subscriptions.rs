@@ -250,7 +250,8 @@ impl Ric {
     }
 
     fn answer(&mut self, sink: &Sink, function: RanFunctionId, response: &Response) {
-        let (id, not_admitted) = (sink.request_id, response.not_admitted.as_deref());
+        let id = sink.request_id;
+        let not_admitted = response.not_admitted.as_deref();
         match sink.owner {
             Owner::IApp(iapp) => {
                 let not_admitted = not_admitted.unwrap_or_default().to_vec();
@@ -297,7 +298,8 @@ impl Ric {
         self.owned.remove(owner, request_id);
         let position = subscription.sinks.iter().position(|s| (s.owner, s.request_id) == (owner, request_id));
         let Some(sink) = position.map(|p| subscription.sinks.remove(p)) else { return Err(UNKNOWN_REQUEST) };
-        let (others, state) = (!subscription.sinks.is_empty(), subscription.state);
+        let others = !subscription.sinks.is_empty();
+        let state = subscription.state;
         let function = subscription.function;
         self.forget_flow(&sink);
         match state {
@@ -442,7 +444,8 @@ impl Ric {
         self.unroute(place, slot);
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
         let sinks = std::mem::take(&mut s.sinks);
-        let (function, actions) = (s.function, s.details.actions.clone());
+        let function = s.function;
+        let actions = s.details.actions.clone();
         for sink in &sinks {
             self.owned.remove(sink.owner, sink.request_id);
             self.forget_flow(sink);

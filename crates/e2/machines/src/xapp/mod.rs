@@ -222,8 +222,10 @@ impl Xapp {
         actions: Vec<ActionToBeSetup>,
     ) -> Result<RicSubscriptionDetails, SubscribeError> {
         let details = RicSubscriptionDetails { event_trigger, actions };
-        let (request_id, function_id) = (RicRequestId::default(), 0);
-        let (start_time, end_time) = (None, None);
+        let request_id = RicRequestId::default();
+        let function_id = 0;
+        let start_time = None;
+        let end_time = None;
         let request = RicSubscriptionRequest { request_id, function_id, details, start_time, end_time };
         let message = Message::RicSubscriptionRequest(request);
         encode(&message, self.config.version)?;

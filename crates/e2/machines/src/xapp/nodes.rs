@@ -56,7 +56,8 @@ impl Xapp {
                 self.event(XappEvent::NodeAdded { node });
             }
             Some(known) => {
-                let (changed, was_stale) = (known.info != info, known.stale);
+                let changed = known.info != info;
+                let was_stale = known.stale;
                 (known.info, known.stale, known.announced) = (info, false, announced);
                 if changed {
                     self.event(XappEvent::NodeChanged { node });

@@ -56,7 +56,8 @@ impl Poll {
             // The bytes of the request made the RIC read this setup instead of the request.
             self.push_at = Some(now);
         }
-        let (first, most) = (config.timers.node_poll, config.timers.node_poll_max);
+        let first = config.timers.node_poll;
+        let most = config.timers.node_poll_max;
         self.delay = if news { first } else { self.delay.saturating_mul(2).min(most) };
         self.unanswered = None;
         self.at = (!self.retired).then_some(now + self.delay);

@@ -180,7 +180,8 @@ impl Xapp {
 
     fn send_request(&mut self, handle: SubscriptionHandle) {
         let Some(s) = self.subscriptions.get(handle) else { return };
-        let (node, known) = (s.node, self.nodes.get(&s.node));
+        let node = s.node;
+        let known = self.nodes.get(&s.node);
         // The node is not connected. Its next announcement queues the subscription again.
         let Some(known) = known.filter(|n| !n.stale) else { return };
         let Some(function_id) = known.info.find(&s.function) else {
@@ -255,7 +256,8 @@ impl Xapp {
     /// Handles the end of a subscription at the RIC: it is parked, or removed if it was unsubscribed.
     fn ended(&mut self, handle: SubscriptionHandle, failure: Failure) {
         let Some(s) = self.subscriptions.get(handle) else { return };
-        let (node, leaving) = (s.node, s.is_leaving());
+        let node = s.node;
+        let leaving = s.is_leaving();
         if let Some((id, _)) = s.request {
             self.requests.free(id, Target::Subscription(handle));
         }
@@ -287,7 +289,8 @@ impl Xapp {
                 // Its deletion was already requested. A second deletion would crash FlexRIC.
                 return;
             }
-            let (request_id, function_id) = (m.request_id, m.function_id);
+            let request_id = m.request_id;
+            let function_id = m.function_id;
             let request = e42::SubscriptionDeleteRequest { xapp_id: self.xapp_id, request_id, function_id };
             return self.send(&e42::Message::SubscriptionDeleteRequest(request));
         }
@@ -352,10 +355,12 @@ impl Xapp {
 
     /// Repeats or fails requests whose timeout has expired.
     pub(super) fn expire_requests(&mut self) {
-        let (now, timeout) = (self.now, self.config.timers.request_timeout);
+        let now = self.now;
+        let timeout = self.config.timers.request_timeout;
         while let Some(handle) = self.requests.expired_control(now) {
             self.held.retain(|(held, _)| *held != handle);
-            let (failure, outcome) = (Failure::Unanswered, None);
+            let failure = Failure::Unanswered;
+            let outcome = None;
             self.event(XappEvent::ControlFailed { handle, failure, outcome });
         }
         while let Some(handle) = self.subscriptions.expired(now) {

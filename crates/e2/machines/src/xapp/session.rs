@@ -95,7 +95,8 @@ impl Xapp {
         let retry_at = (now + self.backoff.next(&mut self.random)).max(self.not_before);
         self.state = State::Down { retry_at };
         for handle in self.requests.start_over() {
-            let (failure, outcome) = (Failure::Disconnected, None);
+            let failure = Failure::Disconnected;
+            let outcome = None;
             self.event(XappEvent::ControlFailed { handle, failure, outcome });
         }
         for (handle, node) in self.subscriptions.start_over() {
@@ -169,7 +170,8 @@ impl Xapp {
         if s.unwanted {
             return;
         }
-        let (node, standing) = (s.node, s.standing);
+        let node = s.node;
+        let standing = s.standing;
         self.counters.indications += 1;
         self.event(XappEvent::Indication { handle, standing, node, indication });
     }

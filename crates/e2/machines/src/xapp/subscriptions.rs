@@ -128,7 +128,8 @@ impl Subscriptions {
     ) -> SubscriptionHandle {
         self.last += 1;
         let handle = SubscriptionHandle(self.last);
-        let (phase, gaps) = (Phase::Idle, Gaps::default());
+        let phase = Phase::Idle;
+        let gaps = Gaps::default();
         let subscription = Subscription {
             node,
             function,

@@ -50,8 +50,11 @@ impl Bench {
     }
 
     pub(crate) fn speaking(agent: Agent, version: Version) -> Self {
-        let (connects, closes, events) = (Vec::new(), Vec::new(), Vec::new());
-        let (sent, blocked) = (BTreeMap::new(), BTreeSet::new());
+        let connects = Vec::new();
+        let closes = Vec::new();
+        let events = Vec::new();
+        let sent = BTreeMap::new();
+        let blocked = BTreeSet::new();
         Self { agent, now: Time::ZERO, version, connects, closes, events, sent, blocked }
     }
 
@@ -249,7 +252,9 @@ impl RanFunction for Probe {
         let subscribed = seen.subscribed.clone();
         match control.message[..] {
             [1] => subscribed.iter().for_each(|(id, _)| {
-                let (kind, header, message) = (RicIndicationType::Report, &[0; 4], &[7; 100]);
+                let kind = RicIndicationType::Report;
+                let header = &[0; 4];
+                let message = &[7; 100];
                 let call_process_id = None;
                 let subscription = *id;
                 let _ = ctx.indicate(Indication {

@@ -261,7 +261,8 @@ fn function_changes_are_announced() {
         bench.pass(Duration::ZERO);
         let sent = bench.take(C0);
         let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
-        let (accepted, rejected) = (None, None);
+        let accepted = None;
+        let rejected = None;
         let transaction_id = update.transaction_id;
         let ack = RicServiceUpdateAcknowledge { transaction_id, accepted, rejected };
         bench.receive(C0, &Message::RicServiceUpdateAcknowledge(ack));
@@ -321,7 +322,9 @@ fn third_party_controller_gets_one_procedure_at_a_time() {
     bench.pass(S);
     let sent = bench.take(C0);
     let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
-    let (transaction_id, accepted, rejected) = (update.transaction_id, None, None);
+    let transaction_id = update.transaction_id;
+    let accepted = None;
+    let rejected = None;
     let ack = RicServiceUpdateAcknowledge { transaction_id, accepted, rejected };
     bench.receive(C0, &Message::RicServiceUpdateAcknowledge(ack));
     bench.pass(Duration::ZERO);
@@ -339,7 +342,10 @@ fn component_changes_are_announced() {
     let [Message::E2NodeConfigurationUpdate(m)] = &sent[..] else { panic!("{sent:?}") };
     let sizes = [&m.added.as_ref().map(Vec::len), &m.updated.as_ref().map(Vec::len)];
     assert_eq!((sizes, &m.removed), ([&Some(1), &Some(1)], &None));
-    let (added, updated, removed, transaction_id) = (None, None, None, m.transaction_id);
+    let added = None;
+    let updated = None;
+    let removed = None;
+    let transaction_id = m.transaction_id;
     let ack = E2NodeConfigurationUpdateAcknowledge { transaction_id, added, updated, removed };
     bench.receive(C0, &Message::E2NodeConfigurationUpdateAcknowledge(ack));
     bench.agent.set_components(vec![component("amf2")]);
@@ -425,7 +431,8 @@ fn connection_update_adds_and_removes_controllers() {
     assert!(matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(_)]));
     let parting = bench.take(C1);
     let [Message::E2RemovalRequest(m)] = &parting[..] else { panic!("{parting:?}") };
-    let (transaction_id, diagnostics) = (m.transaction_id, None);
+    let transaction_id = m.transaction_id;
+    let diagnostics = None;
     bench.receive(C1, &Message::E2RemovalResponse(E2RemovalResponse { transaction_id, diagnostics }));
     assert_eq!(bench.closes, [(C1, CloseReason::Removed)]);
     assert_eq!(bench.agent.controllers().count(), 1);
@@ -458,7 +465,8 @@ fn failed_connection_is_listed_and_not_retried() {
     );
     assert_eq!(bench.agent.controllers().count(), 1);
     // One of two is reachable.
-    let (c3, c4) = (ControllerId(3), ControllerId(4));
+    let c3 = ControllerId(3);
+    let c4 = ControllerId(4);
     assert_ne!(c2, c3);
     bench.ask(C0, &update(&[2, 3]));
     bench.input(AgentInput::Disconnected { controller: c4, why: ranlab_e2::LinkLoss::ClosedByPeer });

@@ -16,7 +16,8 @@ const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 
 /// Returns an agent with a cell, a default controller and a second one.
 fn bench() -> (Bench, MockCell) {
-    let (mut agent, cell) = (Agent::new(config()), MockCell::default());
+    let mut agent = Agent::new(config());
+    let cell = MockCell::default();
     cell.register(&mut agent);
     let mut bench = Bench::up(agent, Version::V2_03);
     assert_eq!(bench.add("tcp://192.0.2.2:36421"), C1);
@@ -175,7 +176,8 @@ fn only_default_controller_controls_carrier() {
 }
 
 fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, trigger: &impl Octets) {
-    let (event_trigger, actions) = (encoded(trigger), vec![ActionToBeSetup::report(0)]);
+    let event_trigger = encoded(trigger);
+    let actions = vec![ActionToBeSetup::report(0)];
     let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
         request_id: request_id(function_id),
         function_id,
@@ -210,8 +212,8 @@ fn reports_keep_period_and_contain_visible_ues() {
     }
     bench.pass(20 * MS);
     let ues = |report: &SliceIndication| report.ues.iter().map(|ue| ue.rnti).collect::<Vec<_>>();
-    let (first, second) =
-        (heard::<SliceIndication>(&mut bench, C0), heard::<SliceIndication>(&mut bench, C1));
+    let first = heard::<SliceIndication>(&mut bench, C0);
+    let second = heard::<SliceIndication>(&mut bench, C1);
     assert_eq!(first.iter().map(ues).collect::<Vec<_>>(), [[1, 3], [1, 3]]);
     assert_eq!(second.iter().map(ues).collect::<Vec<_>>(), [[3], [3]]);
     assert_eq!((first[0].tstamp_us, first[1].tstamp_us, first[0].got[0].ues), (10_000, 20_000, 2));
@@ -315,7 +317,8 @@ impl RanFunction for Slow {
 
 #[test]
 fn deferred_control_completes_or_is_dropped_on_disconnect() {
-    let (waiting, mut agent) = (std::sync::Arc::default(), Agent::new(config()));
+    let waiting = std::sync::Arc::default();
+    let mut agent = Agent::new(config());
     let function = agent.register(Box::new(Slow(std::sync::Arc::clone(&waiting))), Some(7)).unwrap();
     let mut bench = Bench::up(agent, Version::V2_03);
     assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);

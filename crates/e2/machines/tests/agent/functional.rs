@@ -163,7 +163,8 @@ fn v3_procedures_upgrade_v2_connection() {
     bench.ask(C0, &subscription(1, 7, &[0, 1]));
     assert!(bench.ask(C0, &control(7, &[4], None)).is_empty());
     bench.version = Version::V3_01;
-    let (header, definition) = (Bytes::new(), Bytes::from_static(b"what"));
+    let header = Bytes::new();
+    let definition = Bytes::from_static(b"what");
     let query = RicQueryRequest { request_id: request_id(5), function_id: 7, header, definition };
     let answers = bench.ask(C0, &Message::RicQueryRequest(query));
     assert!(matches!(&answers[..], [Message::RicQueryResponse(m)] if &m.outcome[..] == b"what"));
@@ -195,7 +196,8 @@ fn v3_procedures_upgrade_v2_connection() {
     }
 
     // The function requests modifications: confirmed, refused, and without response.
-    let (request_id, function_id) = (request_id(1), 7);
+    let request_id = request_id(1);
+    let function_id = 7;
     let required = bench.ask(C0, &control(7, &[4], None));
     assert!(matches!(&required[..], [Message::RicSubscriptionModificationRequired(_)]), "{required:?}");
     let confirm = RicSubscriptionModificationConfirm {
@@ -208,7 +210,8 @@ fn v3_procedures_upgrade_v2_connection() {
     };
     bench.receive(C0, &Message::RicSubscriptionModificationConfirm(confirm));
     bench.ask(C0, &control(7, &[4], None));
-    let (cause, diagnostics) = (Cause::Misc(CauseMisc::Unspecified), None);
+    let cause = Cause::Misc(CauseMisc::Unspecified);
+    let diagnostics = None;
     let refuse = RicSubscriptionModificationRefuse { request_id, function_id, cause, diagnostics };
     bench.receive(C0, &Message::RicSubscriptionModificationRefuse(refuse));
     bench.ask(C0, &control(7, &[4], None));

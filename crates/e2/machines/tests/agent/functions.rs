@@ -25,7 +25,8 @@ impl StatsSource for Ues {
 
 fn asking(requestor: u16, function_id: u16, event_trigger: &[u8], actions: Vec<ActionToBeSetup>) -> Message {
     let details = RicSubscriptionDetails { event_trigger: Bytes::copy_from_slice(event_trigger), actions };
-    let (start_time, end_time) = (None, None);
+    let start_time = None;
+    let end_time = None;
     let request_id = request_id(requestor);
     Message::RicSubscriptionRequest(RicSubscriptionRequest {
         request_id,

@@ -220,7 +220,9 @@ fn unsupported_requests_are_refused_with_cause() {
         (Some(process), message, RicCallProcessIdInvalid),
     ] {
         let (mut bench, _) = bench();
-        let (function_id, header, ack_request) = (DEFAULT_FUNCTION_ID, header.clone(), ACK);
+        let function_id = DEFAULT_FUNCTION_ID;
+        let header = header.clone();
+        let ack_request = ACK;
         let request = RicControlRequest {
             request_id: request_id(1),
             function_id,

@@ -107,7 +107,8 @@ fn relations() -> NeighbourRelations {
         handover: Truth::False,
         version: 1,
     };
-    let (pci, arfcn) = (ServingPci::Nr(1), ServingArfcn::Nr(632_628));
+    let pci = ServingPci::Nr(1);
+    let arfcn = ServingArfcn::Nr(632_628);
     NeighbourRelations { pci, arfcn, neighbours: vec![Neighbour::Nr(neighbour)] }
 }
 
@@ -295,7 +296,8 @@ fn neighbour_changes_are_reported_to_watchers_of_the_cell() {
     bench.pass(20 * MS);
     let change = |condition| {
         let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
-        let (cell, neighbours) = (Cgi::Nr(cell(1)), Some(relations()));
+        let cell = Cgi::Nr(cell(1));
+        let neighbours = Some(relations());
         let change = CellChange { cell, context: None, deleted: None, neighbours };
         (header, IndicationFormat::Cells(vec![change]), None)
     };

@@ -82,14 +82,17 @@ impl Agent {
                 None
             }
             Message::RicSubscriptionRequest(m) => {
-                let (request_id, function_id) = (m.request_id, m.function_id);
+                let request_id = m.request_id;
+                let function_id = m.function_id;
                 self.timers.push((request_id, function_id));
-                let (admitted, not_admitted) = (vec![0], Some(Vec::new()));
+                let admitted = vec![0];
+                let not_admitted = Some(Vec::new());
                 let response = RicSubscriptionResponse { request_id, function_id, admitted, not_admitted };
                 Some(Message::RicSubscriptionResponse(response))
             }
             Message::RicSubscriptionDeleteRequest(m) => {
-                let (request_id, function_id) = (m.request_id, m.function_id);
+                let request_id = m.request_id;
+                let function_id = m.function_id;
                 if let Some(at) = self.timers.iter().position(|t| *t == (request_id, function_id)) {
                     self.timers.remove(at);
                 }
@@ -195,7 +198,8 @@ pub struct IApp {
 
 impl IApp {
     pub fn new(nodes: Vec<e42::ConnectedNode>) -> Self {
-        let (socket, subscriptions) = (EdgeTriggered::default(), BTreeMap::new());
+        let socket = EdgeTriggered::default();
+        let subscriptions = BTreeMap::new();
         Self { socket, next_xapp_id: 7, nodes, subscriptions, setups: 0, unanswered: 0 }
     }
 
@@ -221,9 +225,11 @@ impl IApp {
                 Some(e42::Message::SetupResponse(e42::SetupResponse { xapp_id, nodes }))
             }
             e42::Message::SubscriptionRequest(m) => {
-                let (request_id, function_id) = (m.request_id, m.function_id);
+                let request_id = m.request_id;
+                let function_id = m.function_id;
                 self.subscriptions.insert((request_id, m.xapp_id), (m.node_id, function_id));
-                let (admitted, not_admitted) = (vec![0], Some(Vec::new()));
+                let admitted = vec![0];
+                let not_admitted = Some(Vec::new());
                 let response = RicSubscriptionResponse { request_id, function_id, admitted, not_admitted };
                 Some(e42::Message::E2(Message::RicSubscriptionResponse(response)))
             }

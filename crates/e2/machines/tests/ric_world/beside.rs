@@ -30,7 +30,8 @@ impl Beside {
             }
             Side::E2 => {
                 let table = self.tables.entry(conn).or_default().clone();
-                let (outboxes, last) = (self.outboxes.clone(), None);
+                let outboxes = self.outboxes.clone();
+                let last = None;
                 ric.let_pass(conn, Box::new(Pass { table, outboxes, last }));
             }
         }

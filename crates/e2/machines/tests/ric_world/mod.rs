@@ -327,7 +327,8 @@ pub fn subscribe(xapp_id: u16, gnb: u32, request: u16, period_ms: u32) -> e42::M
 }
 
 pub fn delete(xapp_id: u16, request: u16) -> e42::Message {
-    let (request_id, function_id) = (rid(request), 142);
+    let request_id = rid(request);
+    let function_id = 142;
     e42::Message::SubscriptionDeleteRequest(e42::SubscriptionDeleteRequest {
         xapp_id,
         request_id,

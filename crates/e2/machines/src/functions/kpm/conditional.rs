@@ -38,7 +38,8 @@ impl Conditional {
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
             wanted.push(Wanted { conditions, matched: Vec::new() });
             infos.push(MeasurementInfo { measurement: it.measurement.clone(), labels: vec![Label::none()] });
-            let (measurement, conditions) = (it.measurement, it.conditions);
+            let measurement = it.measurement;
+            let conditions = it.conditions;
             let told = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
             measurements.push(told);
         }

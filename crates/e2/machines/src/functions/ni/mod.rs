@@ -203,7 +203,8 @@ impl<S: NiStation> RanFunction for Function<S> {
         }
         // Messages that passed before the subscription are not reported to it.
         self.look(ctx);
-        let (there, ues) = (self.station.ues(), ctx.ues());
+        let there = self.station.ues();
+        let ues = ctx.ues();
         let saw = there.into_iter().filter(|ue| !ues.is_all() && sees(ues, *ue)).collect();
         self.listeners.insert(subscription.id, Listener { event, actions, saw });
         self.wake(ctx);

@@ -100,8 +100,10 @@ struct Function<C> {
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::rc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl RcControl + 'static) -> Box<dyn RanFunction> {
-    let (listeners, waiting) = (BTreeMap::new(), BTreeMap::new());
-    let (there, imposed) = (Vec::new(), None);
+    let listeners = BTreeMap::new();
+    let waiting = BTreeMap::new();
+    let there = Vec::new();
+    let imposed = None;
     Box::new(Function { station, listeners, waiting, last_process: 0, ask_at: Time::ZERO, there, imposed })
 }
 
@@ -362,7 +364,9 @@ impl<C: RcControl> Function<C> {
         // sent.
         let (Ok(header), Ok(message)) = octets else { return false };
         let kind = if process.is_some() { RicIndicationType::Insert } else { RicIndicationType::Report };
-        let (header, message, call_process_id) = (&header, &message, process);
+        let header = &header;
+        let message = &message;
+        let call_process_id = process;
         ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id }).is_ok()
     }
 
@@ -486,7 +490,8 @@ impl<C: RcControl> RanFunction for Function<C> {
         // Events before the subscription are not reported to it.
         self.look(ctx);
         let due = matches!(when, When::Now(..));
-        let (there, ues) = (self.station.mobility().map(|it| it.ues()).unwrap_or_default(), ctx.ues());
+        let there = self.station.mobility().map(|it| it.ues()).unwrap_or_default();
+        let ues = ctx.ues();
         let seen = there.into_iter().map(|(number, _)| number).filter(|it| !ues.is_all() && sees(ues, *it));
         let told = seen.collect();
         self.listeners.insert(subscription.id, Listener { when, actions, due, told });

@@ -54,7 +54,9 @@ impl DirectoryConfig {
         if name.is_empty() || name.len() > NAME_LEN_MAX || !name.bytes().all(fits) {
             return Err(NoName(name.to_owned()));
         }
-        let (e2, e42, timers) = (String::new(), String::new(), DirectoryTimers::default());
+        let e2 = String::new();
+        let e42 = String::new();
+        let timers = DirectoryTimers::default();
         Ok(Self { name: name.to_owned(), life, e2, e42, timers, claims: ClaimLimits::default() })
     }
 }

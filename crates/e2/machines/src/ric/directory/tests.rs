@@ -69,7 +69,8 @@ impl Lab {
         } else {
             Err(WriteFailure::Revised)
         };
-        let (now, id) = (self.now, write.id);
+        let now = self.now;
+        let id = write.id;
         self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Written { id, outcome }));
     }
 

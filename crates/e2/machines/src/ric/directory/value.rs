@@ -107,7 +107,8 @@ impl Claim {
 impl Presence {
     pub(super) fn write(&self) -> Bytes {
         let Self { life, beat, seen, over, draining, e2, e42 } = self;
-        let (over, draining) = (u8::from(*over), u8::from(*draining));
+        let over = u8::from(*over);
+        let draining = u8::from(*draining);
         format!("{FORMAT} ric life={life:x} beat={beat} seen={seen} over={over} draining={draining} e2={e2} e42={e42}")
             .into()
     }
@@ -158,10 +159,8 @@ mod tests {
 
     #[test]
     fn nodes_with_ids_of_different_length_have_distinct_keys() {
-        let (short, long) = (
-            GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 22),
-            GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32),
-        );
+        let short = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 22);
+        let long = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
         assert_eq!(node_key(&short), "node.gnb_505.01_5=22");
         assert_ne!(node_key(&short), node_key(&long));
     }

@@ -86,7 +86,8 @@ impl View {
         if revision <= known.revision {
             return Sign::Ignored;
         }
-        let (before, over) = (known.presence.clone(), known.presence.over);
+        let before = known.presence.clone();
+        let over = known.presence.over;
         *known = RicSeen { presence: presence.clone(), at: now, revision };
         if before.life != presence.life {
             // There may have been further incarnations between the two heartbeats. A final heartbeat rules out only

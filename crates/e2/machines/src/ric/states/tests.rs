@@ -91,7 +91,8 @@ impl Lab {
     }
 
     fn told(&mut self, revision: u64, value: &str) {
-        let (key, value) = ("state.parrot".to_owned(), Bytes::copy_from_slice(value.as_bytes()));
+        let key = "state.parrot".to_owned();
+        let value = Bytes::copy_from_slice(value.as_bytes());
         self.bus(BusNews::Entry { key, revision, value });
     }
 
