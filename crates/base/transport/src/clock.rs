@@ -23,7 +23,8 @@ pub fn unix_time() -> std::time::Duration {
 /// Converts a time of the machines to the time since the Unix epoch, by the current offset between [`now`] and
 /// [`unix_time`].
 pub fn unix_time_at(at: Time) -> std::time::Duration {
-    let (unix, now) = (unix_time(), now());
+    let unix = unix_time();
+    let now = now();
     if at > now { unix + at.since(now) } else { unix.saturating_sub(now.since(at)) }
 }
 

@@ -118,7 +118,8 @@ impl Proxy {
         self.open.set(self.open.get() + 1);
         let number = self.connections.get() + 1;
         self.connections.set(number);
-        let (proxy, tap) = (Rc::clone(self), Rc::clone(tap));
+        let proxy = Rc::clone(self);
+        let tap = Rc::clone(tap);
         tokio::task::spawn_local(async move {
             let outcome = proxy.relay(&near, number, &*tap).await;
             proxy.open.set(proxy.open.get() - 1);
@@ -141,7 +142,8 @@ impl Proxy {
         }
         let far = connect(&self.connect, &self.options).await?;
         let from_far = FrameReader::with_framer(MAX_PDU_BYTES, far.framer());
-        let (from, to) = (near.peer_address(), far.peer_address());
+        let from = near.peer_address();
+        let to = far.peer_address();
         let forth = Passage { connection, forth: true, from, to };
         let back = Passage { connection, forth: false, from: to, to: from };
         tokio::select! {
@@ -241,15 +243,19 @@ mod tests {
     fn proxy_observes_changes_and_forwards_and_closes_both_ends() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
-            let (server, options) = (bound().await, SocketOptions::default());
+            let server = bound().await;
+            let options = SocketOptions::default();
             let proxy = Proxy::new(bound().await, server.address().clone(), options.clone());
             let tap = Rc::new(Reverser::default());
-            let (serving, looking) = (Rc::clone(&proxy), Rc::clone(&tap));
+            let serving = Rc::clone(&proxy);
+            let looking = Rc::clone(&tap);
             let task = tokio::task::spawn_local(async move { serving.serve(looking).await });
 
             let near = connect(proxy.address(), &options).await.unwrap();
-            let (mut at_far, mut at_near) = (FrameReader::default(), FrameReader::default());
-            let (mut by_near, mut by_far) = (FrameWriter::default(), FrameWriter::default());
+            let mut at_far = FrameReader::default();
+            let mut at_near = FrameReader::default();
+            let mut by_near = FrameWriter::default();
+            let mut by_far = FrameWriter::default();
             let pdus = [Bytes::from_static(b"abc"), Bytes::from(vec![7; 300_000])];
             send(&mut by_near, &near, &pdus[..1]).await.unwrap();
             let (far, _) = server.accept().await.unwrap();

@@ -178,7 +178,8 @@ mod tests {
     /// Returns a reader that has received `bytes`, parsed frames, and made room for more.
     fn after(bytes: &[u8], max_pdu: usize) -> FrameReader {
         let (near, far) = duplex(bytes.len());
-        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+        let near = Stream::Memory(near);
+        let far = Stream::Memory(far);
         assert_eq!(near.try_write_vectored(&[IoSlice::new(bytes)]).unwrap(), bytes.len());
         let mut reader = FrameReader::new(max_pdu);
         while let ReadOutcome::Bytes(_) = reader.fill(&far).unwrap() {

@@ -247,7 +247,8 @@ impl Kernel {
         link: AsyncFd<Descriptor<sctp::Association>>,
         again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
     ) -> Self {
-        let (part, over) = (Mutex::default(), AtomicBool::new(false));
+        let part = Mutex::default();
+        let over = AtomicBool::new(false);
         Self { link, part, ppid: AtomicU32::new(E2AP_PPID), again, over }
     }
 

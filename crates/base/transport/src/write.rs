@@ -153,7 +153,8 @@ impl FrameWriter {
         stream: &Stream,
         frames: &[Frame<'_>],
     ) -> (usize, io::Result<usize>) {
-        let (offered, head_bytes) = (offerable(frames), self.framer.head_bytes());
+        let offered = offerable(frames);
+        let head_bytes = self.framer.head_bytes();
         let frames = &frames[..offered];
         self.scratch.clear();
         for frame in frames {

@@ -42,7 +42,8 @@ impl Machine for Counter {
 
 /// Writes until `octets` bytes are sent or no data is accepted for a while. Returns the number of written bytes.
 async fn write(stream: &Stream, octets: usize) -> usize {
-    let (chunk, mut sent) = (vec![7; 64 << 10], 0);
+    let chunk = vec![7; 64 << 10];
+    let mut sent = 0;
     while sent < octets {
         match stream.try_write_vectored(&[IoSlice::new(&chunk[..chunk.len().min(octets - sent)])]) {
             Ok(taken) => sent += taken,

@@ -184,7 +184,8 @@ fn restarted_peer_is_new_connection() {
         let listener = listener("sctp://0.0.0.0:36431").await;
         let peer = over_there(&far, || {
             let place = |text: &str| text.parse::<SocketAddr>().unwrap();
-            let (own, ric) = (place("10.1.0.2:40000"), place("10.1.0.1:36431"));
+            let own = place("10.1.0.2:40000");
+            let ric = place("10.1.0.1:36431");
             let before = stock(own);
             before.connect(&SockAddr::from(ric)).unwrap();
             before.send(b"before").unwrap();

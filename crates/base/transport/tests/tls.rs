@@ -36,7 +36,8 @@ impl Authority {
         }
         let key = KeyPair::generate().unwrap();
         let stem = self.folder.join(format!("{}-{expired}", names.join("-")));
-        let (certificate, secret) = (stem.with_extension("crt"), stem.with_extension("key"));
+        let certificate = stem.with_extension("crt");
+        let secret = stem.with_extension("key");
         fs::write(&certificate, params.signed_by(&key, &self.issuer).unwrap().pem()).unwrap();
         fs::write(&secret, key.serialize_pem()).unwrap();
         Identity::read(&certificate, &secret, &believed.file).unwrap()

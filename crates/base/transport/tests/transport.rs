@@ -134,13 +134,15 @@ proptest! {
     ) {
         block_on(async {
             let (near, far) = duplex(capacity);
-            let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+            let near = Stream::Memory(near);
+            let far = Stream::Memory(far);
             let bodies: Vec<Bytes> = pdus.iter().map(|(pdu, at)| Bytes::copy_from_slice(&pdu[at.index(pdu.len())..])).collect();
             let frames: Vec<Frame<'_>> = pdus.iter().zip(&bodies)
                 .map(|((pdu, at), body)| Frame { head: &pdu[..at.index(pdu.len())], body }).collect();
             let send = async {
                 let mut writer = FrameWriter::default();
-                let (mut taken, mut bytes) = (0, 0);
+                let mut taken = 0;
+                let mut bytes = 0;
                 while taken < frames.len() || writer.rest_bytes() > 0 {
                     let outcome = writer.write(&near, &frames[taken..]).unwrap();
                     taken += outcome.taken;
@@ -214,8 +216,11 @@ fn largest_frame_passes_through_small_buffers() {
 fn invalid_own_lengths_are_refused_before_writing() {
     block_on(async {
         let (near, far) = duplex(1000);
-        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
-        let (fine, none, long) = (Bytes::from_static(b"fine"), Bytes::new(), Bytes::from(vec![0; 11]));
+        let near = Stream::Memory(near);
+        let far = Stream::Memory(far);
+        let fine = Bytes::from_static(b"fine");
+        let none = Bytes::new();
+        let long = Bytes::from(vec![0; 11]);
         let mut writer = FrameWriter::new(10);
         for wrong in [&none, &long] {
             let frames = [Frame { head: &[], body: &fine }, Frame { head: &[], body: wrong }];
@@ -232,7 +237,8 @@ fn all_tasks_waiting_for_stream_are_woken() {
         let (_directory, addresses) = every_transport("waiting");
         for address in &addresses {
             let (_listener, near, far) = pair(address, &narrow()).await;
-            let (near, far) = (Arc::new(near), Arc::new(far));
+            let near = Arc::new(near);
+            let far = Arc::new(far);
             let waiting = |stream: &Arc<Stream>, to_write: bool| {
                 let stream = Arc::clone(stream);
                 let task = tokio::spawn(async move {
@@ -356,7 +362,8 @@ fn waiting_reader_is_woken_by_writer_on_same_thread() {
 fn dropped_frames_release_buffer() {
     block_on(async {
         let (near, far) = duplex(1 << 20);
-        let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+        let near = Stream::Memory(near);
+        let far = Stream::Memory(far);
         let mut reader = FrameReader::default();
         let mut places = std::collections::HashSet::new();
         for _ in 0..1000 {

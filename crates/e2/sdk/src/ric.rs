@@ -113,8 +113,10 @@ impl RicHandle {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
-        let (events, replies) = (Rc::new(Hub::keeping(OTHERS_MAX_OF_A_RIC)), Rc::new(Waiting::default()));
-        let (sink, waiting) = (Rc::clone(&events), replies.clone());
+        let events = Rc::new(Hub::keeping(OTHERS_MAX_OF_A_RIC));
+        let replies = Rc::new(Waiting::default());
+        let sink = Rc::clone(&events);
+        let waiting = replies.clone();
         let asks = Rc::new(Asks::default());
         let asked = Rc::clone(&asks);
         let max_pdu = config.limits.pdu_bytes;

@@ -184,7 +184,8 @@ impl<M: ServiceModel> Reports<M> {
             header.and_then(|h| Ok((h, M::Message::decode_as(self.encoding, &indication.message)?)));
         Some(match decoded {
             Ok((header, message)) => {
-                let (action, sn) = (indication.action, indication.sn);
+                let action = indication.action;
+                let sn = indication.sn;
                 Ok(Report { node, subscription: handle, action, sn, header, message })
             }
             Err(error) => Err(Malformed { node, model: M::NAME, error, indication }),
@@ -240,7 +241,8 @@ impl XappHandle {
         message: &M::Control,
     ) -> Result<Option<M::Outcome>, TypedControlError> {
         let encoding = customary::<M>();
-        let (header, message) = (header.to_octets(encoding)?, message.to_octets(encoding)?);
+        let header = header.to_octets(encoding)?;
+        let message = message.to_octets(encoding)?;
         let outcome = self.control(node, M::OID, header, message).await?;
         Ok(outcome.map(|outcome| M::Outcome::decode_as(encoding, &outcome)).transpose()?)
     }

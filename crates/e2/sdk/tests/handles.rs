@@ -192,7 +192,8 @@ fn every_listener_of_ric_gets_every_event() {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let place: Address = "mem://listeners-e2".parse().unwrap();
         ric.listen(Side::E2, &place, |_| true).await.unwrap();
-        let (mut one, mut other) = (ric.events(), ric.events());
+        let mut one = ric.events();
+        let mut other = ric.events();
         let agent = AgentHandle::start(agent(), SocketOptions::default());
         agent.connect(&place).await.unwrap();
         for listener in [&mut one, &mut other] {

@@ -40,7 +40,8 @@ struct Pinger {
 impl Pinger {
     fn send(&self, seq: u32, out: &mut IAppOutbox) {
         let (node, function) = self.target.unwrap();
-        let (header, message) = (Bytes::new(), ping(seq));
+        let header = Bytes::new();
+        let message = ping(seq);
         let ack_request = Some(RicControlAckRequest::NoAck);
         out.control(node, function, ControlDetails { call_process_id: None, header, message, ack_request });
     }
@@ -114,7 +115,8 @@ async fn scenario(e2: &Address, e42: &Address) {
 }
 
 fn run_scenario(e2: &str, e42: &str) {
-    let (e2, e42) = (e2.parse().unwrap(), e42.parse().unwrap());
+    let e2 = e2.parse().unwrap();
+    let e42 = e42.parse().unwrap();
     within_patience(scenario(&e2, &e42));
 }
 

@@ -127,7 +127,8 @@ impl<M: Machine> Core<M> {
     }
 
     pub(super) fn attach(self: &Rc<Self>, key: M::Key, stream: Stream) {
-        let (stream, state) = (Rc::new(stream), Rc::new(LinkState::default()));
+        let stream = Rc::new(stream);
+        let state = Rc::new(LinkState::default());
         let link = Link::new(stream.clone(), state.clone(), self.max_pdu, Self::framer(&stream));
         {
             let mut inner = self.inner.borrow_mut();
@@ -171,7 +172,8 @@ impl<M: Machine> Core<M> {
         most: Option<usize>,
         mut admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key>,
     ) {
-        let (mut taken, mut refused) = (Vec::new(), Refused::default());
+        let mut taken = Vec::new();
+        let mut refused = Refused::default();
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,

@@ -61,7 +61,8 @@ impl Identity {
             file: key.to_owned(),
             what: format!("no key: {error}"),
         })?;
-        let (provider, roots) = (Arc::new(default_provider()), Arc::new(roots));
+        let provider = Arc::new(default_provider());
+        let roots = Arc::new(roots);
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| odd(&error))?

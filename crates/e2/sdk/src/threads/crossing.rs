@@ -151,7 +151,8 @@ impl Far {
                 });
             }
             Outward::Queue(_) => {
-                let (shared, mouths) = (self.shared.clone(), self.mouths.clone());
+                let shared = self.shared.clone();
+                let mouths = self.mouths.clone();
                 ric.let_pass(conn, Box::new(Pass { shared, mouths }));
             }
         }

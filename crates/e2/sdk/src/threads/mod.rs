@@ -116,11 +116,15 @@ impl Threads {
     /// they are spread evenly over all threads. Must be called inside a runtime, and with `above` > 0 inside a
     /// `LocalSet`.
     pub(crate) fn start(name: &str, workers: usize, max_pdu: usize, above: f64) -> io::Result<Self> {
-        let (mut benches, mut all_stop) = (Vec::new(), Vec::new());
+        let mut benches = Vec::new();
+        let mut all_stop = Vec::new();
         for number in 1..=workers {
             let runtime = Builder::new_current_thread().enable_all().build()?;
-            let (handle, counts, stop) = (runtime.handle().clone(), Arc::<Counts>::default(), Arc::default());
-            let (last, ended) = (Last(Arc::clone(&counts)), Arc::clone(&stop));
+            let handle = runtime.handle().clone();
+            let counts = Arc::<Counts>::default();
+            let stop = Arc::default();
+            let last = Last(Arc::clone(&counts));
+            let ended = Arc::clone(&stop);
             let started = thread::Builder::new()
                 .name(format!("{name}-{number}"))
                 .spawn(move || Self::serve(&runtime, above, &ended, &last));
@@ -150,10 +154,12 @@ impl Threads {
             let workers = hall.workers.iter().map(|worker| worker.counts.cpu.load(Ordering::Relaxed));
             workers.map(Duration::from_nanos).sum::<Duration>() + thread_cpu_time()
         };
-        let (mut at, mut before) = (Instant::now(), used());
+        let mut at = Instant::now();
+        let mut before = used();
         loop {
             tokio::time::sleep(LOOK_AT_LOAD).await;
-            let (now, used) = (Instant::now(), used());
+            let now = Instant::now();
+            let used = used();
             let cores = used.saturating_sub(before).as_secs_f64() / now.duration_since(at).as_secs_f64();
             (at, before) = (now, used);
             if load.look(cores) {

@@ -89,7 +89,8 @@ impl Pump {
         let Socket::Own(stream) = std::mem::replace(&mut self.socket, Socket::Shared) else { return false };
         match seat.carry(stream, place) {
             Ok((stream, counts)) => {
-                let (reader, leaving) = (self.reader.take(), std::mem::take(&mut self.leaving));
+                let reader = self.reader.take();
+                let leaving = std::mem::take(&mut self.leaving);
                 let shared = self.shared.clone();
                 counts.pumps.fetch_add(1, Ordering::Relaxed);
                 // A task that has moved must not report the end of the link when dropped.
@@ -278,7 +279,8 @@ impl Pump {
         match &self.shared.outward {
             Outward::Queue(queue) => {
                 let mut outward = lock(queue);
-                let (ended, unread) = (outward.finish(why), outward.abandon());
+                let ended = outward.finish(why);
+                let unread = outward.abandon();
                 drop(outward);
                 ended.wake();
                 unread.wake();
@@ -320,7 +322,8 @@ fn deliver(reader: &mut FrameReader, shared: &Shared, counts: &Counts) -> Delive
             // The routes stay locked until all messages are delivered.
             let routes = lock(&shared.routes);
             let goes_past = !routes.is_empty() && !lock(&shared.inward).is_held();
-            let (mut passed, mut handed) = (0, false);
+            let mut passed = 0;
+            let mut handed = false;
             let well = loop {
                 let pdu = match reader.next() {
                     Ok(Some(pdu)) => pdu,

@@ -222,7 +222,8 @@ mod tests {
     /// Checks that all data is read in order, for any sizes of writes, and that the queue stays within its capacity.
     fn carried(of_messages: bool, steps: &[(bool, usize)]) {
         let mut queue = Queue::new(of_messages);
-        let (mut written, mut read) = (Vec::new(), Vec::new());
+        let mut written = Vec::new();
+        let mut read = Vec::new();
         let mut lengths = VecDeque::new();
         for &(writes, size) in steps {
             if writes {

@@ -394,7 +394,8 @@ fn moving_links_neither_lose_nor_repeat_messages() {
         let mut tasks = Vec::new();
         for (peer, near, _) in &all {
             for (from, to) in [(peer, near), (near, peer)] {
-                let (from, to) = (from.clone(), to.clone());
+                let from = from.clone();
+                let to = to.clone();
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut writer = FrameWriter::default();
                     for number in 0..MOVED {

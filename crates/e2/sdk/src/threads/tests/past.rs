@@ -72,7 +72,8 @@ fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
 /// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
 /// subscription at random, also between two messages that arrived together.
 async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<Dice>>) {
-    let (mut pass, mut outlet) = (bypass(&near, &mouth), ToMouth(mouth.clone()));
+    let mut pass = bypass(&near, &mouth);
+    let mut outlet = ToMouth(mouth.clone());
     let mut reader = FrameReader::default();
     let passed = Arc::<Passed>::default();
     while let Some(pdu) = receive(&near, &mut reader).await.unwrap() {
@@ -106,7 +107,8 @@ async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<
 
 #[test]
 fn subscription_keeps_order_on_both_paths() {
-    let (mut past, mut through) = (0, 0);
+    let mut past = 0;
+    let mut through = 0;
     for seed in 1..=60 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
@@ -192,7 +194,8 @@ fn several_threads_write_to_same_xapp() {
     let turns = Arc::new(AtomicU32::new(0));
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
-            let (mouth, turns) = (mouth.clone(), turns.clone());
+            let mouth = mouth.clone();
+            let turns = turns.clone();
             thread::spawn(move || {
                 let mut batch = Batch::default();
                 for number in 0..EACH {
