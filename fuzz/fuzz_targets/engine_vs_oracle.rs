@@ -72,7 +72,8 @@ impl Input<'_> {
             self.0 = &self.0[length..];
         }
         for _ in 0..flags >> 2 & 7 {
-            let (at, value) = (usize::from(self.octet()), self.octet());
+            let at = usize::from(self.octet());
+            let value = self.octet();
             if let Some(octet) = frame.get_mut(at) {
                 *octet = value;
             }
@@ -112,13 +113,16 @@ fuzz_target!(|input: &[u8]| {
     let case = &CASES[usize::from(input.octet()) % CASES.len()];
     let declaration = case.pipeline.build().expect("a valid pipeline");
     let mut oracle = case.pipeline.oracle().expect("a valid pipeline");
-    let (mut engines, mut controls) = (Vec::new(), Vec::new());
+    let mut engines = Vec::new();
+    let mut controls = Vec::new();
     for isa in [Isa::Baseline, Isa::Wide] {
         let (mut workers, control) = Engine::start(&declaration, 1, isa).expect("a declaration that fits");
         engines.push((workers.remove(0), Burst::new()));
         controls.push(control);
     }
-    let (mut events, mut now_ns, mut frames) = (case.events.iter().cycle(), 0, Vec::new());
+    let mut events = case.events.iter().cycle();
+    let mut now_ns = 0;
+    let mut frames = Vec::new();
     while !input.0.is_empty() {
         let flags = input.octet();
         if flags & 1 != 0 || frames.len() == BURST {

@@ -15,9 +15,12 @@ fuzz_target!(|input: &[u8]| {
     let (frames, complaint, left) = expected(stream, max_pdu);
 
     let (near, far) = duplex(usize::from(piece) + 1);
-    let (near, far) = (Stream::Memory(near), Stream::Memory(far));
+    let near = Stream::Memory(near);
+    let far = Stream::Memory(far);
     let mut reader = FrameReader::new(max_pdu);
-    let (mut sent, mut seen, mut kept) = (0, 0, Vec::new());
+    let mut sent = 0;
+    let mut seen = 0;
+    let mut kept = Vec::new();
     loop {
         if sent < stream.len() {
             sent += near

@@ -17,7 +17,8 @@ fuzz_target!(|input: &[u8]| {
     let Ok(mut machine) = Machine::new(Time::ZERO, Settings::new(role, u32::from(first >> 1 & 1))) else {
         panic!("these settings are good")
     };
-    let (mut down, mut at) = (false, 0);
+    let mut down = false;
+    let mut at = 0;
     while let Some((&[kind, descriptors, length], tail)) = rest.split_first_chunk::<3>() {
         let (body, tail) = tail.split_at(usize::from(length).min(tail.len()).min(MESSAGE_BYTES - 2));
         rest = tail;

@@ -82,7 +82,8 @@ impl Peer {
     /// Returns the next message of a valid peer, with its descriptor; `None` after the last one.
     fn polite(&mut self) -> Option<(Message, Option<OwnedFd>)> {
         let name = Name::new("peer");
-        let (step, ring) = (self.said, |to_master: bool, index: u16| {
+        let step = self.said;
+        let ring = |to_master: bool, index: u16| {
             let at = 2 * u32::from(!to_master) + u32::from(index);
             Message::AddRing(Ring {
                 to_master,
@@ -92,7 +93,7 @@ impl Peer {
                 log2_size: 4,
                 private_bytes: 0,
             })
-        });
+        };
         self.said += 1;
         if self.master {
             let limits = Hello {

@@ -45,7 +45,8 @@ fuzz_target!(|input: &[u8]| {
             .expect("it is sealed");
     let regions: Arc<[Region]> = if owns { vec![region].into() } else { vec![theirs].into() };
     let mut place = |first: u32| {
-        let (shape, log2_size) = (script.octet(), script.octet());
+        let shape = script.octet();
+        let log2_size = script.octet();
         let log2_size = if shape & 1 == 0 { log2_size % 6 } else { log2_size };
         let offset = if shape & 2 == 0 { first } else { script.place() };
         let octets = if shape & 4 == 0 { 128 } else { script.word() % 70_000 };
@@ -67,7 +68,8 @@ fuzz_target!(|input: &[u8]| {
     let size = [to.0, from.0].map(|ring| 1_u16 << ring.log2_size);
     receiver.start();
     let _ = sender.start();
-    let (mut into, packet) = ([0xaa; 300], [0x55; 256]);
+    let mut into = [0xaa; 300];
+    let packet = [0x55; 256];
     for _ in 0..256 {
         if script.0.is_empty() {
             return;

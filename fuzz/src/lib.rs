@@ -60,14 +60,17 @@ impl<'a> Script<'a> {
 
     /// Returns a PDU of the given E2AP message with the keys in `seen`.
     pub fn e2ap_named(&mut self, name: &str, seen: &Keys) -> Bytes {
-        let (version, seed) = (self.version(), self.seed());
+        let version = self.version();
+        let seed = self.seed();
         let pdu = Message::random(name, seed, version).and_then(|m| e2ap::encode(&m, version).ok());
         self.finish(pdu.unwrap_or_default(), seen)
     }
 
     /// Returns an E42 PDU: an E42-specific message or an E2AP message.
     pub fn e42(&mut self, seen: &Keys) -> Bytes {
-        let (kind, version, seed) = (self.octet() % 8, self.version(), self.seed());
+        let kind = self.octet() % 8;
+        let version = self.version();
+        let seed = self.seed();
         let Some(message) = e42_message(kind, version, seed) else { return self.e2ap(seen) };
         let pdu = e42::encode(&message, version).unwrap_or_default();
         self.finish(pdu, seen)
@@ -92,7 +95,8 @@ impl<'a> Script<'a> {
         }
         let damages = if how & 0xf0 == 0xf0 { how >> 1 & 3 } else { 0 };
         for _ in 0..damages {
-            let (at, value) = (usize::from(self.octet()), self.octet());
+            let at = usize::from(self.octet());
+            let value = self.octet();
             match pdu.get_mut(at) {
                 Some(octet) => *octet = value,
                 None => pdu.truncate(at / 2),

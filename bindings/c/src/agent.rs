@@ -128,7 +128,8 @@ pub unsafe extern "C" fn ranlab_agent_remove_controller(
     now_ns: u64,
     controller: u32,
 ) -> i32 {
-    let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
+    let now = Time::from_nanos(now_ns);
+    let controller = ControllerId(controller);
     // SAFETY: required by the header.
     unsafe { with(agent, |inner| inner.agent.remove_controller(now, controller).map_err(controller_error)) }
 }
@@ -166,7 +167,8 @@ pub unsafe extern "C" fn ranlab_agent_associate_ue(
     ue: u64,
     controller: u32,
 ) -> i32 {
-    let (ue, controller) = (UeId(ue), ControllerId(controller));
+    let ue = UeId(ue);
+    let controller = ControllerId(controller);
     // SAFETY: required by the header.
     unsafe { with(agent, |inner| inner.agent.associate_ue(ue, controller).map_err(ue_error)) }
 }
@@ -342,7 +344,8 @@ pub unsafe extern "C" fn ranlab_agent_transmit(
     buffer_len: usize,
     pdu_len: *mut usize,
 ) -> i32 {
-    let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
+    let now = Time::from_nanos(now_ns);
+    let controller = ControllerId(controller);
     // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {

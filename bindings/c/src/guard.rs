@@ -131,7 +131,8 @@ pub(crate) unsafe fn copy_out(
     if frame.len() > buffer_len {
         return Err(frame);
     }
-    let (head, body) = (frame.head(), frame.body());
+    let head = frame.head();
+    let body = frame.body();
     // SAFETY: `buffer` has room for both, and cannot overlap with a PDU of the library.
     unsafe {
         std::ptr::copy_nonoverlapping(head.as_ptr(), buffer, head.len());

@@ -70,7 +70,8 @@ pub unsafe extern "C" fn ranlab_agent_register_kpm(
     unsafe {
         register(agent, Some(DEFAULT_FUNCTION_ID), || {
             let kpm = kpm.as_ref().ok_or(RANLAB_ERR_NULL)?;
-            let (time_us, read) = (kpm.time_us.ok_or(RANLAB_ERR_NULL)?, kpm.read.ok_or(RANLAB_ERR_NULL)?);
+            let time_us = kpm.time_us.ok_or(RANLAB_ERR_NULL)?;
+            let read = kpm.read.ok_or(RANLAB_ERR_NULL)?;
             let ues = Vec::with_capacity(RANLAB_UES_MAX);
             Ok(kpm::function(Source { prbs: kpm.prbs, time_us, read, userdata, ues }))
         })

@@ -61,7 +61,8 @@ pub unsafe extern "C" fn ranlab_model_action(
     boundary(|| {
         // SAFETY: required by the header.
         let (model, definition) = unsafe { (model(oid)?, octets(definition, definition_len)?) };
-        let (definition, period) = (Bytes::copy_from_slice(definition), Duration::from_micros(period_us));
+        let definition = Bytes::copy_from_slice(definition);
+        let period = Duration::from_micros(period_us);
         let octets =
             model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
         // SAFETY: required by the header.

@@ -118,7 +118,8 @@ fn components(config: &ranlab_agent_config, core_name: &str) -> Vec<ComponentCon
         let configuration = ComponentConfiguration::default();
         ComponentConfigItem { interface, id, configuration }
     };
-    let (amf_name, mme_name) = (core_name.to_owned(), core_name.to_owned());
+    let amf_name = core_name.to_owned();
+    let mme_name = core_name.to_owned();
     let ng = || component(ComponentInterfaceType::Ng, ComponentId::Ng(InterfaceNg { amf_name }));
     let s1 = || component(ComponentInterfaceType::S1, ComponentId::S1(InterfaceS1 { mme_name }));
     let f1 = || component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id: part }));

@@ -122,7 +122,8 @@ impl<T> Numbers<T> {
 
     /// Returns the number of a node, a new one if it has none, and its data.
     pub(crate) fn enter(&mut self, id: GlobalE2NodeId, new: impl FnOnce() -> T) -> (u32, &mut T) {
-        let (by_id, last) = (&mut self.by_id, &mut self.last);
+        let by_id = &mut self.by_id;
+        let last = &mut self.last;
         let number = *by_id.entry(id).or_insert_with(|| {
             *last = last.wrapping_add(1).max(1);
             *last

@@ -187,7 +187,8 @@ pub unsafe extern "C" fn ranlab_ric_connected(
     // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
-            let (peer, connection) = (string(peer)?.to_owned(), out(connection)?);
+            let peer = string(peer)?.to_owned();
+            let connection = out(connection)?;
             let side = match side {
                 RANLAB_SIDE_E2 => Side::E2,
                 RANLAB_SIDE_E42 => Side::E42,
@@ -230,7 +231,8 @@ pub unsafe extern "C" fn ranlab_ric_receive(
     // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
-            let (conn, pdu) = (inner.known(connection)?, octets(pdu, pdu_len)?);
+            let conn = inner.known(connection)?;
+            let pdu = octets(pdu, pdu_len)?;
             // Frames that a slow peer has not read must not keep the buffer for received PDUs alive.
             inner.undrained.iter().for_each(|conn| inner.ric.transport_full(*conn));
             let pdu = inner.pool.take(pdu);

@@ -143,7 +143,8 @@ fn function<R: Row + Send + 'static>(
     read: Option<Read<R>>,
     userdata: *mut c_void,
 ) -> Result<Box<dyn RanFunction>, i32> {
-    let (time_us, read) = (time_us.ok_or(RANLAB_ERR_NULL)?, read.ok_or(RANLAB_ERR_NULL)?);
+    let time_us = time_us.ok_or(RANLAB_ERR_NULL)?;
+    let read = read.ok_or(RANLAB_ERR_NULL)?;
     // SAFETY: a row consists of numbers, for which zero is valid.
     let rows = vec![unsafe { zeroed::<R>() }; RANLAB_ROWS_MAX].into();
     Ok(Box::new(PeriodicReport::of(model, Source { time_us, read, userdata, rows })))

@@ -250,8 +250,10 @@ pub unsafe extern "C" fn ranlab_xapp_subscribe(
     // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
-            let (wanted, to) = (wanted.as_ref().ok_or(RANLAB_ERR_NULL)?, out(subscription)?);
-            let (function, details) = (function(wanted.function, wanted.oid)?, wanted.details()?);
+            let wanted = wanted.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let to = out(subscription)?;
+            let function = function(wanted.function, wanted.oid)?;
+            let details = wanted.details()?;
             let handle = if wanted.node == 0 {
                 let made = inner.xapp.subscribe_all(function, details.event_trigger, details.actions);
                 made.map_err(subscribe_error)?.0
@@ -327,8 +329,10 @@ pub unsafe extern "C" fn ranlab_xapp_control(
     // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
-            let (command, to) = (command.as_ref().ok_or(RANLAB_ERR_NULL)?, out(request)?);
-            let (function, octets) = (function(command.function, command.oid)?, command.octets()?);
+            let command = command.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let to = out(request)?;
+            let function = function(command.function, command.oid)?;
+            let octets = command.octets()?;
             let node = inner.numbers.get(command.node).ok_or(RANLAB_ERR_NODE)?.0;
             let CommandOctets { header, message, call_process_id } = octets;
             let ack = command.acknowledge != 0;

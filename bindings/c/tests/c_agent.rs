@@ -57,7 +57,8 @@ impl IApp for Throughputs {
         match input {
             IAppInput::NodeAdded(node) => {
                 let function = node.function_by_oid(kpm::OID).unwrap();
-                let (model, period) = (by_oid(kpm::OID).unwrap(), Duration::from_millis(50));
+                let model = by_oid(kpm::OID).unwrap();
+                let period = Duration::from_millis(50);
                 let event_trigger = model.periodic(model.encoding(), period).unwrap();
                 let definition = model.action(model.encoding(), &function.definition, period).unwrap();
                 let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(1) }];

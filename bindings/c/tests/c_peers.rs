@@ -84,7 +84,8 @@ impl Asker {
         out: &mut IAppOutbox,
     ) {
         let ack_request = Some(RicControlAckRequest::Ack);
-        let (header, message) = (Bytes::new(), Bytes::from_static(what.as_bytes()));
+        let header = Bytes::new();
+        let message = Bytes::from_static(what.as_bytes());
         let details = ControlDetails { call_process_id, header, message, ack_request };
         self.asked.insert(out.control(node.id, node.function_by_oid(OWN).unwrap().id, details), what);
     }
@@ -100,7 +101,8 @@ impl Asker {
         out.subscribe(node.id, own, RicSubscriptionDetails { event_trigger: Bytes::new(), actions });
         ["now", "later", "no"].into_iter().for_each(|what| self.ask(node, what, None, out));
         for what in ["what?", "refuse"] {
-            let (header, definition) = (Bytes::from_static(b"!"), Bytes::from_static(what.as_bytes()));
+            let header = Bytes::from_static(b"!");
+            let definition = Bytes::from_static(what.as_bytes());
             self.asked.insert(out.query(node.id, own, header, definition), what);
         }
     }
@@ -148,7 +150,8 @@ impl IApp for Asker {
 fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
     let program = station();
     run(async {
-        let (first, second) = (Asker::default(), Asker::default());
+        let first = Asker::default();
+        let second = Asker::default();
         let (_first, first_port) = ric_with(Box::new(first.clone())).await;
         let (_second, second_port) = ric_with(Box::new(second.clone())).await;
         let mut station = Running::start(&program, &[&first_port, &second_port]);
@@ -161,7 +164,8 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
             .await;
         }
         assert_eq!(station.asked_to_end().await.trim(), "station: ok");
-        let (first, second) = (first.heard.lock().unwrap(), second.heard.lock().unwrap());
+        let first = first.heard.lock().unwrap();
+        let second = second.heard.lock().unwrap();
         assert!(first.failures.is_empty() && second.failures.is_empty());
         let rntis =
             |heard: &Heard| heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect();
@@ -218,10 +222,13 @@ fn answers(heard: &Heard) {
 /// Runs `examples/hello_ric.c` with base stations and xApps in C and Rust; all C programs run with sanitizers.
 #[test]
 fn c_ric_serves_stations_and_xapps_of_both_languages() {
-    let (ric, xapp, agent, station) =
-        (example("hello_ric"), example("hello_xapp"), example("hello_agent"), station());
+    let ric = example("hello_ric");
+    let xapp = example("hello_xapp");
+    let agent = example("hello_agent");
+    let station = station();
     run(async {
-        let (e2, e42) = (free_port(), free_port());
+        let e2 = free_port();
+        let e42 = free_port();
         let mut ric = Running::start(&ric, &[&e2, &e42, "6", "20"]);
         let mut station = Running::start(&station, &[&e2]);
         // The agent offers KPM only. The iApp's subscription to MAC is refused, which affects nothing else.
@@ -246,7 +253,8 @@ fn c_ric_serves_stations_and_xapps_of_both_languages() {
         let counts: std::collections::BTreeSet<_> = nodes.values().flatten().copied().collect();
         assert_eq!(counts.into_iter().collect::<Vec<_>>(), [2, 3]);
         let station_id = *nodes.iter().find(|(_, reports)| reports[0] == 2).unwrap().0;
-        let (header, message) = (Bytes::from_static(b""), Bytes::from_static(b"now"));
+        let header = Bytes::from_static(b"");
+        let message = Bytes::from_static(b"now");
         let outcome = ours.control(station_id, OWN, header, message).await.unwrap();
         assert_eq!(outcome.as_deref(), Some(&b"at once"[..]));
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
@@ -260,7 +268,8 @@ fn c_ric_serves_stations_and_xapps_of_both_languages() {
 /// Runs `examples/hello_xapp.c` with sanitizers and a RIC in Rust.
 #[test]
 fn c_xapp_subscribes_and_controls_through_rust_ric() {
-    let (xapp, station) = (example("hello_xapp"), station());
+    let xapp = example("hello_xapp");
+    let station = station();
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let port = |bound: Address| bound.to_string().rsplit_once(':').unwrap().1.to_owned();
@@ -278,7 +287,8 @@ fn c_xapp_subscribes_and_controls_through_rust_ric() {
 fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
     let counter = manifest_dir().join("tests/allocations.c");
     let source = manifest_dir().join(folder).join(format!("{name}.c"));
-    let (define, wrap) = (format!("-DCOUNTED={number}"), format!("-Wl,--wrap={function}"));
+    let define = format!("-DCOUNTED={number}");
+    let wrap = format!("-Wl,--wrap={function}");
     compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
 }
 
@@ -290,7 +300,8 @@ fn report_path_does_not_allocate() {
     let xapp = counted("examples", "hello_xapp", 3, "ranlab_xapp_receive");
     let station = counted("tests", "station", 4, "ranlab_agent_transmit");
     run(async {
-        let (e2, e42) = (free_port(), free_port());
+        let e2 = free_port();
+        let e42 = free_port();
         // RIC and xApp subscribe to the same data, so there is one subscription at the station, with both as
         // receivers.
         let mut ric = Running::start(&ric, &[&e2, &e42, "600", "2"]);

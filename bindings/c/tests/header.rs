@@ -71,7 +71,8 @@ macro_rules! functions {
 macro_rules! layout {
     ($source:ident: $( $t:ident { $($f:ident)+ } )+) => { $(
         let name = stringify!($t);
-        let (size, align) = (size_of::<$t>(), align_of::<$t>());
+        let size = size_of::<$t>();
+        let align = align_of::<$t>();
         writeln!($source, "_Static_assert(sizeof({name}) == {size} && _Alignof({name}) == {align}, \"{name}\");").unwrap();
         // A field that is missing in the struct changes the sum of the sizes; a field that is missing here causes a
         // warning.

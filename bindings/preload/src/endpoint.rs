@@ -357,8 +357,11 @@ impl Endpoint {
             }
             Some(head) if head.kind == Kind::Data && peer.up => {
                 peer.received = peer.received.wrapping_add(1);
-                let (next, tsn) = (peer.streams.entry(head.stream).or_default(), peer.received);
-                let (ssn, association, from) = (*next, peer.id, peer.address);
+                let next = peer.streams.entry(head.stream).or_default();
+                let tsn = peer.received;
+                let ssn = *next;
+                let association = peer.id;
+                let from = peer.address;
                 *next = next.wrapping_add(u16::from(!head.unordered));
                 let told = Told { what: What::Data, association, from, head, ssn, tsn };
                 self.deliver(&mut state, told, &read[HEAD_BYTES..], Some(token));
@@ -376,7 +379,8 @@ impl Endpoint {
         }
         let peer = &mut state.peers[at];
         (peer.up, peer.received) = (true, 0);
-        let (id, from) = (peer.id, peer.address);
+        let id = peer.id;
+        let from = peer.address;
         if self.style == Style::Many {
             return self.changed(state, Change::Up, id, from);
         }

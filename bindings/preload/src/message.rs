@@ -65,11 +65,13 @@ pub(crate) fn beside(told: &Told, options: &Options) -> Vec<u8> {
     if told.what != What::Data {
         return control;
     }
-    let (head, tsn) = (told.head, told.tsn.to_ne_bytes());
+    let head = told.head;
+    let tsn = told.tsn.to_ne_bytes();
     let flags = if head.unordered { UNORDERED } else { 0 };
     let start: Vec<u8> =
         [head.stream, told.ssn, flags, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let (id, zero) = (told.association.to_ne_bytes(), [0; 4]);
+    let id = told.association.to_ne_bytes();
+    let zero = [0; 4];
     if options.receive_info {
         // Stream, SSN, flags, PPID, TSN, cumulative TSN, context, association.
         put(&mut control, RCVINFO, &[&start[..], &head.ppid, &tsn, &tsn, &zero, &id].concat());

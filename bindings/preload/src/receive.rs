@@ -76,7 +76,8 @@ impl Endpoint {
             };
             from += part;
         }
-        let (told, whole) = (rest.told, taken == rest.octets.len());
+        let told = rest.told;
+        let whole = taken == rest.octets.len();
         if !whole {
             rest.octets.drain(..taken);
             state.rest = Some(rest);

@@ -60,7 +60,8 @@ impl Program {
 
     fn of(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let (says, told) = (BufReader::new(child.stdout.take().unwrap()), child.stdin.take());
+        let says = BufReader::new(child.stdout.take().unwrap());
+        let told = child.stdin.take();
         Self { child, says, told }
     }
 

@@ -81,7 +81,8 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         told.set_item("function_id", model.default_function_id())?;
         let columns: Vec<_> = model.columns();
         let columns = columns.iter().map(|column| {
-            let (kind, of) = (format!("{:?}", column.kind), format!("{:?}", column.of));
+            let kind = format!("{:?}", column.kind);
+            let of = format!("{:?}", column.of);
             (column.name.to_string(), column.unit, kind.to_lowercase(), of.to_lowercase())
         });
         told.set_item("columns", columns.collect::<Vec<_>>())?;
@@ -121,7 +122,8 @@ pub(crate) fn encode_control<'py>(
     header: &Bound<'py, PyAny>,
     message: &Bound<'py, PyAny>,
 ) -> PyResult<Pair<'py>> {
-    let (header, message) = (form(header)?, form(message)?);
+    let header = form(header)?;
+    let message = form(message)?;
     let octets = || {
         let Some(model) = model_or_rc(sm)? else {
             let header = ControlHeader::from_form(header)?.to_octets(Encoding::Per)?;

@@ -78,8 +78,10 @@ impl State {
             XappEvent::Indication { handle, standing, node, indication } => {
                 let route = standing.map_or(Route::One(handle), Route::Standing);
                 if let Some(queue) = self.queues.borrow().get(&route) {
-                    let (action, sn) = (indication.action, indication.sn);
-                    let (header, message) = (indication.header, indication.message);
+                    let action = indication.action;
+                    let sn = indication.sn;
+                    let header = indication.header;
+                    let message = indication.message;
                     queue.push(Item { node, action, sn, header, message });
                 }
             }
@@ -322,7 +324,8 @@ impl Xapp {
     ) -> PyResult<Stream> {
         let (period_ms, trigger, definitions, kpm) = asked;
         let selection = kpm.map(selection).transpose()?;
-        let (timeout, period) = (seconds(timeout)?, milliseconds("period_ms", period_ms)?);
+        let timeout = seconds(timeout)?;
+        let period = milliseconds("period_ms", period_ms)?;
         let reads = function.model()?;
         let trigger = match (trigger, reads) {
             (Some(octets), _) => Bytes::from(octets),
@@ -386,7 +389,8 @@ impl Xapp {
         });
         let watch = watch.transpose()?;
         let reference = function.reference()?;
-        let (header, message) = (Bytes::from(octets.0), Bytes::from(octets.1));
+        let header = Bytes::from(octets.0);
+        let message = Bytes::from(octets.1);
         // The SDK has its own timeout; this one is for the case that the thread has ended.
         let patience =
             watch.as_ref().map_or(LOOK, |it| it.period.saturating_mul(it.periods.saturating_mul(2)));
@@ -535,7 +539,8 @@ impl Stream {
         };
         let rows = table.as_ref().map(|table| rows(py, table)).transpose()?;
         let tstamp_us = table.and_then(|table| table.tstamp_us);
-        let (header, message) = (PyBytes::new(py, &item.header), PyBytes::new(py, &item.message));
+        let header = PyBytes::new(py, &item.header);
+        let message = PyBytes::new(py, &item.message);
         let told = (item.node.to_string(), item.action, item.sn, tstamp_us, rows, header, message);
         Ok(Some(told.into_pyobject(py)?.into_any()))
     }

@@ -162,8 +162,9 @@ struct Came {
 }
 
 fn receive(fd: c_int) -> Came {
-    let (mut octets, mut control, mut from) =
-        (vec![0_u8; BUFFER_BYTES], Control([0; 64]), address("0.0.0.0:0"));
+    let mut octets = vec![0_u8; BUFFER_BYTES];
+    let mut control = Control([0; 64]);
+    let mut from = address("0.0.0.0:0");
     let mut slice = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
     // SAFETY: every pointer is valid for its length.
     unsafe {
@@ -258,7 +259,8 @@ fn many_server() {
 }
 
 fn many_client() {
-    let (fd, to) = (many(&[0, 3, 5]), address(AT));
+    let fd = many(&[0, 3, 5]);
+    let to = address(AT);
     // The first message establishes the association.
     assert_eq!(send(fd, b"hello", &to, 1, 7), 5);
     let echo = receive(fd);
@@ -307,12 +309,16 @@ fn libsctp_client() {
         }
         let sendmsg: SendMsg = std::mem::transmute(libc::dlsym(library, c"sctp_sendmsg".as_ptr()));
         let recvmsg: RecvMsg = std::mem::transmute(libc::dlsym(library, c"sctp_recvmsg".as_ptr()));
-        let (fd, to) = (many(&[0]), address(AT));
+        let fd = many(&[0]);
+        let to = address(AT);
         let length = size_of_val(&to) as u32;
         let at = (&raw const to).cast();
         let sent = sendmsg(fd, b"hello".as_ptr().cast(), 5, at, length, 9_u32.to_be(), 0, 3, 0, 0);
         say(&format!("sctp_sendmsg {sent}"));
-        let (mut octets, mut from, mut beside, mut flags) = ([0_u8; 64], to, SndRcv::default(), 0);
+        let mut octets = [0_u8; 64];
+        let mut from = to;
+        let mut beside = SndRcv::default();
+        let mut flags = 0;
         let mut room = length;
         let from = (&raw mut from).cast();
         let read = recvmsg(fd, octets.as_mut_ptr().cast(), 64, from, &mut room, &mut beside, &mut flags);
@@ -326,7 +332,8 @@ fn slow_server() {
     let fd = many(&[0]);
     bound(fd);
     wait_for_word();
-    let (mut parts, mut whole) = ("parts".to_owned(), Vec::new());
+    let mut parts = "parts".to_owned();
+    let mut whole = Vec::new();
     loop {
         let came = receive(fd);
         parts += &format!(" {}", came.octets.len());
@@ -346,7 +353,8 @@ fn slow_server() {
 }
 
 fn fast_client() {
-    let (fd, to) = (many(&[0]), address(AT));
+    let fd = many(&[0]);
+    let to = address(AT);
     assert_eq!(send(fd, &vec![0; (128 << 10) + 1], &to, 0, 0), -1);
     assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EMSGSIZE));
     say("too long: EMSGSIZE");
