@@ -13,7 +13,7 @@ const SLEEP: Duration = Duration::from_millis(200);
 /// Time after which a wake-up counts as missing.
 const PATIENCE_MS: c_int = 10_000;
 
-/// How a program waits for its socket.
+/// Way in which a program waits for its socket.
 #[derive(Clone, Copy)]
 enum Waits {
     /// `epoll` with `EPOLLET`; contains the descriptor of the epoll instance.

@@ -1,39 +1,39 @@
-//! An assembler for the kernel's packet programs (eBPF, RFC 9669): labels, and one method for each form. The user plane
-//! function's programs and those of pipelines are written with it.
+//! An assembler for the kernel's packet programs (eBPF, RFC 9669), with labels and one method per instruction form.
+//! The programs of the user plane function and of pipelines use it.
 
-/// Verdict of XDP: the packet is dropped.
+/// XDP verdict: drop the packet.
 pub const DROP: i32 = 1;
-/// Verdict of XDP: the packet goes on to the kernel.
+/// XDP verdict: pass the packet to the kernel.
 pub const PASS: i32 = 2;
-/// Helper of the kernel: `bpf_map_lookup_elem`
+/// Kernel helper `bpf_map_lookup_elem`.
 pub const MAP_LOOKUP: i32 = 1;
-/// Helper of the kernel: `bpf_ktime_get_ns`
+/// Kernel helper `bpf_ktime_get_ns`.
 pub const NOW: i32 = 5;
-/// Helper of the kernel: `bpf_redirect`
+/// Kernel helper `bpf_redirect`.
 pub const REDIRECT: i32 = 23;
-/// Helper of the kernel: `bpf_xdp_adjust_head`
+/// Kernel helper `bpf_xdp_adjust_head`.
 pub const ADJUST_HEAD: i32 = 44;
-/// Helper of the kernel: `bpf_xdp_adjust_tail`
+/// Kernel helper `bpf_xdp_adjust_tail`.
 pub const ADJUST_TAIL: i32 = 65;
-/// Helper of the kernel: `bpf_xdp_store_bytes`
+/// Kernel helper `bpf_xdp_store_bytes`.
 pub const STORE_BYTES: i32 = 190;
 
-/// What two bytes of a packet are as the machine reads them.
+/// Returns two bytes of a packet as a number in the machine's byte order.
 pub const fn read16(bytes: [u8; 2]) -> i32 {
     u16::from_ne_bytes(bytes) as i32
 }
 
-/// What four bytes of a packet are as the machine reads them.
+/// Returns four bytes of a packet as a number in the machine's byte order.
 pub const fn read32(bytes: [u8; 4]) -> i32 {
     i32::from_ne_bytes(bytes)
 }
 
-/// A register.
+/// Number of a register, 0 to 10.
 pub type Reg = u8;
-/// Where the frame pointer is.
+/// Register of the frame pointer.
 pub const FRAME: Reg = 10;
 
-/// Bytes of a memory access.
+/// Size of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// 1 byte.
@@ -61,7 +61,7 @@ pub enum Op {
     And = 0x50,
     /// `to <<= from`
     LeftShift = 0x60,
-    /// `to >>= from`, without the sign
+    /// `to >>= from`, unsigned.
     RightShift = 0x70,
     /// `to = -to`
     Negate = 0x80,
@@ -69,7 +69,7 @@ pub enum Op {
     Xor = 0xa0,
     /// `to = from`
     Move = 0xb0,
-    /// `to >>= from`, with the sign
+    /// `to >>= from`, signed.
     Arithmetic = 0xc0,
 }
 
@@ -78,25 +78,25 @@ pub enum Op {
 pub enum If {
     /// `==`
     Equal = 0x10,
-    /// `>`, without sign
+    /// `>`, unsigned.
     Greater = 0x20,
-    /// `>=`, without sign
+    /// `>=`, unsigned.
     NotLess = 0x30,
     /// `!=`
     NotEqual = 0x50,
-    /// `<`, without sign
+    /// `<`, unsigned.
     Less = 0xa0,
 }
 
-/// A place to jump to, or a function to call.
+/// Target of a jump or a function call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A program that is being written.
+/// Program under construction.
 #[derive(Debug, Default)]
 pub struct Assembler {
     code: Vec<u64>,
-    /// For each label: its position, and the positions of the jumps to it.
+    /// Position of each label, and positions of the jumps to it.
     labels: Vec<(Option<usize>, Vec<usize>)>,
     /// Calls: position and label.
     calls: Vec<(usize, usize)>,
@@ -114,13 +114,13 @@ impl Assembler {
         self.code.push(low | u64::from(immediate as u32) << 32);
     }
 
-    /// A new label; [`place`](Self::place) says where it stands.
+    /// Creates a label; [`place`](Self::place) sets its position.
     pub fn label(&mut self) -> Label {
         self.labels.push((None, Vec::new()));
         Label(self.labels.len() - 1)
     }
 
-    /// Whether something leads here.
+    /// Whether the current position is reachable.
     pub const fn is_reached(&self) -> bool {
         !self.dead
     }
@@ -131,44 +131,44 @@ impl Assembler {
         }
     }
 
-    /// The label is here.
+    /// Places the label at the current position.
     pub fn place(&mut self, label: Label) {
         let called = self.calls.iter().any(|(_, to)| *to == label.0);
         self.dead &= self.labels[label.0].1.is_empty() && !called;
         self.labels[label.0].0 = Some(self.code.len());
     }
 
-    /// 64-bit operation with a number.
+    /// Writes a 64-bit operation with a number.
     pub fn number(&mut self, op: Op, to: Reg, number: i32) {
         self.put(op as u8 | 0x07, to, 0, 0, number);
     }
 
-    /// 64-bit operation with a register.
+    /// Writes a 64-bit operation with a register.
     pub fn register(&mut self, op: Op, to: Reg, from: Reg) {
         self.put(op as u8 | 0x0f, to, from, 0, 0);
     }
 
-    /// 32-bit operation with a number; the upper half becomes zero.
+    /// Writes a 32-bit operation with a number; the upper half becomes zero.
     pub fn word_number(&mut self, op: Op, to: Reg, number: i32) {
         self.put(op as u8 | 0x04, to, 0, 0, number);
     }
 
-    /// 32-bit operation with a register; the upper half becomes zero.
+    /// Writes a 32-bit operation with a register; the upper half becomes zero.
     pub fn word_register(&mut self, op: Op, to: Reg, from: Reg) {
         self.put(op as u8 | 0x0c, to, from, 0, 0);
     }
 
-    /// `to = *(from + offset)`
+    /// Writes `to = *(from + offset)`.
     pub fn load(&mut self, size: Size, to: Reg, from: Reg, offset: i16) {
         self.put(size as u8 | 0x61, to, from, offset, 0);
     }
 
-    /// `*(to + offset) = from`
+    /// Writes `*(to + offset) = from`.
     pub fn store(&mut self, size: Size, to: Reg, offset: i16, from: Reg) {
         self.put(size as u8 | 0x63, to, from, offset, 0);
     }
 
-    /// `*(to + offset) = number`
+    /// Writes `*(to + offset) = number`.
     pub fn store_number(&mut self, size: Size, to: Reg, offset: i16, number: i32) {
         self.put(size as u8 | 0x62, to, 0, offset, number);
     }
@@ -178,19 +178,19 @@ impl Assembler {
         self.put(0xdb, to, from, offset, 0);
     }
 
-    /// Between the network's order and the machine's, two bytes.
+    /// Converts two bytes between network byte order and the machine's.
     pub fn swap16(&mut self, register: Reg) {
         self.put(0xdc, register, 0, 0, 16);
     }
 
-    /// Jumps in any case.
+    /// Writes an unconditional jump.
     pub fn jump(&mut self, label: Label) {
         self.jumps_to(label);
         self.put(0x05, 0, 0, 0, 0);
         self.dead = true;
     }
 
-    /// Calls the function that is placed at the label: its arguments are in registers 1 to 5, 6 to 9 stay.
+    /// Calls the function at the label. Registers 1 to 5 have its arguments; registers 6 to 9 are preserved.
     pub fn call_function(&mut self, label: Label) {
         if !self.dead {
             self.calls.push((self.code.len(), label.0));
@@ -198,58 +198,58 @@ impl Assembler {
         self.put(0x85, 0, 1, 0, 0);
     }
 
-    /// Jumps if the condition holds for 64 bits of a register and a number.
+    /// Writes a jump that is taken if the condition holds for the 64 bits of a register and a number.
     pub fn jump_if(&mut self, condition: If, register: Reg, number: i32, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x05, register, 0, 0, number);
     }
 
-    /// The lower four bytes are compared.
+    /// Like [`jump_if`](Self::jump_if), for the lower 32 bits.
     pub fn jump_if_word(&mut self, condition: If, register: Reg, number: i32, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x06, register, 0, 0, number);
     }
 
-    /// Jumps if the condition holds for 64 bits of two registers.
+    /// Writes a jump that is taken if the condition holds for the 64 bits of two registers.
     pub fn jump_if_register(&mut self, condition: If, register: Reg, other: Reg, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x0d, register, other, 0, 0);
     }
 
-    /// Number of instructions.
+    /// Returns the number of instructions.
     pub fn len(&self) -> usize {
         self.code.len()
     }
 
-    /// Whether no instruction was written yet.
+    /// Whether there are no instructions yet.
     pub fn is_empty(&self) -> bool {
         self.code.is_empty()
     }
 
-    /// `to` = the map of this descriptor.
+    /// Loads the map of this descriptor into `to`.
     pub fn map(&mut self, to: Reg, descriptor: i32) {
         self.put(0x18, to, 1, 0, descriptor);
         self.put(0, 0, 0, 0, 0);
     }
 
-    /// One of the kernel's helpers, by its number.
+    /// Calls a kernel helper by its number.
     pub fn call(&mut self, helper: i32) {
         self.put(0x85, 0, 0, 0, helper);
     }
 
-    /// Ends with this answer.
+    /// Ends the program with this result.
     pub fn end(&mut self, answer: i32) {
         self.number(Op::Move, 0, answer);
         self.exit();
     }
 
-    /// Ends with what is in register 0.
+    /// Ends the program with the result in register 0.
     pub fn exit(&mut self) {
         self.put(0x95, 0, 0, 0, 0);
         self.dead = true;
     }
 
-    /// The instructions. Labels that were never placed lead to the end, which the kernel refuses.
+    /// Returns the instructions. Jumps to labels without a position lead to the end, which the kernel rejects.
     pub fn finish(mut self) -> Vec<u64> {
         for (from, label) in std::mem::take(&mut self.calls) {
             let at = self.labels[label].0.unwrap_or(self.code.len());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_are_the_kernels() {
+    fn instructions_match_the_kernel_encoding() {
         let mut code = Assembler::default();
         let label = code.label();
         code.jump_if(If::Equal, 1, 5, label);

@@ -31,10 +31,11 @@ pub fn is_capture(start: &[u8]) -> bool {
     start.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
 }
 
-/// How a file begins that gzip has compressed (RFC 1952 2.3.1).
+/// First bytes of a file compressed with gzip (RFC 1952 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Whether a file that begins so is compressed with gzip: as a capture it is read all the same. No PDU begins so.
+/// Whether a file with this start is compressed with gzip. Such a file is decompressed and read as a capture. No PDU
+/// starts like this.
 pub fn is_gzip(start: &[u8]) -> bool {
     start.starts_with(&GZIP)
 }
@@ -56,11 +57,11 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// An irregularity of a capture. What was read before it counts.
+/// An irregularity of a capture. Everything read before it is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
     /// The file ends within a packet.
@@ -77,7 +78,7 @@ pub enum Fault {
     PacketCut,
 }
 
-/// What a capture holds, in its order.
+/// Content of a capture, in its order.
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'a> {
     /// A packet.
@@ -103,7 +104,7 @@ pub fn read(mut source: impl Read + Send, mut each: impl FnMut(Event<'_>)) -> io
     }
 }
 
-/// The first two bytes; fewer of a file that has no more.
+/// Returns the first two bytes, or fewer if the file is shorter.
 fn start_of(source: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = [0; GZIP.len()];
     let mut filled = 0;

@@ -86,8 +86,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Appends a packet that an interface captured at `at_ns`, in nanoseconds since the epoch: `data` of its
-    /// `sent_bytes`. An error if the interface was not described.
+    /// Appends `data`, the captured part of a packet of `sent_bytes`, that an interface captured at `at_ns`, in
+    /// nanoseconds since the epoch. Fails if the interface was not described.
     pub fn packet(&mut self, interface: u32, at_ns: u64, data: &[u8], sent_bytes: usize) -> io::Result<()> {
         if interface >= self.interfaces {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -124,7 +124,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// An option of pcapng: the value is padded, the length does not count the padding.
+/// Appends an option of a pcapng block. The value is padded; the length excludes the padding.
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     body.extend_from_slice(&code.to_le_bytes());
