@@ -38,12 +38,12 @@ pub enum What {
 impl What {
     /// All kinds, with name and description.
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
-        (Self::Nodes, "nodes", "base stations that the system knows, by its own words"),
-        (Self::Ues, "ues", "UEs that the system knows, by its own words"),
-        (Self::Sessions, "sessions", "sessions that the system holds, by its own words"),
-        (Self::Messages, "messages", "messages that the system has taken in, by its own words"),
-        (Self::Packets, "packets", "packets that the system has taken in, by its own words"),
-        (Self::Octets, "octets", "octets that the system has taken in, by its own words"),
+        (Self::Nodes, "nodes", "connected base stations, as reported by the system"),
+        (Self::Ues, "ues", "known UEs, as reported by the system"),
+        (Self::Sessions, "sessions", "open sessions, as reported by the system"),
+        (Self::Messages, "messages", "received messages, as reported by the system"),
+        (Self::Packets, "packets", "received packets, as reported by the system"),
+        (Self::Octets, "octets", "received bytes, as reported by the system"),
     ];
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));
     }
     for (_, name, comment) in What::ALL.iter().skip(2) {
-        let comment = format!("rate per second of: {comment}");
+        let comment = format!("per second: {comment}");
         metrics.push(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment));
     }
     metrics
