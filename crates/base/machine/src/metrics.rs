@@ -10,12 +10,12 @@ pub struct Text(pub String);
 
 impl Text {
     /// Appends a metric with its samples (labels and value).
-    pub fn metric<V: std::fmt::Display>(
+    pub fn metric<L: std::fmt::Display, V: std::fmt::Display>(
         &mut self,
         name: &str,
         help: &str,
         kind: &str,
-        samples: impl IntoIterator<Item = (String, V)>,
+        samples: impl IntoIterator<Item = (L, V)>,
     ) {
         // Writing to a `String` cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

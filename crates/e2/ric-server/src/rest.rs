@@ -258,8 +258,12 @@ async fn shown(
             if let Some(hosted) = &served.config.hosted {
                 text.push_str(&metrics::hosted(&hosted.desk.statuses()));
             }
-            if let Some(kpis) = &served.config.kpis {
-                text.push_str(&kpis.text(ranlab_sdk::now()));
+            if let Some(kpis) = served.config.kpis.clone() {
+                // Thousands of series take milliseconds, in which the RIC's thread has to serve its links.
+                let kpis = tokio::task::spawn_blocking(move || kpis.text(ranlab_sdk::now())).await;
+                let failed =
+                    |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the KPIs could not be written");
+                text.push_str(&kpis.map_err(failed)?);
             }
             if let Some(published) = &served.config.published {
                 text.push_str(&metrics::published(published.counts()));

@@ -6,9 +6,10 @@
 //! exported.
 use super::{MonitorHandle, NodeStats, ReportStats};
 use ranlab_e2::Time;
-use ranlab_e2_codec::e2sm::{Column, Kind, RowKey, Value};
+use ranlab_e2_codec::e2sm::{Column, Kind, Model, RowKey, Value};
 use ranlab_machine::metrics::{Text, labels};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 /// Default maximum number of exported series.
@@ -27,55 +28,69 @@ pub struct KpiExport {
     pub series_max: usize,
 }
 
-/// Metric with its series (labels and value).
-#[derive(Debug)]
-struct Family {
+/// What the columns of a model become.
+struct ModelExport {
+    model: &'static dyn Model,
+    /// Position among the models: the order of `--kpi`.
+    position: usize,
+    columns: Vec<Column>,
+    metrics: Vec<Metric>,
+}
+
+/// A metric: its name, its type, and the column that it shows.
+struct Metric {
+    name: String,
     kind: &'static str,
     help: String,
-    series: BTreeMap<String, f64>,
+    column: usize,
 }
 
-/// Metrics of one scrape.
-#[derive(Debug, Default)]
-struct Families {
-    by_name: BTreeMap<String, Family>,
-    count: usize,
-    left_out: u64,
+impl ModelExport {
+    fn new(model: &'static dyn Model, position: usize) -> Self {
+        let columns = model.columns();
+        let metrics = columns.iter().enumerate();
+        let metrics = metrics.filter_map(|(index, column)| Metric::new(model, column, index)).collect();
+        Self { model, position, columns, metrics }
+    }
 }
 
-impl Families {
-    fn add(
-        &mut self,
-        series_max: usize,
-        name: &str,
-        column: &Column,
-        model: &str,
-        labels: String,
-        value: f64,
-    ) {
-        let is_counter = column.kind == Kind::Counter;
-        let family = match self.by_name.get_mut(name) {
-            Some(family) => family,
-            None => {
-                let unit =
-                    if column.unit.is_empty() { String::new() } else { format!(", in {}", column.unit) };
-                let help = format!(
-                    "{} of the service model {model}{unit}, as the node last reported it.",
-                    column.name
-                );
-                let kind = if is_counter { "counter" } else { "gauge" };
-                self.by_name.entry(name.to_owned()).or_insert(Family { kind, help, series: BTreeMap::new() })
-            }
-        };
-        if let Some(known) = family.series.get_mut(&labels) {
-            // If a report has several records of one measurement, the last one is the latest.
-            *known = value;
-        } else if self.count < series_max {
-            family.series.insert(labels, value);
-            self.count += 1;
-        } else {
-            self.left_out += 1;
-        }
+impl Metric {
+    /// `None` for a column that is not exported.
+    fn new(model: &dyn Model, column: &Column, index: usize) -> Option<Self> {
+        let model = model.name();
+        let name = metric_name(model, column)?;
+        let unit = if column.unit.is_empty() { String::new() } else { format!(", in {}", column.unit) };
+        let kind = if column.kind == Kind::Counter { "counter" } else { "gauge" };
+        let help =
+            format!("{} of the service model {model}{unit}, as the node last reported it.", column.name);
+        Some(Self { name, kind, help, column: index })
+    }
+}
+
+/// A row that is exported.
+struct Line<'a> {
+    export: &'a ModelExport,
+    labels: String,
+    values: &'a [Value],
+    is_of_ue: bool,
+    /// Rows of the same key before it: KPM has a row for each measurement.
+    rank: usize,
+}
+
+/// A value that is exported.
+struct Sample<'a> {
+    line: &'a Line<'a>,
+    metric: &'a Metric,
+    value: f64,
+    /// Position of the metric among those of its row.
+    position: usize,
+}
+
+impl Sample<'_> {
+    /// Which samples stay within the bound: those of nodes and slices, then the first metric of each model for all UEs, then
+    /// the second, and so on. A metric is then complete before the next one begins, so that sums over nodes are right.
+    fn priority(&self) -> (bool, usize, usize) {
+        (self.line.is_of_ue, self.line.rank + self.position, self.line.export.position)
     }
 }
 
@@ -84,27 +99,46 @@ impl KpiExport {
     pub fn text(&self, now: Time) -> String {
         let nodes = self.monitor.snapshot();
         let stale = STALE.max(self.monitor.period() * STALE_PERIODS);
-        let mut families = Families::default();
-        // Rows of nodes and slices come first: they are few, and the limit must not exclude them.
-        for of_ues in [false, true] {
-            for node in &nodes {
-                self.node(node, now, stale, of_ues, &mut families);
+        let mut exports: Vec<ModelExport> = Vec::new();
+        for (stats, _) in nodes.iter().flat_map(|node| &node.reports) {
+            if !exports.iter().any(|export| export.model.oid() == stats.model.oid()) {
+                exports.push(ModelExport::new(stats.model, exports.len()));
             }
         }
+        let mut lines = Vec::new();
+        for node in &nodes {
+            let is_fresh = |stats: &ReportStats| stats.received.is_some_and(|at| now.since(at) <= stale);
+            add_lines(node, is_fresh, &exports, &mut lines);
+        }
+        let mut samples: Vec<Sample<'_>> = lines.iter().flat_map(samples).collect();
+        let left_out = samples.len().saturating_sub(self.series_max);
+        if left_out > 0 {
+            samples.sort_by_key(Sample::priority);
+            samples.truncate(self.series_max);
+        }
         let mut out = Text(String::new());
+        self.counts(&mut out, samples.len(), left_out);
+        let mut families: BTreeMap<&str, Vec<&Sample<'_>>> = BTreeMap::new();
+        for sample in &samples {
+            families.entry(&sample.metric.name).or_default().push(sample);
+        }
+        for (name, samples) in families {
+            let Some(Metric { help, kind, .. }) = samples.first().map(|first| first.metric) else { continue };
+            let samples = samples.iter().map(|sample| (sample.line.labels.as_str(), sample.value));
+            out.metric(name, help, kind, samples);
+        }
+        out.0
+    }
+
+    fn counts(&self, out: &mut Text, series: usize, left_out: usize) {
         let totals = self.monitor.totals();
-        let one = |value: u64| [(String::new(), value)];
-        out.metric(
-            "ranlab_kpi_series",
-            "Series of KPIs in this scrape.",
-            "gauge",
-            one(families.count as u64),
-        );
+        let one = |value: u64| [("", value)];
+        out.metric("ranlab_kpi_series", "Series of KPIs in this scrape.", "gauge", one(series as u64));
         out.metric(
             "ranlab_kpi_series_left_out",
             "Values left out of this scrape because the number of series has reached its bound (--kpi-series).",
             "gauge",
-            one(families.left_out),
+            one(left_out as u64),
         );
         for (name, help, value) in [
             ("reports", "Reports that the monitor received.", totals.reports),
@@ -113,37 +147,55 @@ impl KpiExport {
         ] {
             out.metric(&format!("ranlab_kpi_{name}_total"), help, "counter", one(value));
         }
-        for (name, family) in families.by_name {
-            out.metric(&name, &family.help, family.kind, family.series);
-        }
-        out.0
     }
+}
 
-    fn node(&self, node: &NodeStats, now: Time, stale: Duration, of_ues: bool, families: &mut Families) {
-        let name = node.node.to_string();
-        for (stats, table) in &node.reports {
-            if stats.received.is_none_or(|at| now.since(at) > stale) {
-                continue;
-            }
-            let columns = stats.model.columns();
-            let names: Vec<Option<String>> =
-                columns.iter().map(|column| metric_name(stats, column)).collect();
-            for (key, values) in table.rows().filter(|(key, _)| key.ue().is_some() == of_ues) {
-                let labels = row_labels(&name, key, &columns, values);
-                for ((column, metric), value) in columns.iter().zip(&names).zip(values) {
-                    let number = value.number().filter(|number| number.is_finite());
-                    if let (Some(metric), Some(number)) = (metric, number) {
-                        let model = stats.model.name();
-                        families.add(self.series_max, metric, column, model, labels.clone(), number);
+/// Appends the rows of a node's latest reports.
+fn add_lines<'a>(
+    node: &'a NodeStats,
+    is_fresh: impl Fn(&ReportStats) -> bool,
+    exports: &'a [ModelExport],
+    lines: &mut Vec<Line<'a>>,
+) {
+    let name = node.node.to_string();
+    let mut known: BTreeMap<(usize, String), usize> = BTreeMap::new();
+    for (stats, table) in node.reports.iter().filter(|(stats, _)| is_fresh(stats)) {
+        let Some(export) = exports.iter().find(|export| export.model.oid() == stats.model.oid()) else {
+            continue;
+        };
+        let mut last = None;
+        let mut rank = 0;
+        for (key, values) in table.rows() {
+            rank = if last == Some(key) { rank + 1 } else { 0 };
+            last = Some(key);
+            let labels = row_labels(&name, key, &export.columns, values);
+            // A report may have several records of one measurement: the last one is the latest.
+            match known.entry((export.position, labels)) {
+                Entry::Occupied(line) => {
+                    if let Some(line) = lines.get_mut(*line.get()) {
+                        line.values = values;
                     }
+                }
+                Entry::Vacant(place) => {
+                    let labels = place.key().1.clone();
+                    place.insert(lines.len());
+                    lines.push(Line { export, labels, values, is_of_ue: key.ue().is_some(), rank });
                 }
             }
         }
     }
 }
 
+/// Values of a row that are exported.
+fn samples<'a>(line: &'a Line<'a>) -> impl Iterator<Item = Sample<'a>> {
+    line.export.metrics.iter().enumerate().filter_map(move |(position, metric)| {
+        let value = line.values.get(metric.column)?.number().filter(|number| number.is_finite())?;
+        Some(Sample { line, metric, value, position })
+    })
+}
+
 /// Returns the metric name of a column; `None` if it is not exported.
-fn metric_name(stats: &ReportStats, column: &Column) -> Option<String> {
+fn metric_name(model: &str, column: &Column) -> Option<String> {
     let suffix = match column.kind {
         Kind::Counter => "_total",
         Kind::Gauge => "",
@@ -155,7 +207,7 @@ fn metric_name(stats: &ReportStats, column: &Column) -> Option<String> {
     };
     column
         .headline
-        .then(|| format!("ranlab_kpi_{}_{}{suffix}", plain(stats.model.name()), plain(&column.name)))
+        .then(|| format!("ranlab_kpi_{}_{}{suffix}", plain(model), plain(&column.name)))
 }
 
 /// Returns the numbers of a row's key, by label name.

@@ -62,6 +62,31 @@ fn series_beyond_the_bound_are_left_out_and_counted() {
 }
 
 #[test]
+fn a_bound_leaves_out_whole_metrics_and_no_nodes() {
+    // 15 UEs with 8 metrics each; room for the first four of all UEs.
+    let text = KpiExport { monitor: monitor(3, 5), series_max: 60 }.text(at(101));
+    let series = |metric: &str| text.lines().filter(|line| line.starts_with(&format!("{metric}{{"))).count();
+    assert_eq!(series("ranlab_kpi_mac_dl_aggr_tbs_total"), 15);
+    assert_eq!(series("ranlab_kpi_mac_dl_bler"), 15);
+    assert_eq!(series("ranlab_kpi_mac_ul_mcs1"), 0);
+    assert_eq!(value(&text, "ranlab_kpi_series"), Some("60"));
+}
+
+#[test]
+fn each_series_appears_once() {
+    let handle = monitor(1, 2);
+    let config = MonitorConfig { models: vec![&Mac, &Mac], period_ms: 1_000 };
+    let (_, twice) = Monitor::new(config).unwrap();
+    for index in [0, 1] {
+        for ((node, _), report) in std::mem::take(&mut lock(&monitor(1, 2).0).latest) {
+            lock(&twice.0).latest.insert((node, index), report);
+        }
+    }
+    let of = |monitor: MonitorHandle| KpiExport { monitor, series_max: SERIES_MAX }.text(at(101));
+    assert_eq!(of(twice), of(handle));
+}
+
+#[test]
 fn values_of_a_node_that_stopped_reporting_are_not_exported() {
     let export = KpiExport { monitor: monitor(1, 1), series_max: SERIES_MAX };
     assert!(export.text(at(130)).contains("ranlab_kpi_mac_"));
