@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # KPIs at /metrics: values equal those of the radio, the number of series is limited, and InfluxDB lines
-# contain the same values. With Prometheus of Debian, each query of the dashboard returns data.
+# contain the same values. With Prometheus of Debian, each query of the dashboard returns data,
+# and a query for each family of KPIs returns what the radio holds.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
@@ -22,7 +23,7 @@ server.serve_forever()
 P
 started+=($!)
 for _ in $(seq 100); do [[ -s influx.txt ]] && break || sleep 0.05; done
-"$RANLAB" ric --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --http 127.0.0.1:0 --kpi kpm,mac --period 1s \
+"$RANLAB" ric --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --http 127.0.0.1:0 --kpi kpm,mac,pdcp,cell --period 1s \
     --publish "influx://127.0.0.1:$(cat influx.txt)/ranlab" --sm mac --duration 300s --format ndjson >ric.txt 2>ric.err &
 started+=($!)
 api=$(address ric.txt http)
@@ -108,6 +109,10 @@ C
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" >prometheus.txt 2>&1 &
 started+=($!)
+# A cell whose radio prints what it holds: one UE with a constant load, and one that always has something to receive.
+"$RANLAB" emulate --connect "unix://$PWD/e2" --first 10 --nodes 1 --ues 2 --radio nr:106 --flows 1=udp:5 --flows 2=full \
+    --sm kpm,mac,pdcp,cell --duration 300s --format ndjson >model.txt 2>model.err &
+started+=($!)
 python3 - "$root/docs/how-to/grafana-dashboard.json" >queries.txt <<'P'
 import json, sys
 for panel in json.load(open(sys.argv[1]))["panels"]:
@@ -122,3 +127,5 @@ while read -r query; do
     [[ -s answer.txt ]] || { echo "no data: $query: $(cat error.txt)"; exit 1; }
 done <queries.txt
 echo "$(wc -l <queries.txt) queries of the dashboard return data"
+# Families of KPIs against the radio.
+python3 "$root/tests/e2e/kpi_model.py" "http://127.0.0.1:$port" model.txt

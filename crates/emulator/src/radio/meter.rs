@@ -45,6 +45,9 @@ pub struct UeMeter {
     pub bytes: u64,
     /// Downlink PRBs.
     pub prbs: u64,
+    /// Bytes of its downlink transport blocks, as reports of MAC count them.
+    #[serde(default)]
+    pub tbs_bytes: u64,
 }
 
 /// Results of a flow. Distributions are (microseconds, count).
@@ -81,13 +84,15 @@ pub struct Sample {
 #[derive(Debug, Clone, Default)]
 struct Counters {
     prbs: u64,
+    tbs_bytes: u64,
     flows: Vec<FlowStats>,
 }
 
 impl Counters {
     fn of(cell: &Cell, rnti: u16) -> Self {
         let flows = cell.flows(rnti).unwrap_or_default().into_iter().cloned().collect();
-        Self { prbs: cell.report(rnti).map_or(0, |ue| ue.dl.prbs), flows }
+        let (prbs, tbs_bytes) = cell.report(rnti).map_or((0, 0), |ue| (ue.dl.prbs, ue.dl.tbs_bytes));
+        Self { prbs, tbs_bytes, flows }
     }
 }
 
@@ -222,7 +227,8 @@ impl Meter {
         });
         let flows: Vec<_> = flows.collect();
         let bytes = flows.iter().map(|flow| flow.bytes).sum();
-        (UeMeter { ue, bytes, prbs: now.prbs - then.prbs }, flows)
+        let tbs_bytes = now.tbs_bytes - then.tbs_bytes;
+        (UeMeter { ue, bytes, prbs: now.prbs - then.prbs, tbs_bytes }, flows)
     }
 
     pub(super) fn read(&self, cell: &Cell, rntis: &BTreeMap<u32, u16>) -> RadioMeter {
@@ -261,6 +267,8 @@ pub struct RadioSummary {
     pub late_us_p99: u64,
     /// See [`RadioMeter`].
     pub prb_use: f64,
+    /// Results per UE.
+    pub ues: Vec<UeMeter>,
     /// Results per flow.
     pub flows: Vec<FlowSummary>,
 }
@@ -317,6 +325,7 @@ impl RadioMeter {
             real_time_factor: self.real_time_factor,
             late_us_p99: quantile(&self.late_us, 0.99).unwrap_or(0),
             prb_use: self.prb_use,
+            ues: self.ues.clone(),
             flows: self.flows.iter().map(flow).collect(),
         }
     }

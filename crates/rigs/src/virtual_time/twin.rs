@@ -215,7 +215,7 @@ mod tests {
     use ranlab_emulator::radio::{FlowMeter, UeMeter};
 
     fn passed(bytes: [u64; 2], rtt_us: u64) -> Passed {
-        let ues = (1..).zip(bytes).map(|(ue, bytes)| UeMeter { ue, bytes, prbs: 0 }).collect();
+        let ues = (1..).zip(bytes).map(|(ue, bytes)| UeMeter { ue, bytes, ..UeMeter::default() }).collect();
         let rtt_us = vec![(rtt_us, 9)];
         let voip = FlowMeter { ue: 1, what: "voip".to_owned(), rtt_us, ..FlowMeter::default() };
         let radio = RadioMeter { seconds: 1.0, ues, flows: vec![voip], ..RadioMeter::default() };
