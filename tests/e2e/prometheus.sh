@@ -52,15 +52,10 @@ fleet=$(page fleet.err) load=$(page load.err) bench=$(page bench.err)
 for target in "$ric" "http://$fleet" "http://$load" "http://$bench"; do
     curl -fsS "$target/metrics" | promtool check metrics || { echo "$target/metrics is invalid"; exit 1; }
 done
-job() { echo "  - { job_name: $1, static_configs: [{ targets: [\"$2\"] }] }"; }
-{
-    echo "global: { scrape_interval: 1s }"
-    echo "scrape_configs:"
-    job ric "${ric#http://}"
-    job fleet "$fleet"
-    job load "$load"
-    job campaign "$bench"
-} >prometheus.yml
+# The configuration of the page; only addresses and the interval are replaced.
+awk '/^```yaml$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/how-to/prometheus-grafana.md" |
+    sed -e "s/127.0.0.1:8080/${ric#http://}/" -e "s/127.0.0.1:8081\"/$fleet\"/" -e "s/127.0.0.1:8082\"/$load\"/" \
+        -e "s/127.0.0.1:8083\"/$bench\"/" -e 's/scrape_interval: 5s/scrape_interval: 1s/' >prometheus.yml
 promtool check config prometheus.yml
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" >prometheus.txt 2>&1 &
