@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Twenty typical mistakes on the command line, each answered with the correct form; closed sets are listed and
+# Typical mistakes on the command line, each answered with the correct form; closed sets are listed and
 # completed.
 set -euo pipefail
 number=0
@@ -34,6 +34,19 @@ mistake 'has a host name.*127.0.0.1:8805' check upf upf.lab:8805
 mistake 'expected none, .*udp://|none, udp://LOCAL,UPF' load upf --n6 10.3.0.1
 mistake 'required arguments.*example: ranlab' bench run
 mistake 'is not an IP|invalid IP' load upf --ue ue1
+mistake 'did you mean `kpm`' xapp monitor --sm kmp
+mistake 'write --n4 10.3.0.2:8805' load upf 10.3.0.2:8805
+mistake 'write --connect tcp://10.3.0.2:36421' emulate tcp://10.3.0.2:36421
+mistake 'write the address without a flag' check upf --n4 127.0.0.1:8805
+mistake 'write tcp://10.46.0.2:PORT' emulate --connect 10.46.0.2
+mistake '"http://" is not a transport; write tcp://' emulate --connect http://127.0.0.1:36421
+mistake 'write `ranlab emulate --connect' load ric
+mistake 'write `ranlab --version`' version
+mistake 'ranlab bench new upf > my.toml' bench run upf
+mistake 'did you mean "upf"' bench new upff
+mistake '^ranlab: nothing.toml: cannot be read' bench run nothing.toml
+mistake 'nr:PRBS.*example: .*--radio' emulate --radio nr:100
+mistake 'a --connect for each --listen' gateway
 
 # Correct forms that earlier versions rejected.
 timeout 20 "$RANLAB" ric --e2 "unix://$PWD/a" --e42 "unix://$PWD/b" --http localhost:0 --duration 1s >out.txt

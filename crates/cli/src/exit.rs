@@ -116,14 +116,63 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
         }
         ErrorKind::InvalidSubcommand => Err(Failure::Usage(unknown_command(error, arguments))),
         _ => {
-            let text = sentence(&error.to_string());
             let root = crate::verbs::command();
             let (command, path) = reached(&root, arguments);
-            let example = help::example(command).filter(|_| !text.contains("a similar"));
+            let mut text = sentence(&error.to_string());
+            if let Some(near) = nearest_value(error).filter(|_| !text.contains("a similar")) {
+                text.push_str(&format!("; did you mean `{near}`?"));
+            }
+            if let Some(hint) = misplaced(error, command) {
+                // clap's own proposal is to pass the flag as a value.
+                text.truncate(text.find("; to pass ").unwrap_or(text.len()));
+                text.push_str(&format!("; {hint}"));
+            }
+            let example = example(command, &text);
             let example = example.map(|example| format!("; example: {example}")).unwrap_or_default();
             Err(Failure::Usage(format!("{text}{example} (see `{path} --help`)")))
         }
     }
+}
+
+/// Returns an example that helps with an error: one with the flag that the error names, if it names one. None if the error
+/// contains the right form.
+fn example(command: &Command, text: &str) -> Option<String> {
+    if ["a similar", "did you mean", "; write "].iter().any(|words| text.contains(words)) {
+        return None;
+    }
+    let is_flag_char = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let flag = text.split(|c: char| !is_flag_char(c)).find(|word| word.starts_with("--") && word.len() > 2);
+    let with_flag = |flag: &str| {
+        help::examples(command).into_iter().find(|example| example.split(' ').any(|word| word == flag))
+    };
+    match flag {
+        Some(flag) if text.contains("for example ") => with_flag(flag),
+        Some(flag) => with_flag(flag).or_else(|| help::example(command)),
+        None => help::example(command),
+    }
+}
+
+/// Returns the allowed value that is closest to an invalid one.
+fn nearest_value(error: &clap::Error) -> Option<&str> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidValue) else { return None };
+    let Some(ContextValue::Strings(valid)) = error.get(ContextKind::ValidValue) else { return None };
+    nearest(given, valid.iter().map(String::as_str))
+}
+
+/// Commands whose peer is the argument, and commands whose peer is the value of a flag.
+const PEER_FLAGS: [&str; 2] = ["--n4", "--connect"];
+
+/// Returns the right form if an address was given without its flag, or a flag was given where the address is an argument.
+fn misplaced(error: &clap::Error, command: &Command) -> Option<String> {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    let has = |flag: &str| command.get_arguments().any(|it| it.get_long() == flag.strip_prefix("--"));
+    let is_flag = given.starts_with('-');
+    if is_flag && PEER_FLAGS.contains(&given.as_str()) && command.get_positionals().next().is_some() {
+        return Some("write the address without a flag".to_owned());
+    }
+    let is_address = given.contains(':') || given.parse::<std::net::IpAddr>().is_ok();
+    let flag = PEER_FLAGS.into_iter().find(|flag| has(flag));
+    flag.filter(|_| !is_flag && is_address).map(|flag| format!("write {flag} {given}"))
 }
 
 /// Returns the command selected by a command line, and its path.
@@ -165,9 +214,22 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
             holder.get_name()
         );
     }
+    if let Some((_, _, right)) = ELSEWHERE.iter().find(|(holder, name, _)| *holder == path && name == word) {
+        return format!("there is no command `{path} {word}`; write `{right}`");
+    }
     let names: Vec<&str> = names().filter(|name| *name != "help").collect();
     format!("there is no command `{path} {word}`; commands: {}", names.join(", "))
 }
+
+/// Commands that users expect, and the commands that do it.
+const ELSEWHERE: [(&str, &str, &str); 6] = [
+    ("ranlab", "version", "ranlab --version"),
+    ("ranlab load", "ric", "ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 100 --ues 32"),
+    ("ranlab load", "controller", "ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210"),
+    ("ranlab bench", "init", "ranlab bench new RIG > my.toml"),
+    ("ranlab bench", "validate", "ranlab bench check FILE"),
+    ("ranlab xapp", "subscribe", "ranlab xapp monitor --sm kpm"),
+];
 
 /// Joins clap's paragraphs up to the usage into one line.
 fn sentence(rendered: &str) -> String {

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use ranlab_campaign::schema::{Kind, Presence};
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_parts::{Config, Field, Role};
+use ranlab_parts::{Config, Field, FieldError, Role};
 
 /// Configuration of a component from the command line; every field is a flag.
 #[derive(Debug, Clone, Default)]
@@ -135,7 +135,13 @@ impl<C: Config> clap::FromArgMatches for Flags<C> {
                 },
             };
             self.config.set(field.name, &value).map_err(|error| {
-                Error::raw(ErrorKind::ValueValidation, format!("--{}: {error}\n", flag(&field)))
+                // The flag replaces the field's name.
+                let told = match &error {
+                    FieldError::Text { reason, .. } => reason.clone(),
+                    FieldError::Value { allowed, given, .. } => format!("it must be {allowed}, not {given}"),
+                    error => error.to_string(),
+                };
+                Error::raw(ErrorKind::ValueValidation, format!("--{}: {told}\n", flag(&field)))
             })?;
         }
         Ok(())

@@ -42,13 +42,24 @@ pub fn arrange(command: Command) -> Command {
 
 /// Returns the first example of a command, on one line.
 pub fn example(command: &Command) -> Option<String> {
-    let text = command.get_after_help()?.to_string();
-    let mut lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with("ranlab "));
-    let mut example = lines.next()?.to_owned();
-    while let Some(open) = example.strip_suffix('\\') {
-        example = format!("{} {}", open.trim_end(), lines.next()?);
+    examples(command).into_iter().next()
+}
+
+/// Returns the examples of a command, each on one line.
+pub fn examples(command: &Command) -> Vec<String> {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let mut examples: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in text.lines().map(str::trim) {
+        let (line, continues) = line.strip_suffix('\\').map_or((line, false), |line| (line.trim_end(), true));
+        match examples.last_mut() {
+            Some(last) if is_open => *last = format!("{last} {line}"),
+            _ if line.starts_with("ranlab ") => examples.push(line.to_owned()),
+            _ => continue,
+        }
+        is_open = continues;
     }
-    Some(example)
+    examples
 }
 
 /// Returns the heading of an option, by its name; `None`: "Options".

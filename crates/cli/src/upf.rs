@@ -28,7 +28,11 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let upf = Upf::start(&arguments.upf.config)?;
     let mut output = Output::new(format);
     let listening = upf.listening();
-    output.text(format_args!("N4 {}  N3 {}  N6 {:?}", listening.n4, listening.n3, listening.n6))?;
+    let n6 = match listening.n6 {
+        Some(address) => address.to_string(),
+        None => arguments.upf.config.n6.to_string(),
+    };
+    output.text(format_args!("N4 {}  N3 {}  N6 {n6}", listening.n4, listening.n3))?;
     output.item(&listening)?;
     output.flush()?;
     ranlab_sdk::run(live::end(arguments.duration));

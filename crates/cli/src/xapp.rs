@@ -39,7 +39,7 @@ enum Kind {
 
 /// Runs the selected xApp.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    match arguments.kind {
+    let result = match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
         Kind::Nodes(arguments) => ranlab_sdk::run(nodes::run(arguments, format)),
@@ -47,5 +47,18 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         Kind::Orders(arguments) => ranlab_sdk::run(orders::run(arguments, format)),
         Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
         Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
+    };
+    result.map_err(with_remedy)
+}
+
+/// Adds what to do if no RIC listens at the address.
+fn with_remedy(failure: Failure) -> Failure {
+    match failure {
+        Failure::Environment(text) if text.starts_with("nobody listens at ") && !text.contains(';') => {
+            Failure::Environment(format!(
+                "{text}; start a RIC there (`ranlab ric`), or name the address of another with --connect"
+            ))
+        }
+        other => other,
     }
 }

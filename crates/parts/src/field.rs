@@ -225,6 +225,14 @@ pub enum FieldError {
         /// The value that was given.
         given: String,
     },
+    /// The text cannot be read.
+    #[error("`{name}`: {reason}")]
+    Text {
+        /// Name of the field.
+        name: String,
+        /// Sentence that quotes the text and names what is expected.
+        reason: String,
+    },
 }
 
 impl FieldError {
@@ -248,11 +256,17 @@ pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Resul
     let wrong =
         |allowed: String| FieldError::Value { name: name.to_owned(), allowed, given: rounded.to_string() };
     let accepted = T::accept(kind, &rounded).map_err(wrong)?;
-    T::from_value(&accepted).map_err(wrong)
+    let unread = |reason: String| match T::EXPLAINS {
+        true => FieldError::Text { name: name.to_owned(), reason },
+        false => wrong(reason),
+    };
+    T::from_value(&accepted).map_err(unread)
 }
 
 /// A type that a field can have.
 pub trait Setting: Sized {
+    /// Whether an error of [`from_value`](Self::from_value) is a complete sentence.
+    const EXPLAINS: bool = false;
     /// Returns the allowed values, unless the field restricts them further.
     fn kind() -> Kind;
     /// Validates a value and converts it to the form that [`from_value`](Self::from_value) reads. The error text
@@ -261,7 +275,8 @@ pub trait Setting: Sized {
     fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
         kind.accept(value)
     }
-    /// Converts an accepted value. The error text continues the phrase "must be".
+    /// Converts an accepted value. The error text continues the phrase "must be", or is a complete sentence
+    /// ([`EXPLAINS`](Self::EXPLAINS)).
     fn from_value(value: &Value) -> Result<Self, String>;
     /// Returns the value in its written form, or `None` if it is absent.
     fn to_value(&self) -> Option<Value>;
@@ -343,6 +358,7 @@ impl Setting for Duration {
 }
 
 impl<T: Setting> Setting for Option<T> {
+    const EXPLAINS: bool = T::EXPLAINS;
     fn kind() -> Kind {
         T::kind()
     }
@@ -358,6 +374,7 @@ impl<T: Setting> Setting for Option<T> {
 }
 
 impl<T: Setting> Setting for Vec<T> {
+    const EXPLAINS: bool = T::EXPLAINS;
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
     }
@@ -387,17 +404,26 @@ impl<T: Setting> Setting for Vec<T> {
 macro_rules! setting_by_text {
     ($($type:ty),* $(,)?) => {$(
         impl $crate::Setting for $type {
+            const EXPLAINS: bool = true;
             fn kind() -> $crate::field::KindOf {
                 $crate::field::KindOf::Text
             }
             fn from_value(value: &$crate::field::ValueOf) -> Result<Self, String> {
-                value.to_string().parse().map_err(|error| format!("in the right form ({error})"))
+                let text = value.to_string();
+                text.parse().map_err(|error| $crate::field::quoted(&text, error))
             }
             fn to_value(&self) -> Option<$crate::field::ValueOf> {
                 Some($crate::field::ValueOf::Text(self.to_string()))
             }
         }
     )*};
+}
+
+/// Returns a parser's error as a sentence that quotes the text.
+#[doc(hidden)]
+pub fn quoted(text: &str, error: impl fmt::Display) -> String {
+    let error = error.to_string();
+    if error.contains(text) { error } else { format!("\"{text}\": {error}") }
 }
 
 impl Setting for PathBuf {
@@ -433,12 +459,13 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned> Setting for Plain<T> {
 setting_by_text!(String, std::net::IpAddr);
 
 impl Setting for SocketAddr {
+    const EXPLAINS: bool = true;
     fn kind() -> Kind {
         Kind::Text
     }
     fn from_value(value: &Value) -> Result<Self, String> {
-        ranlab_emulator::socket_address(&value.to_string())
-            .map_err(|error| format!("in the right form ({error})"))
+        let text = value.to_string();
+        ranlab_emulator::socket_address(&text).map_err(|error| quoted(&text, error))
     }
     fn to_value(&self) -> Option<Value> {
         Some(Value::Text(self.to_string()))

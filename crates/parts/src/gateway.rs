@@ -106,7 +106,7 @@ impl Gateway {
     pub async fn start(part: &GatewayPart) -> Result<Self, Trouble> {
         if part.listen.is_empty() || part.listen.len() != part.connect.len() {
             return Err(rig(format!(
-                "each --listen needs its --connect, at least one of them; there are {} and {}",
+                "a gateway needs a --connect for each --listen, and at least one of both: there are {} --listen and {} --connect",
                 part.listen.len(),
                 part.connect.len()
             )));

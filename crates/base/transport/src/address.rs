@@ -69,7 +69,7 @@ pub enum AddressError {
         text: String,
     },
     /// The scheme is neither built in nor registered.
-    #[error("\"{scheme}://\" is no transport of ours; write {SCHEMES}")]
+    #[error("\"{scheme}://\" is not a transport; write {SCHEMES}")]
     UnknownScheme {
         /// Text before `://`.
         scheme: String,
@@ -103,6 +103,10 @@ pub enum AddressError {
 fn example(text: &str) -> String {
     match host_port(text, false) {
         Ok((host, port)) => format!("{}, or one of ", Address::Tcp { host, port }),
+        // An address or a name, and nothing else, lacks its port.
+        Err(_) if text.contains('.') && host_port(&format!("{text}:0"), false).is_ok() => {
+            format!("tcp://{text}:PORT, or one of ")
+        }
         Err(_) => String::new(),
     }
 }

@@ -108,6 +108,14 @@ impl Reading {
     /// Returns the checked scenario and its rig's description.
     pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);
+        if !self.scenario.exists()
+            && let Some(rig) = rigs.iter().find(|rig| self.scenario.as_os_str() == rig.name.as_str())
+        {
+            let name = &rig.name;
+            return Err(Failure::Usage(format!(
+                "there is no file \"{name}\"; `ranlab bench new {name} > my.toml` writes a scenario of this rig"
+            )));
+        }
         let load = |sets: Vec<String>| {
             let mut scenario = Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
                 .map_err(|errors| Failure::Usage(errors.to_string()))?;

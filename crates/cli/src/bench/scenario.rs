@@ -2,6 +2,7 @@
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
+use ranlab_campaign::schema::nearest;
 use ranlab_rigs::{Planned, peer};
 use serde_json::json;
 
@@ -65,7 +66,9 @@ pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
 fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription, Failure> {
     rigs.iter().find(|rig| rig.is(name)).ok_or_else(|| {
         let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
-        Failure::Usage(format!("there is no rig \"{name}\"; allowed are {}", names.join(", ")))
+        let near = nearest(name, names.iter().copied());
+        let near = near.map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
+        Failure::Usage(format!("there is no rig \"{name}\"; {near}allowed are {}", names.join(", ")))
     })
 }
 

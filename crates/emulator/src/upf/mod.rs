@@ -155,12 +155,23 @@ pub struct UpfConfig {
     pub xdp: Option<XdpDevices>,
 }
 
+/// Returns the reason why an address cannot be bound.
+fn unbound(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address (`ip address` lists its addresses)".to_owned()
+        }
+        io::ErrorKind::AddrInUse => "another program uses this address and port".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// The reason why a UPF does not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpfError {
     /// An address cannot be bound.
-    #[error("{what} cannot listen on {address}: {source}")]
+    #[error("{what} cannot listen on {address}: {}", unbound(.source))]
     Bind {
         /// Interface.
         what: &'static str,

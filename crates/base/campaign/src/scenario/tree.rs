@@ -141,19 +141,19 @@ fn put(node: &mut Node, key: &str, value: Node) {
 fn load_at_depth(path: &Path, depth: usize, from: Option<&Node>) -> Result<Node, ScenarioError> {
     let file = path.display().to_string();
     let place = Place { file: file.as_str().into(), line: 0 };
-    let refuse = |sentence: String| match from {
-        Some(node) => node.error(sentence),
-        None => ScenarioError::at(&place, sentence),
+    let refuse = |what: &str| match from {
+        Some(node) => node.error(format!("`{file}` {what}")),
+        // The place is the file.
+        None => ScenarioError::at(&place, what.to_owned()),
     };
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() > FILE_BYTES => {
-            return Err(refuse(format!("`{file}` is larger than 1 MiB, the most that a scenario may be")));
+            return Err(refuse("is larger than 1 MiB, the most that a scenario may be"));
         }
         Ok(_) => {}
-        Err(error) => return Err(refuse(format!("`{file}` cannot be read: {error}"))),
+        Err(error) => return Err(refuse(&format!("cannot be read: {error}"))),
     }
-    let text =
-        std::fs::read_to_string(path).map_err(|error| refuse(format!("`{file}` cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| refuse(&format!("cannot be read: {error}")))?;
     extend(parse_one(&text, &file)?, path.parent(), depth)
 }
 
