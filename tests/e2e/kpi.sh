@@ -110,7 +110,7 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 prometheus --config.file=prometheus.yml --storage.tsdb.path=data --web.listen-address="127.0.0.1:$port" >prometheus.txt 2>&1 &
 started+=($!)
 # A cell whose radio prints what it holds: one UE with a constant load, and one that always has something to receive.
-"$RANLAB" emulate --connect "unix://$PWD/e2" --first 10 --nodes 1 --ues 2 --radio nr:106 --flows 1=udp:5 --flows 2=full \
+"$RANLAB" emulate --connect "unix://$PWD/e2" --first 9 --nodes 1 --ues 2 --radio nr:106 --flows 1=udp:5 --flows 2=full \
     --sm kpm,mac,pdcp,cell --duration 300s --format ndjson >model.txt 2>model.err &
 started+=($!)
 python3 - "$root/docs/how-to/grafana-dashboard.json" >queries.txt <<'P'

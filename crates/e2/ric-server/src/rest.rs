@@ -261,8 +261,7 @@ async fn shown(
             if let Some(kpis) = served.config.kpis.clone() {
                 // Thousands of series take milliseconds, in which the RIC's thread has to serve its links.
                 let kpis = tokio::task::spawn_blocking(move || kpis.text(ranlab_sdk::now())).await;
-                let failed =
-                    |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the KPIs could not be written");
+                let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the KPIs could not be written");
                 text.push_str(&kpis.map_err(failed)?);
             }
             if let Some(published) = &served.config.published {

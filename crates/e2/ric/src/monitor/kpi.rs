@@ -205,9 +205,7 @@ fn metric_name(model: &str, column: &Column) -> Option<String> {
         let of = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
         name.chars().map(of).collect()
     };
-    column
-        .headline
-        .then(|| format!("ranlab_kpi_{}_{}{suffix}", plain(model), plain(&column.name)))
+    column.headline.then(|| format!("ranlab_kpi_{}_{}{suffix}", plain(model), plain(&column.name)))
 }
 
 /// Returns the numbers of a row's key, by label name.

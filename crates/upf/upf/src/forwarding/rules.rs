@@ -262,7 +262,10 @@ impl Entry {
         }
         let (from_n6, from_tunnels): (Vec<Rule>, Vec<Rule>) =
             all.into_iter().partition(|rule| rule.source == Source::N6);
-        let suggested = rules.bar.and_then(|bar| bar.suggested_packet_count.or(bar.suggested_buffering));
+        let suggested = rules.bar.and_then(|bar| {
+            let either_way = bar.suggested_buffering.map(|count| u16::from(count.0));
+            bar.suggested_packet_count.map(|count| count.0).or(either_way)
+        });
         Ok(Self {
             seid,
             from_tunnels: from_tunnels.into(),
@@ -273,7 +276,7 @@ impl Entry {
             shape: None,
             waiting: VecDeque::new(),
             max_waiting: suggested
-                .map_or(MAX_BUFFERED_SESSION, |count| usize::from(count.0).min(MAX_BUFFERED_SESSION)),
+                .map_or(MAX_BUFFERED_SESSION, |count| usize::from(count).min(MAX_BUFFERED_SESSION)),
             notified: false,
         })
     }

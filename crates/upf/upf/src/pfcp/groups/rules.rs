@@ -83,7 +83,7 @@ table! {
         88 => bar_id: M BarId, "Rule id within the session.";
         46 => notification_delay: C NotificationDelay, "Delay before the control plane is notified.";
         48 => suggested_packet_count: C SuggestedPacketCount, "Number of packets to buffer.";
-        140 => suggested_buffering: O SuggestedPacketCount, "Number of packets to buffer, per direction.";
+        140 => suggested_buffering: O SuggestedBufferingCount, "Number of packets to buffer, per direction.";
     }
     /// Created PDR (IE 8): values that the user plane chose for a rule.
     CreatedPdr {

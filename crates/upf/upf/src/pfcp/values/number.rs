@@ -155,6 +155,22 @@ impl Value for SuggestedPacketCount {
     }
 }
 
+/// Suggested Buffering Packets Count (IE 140, TS 29.244 §8.2.101): one octet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SuggestedBufferingCount(pub u8);
+
+impl Value for SuggestedBufferingCount {
+    fn put(&self, writer: &mut Writer) {
+        writer.put(&[self.0]);
+    }
+    fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        reader.octet().map(Self)
+    }
+    fn random(random: &mut Random) -> Self {
+        Self((random.draw() as u16 >> random.below(16)) as u8)
+    }
+}
+
 /// Failed Rule ID (IE 114): the rule that could not be created or modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedRuleId {
