@@ -220,7 +220,7 @@ exec(compile(sys.stdin.read(), 'ranlab.bess', 'exec'), scope)
 #[test]
 fn bess_scripts_are_valid_python_with_connected_gates() {
     if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("skipped: python3 is not here, which reads scripts of BESS");
+        ranlab_host::doctor::skipped("python3 is not here, which reads scripts of BESS");
         return;
     }
     for (name, texts) in all_of("bess") {
@@ -241,8 +241,8 @@ fn p4_programs_compile_if_compiler_is_installed() {
     let Some(compiler) =
         std::env::split_paths(&path).map(|folder| folder.join("p4c-bm2-ss")).find(|path| path.is_file())
     else {
-        eprintln!(
-            "skipped: p4c-bm2-ss is not here (https://github.com/p4lang/p4c; no Debian 12 package), so that programs are only looked at"
+        ranlab_host::doctor::skipped(
+            "p4c-bm2-ss is not here (https://github.com/p4lang/p4c; no Debian 12 package): programs are written and not compiled",
         );
         return;
     };

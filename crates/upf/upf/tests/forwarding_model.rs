@@ -256,7 +256,7 @@ fn model(script: &str) -> Option<Vec<String>> {
     let python = std::env::var("RANLAB_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let command = Command::new(&python).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = command else {
-        eprintln!("skipped: {python} is not here, which runs the model");
+        ranlab_host::doctor::skipped(format_args!("{python} is not here, which runs the model"));
         return None;
     };
     let mut input = child.stdin.take().unwrap();
