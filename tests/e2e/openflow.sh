@@ -94,7 +94,8 @@ scenario=far.toml
 
 echo "== equal to the oracle, measured, changes visible to packets, and cleaned up"
 run changes --set load.dir=uplink --set pipeline.fluct-group-table=20 --set measure.duration=500ms
-holds changes 'p["outcome"] == "ok" and m["verified_packets"] == 64 and m["mpps"] > 0 and m["updates_sent"] > 0'
+# On a busy machine the switch may take fewer changes than are due, which degrades the point.
+holds changes '(p["outcome"] == "ok" or p["outcome"] == "degraded" and m["host.disturbed"] == 1) and m["verified_packets"] == 64 and m["mpps"] > 0 and m["updates_sent"] > 0'
 holds changes 'm["update_seen_ns_p50"] > 0 and m["slow_path_packets"] == 0'
 owners
 
