@@ -67,7 +67,9 @@ enum {
     RANLAB_ERR_UNKNOWN_IAPP = 18,
     RANLAB_ERR_UNKNOWN_CONTROL = 19,     /* no control is being handled, or its response is no longer awaited */
     RANLAB_ERR_MODEL = 20,               /* the library has no service model with this OID */
-    RANLAB_ERR_NOT_OF_MODEL = 21         /* the bytes are not valid in the service model, or the report period is not supported */
+    RANLAB_ERR_NOT_OF_MODEL = 21,        /* the bytes are not valid in the service model, or the report period is not supported */
+    RANLAB_ERR_ORDER = 22,               /* no base station can carry out the order: why names the value and what is allowed */
+    RANLAB_ERR_NOT_OFFERED = 23          /* the node's RAN function definition does not list it: why says what it lists */
 };
 
 enum { /* ranlab_event.kind */

@@ -101,6 +101,11 @@ int32_t ranlab_iapp_subscribe(ranlab_iapp_context *ctx, const ranlab_wanted *wan
 int32_t ranlab_iapp_unsubscribe(ranlab_iapp_context *ctx, uint64_t subscription);
 /* on_outcome follows if an acknowledgement was requested or the control failed. */
 int32_t ranlab_iapp_control(ranlab_iapp_context *ctx, const ranlab_command *command, uint64_t *request);
+/* As ranlab_iapp_control, with an order of RC as values. RANLAB_ERR_ORDER, _NOT_OFFERED: nothing is sent, order->why says why. */
+int32_t ranlab_iapp_order(ranlab_iapp_context *ctx, const ranlab_order *order, uint64_t *request);
+/* Writes the action definition for measurements of KPM at a node, and its length. */
+int32_t ranlab_iapp_kpm_action(ranlab_iapp_context *ctx, const ranlab_kpm_choice *choice, uint8_t *action,
+                               size_t action_max, size_t *action_len);
 /* Sends a query to a node of E2AP 3.01; on_outcome follows. */
 int32_t ranlab_iapp_query(ranlab_iapp_context *ctx, const ranlab_command *query, uint64_t *request);
 /* Schedules on_wake, in addition to times set before. */

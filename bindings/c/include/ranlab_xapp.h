@@ -78,6 +78,11 @@ int32_t ranlab_xapp_unsubscribe(ranlab_xapp *xapp, uint64_t now_ns, uint64_t sub
 int32_t ranlab_xapp_unsubscribe_all(ranlab_xapp *xapp, uint64_t now_ns, uint64_t standing);
 /* RANLAB_XAPP_OUTCOME follows if an acknowledgement was requested or the control failed. */
 int32_t ranlab_xapp_control(ranlab_xapp *xapp, uint64_t now_ns, const ranlab_command *command, uint64_t *request);
+/* As ranlab_xapp_control, with an order of RC as values. RANLAB_ERR_ORDER, _NOT_OFFERED: nothing is sent, order->why says why. */
+int32_t ranlab_xapp_order(ranlab_xapp *xapp, uint64_t now_ns, const ranlab_order *order, uint64_t *request);
+/* Writes the action definition for measurements of KPM at a node, and its length. */
+int32_t ranlab_xapp_kpm_action(ranlab_xapp *xapp, const ranlab_kpm_choice *choice, uint8_t *action, size_t action_max,
+                               size_t *action_len);
 /* Writes the number of lost indications of a subscription, counted by gaps in their sequence numbers; UINT64_MAX if unknown. */
 int32_t ranlab_xapp_lost(ranlab_xapp *xapp, uint64_t subscription, uint64_t *lost);
 

@@ -2,6 +2,7 @@
 use crate::error::*;
 use crate::guard::c_string;
 use crate::nodes::*;
+use crate::order::{Refusal, explain, ranlab_kpm_choice, ranlab_order, write};
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -84,6 +85,11 @@ impl Nodes {
         if known.told == 0 {
             numbers.forget(&info.id);
         }
+    }
+
+    /// A node as it was last reported.
+    fn info(&self, node: u32) -> Result<NodeInfo, i32> {
+        self.lock().get(node).map(|(_, known)| known.info.clone()).ok_or(RANLAB_ERR_NODE)
     }
 
     /// Returns a node and the id of one of its functions, by OID if there is one.
@@ -324,6 +330,50 @@ pub unsafe extern "C" fn ranlab_iapp_control(
         let details = ControlDetails { call_process_id, header, message, ack_request: Some(ack) };
         to.write(ctx.out.control(node, function, details).0.into());
         Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_iapp_order(
+    ctx: *mut ranlab_iapp_context,
+    order: *const ranlab_order,
+    request: *mut u64,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        unsafe {
+            let ctx = context(ctx)?;
+            let order = order.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let to = out(request)?;
+            let sent = ctx.nodes.info(order.node).map_err(Refusal::from).and_then(|info| {
+                let (value, ue) = order.read(&info.id)?;
+                Ok(ctx.out.order(&info, &value, &ue, order.acknowledge != 0)?)
+            });
+            to.write(explain((order.why, order.why_max), sent)?.0.into());
+            Ok(())
+        }
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_iapp_kpm_action(
+    ctx: *mut ranlab_iapp_context,
+    choice: *const ranlab_kpm_choice,
+    action: *mut u8,
+    action_max: usize,
+    action_len: *mut usize,
+) -> i32 {
+    boundary(|| {
+        // SAFETY: as the header says.
+        unsafe {
+            let ctx = context(ctx)?;
+            let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let info = ctx.nodes.info(choice.node)?;
+            let made = explain((choice.why, choice.why_max), choice.action(&info.id, &info.functions))?;
+            write(&made, action, action_max, action_len)
+        }
     })
 }
 

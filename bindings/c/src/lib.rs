@@ -15,6 +15,7 @@
 //! | `ric`, `iapp` | `ranlab_ric_*`; iApps implemented by callbacks, `ranlab_iapp_*` |
 //! | `xapp` | `ranlab_xapp_*` |
 //! | `model` | triggers and action definitions of the service models |
+//! | `order` | orders of RC, controls as JSON, measurements of KPM by name |
 //! | `guard` | one caller at a time; PDUs without heap allocation |
 #![allow(unsafe_code)] // the C interface consists of pointers
 #![allow(clippy::missing_safety_doc)] // the requirements of the callers are documented in ranlab.h for C programmers
@@ -29,6 +30,7 @@ mod kpm;
 mod model;
 mod node;
 mod nodes;
+mod order;
 mod ric;
 mod stats;
 mod types;
@@ -41,6 +43,7 @@ pub use iapp::*;
 pub use kpm::*;
 pub use model::*;
 pub use nodes::*;
+pub use order::*;
 pub use ric::*;
 pub use stats::*;
 pub use types::*;

@@ -1,26 +1,11 @@
 //! Event triggers and action definitions of the library's service models.
 use crate::error::*;
+use crate::order::write;
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2_codec::e2sm::{Model, by_oid};
 use std::ffi::c_char;
 use std::time::Duration;
-
-/// Writes bytes and their length to the caller's memory.
-///
-/// # Safety
-/// `to` is null or has room for `room` bytes.
-unsafe fn write(found: &[u8], to: *mut u8, room: usize, len: *mut usize) -> Result<(), i32> {
-    crate::guard::check_buffer(to, room)?;
-    // SAFETY: guaranteed by the caller.
-    unsafe { out(len)? }.write(found.len());
-    if found.len() > room {
-        return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
-    }
-    // SAFETY: there is room, and `found` belongs to the library.
-    unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), to, found.len()) };
-    Ok(())
-}
 
 /// # Safety
 /// `oid` is null or points to a string.

@@ -4,6 +4,7 @@ use crate::guard::*;
 use crate::iapp::oid;
 use crate::node::version;
 use crate::nodes::*;
+use crate::order::{Refusal, explain, ranlab_kpm_choice, ranlab_order, write};
 use crate::types::*;
 use bytes::Bytes;
 use ranlab_e2::ric::NodeKind;
@@ -310,6 +311,7 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe_all(
 
 fn control_error(error: ControlError) -> i32 {
     match error {
+        ControlError::Order(_) => RANLAB_ERR_ORDER,
         ControlError::NotReady => RANLAB_ERR_NOT_READY,
         ControlError::UnknownNode => RANLAB_ERR_NODE,
         ControlError::UnknownFunction => RANLAB_ERR_NODE_FUNCTION,
@@ -341,6 +343,57 @@ pub unsafe extern "C" fn ranlab_xapp_control(
             to.write(sent.map_err(control_error)?.0);
             inner.xapp.handle(now, XappInput::Wake);
             Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_order(
+    xapp: *mut ranlab_xapp,
+    now_ns: u64,
+    order: *const ranlab_order,
+    request: *mut u64,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let order = order.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let to = out(request)?;
+            let node = inner.numbers.get(order.node).map(|(id, _)| *id);
+            let now = Time::from_nanos(now_ns);
+            let sent = node.ok_or(Refusal::from(RANLAB_ERR_NODE)).and_then(|node| {
+                let (value, ue) = order.read(&node)?;
+                let sent = inner.xapp.order(now, node, &value, &ue, order.acknowledge != 0);
+                sent.map_err(|error| match error {
+                    ControlError::Order(error) => error.into(),
+                    other => control_error(other).into(),
+                })
+            });
+            to.write(explain((order.why, order.why_max), sent)?.0);
+            inner.xapp.handle(now, XappInput::Wake);
+            Ok(())
+        })
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ranlab_xapp_kpm_action(
+    xapp: *mut ranlab_xapp,
+    choice: *const ranlab_kpm_choice,
+    action: *mut u8,
+    action_max: usize,
+    action_len: *mut usize,
+) -> i32 {
+    // SAFETY: as the header says.
+    unsafe {
+        with(xapp, |inner| {
+            let choice = choice.as_ref().ok_or(RANLAB_ERR_NULL)?;
+            let node = inner.numbers.get(choice.node).ok_or(RANLAB_ERR_NODE)?.0;
+            let info = inner.xapp.node(&node).ok_or(RANLAB_ERR_NODE)?;
+            let made = explain((choice.why, choice.why_max), choice.action(&node, &info.functions))?;
+            write(&made, action, action_max, action_len)
         })
     }
 }

@@ -7,9 +7,9 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RicSubscriptionDetails};
-use ranlab_sdk::wire::e2sm::by_oid;
 use ranlab_sdk::wire::e2sm::common::UeId;
 use ranlab_sdk::wire::e2sm::kpm::{self, Measured, MessageView};
+use ranlab_sdk::wire::e2sm::{Encoding, Octets, by_oid};
 use ranlab_sdk::{RicHandle, run};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -166,4 +166,17 @@ fn self_contained_c_tests_pass() {
         let output = Command::new(program).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// Orders and choices of KPM that no base station can carry out do not leave: not from xApps, not from iApps.
+#[test]
+fn orders_are_checked_before_they_leave() {
+    use ranlab_sdk::wire::e2sm::rc::FunctionDefinition;
+    let definition = FunctionDefinition::of_controls(&[(2, "quotas", 6, "quotas", &[])]);
+    let definition = definition.to_octets(Encoding::Per).unwrap();
+    let digits: String = definition.iter().map(|byte| format!("{byte:02x}")).collect();
+    let source = build::manifest_dir().join("tests/orders.c");
+    let program = build::compile_with("orders", &source, &build::SANITIZERS);
+    let output = Command::new(program).arg(digits).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

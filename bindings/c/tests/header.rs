@@ -28,6 +28,8 @@ c_types! {
     ranlab_mac_ue => "ranlab_mac_ue", ranlab_rlc_bearer => "ranlab_rlc_bearer",
     ranlab_pdcp_bearer => "ranlab_pdcp_bearer",
     ranlab_wanted => "ranlab_wanted", ranlab_command => "ranlab_command",
+    ranlab_quota => "ranlab_quota", ranlab_order => "ranlab_order", ranlab_values => "ranlab_values",
+    ranlab_kpm_choice => "ranlab_kpm_choice",
     ranlab_ric => "ranlab_ric", ranlab_ric_config => "ranlab_ric_config", ranlab_ric_event => "ranlab_ric_event",
     ranlab_iapp => "ranlab_iapp", ranlab_iapp_context => "ranlab_iapp_context",
     ranlab_xapp => "ranlab_xapp", ranlab_xapp_config => "ranlab_xapp_config",
@@ -152,6 +154,8 @@ fn header_matches_library() {
         ranlab_agent_register_mac(_, _, _) ranlab_agent_register_rlc(_, _, _) ranlab_agent_register_pdcp(_, _, _)
         ranlab_mac_read(_, _, _, _, _, _) ranlab_rlc_read(_, _, _, _, _, _) ranlab_pdcp_read(_, _, _, _, _, _)
         ranlab_model_trigger(_, _, _, _, _) ranlab_model_action(_, _, _, _, _, _, _)
+        ranlab_model_control(_, _, _, _, _, _, _) ranlab_xapp_order(_, _, _, _) ranlab_iapp_order(_, _, _)
+        ranlab_xapp_kpm_action(_, _, _, _, _) ranlab_iapp_kpm_action(_, _, _, _, _)
         ranlab_ric_new(_, _) ranlab_ric_free(_) ranlab_ric_add_iapp(_, _, _, _) ranlab_ric_rouse(_, _, _)
         ranlab_ric_connected(_, _, _, _, _) ranlab_ric_disconnected(_, _, _) ranlab_ric_receive(_, _, _, _, _)
         ranlab_ric_wake(_, _) ranlab_ric_wake_at(_, _) ranlab_ric_poll(_, _) ranlab_ric_transmit(_, _, _, _, _, _)
@@ -215,6 +219,14 @@ fn header_matches_library() {
             node function acknowledge oid header header_len message message_len call_process_id
             call_process_id_len
         }
+        ranlab_quota { mcc mnc mnc_digits sst min max dedicated sd }
+        ranlab_order {
+            node kind acknowledge mnc_digits mcc mnc cell ue quotas quotas_len why why_max
+        }
+        ranlab_values { oid definition definition_len header message why why_max }
+        ranlab_kpm_choice {
+            node part style period_ms granularity_ms measurements ues snssai cell why why_max
+        }
         ranlab_outcome { request done outcome outcome_len why }
         ranlab_ric_config { mcc mnc mnc_digits e2ap first_instance ric_id nodes_max }
         ranlab_ric_event { kind connection text }
@@ -234,7 +246,7 @@ fn header_matches_library() {
         RANLAB_CONTROL_DONE RANLAB_CONTROL_INVALID RANLAB_CONTROL_FAILED RANLAB_NEVER
         RANLAB_NODE_EN_GNB RANLAB_NODE_EN_GNB_CU_UP RANLAB_NODE_EN_GNB_DU RANLAB_NODE_NG_ENB_DU
         RANLAB_NODE_ADDED RANLAB_NODE_CHANGED RANLAB_NODE_REMOVED RANLAB_E2AP_UNKNOWN RANLAB_NO_SN
-        RANLAB_SIDE_E2 RANLAB_SIDE_E42 RANLAB_RIC_NONE RANLAB_RIC_TRANSMIT RANLAB_RIC_CLOSE RANLAB_RIC_TOLD
+        RANLAB_ORDER_QUOTAS RANLAB_ORDER_HANDOVER RANLAB_SIDE_E2 RANLAB_SIDE_E42 RANLAB_RIC_NONE RANLAB_RIC_TRANSMIT RANLAB_RIC_CLOSE RANLAB_RIC_TOLD
         RANLAB_SUBSCRIBED RANLAB_SUBSCRIPTION_FAILED RANLAB_SUBSCRIPTION_ENDED
         RANLAB_E42_RANLAB RANLAB_E42_FLEXRIC RANLAB_E42_AUTO
         RANLAB_XAPP_NONE RANLAB_XAPP_CONNECT RANLAB_XAPP_TRANSMIT RANLAB_XAPP_CLOSE RANLAB_XAPP_READY

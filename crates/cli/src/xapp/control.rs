@@ -3,15 +3,15 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_parts::joined;
-use ranlab_sdk::e2::xapp::{FunctionRef, NodeInfo, XappConfig};
+use ranlab_sdk::e2::xapp::{NodeInfo, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
-use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem, Version};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlOutcome, FunctionDefinition};
+use ranlab_sdk::wire::e2sm::rc::{ControlOutcome, OrderRequest, Recipient};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
-use ranlab_sdk::{Bytes, ControlFailure, EffectFailure, Watch, XappHandle};
+use ranlab_sdk::{ControlFailure, EffectFailure, Watch, XappHandle};
 use serde::Serialize;
 
 use super::effect;
@@ -150,16 +150,12 @@ impl Arguments {
         }
     }
 
-    /// Returns header and message of the control for a base station.
-    fn octets(&self, node: &GlobalE2NodeId, ue: &UeNumbers) -> Result<(Bytes, Bytes), Failure> {
+    /// The control request of the order for a base station.
+    fn request(&self, xapp: &XappHandle, node: &GlobalE2NodeId) -> Result<OrderRequest, Failure> {
         let order = self.order(node.plmn());
-        let (style, action) = order.action();
-        let usage = |e: ranlab_sdk::wire::e2sm::SmError| Failure::Usage(e.to_string());
-        let name = ue.name_at(node);
-        let name =
-            name.ok_or_else(|| Failure::Usage(format!("{node} calls UEs by a number that --ue lacks")))?;
-        let header = ControlHeader::action(name, style, action).to_octets(Encoding::Per).map_err(usage)?;
-        Ok((header, order.message().to_octets(Encoding::Per).map_err(usage)?))
+        let ue = self.ue()?;
+        let request = xapp.read(|xapp| xapp.order_request(node, &order, &ue));
+        request.map_err(|fault| Failure::Usage(fault.to_string()))
     }
 }
 
@@ -184,29 +180,19 @@ pub(super) fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
     whole == text || without_kind == Some(text) || text.parse() == Ok(id.plmn())
 }
 
-/// Returns whether a RAN function offers a control style and action; true if its definition cannot be
-/// decoded.
-fn offers(function: &RanFunctionItem, (style, action): (i64, u16)) -> bool {
-    let Ok(definition) = FunctionDefinition::decode_as(Encoding::Per, &function.definition) else {
-        return true;
-    };
-    let of_style = definition.controls.iter().flatten().filter(|it| it.style == style);
-    of_style.flat_map(|it| it.actions.iter().flatten()).any(|it| it.id == action)
-}
-
-/// Waits for base stations that offer the control.
+/// Base stations that offer the order, as soon as there is one.
 async fn nodes(
     xapp: &XappHandle,
     wanted: Option<&str>,
     action: (i64, u16),
 ) -> Result<Vec<GlobalE2NodeId>, Failure> {
-    let function = FunctionRef::from(rc::OID);
     let begin = Instant::now();
     loop {
         let (found, others) = xapp.read(|xapp| {
             let named = |(id, _): &(&GlobalE2NodeId, _)| wanted.is_none_or(|text| is_named(id, text));
             let offered = |(id, info): (&GlobalE2NodeId, &NodeInfo)| {
-                info.function(&function).is_some_and(|it| offers(it, action)).then_some(*id)
+                let recipient = Recipient { node: id, functions: &info.functions };
+                recipient.check(action).is_ok().then_some(*id)
             };
             let found: Vec<_> = xapp.nodes().filter(named).filter_map(offered).collect();
             (found, xapp.nodes().map(|(id, _)| id.to_string()).collect::<Vec<_>>())
@@ -230,15 +216,15 @@ async fn nodes(
 async fn give(
     xapp: &XappHandle,
     node: GlobalE2NodeId,
-    header: Bytes,
-    message: Bytes,
+    request: OrderRequest,
     watch: Option<Watch>,
 ) -> Result<Option<effect::Effect>, String> {
+    let OrderRequest { function, header, message } = request;
     let Some(watch) = watch else {
-        let given = xapp.control(node, rc::OID, header, message).await;
+        let given = xapp.control(node, function, header, message).await;
         return given.map(|_| None).map_err(|why| said(&why));
     };
-    let given = xapp.control_with_effect(node, rc::OID, header, message, &watch).await;
+    let given = xapp.control_with_effect(node, function, header, message, &watch).await;
     given.map(|it| Some(effect::effect(it.changes))).map_err(|failure| match failure {
         EffectFailure::Control(failure) => said(&failure),
         other => other.to_string(),
@@ -255,7 +241,8 @@ fn said(why: &ControlFailure) -> String {
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let ue = arguments.ue()?;
+    // A missing UE is an input error, whatever nodes there are.
+    arguments.ue()?;
     let order = arguments.order(arguments.plmn.unwrap_or_default());
     order.check().map_err(|fault| Failure::Usage(fault.to_string()))?;
     let config = XappConfig::new(arguments.connect.to_string()).with(|it| {
@@ -267,8 +254,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let mut output = Output::new(format);
     let mut summary = Summary { accepted: 0, refused: 0 };
     for node in nodes(&xapp, arguments.node.as_deref(), order.action()).await? {
-        let (header, message) = arguments.octets(&node, &ue)?;
-        let answer = give(&xapp, node, header, message, arguments.watch()).await;
+        let request = arguments.request(&xapp, &node)?;
+        let answer = give(&xapp, node, request, arguments.watch()).await;
         let (effect, refused) = answer.map_or_else(|why| (None, Some(why)), |effect| (effect, None));
         let answer = Answer { node: node.to_string(), refused, effect };
         match &answer.refused {

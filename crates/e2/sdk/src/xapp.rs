@@ -11,6 +11,8 @@ use ranlab_e2::xapp::{
     StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput,
 };
 use ranlab_e2_codec::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
+use ranlab_e2_codec::e2sm::common::UeNumbers;
+use ranlab_e2_codec::e2sm::rc::commands::Order;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -161,6 +163,23 @@ impl XappHandle {
         // Registered before the request is sent, because its result may be among the first events that follow.
         let outcome = self.act(|xapp, now| {
             let handle = xapp.control(now, node, function, header, message, true)?;
+            Ok::<_, ControlError>(self.mail.controls.wait(handle))
+        })?;
+        self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))
+    }
+
+    /// Sends an order of RC for a UE to a node, and waits for its outcome as [`control`](Self::control).
+    ///
+    /// # Errors
+    /// [`ControlError::Order`] if the order contradicts itself or the node does not offer it: then nothing was sent.
+    pub async fn order(
+        &self,
+        node: GlobalE2NodeId,
+        order: &Order,
+        ue: &UeNumbers,
+    ) -> Result<Option<Bytes>, ControlFailure> {
+        let outcome = self.act(|xapp, now| {
+            let handle = xapp.order(now, node, order, ue, true)?;
             Ok::<_, ControlError>(self.mail.controls.wait(handle))
         })?;
         self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))

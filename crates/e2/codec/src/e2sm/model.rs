@@ -150,6 +150,20 @@ pub trait ServiceModel: Sync + 'static {
         Ok(())
     }
 
+    /// Whether a RAN function with this definition offers what a control orders. A definition that cannot be decoded, or that
+    /// lists nothing, passes.
+    ///
+    /// # Errors
+    /// [`SmError::NotOffered`] with what the function offers.
+    fn check_offered(
+        definition: &Bytes,
+        header: &Self::ControlHeader,
+        control: &Self::Control,
+    ) -> Result<(), SmError> {
+        let _ = (definition, header, control);
+        Ok(())
+    }
+
     /// Returns the sender's timestamp of an indication without decoding all of it, in microseconds since the Unix
     /// epoch. Returns `None` if the model has no timestamp or the bytes do not belong to it.
     fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
@@ -284,6 +298,15 @@ pub trait Model: Sync {
     /// Encodes header and message of a control from their values by names. Fails with [`SmError::Absent`] if the
     /// model has no control, or no names for it.
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
+    /// As [`control`](Self::control), for a RAN function with this definition: fails with [`SmError::NotOffered`] if the
+    /// function does not offer it.
+    fn control_at(
+        &self,
+        encoding: Encoding,
+        definition: &Bytes,
+        header: Form,
+        message: Form,
+    ) -> Result<(Bytes, Bytes), SmError>;
     /// Decodes a control outcome to values by names. Fails like [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
     /// Decodes an octet string to values by names. Fails with [`SmError::Absent`] if the model has no names for it.
@@ -432,6 +455,20 @@ impl<M: ServiceModel> Model for M {
         let header = M::ControlHeader::from_form(header)?;
         let message = M::Control::from_form(message)?;
         M::check_control(&header, &message)?;
+        Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
+    }
+
+    fn control_at(
+        &self,
+        encoding: Encoding,
+        definition: &Bytes,
+        header: Form,
+        message: Form,
+    ) -> Result<(Bytes, Bytes), SmError> {
+        let header = M::ControlHeader::from_form(header)?;
+        let message = M::Control::from_form(message)?;
+        M::check_control(&header, &message)?;
+        M::check_offered(definition, &header, &message)?;
         Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
     }
 

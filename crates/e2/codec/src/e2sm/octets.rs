@@ -85,6 +85,14 @@ pub enum SmError {
     /// A control that no base station can execute: an error of the caller.
     #[error("{0}")]
     Order(String),
+    /// A control that the node's RAN function definition does not list: the caller's fault.
+    #[error("the base station does not offer {what}; it offers {offered}")]
+    NotOffered {
+        /// What was ordered.
+        what: String,
+        /// What the definition lists.
+        offered: String,
+    },
     /// The octet string must be empty: an error of the sender.
     #[error("{have} octets where the service model has none")]
     NotEmpty {

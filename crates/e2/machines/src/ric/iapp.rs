@@ -7,6 +7,9 @@ use ranlab_e2_codec::e2ap::{
     ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicControlAckRequest, RicRequestId,
     RicSubscriptionDetails, fast,
 };
+use ranlab_e2_codec::e2sm::common::UeNumbers;
+use ranlab_e2_codec::e2sm::rc::commands::Order;
+use ranlab_e2_codec::e2sm::rc::{OrderError, OrderRequest, Recipient};
 
 /// Identifier of an iApp of one RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -308,6 +311,24 @@ impl IAppOutbox {
         let handle = RequestHandle(self.next_handle());
         self.push(IAppRequest::Control(handle, node, function, details, party));
         handle
+    }
+
+    /// Sends an order of RC for a UE, as values; `ControlDone` follows if `ack` or if it failed.
+    ///
+    /// # Errors
+    /// The order contradicts itself, or the node's function definition does not list it; nothing is sent.
+    pub fn order(
+        &mut self,
+        node: &NodeInfo,
+        order: &Order,
+        ue: &UeNumbers,
+        ack: bool,
+    ) -> Result<RequestHandle, OrderError> {
+        let to = Recipient { node: &node.id, functions: &node.functions };
+        let OrderRequest { function, header, message } = order.request_to(to, ue)?;
+        let ack_request = Some(if ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck });
+        let details = ControlDetails { call_process_id: None, header, message, ack_request };
+        Ok(self.control(node.id, function, details))
     }
 
     /// Sends a query (v3.01). `QueryDone` follows.

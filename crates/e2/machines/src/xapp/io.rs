@@ -4,6 +4,7 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{
     ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType,
 };
+use ranlab_e2_codec::e2sm::rc::OrderError;
 use ranlab_e2_codec::e42::XappId;
 use ranlab_e2_codec::per::EncodeError;
 use std::time::Duration;
@@ -272,6 +273,9 @@ pub enum ControlError {
     /// The node does not offer the function.
     #[error("the node offers no such RAN function")]
     UnknownFunction,
+    /// The order contradicts itself, or the node does not offer it.
+    #[error(transparent)]
+    Order(#[from] OrderError),
     /// The limit of controls without a response is reached.
     #[error("an xApp has at most {0} unanswered controls")]
     TooMany(usize),

@@ -15,6 +15,7 @@ mod dialect;
 mod io;
 mod machine;
 mod nodes;
+mod orders;
 mod plan;
 mod poll;
 mod requests;

@@ -47,7 +47,8 @@ impl Console {
     ) -> Result<Done, Fault> {
         let wanted: Wanted = body(request)?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
-        let details = details(&target, &wanted)?;
+        let definition = self.definition(&target);
+        let details = details(&target, &definition, &wanted)?;
         if self.controls.len() >= COMMANDS_MAX {
             return Err(Fault::new(503, "too many commands at once; try again"));
         }
@@ -106,15 +107,16 @@ fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     form.map_or_else(|| hex(words), Json::from)
 }
 
-fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
+fn details(target: &Target, definition: &Bytes, wanted: &Wanted) -> Result<ControlDetails, Fault> {
     let parts = [("header", wanted.header.as_ref()), ("message", Some(&wanted.message))];
     let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
     let (header, message) = if in_form {
         let unknown = "this function's model is unknown: hexadecimal digits are needed";
         let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
         let form = |part: Option<&Json>| part.map_or(Form::Null, |json| Form::from(json.clone()));
-        let made =
-            model.control(model.encoding(), form(wanted.header.as_ref()), Form::from(wanted.message.clone()));
+        let header = form(wanted.header.as_ref());
+        let message = Form::from(wanted.message.clone());
+        let made = model.control_at(model.encoding(), definition, header, message);
         made.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
     } else {
         let digits = |(name, part): (&str, Option<&Json>)| {

@@ -6,6 +6,7 @@
 //! here are required, and unknown attributes are kept unchanged ([`Attributes`]). A structure is identified by its
 //! name, never by its members, because an existing NR cell with a list of PLMNs would be mistaken for a CU-UP.
 
+mod checks;
 mod definition;
 mod json;
 mod messages;
@@ -123,16 +124,20 @@ impl ServiceModel for Ccc {
     }
 
     fn check_control(_: &ControlHeader, control: &ControlMessage) -> Result<(), SmError> {
-        let mut writes: Vec<&Write> = Vec::new();
-        match &control.format {
-            ControlFormat::Node { structures } => writes.extend(structures),
-            ControlFormat::Cells { cells } => writes.extend(cells.iter().flat_map(|it| &it.structures)),
+        let check = |it: &Write| checks::check(&it.name, &it.new.attributes).map_err(SmError::Order);
+        writes(control).into_iter().try_for_each(check)
+    }
+
+    fn check_offered(definition: &Bytes, _: &ControlHeader, control: &ControlMessage) -> Result<(), SmError> {
+        let Ok(definition) = FunctionDefinition::decode_as(Encoding::Json, definition) else { return Ok(()) };
+        let offered: Vec<_> = definition.structures().into_iter().map(|it| it.name).collect();
+        let is_offered = |write: &&Write| offered.iter().any(|it| is_structure(it, &write.name));
+        match writes(control).into_iter().find(|it| !is_offered(it)) {
+            Some(write) if !offered.is_empty() => {
+                Err(SmError::NotOffered { what: write.name.clone(), offered: offered.join(", ") })
+            }
+            _ => Ok(()),
         }
-        let policies = writes.into_iter().filter(|it| is_structure(&it.name, RRM_POLICY_RATIO));
-        for write in policies {
-            check_ratio(&write.new.attributes).map_err(SmError::Order)?;
-        }
-        Ok(())
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
@@ -164,5 +169,13 @@ impl ServiceModel for Ccc {
             false => MessageFormat::Node { structures },
         };
         (IndicationHeader { format: HeaderFormat::new(reason, us) }, IndicationMessage { format })
+    }
+}
+
+/// All structures that a control writes, of the node and of cells.
+fn writes(control: &ControlMessage) -> Vec<&Write> {
+    match &control.format {
+        ControlFormat::Node { structures } => structures.iter().collect(),
+        ControlFormat::Cells { cells } => cells.iter().flat_map(|it| &it.structures).collect(),
     }
 }

@@ -11,6 +11,8 @@ pub const RRM_POLICY_RATIO: &str = "O-RRMPolicyRatio";
 pub const NR_CELL_DU: &str = "O-NRCellDU";
 /// Name of the structure for a bandwidth part.
 pub const BWP: &str = "O-BWP";
+/// The structure of a cell's energy saving, centralized.
+pub const CES: &str = "O-CESManagementFunction";
 /// Name of the structure for the DU of a base station.
 pub const GNB_DU: &str = "O-GNBDUFunction";
 
@@ -133,46 +135,6 @@ pub struct RrmPolicyRatio {
     pub dedicated: u8,
 }
 
-/// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in ascending order.
-const RATIOS: [&str; 3] = ["rRMPolicyDedicatedRatio", "rRMPolicyMinRatio", "rRMPolicyMaxRatio"];
-
-/// Checks types and order of the attributes of a policy; attributes may be missing.
-///
-/// # Errors
-/// Returns a description with the attribute, its value and what is allowed.
-pub(super) fn check_ratio(attributes: &Attributes) -> Result<(), String> {
-    let Attributes(members) = attributes;
-    let mut ratios = Vec::new();
-    for name in RATIOS {
-        let Some(value) = members.get(name) else { continue };
-        let ratio = value.as_u64().filter(|ratio| *ratio <= 100);
-        let ratio =
-            ratio.ok_or_else(|| format!("{name} is {value}; a whole number from 0 to 100 is allowed"))?;
-        ratios.push((name, ratio));
-    }
-    let falls = |pair: &&[(&str, u64)]| pair[0].1 > pair[1].1;
-    if let Some([(low, lower), (high, upper)]) = ratios.windows(2).find(falls) {
-        return Err(format!("{low} is {lower}, {high} is {upper}; the first must not exceed the second"));
-    }
-    if let Some(value) = members.get("resourceType")
-        && serde_json::from_value::<ResourceType>(value.clone()).is_err()
-    {
-        return Err(format!("resourceType is {value}; PRB_DL, PRB_UL, DRB or RRC is allowed"));
-    }
-    let Some(list) = members.get("rRMPolicyMemberList") else { return Ok(()) };
-    let list: Vec<PolicyMember> = serde_json::from_value(list.clone())
-        .map_err(|fault| format!("rRMPolicyMemberList is {list}: {fault}"))?;
-    let is_valid = |it: &&PolicyMember| it.plmn_id.plmn().is_some() && it.snssai.slice().is_some();
-    match list.iter().find(|it| !is_valid(it)) {
-        Some(PolicyMember { plmn_id: PlmnId { mcc, mnc }, snssai }) => Err(format!(
-            "rRMPolicyMemberList has network {mcc}.{mnc}, slice {}, sd {:?}; three digits, two or three digits and six \
-             hexadecimal digits are allowed",
-            snssai.sst, snssai.sd
-        )),
-        None => Ok(()),
-    }
-}
-
 /// A slice of a PLMN in a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -198,6 +160,18 @@ pub struct NrCellDu {
     pub cell_state: String,
     /// PLMNs and slices that it serves.
     pub plmn_info_list: Vec<PlmnInfo>,
+}
+
+/// [`CES`], as far as a radio model knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CesManagement {
+    /// Whether energy saving is allowed.
+    pub ces_switch: bool,
+    /// `isEnergySaving` or `isNotEnergySaving`.
+    pub energy_saving_state: String,
+    /// `toBeEnergySaving` or `toBeNotEnergySaving`.
+    pub energy_saving_control: String,
 }
 
 /// [`BWP`], with the attributes that a radio model has.

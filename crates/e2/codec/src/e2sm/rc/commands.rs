@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::control::{ControlFormat, ControlHeader, ControlMessage, HeaderFormat};
 use super::function::Offered;
 use super::parameter::{Parameter, ParameterValue, Value};
+use super::request::CellForm;
 use crate::e2ap::Plmn;
 use crate::e2sm::common::{NrCgi, Snssai};
 use crate::e2sm::per::{decode, encode};
@@ -249,8 +250,13 @@ impl Order {
         }
     }
 
-    /// Returns the parameters of the order.
+    /// Returns the parameters of the order, with cells in the standard form.
     pub fn message(&self) -> ControlMessage {
+        self.message_in(CellForm::Per)
+    }
+
+    /// Returns the parameters of the order, with cells in this form.
+    pub fn message_in(&self, form: CellForm) -> ControlMessage {
         let int = |id, value: u8| Parameter::element(id, Value::Int(value.into()));
         let octets = |id, octets: Vec<u8>| Parameter::element(id, Value::Octets(octets.into()));
         let parameters = match self {
@@ -269,10 +275,7 @@ impl Order {
                 vec![Parameter::list(1, quotas.iter().map(quota))]
             }
             Self::Handover(cell) => {
-                let mut cgi = Vec::new();
-                // A cell of 36 bits has an encoding of 9 bytes; for an invalid cell the value stays empty.
-                let _ = encode(cell, &mut cgi);
-                let nr = Parameter::structure(3, vec![octets(4, cgi)]);
+                let nr = Parameter::structure(3, vec![octets(4, cell_bytes(cell, form))]);
                 vec![Parameter::structure(1, vec![Parameter::structure(2, vec![nr])])]
             }
             Self::QosFlows { drb, flows } => {
@@ -382,6 +385,23 @@ fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
 /// Returns the target of a handover.
 pub(super) fn target(parameters: &[Parameter]) -> Result<NrCgi, NotAnOrder> {
     cell(octets_of(parameters, 4)?)
+}
+
+/// An NR CGI in a form. A cell identity of more than 36 bits has no encoding: the result is empty.
+fn cell_bytes(cgi: &NrCgi, form: CellForm) -> Vec<u8> {
+    let NrCgi { plmn, cell } = cgi;
+    let mut bytes = Vec::new();
+    match form {
+        CellForm::Per => {
+            let _ = encode(cgi, &mut bytes);
+        }
+        CellForm::Plain if *cell <= CELL_MAX => {
+            bytes.extend(plmn.0);
+            bytes.extend(&(cell << 4).to_be_bytes()[3..]);
+        }
+        CellForm::Plain => {}
+    }
+    bytes
 }
 
 /// Decodes a cell: PER of 9 bytes, or PLMN and 36 bits in 8 bytes.

@@ -16,6 +16,7 @@ pub mod neighbours;
 mod parameter;
 pub mod policy;
 pub mod reports;
+mod request;
 mod rows;
 mod subscription;
 
@@ -24,6 +25,7 @@ pub use function::*;
 pub use indication::*;
 pub use model::Rc;
 pub use parameter::*;
+pub use request::*;
 pub use rows::ParameterRow;
 pub use subscription::*;
 

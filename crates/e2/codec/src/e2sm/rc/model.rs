@@ -90,6 +90,32 @@ impl ServiceModel for Rc {
         order.check().map_err(|fault| SmError::Order(fault.to_string()))
     }
 
+    fn check_offered(
+        definition: &Bytes,
+        header: &ControlHeader,
+        control: &ControlMessage,
+    ) -> Result<(), SmError> {
+        let Ok(definition) = FunctionDefinition::decode_as(Encoding::Per, definition) else { return Ok(()) };
+        let mut ordered = Vec::new();
+        if let HeaderFormat::Action(header) = &header.format {
+            ordered.push((header.style, header.action));
+        }
+        if let ControlFormat::Actions(styles) = &control.format {
+            let of_style = |it: &StyleActions| -> Vec<_> {
+                it.actions.iter().map(|action| (it.style, action.action)).collect()
+            };
+            ordered.extend(styles.iter().flat_map(of_style));
+        }
+        let missing = ordered.into_iter().find(|(style, action)| !definition.lists_control(*style, *action));
+        match missing {
+            Some((style, action)) => Err(SmError::NotOffered {
+                what: format!("RC style {style} action {action}"),
+                offered: definition.controls_text(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
         // Valid values exist for its constraints.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });

@@ -1,0 +1,250 @@
+//! Orders for one node: checked against their own values and against the node's RAN function definition before they leave.
+use bytes::Bytes;
+
+use super::commands::{Order, OrderFault};
+use super::{ControlHeader, FunctionDefinition, OID};
+use crate::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem};
+use crate::e2sm::common::{UeId, UeNumbers};
+use crate::e2sm::{Encoding, Octets, SmError, mac};
+
+/// The node that gets an order.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipient<'a> {
+    /// Its identity.
+    pub node: &'a GlobalE2NodeId,
+    /// All its RAN functions.
+    pub functions: &'a [RanFunctionItem],
+}
+
+/// Content of a RIC control request with an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderRequest {
+    /// The node's function RC.
+    pub function: RanFunctionId,
+    /// Control header.
+    pub header: Bytes,
+    /// Control message.
+    pub message: Bytes,
+}
+
+/// Reason why an order is not sent to a node.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// No base station can carry it out.
+    #[error(transparent)]
+    Fault(#[from] OrderFault),
+    /// The node has no function RC.
+    #[error("{0} has no RAN function RC ({OID})")]
+    NoFunction(GlobalE2NodeId),
+    /// The node's function definition does not list the style and action.
+    #[error("{node} does not offer RC style {style} action {action}; it offers {offered}")]
+    NotOffered {
+        /// The node.
+        node: GlobalE2NodeId,
+        /// Control style.
+        style: i64,
+        /// Control action.
+        action: u16,
+        /// Controls that it offers, `STYLE/ACTION`.
+        offered: String,
+    },
+    /// The UE has no number by which the node names UEs.
+    #[error("{node} names UEs by a number that is missing in the order; {needed} is needed")]
+    Ue {
+        /// The node.
+        node: GlobalE2NodeId,
+        /// The number.
+        needed: &'static str,
+    },
+    /// The order has no encoding.
+    #[error(transparent)]
+    Encode(#[from] SmError),
+}
+
+/// Encoding of the NR CGI in a handover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum CellForm {
+    /// PER of E2SM's `NR-CGI`, 9 bytes: the standard.
+    #[default]
+    Per,
+    /// 3 bytes of the PLMN and 5 bytes with the 36 bits first: agents of OpenAirInterface.
+    Plain,
+}
+
+impl CellForm {
+    /// The form that a node reads. Agents of OpenAirInterface are recognized by the statistics models of FlexRIC, which
+    /// they offer next to RC. Nodes of this project offer them as well, and read both forms.
+    pub fn for_functions(functions: &[RanFunctionItem]) -> Self {
+        let is_flexric = functions.iter().any(|it| it.oid.as_deref() == Some(mac::OID));
+        if is_flexric { Self::Plain } else { Self::Per }
+    }
+}
+
+impl FunctionDefinition {
+    /// Whether it lists a control style with this action.
+    pub fn lists_control(&self, style: i64, action: u16) -> bool {
+        self.control_actions().any(|it| it == (style, action))
+    }
+
+    /// Control styles and actions.
+    fn control_actions(&self) -> impl Iterator<Item = (i64, u16)> + '_ {
+        let styles = self.controls.iter().flatten();
+        styles.flat_map(|style| style.actions.iter().flatten().map(|it| (style.style, it.id)))
+    }
+
+    /// Control styles and actions as text: `2/6, 3/1`, or `no controls`.
+    pub(super) fn controls_text(&self) -> String {
+        let all: Vec<_> = self.control_actions().map(|(style, action)| format!("{style}/{action}")).collect();
+        if all.is_empty() { "no controls".to_owned() } else { all.join(", ") }
+    }
+}
+
+impl Recipient<'_> {
+    /// Its function RC.
+    fn rc(&self) -> Option<&RanFunctionItem> {
+        self.functions.iter().find(|it| it.oid.as_deref() == Some(OID))
+    }
+
+    /// Whether its function RC lists a control style and action. A definition that cannot be decoded passes.
+    ///
+    /// # Errors
+    /// The node has no function RC, or its definition lists other controls.
+    pub fn check(&self, (style, action): (i64, u16)) -> Result<&RanFunctionItem, OrderError> {
+        let node = *self.node;
+        let function = self.rc().ok_or(OrderError::NoFunction(node))?;
+        match FunctionDefinition::decode_as(Encoding::Per, &function.definition) {
+            Ok(definition) if !definition.lists_control(style, action) => {
+                Err(OrderError::NotOffered { node, style, action, offered: definition.controls_text() })
+            }
+            _ => Ok(function),
+        }
+    }
+}
+
+/// The number by which a kind of node names UEs.
+fn needed_number(node: &GlobalE2NodeId) -> &'static str {
+    match node {
+        GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => "f1ap",
+        GlobalE2NodeId::Gnb(gnb) if gnb.cu_up_id.is_some() => "e1ap",
+        GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => "amf or f1ap",
+        GlobalE2NodeId::NgEnb(ng_enb) if ng_enb.du_id.is_some() => "w1ap",
+        GlobalE2NodeId::NgEnb(_) => "amf or w1ap",
+        GlobalE2NodeId::Enb(_) => "mme",
+    }
+}
+
+impl Order {
+    /// The control request of this order for a UE at a node. An order about no UE needs a number as well: base stations
+    /// expect one.
+    ///
+    /// # Errors
+    /// The order contradicts itself, the node's function definition does not list its action, or the UE lacks the number
+    /// by which the node names UEs.
+    pub fn request_to(&self, to: Recipient<'_>, ue: &UeNumbers) -> Result<OrderRequest, OrderError> {
+        let missing = || OrderError::Ue { node: *to.node, needed: needed_number(to.node) };
+        self.request_as(to, ue.name_at(to.node).ok_or_else(missing)?)
+    }
+
+    /// As [`request_to`](Self::request_to), for a UE as a report of the node names it.
+    ///
+    /// # Errors
+    /// As [`request_to`](Self::request_to).
+    pub fn request_as(&self, to: Recipient<'_>, ue: UeId) -> Result<OrderRequest, OrderError> {
+        self.check()?;
+        let (style, action) = self.action();
+        let function = to.check((style, action))?.id;
+        let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per)?;
+        let message = self.message_in(CellForm::for_functions(to.functions)).to_octets(Encoding::Per)?;
+        Ok(OrderRequest { function, header, message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2ap::{E2NodeGnb, Plmn};
+    use crate::e2sm::common::{NrCgi, Snssai};
+    use crate::e2sm::rc::commands::{NotAnOrder, SliceQuota};
+    use crate::e2sm::rc::{ControlFormat, ControlMessage};
+
+    const PLMN: Plmn = Plmn([0x05, 0xf5, 0x10]);
+
+    fn function(oid: &str, definition: Bytes) -> RanFunctionItem {
+        RanFunctionItem { id: 3, definition, revision: 1, oid: Some(oid.to_owned()) }
+    }
+
+    /// A node whose RC offers these controls.
+    fn rc(controls: &[super::super::Offered<'_>]) -> RanFunctionItem {
+        let definition = FunctionDefinition::of_controls(controls);
+        function(OID, definition.to_octets(Encoding::Per).unwrap())
+    }
+
+    const QUOTAS: super::super::Offered<'static> = (2, "a", 6, "b", &[]);
+    const HANDOVER: super::super::Offered<'static> = (3, "a", 1, "b", &[]);
+
+    fn quota(min: u8, max: u8, dedicated: u8) -> Order {
+        let slice = Snssai::new(1, None);
+        Order::SliceQuotas(vec![SliceQuota { plmn: PLMN, slice, min, max, dedicated }])
+    }
+
+    fn send(order: &Order, functions: &[RanFunctionItem]) -> Result<OrderRequest, OrderError> {
+        let node = GlobalE2NodeId::gnb(PLMN, 7, 22);
+        order.request_to(Recipient { node: &node, functions }, &UeNumbers::from_number(9))
+    }
+
+    #[test]
+    fn an_order_leaves_only_for_a_node_that_lists_it() {
+        let order = quota(10, 50, 0);
+        assert!(send(&order, &[rc(&[HANDOVER, QUOTAS])]).is_ok());
+        let refused = send(&order, &[rc(&[HANDOVER])]);
+        assert!(matches!(
+            refused,
+            Err(OrderError::NotOffered { style: 2, action: 6, offered, .. }) if offered == "3/1"
+        ));
+        assert!(matches!(send(&order, &[]), Err(OrderError::NoFunction(_))));
+        // What a definition of another dialect offers is unknown.
+        assert!(send(&order, &[function(OID, Bytes::from_static(b"\xff\xff\xff"))]).is_ok());
+    }
+
+    #[test]
+    fn a_contradiction_is_refused_before_the_node_is_looked_at() {
+        for order in [quota(60, 30, 0), quota(10, 50, 20), quota(0, 101, 0)] {
+            assert!(matches!(send(&order, &[]), Err(OrderError::Fault(_))), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_ue_without_the_number_of_the_node_is_refused() {
+        let order = quota(10, 50, 0);
+        let du = match GlobalE2NodeId::gnb(PLMN, 7, 22) {
+            GlobalE2NodeId::Gnb(gnb) => GlobalE2NodeId::Gnb(E2NodeGnb { du_id: Some(1), ..gnb }),
+            other => other,
+        };
+        let functions = [rc(&[QUOTAS])];
+        let to = Recipient { node: &du, functions: &functions };
+        let ue = UeNumbers { amf: Some(5), ..UeNumbers::default() };
+        assert!(matches!(order.request_to(to, &ue), Err(OrderError::Ue { needed: "f1ap", .. })));
+    }
+
+    #[test]
+    fn the_cell_has_the_form_that_the_node_reads() {
+        let cell = NrCgi { plmn: PLMN, cell: 0x1_2345_6789 };
+        let order = Order::Handover(cell);
+        let bytes = |functions: &[RanFunctionItem]| {
+            let request = send(&order, functions).unwrap();
+            let message = ControlMessage::decode_as(Encoding::Per, &request.message).unwrap();
+            let ControlFormat::Action(parameters) = &message.format else { panic!("{message:?}") };
+            // Both forms mean the same cell.
+            let read = Order::of(3, 1, parameters);
+            assert_eq!(read, Ok::<_, NotAnOrder>(order.clone()));
+            request.message
+        };
+        let standard = bytes(&[rc(&[HANDOVER])]);
+        let plain = bytes(&[rc(&[HANDOVER]), function(mac::OID, Bytes::new())]);
+        let eight = [0x05, 0xf5, 0x10, 0x12, 0x34, 0x56, 0x78, 0x90];
+        let has = |bytes: &Bytes, part: &[u8]| bytes.windows(part.len()).any(|it| it == part);
+        assert!(has(&plain, &[&[8][..], &eight].concat()), "{plain:?}");
+        assert!(has(&standard, &[9]) && !has(&standard, &[&[8][..], &eight].concat()), "{standard:?}");
+    }
+}
