@@ -241,7 +241,8 @@ impl Watcher {
     /// Like [`start`](Self::start), with the same errors. In addition keeps the latest values (of a single UE if `ue`
     /// is set) for [`values`](Self::values), and calls `listener` for each report.
     pub fn showing(part: &MonitorPart, ue: Option<u32>, listener: Listener) -> Result<Self, Trouble> {
-        Self::with(part, Values::new(&part.models()?, part.sm_encoding, ue), Some(listener))
+        let values = Values::new(&part.models()?, part.sm_encoding, ue).with_period(part.period);
+        Self::with(part, values, Some(listener))
     }
 
     fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {
@@ -272,7 +273,9 @@ impl Watcher {
     /// Passes the latest values to `look`. They are empty unless the watcher was started with
     /// [`showing`](Self::showing).
     pub fn values<T>(&self, look: impl FnOnce(&Values) -> T) -> T {
-        look(&self.counted.borrow().values)
+        let counted = &mut *self.counted.borrow_mut();
+        self.xapp.read(|xapp| counted.values.take_losses(|handle| xapp.lost(handle)));
+        look(&counted.values)
     }
 
     /// Returns the E42 dialect of the RIC, if it was to be detected and is known.

@@ -1,6 +1,6 @@
 //! `ranlab xapp monitor`: statistics with rates, losses and age.
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -9,6 +9,8 @@ use std::time::Duration;
 use ranlab_parts::values::{Heard, RecordError, Recorder, Room, Screen, Values};
 use ranlab_parts::{MonitorPart, MonitorReport, Watcher};
 use ranlab_sdk::e2::xapp::Dialect;
+use ranlab_sdk::wire::e2sm::common::JoinedUe;
+use serde::Serialize;
 
 use crate::args;
 use crate::exit::Failure;
@@ -77,6 +79,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let watched = watched.await;
     let report = watcher.report();
     let xapp = watcher.xapp.clone();
+    let ues = watcher.values(Values::ues).iter().take(UES_MAX).map(Ue::from).collect();
     drop(watcher);
     // Saves the recording first, because leaving takes time and may be interrupted by a second Ctrl-C.
     let recorded = told.borrow_mut().finish()?;
@@ -101,7 +104,41 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
         report.nodes, report.subscriptions, report.indications
     ))?;
-    output.finish(&report)
+    output.finish(&Summary { report, ues })
+}
+
+/// UEs in the last object of `--format json` at most.
+const UES_MAX: usize = 4_096;
+
+/// The last object of `--format json`.
+#[derive(Debug, Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    report: MonitorReport,
+    /// UEs of the latest reports; the identities at CU-CP, CU-UPs and DUs of a base station are one UE.
+    ues: Vec<Ue>,
+}
+
+/// A UE of a base station.
+#[derive(Debug, Serialize)]
+struct Ue {
+    base_station: String,
+    number: u32,
+    /// All its numbers, as `--ue` of `xapp control` takes them.
+    ids: String,
+    /// Its identity at each node.
+    nodes: BTreeMap<String, String>,
+}
+
+impl From<&JoinedUe> for Ue {
+    fn from(ue: &JoinedUe) -> Self {
+        Self {
+            base_station: ue.base_station.to_string(),
+            number: ue.number(),
+            ids: ue.numbers.to_string(),
+            nodes: ue.nodes.iter().map(|(node, ids)| (node.to_string(), ids.clone())).collect(),
+        }
+    }
 }
 
 /// Destination of the values.
@@ -220,6 +257,8 @@ impl Told {
     }
 
     fn look(&mut self, values: &Values, summary: &str) -> Result<(), Failure> {
+        let now_us = i64::try_from(ranlab_sdk::unix_time().as_micros()).unwrap_or(i64::MAX);
+        self.screen.set_now(now_us);
         let terminal = io::stdout().is_terminal();
         let size = ranlab_host::terminal_size(io::stdout()).filter(|_| terminal);
         let Some((lines, columns)) = size else {

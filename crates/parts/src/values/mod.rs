@@ -14,12 +14,14 @@ pub use node::Times;
 pub use record::{RecordError, Recorder};
 pub use screen::{Room, Screen};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use ranlab_sdk::Bytes;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::xapp::{SubscriptionHandle, Xapp, XappEvent};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem, RicActionId};
+use ranlab_sdk::wire::e2sm::common::{JoinedUe, UeJoin};
 use ranlab_sdk::wire::e2sm::{
     Column, Context, Encoding, Model, ReportTime, RowKey, SmError, Stamp, Table, Value,
 };
@@ -32,6 +34,11 @@ use crate::monitor::unix_us;
 const NODES_MAX: usize = 256;
 /// Maximum length of a report that is kept for display, in bytes.
 const REPORT_BYTES: usize = 256 << 10;
+
+/// Periods of reports after which values are stale ...
+const STALE_PERIODS: u32 = 3;
+/// ... unless this is longer.
+const STALE_LEAST: Duration = Duration::from_secs(3);
 
 /// Index of a service model.
 type ModelIndex = usize;
@@ -78,6 +85,10 @@ pub struct Values {
     beyond: bool,
     /// Whether reports are kept at all.
     keeps: bool,
+    /// Age from which a value is stale, microseconds.
+    stale_after_us: i64,
+    /// Reports lost on the way from each base station.
+    lost: BTreeMap<GlobalE2NodeId, u64>,
 }
 
 /// A service model, its encoding, and its columns.
@@ -87,12 +98,42 @@ struct Watched {
     columns: Vec<Column>,
 }
 
+/// Column with the whole identity of a row's UE.
+const UE_IDS: &str = "ue_ids";
+
+impl Watched {
+    /// The table of a report that is kept; empty if it is not one of the model.
+    fn read(&self, kept: &Latest) -> Table {
+        let bytes = |kept: &[u8]| Bytes::copy_from_slice(kept);
+        let header = bytes(&kept.header);
+        let message = bytes(&kept.message);
+        let table = self.model.table_in(self.encoding, &mut kept.context.clone(), &header, &message);
+        table.unwrap_or_default()
+    }
+
+    /// The identity of a row's UE; `None` for a model without such.
+    fn ids<'a>(&self, row: &'a [Value]) -> Option<&'a str> {
+        let at = self.columns.iter().position(|column| column.name == UE_IDS)?;
+        match row.get(at) {
+            Some(Value::Text(text)) if !text.is_empty() => Some(&**text),
+            _ => None,
+        }
+    }
+
+    /// Adds the identities of a table's UEs.
+    fn add_ids(&self, node: &GlobalE2NodeId, table: &Table, join: &mut UeJoin) {
+        table.rows().filter_map(|(_, row)| self.ids(row)).for_each(|ids| join.add(node, ids));
+    }
+}
+
 /// The bytes of a report, and its subscription.
 #[derive(Default)]
 struct Latest {
     header: Vec<u8>,
     message: Vec<u8>,
     context: Context,
+    /// When it arrived, microseconds since the Unix epoch.
+    received_us: i64,
 }
 
 /// An encoded report. [`table`](Self::table) decodes it.
@@ -122,7 +163,43 @@ impl Values {
             columns: model.columns(),
         };
         let models = models.iter().map(watched).collect();
-        Self { models, ue, nodes: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
+        Self {
+            models,
+            ue,
+            nodes: HashMap::new(),
+            latest: BTreeMap::new(),
+            beyond: false,
+            keeps: true,
+            stale_after_us: i64::MAX,
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Values that are stale once they are older than three periods of reports, or 3 s if that is longer.
+    pub(crate) fn with_period(self, period: Duration) -> Self {
+        let after = STALE_LEAST.max(period.saturating_mul(STALE_PERIODS));
+        Self { stale_after_us: i64::try_from(after.as_micros()).unwrap_or(i64::MAX), ..self }
+    }
+
+    /// Takes the losses of each subscription whose reports are kept.
+    pub(crate) fn take_losses(&mut self, lost: impl Fn(SubscriptionHandle) -> Option<u64>) {
+        let of_node = |(node, reports): (&GlobalE2NodeId, &BTreeMap<(ModelIndex, ActionKey), Latest>)| {
+            let handles: BTreeSet<_> = reports.keys().map(|(_, (handle, _))| *handle).collect();
+            (*node, handles.into_iter().filter_map(&lost).sum())
+        };
+        self.lost = self.latest.iter().map(of_node).collect();
+    }
+
+    /// The UEs of all latest reports, those of the nodes of a base station joined.
+    pub fn ues(&self) -> Vec<JoinedUe> {
+        let mut join = UeJoin::default();
+        for (node, reports) in &self.latest {
+            for ((index, _), kept) in reports {
+                let Some(of) = self.models.get(*index) else { continue };
+                of.add_ids(node, &of.read(kept), &mut join);
+            }
+        }
+        join.ues()
     }
 
     /// Creates a store without display: reports are recognized and passed on, and none is kept.
@@ -202,7 +279,7 @@ impl Values {
         let Watched { model, encoding, columns } = self.models.get(index)?;
         let action = subscription.action.clone();
         let stamp = subscription.stamp(function.context(&action), *model, *encoding, &report);
-        let Report { header, message, .. } = report;
+        let Report { header, message, received_us, .. } = report;
         if !self.keeps {
             // No display.
         } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
@@ -212,6 +289,7 @@ impl Values {
             if has_room && header.len().saturating_add(message.len()) <= REPORT_BYTES {
                 let latest = reports.entry(key).or_default();
                 latest.context = function.context(&action);
+                latest.received_us = received_us;
                 for (kept, octets) in [(&mut latest.header, header), (&mut latest.message, message)] {
                     kept.clear();
                     kept.extend_from_slice(octets);
@@ -238,7 +316,7 @@ impl Values {
     pub fn unreadable(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (node, reports) in &self.latest {
-            for ((index, _), Latest { header, message, context }) in reports {
+            for ((index, _), Latest { header, message, context, .. }) in reports {
                 let Some(Watched { model, encoding, .. }) = self.models.get(*index) else { continue };
                 if let Err(error) = model.check_in(*encoding, &mut context.clone(), header, message) {
                     reasons.push(format!("{} of {node}: {error}", model.name()));

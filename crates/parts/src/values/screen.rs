@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ranlab_sdk::Bytes;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
+use ranlab_sdk::wire::e2sm::common::UeJoin;
 use ranlab_sdk::wire::e2sm::{Column, Kind, RowKey, Table, Value};
 
-use super::{ModelIndex, NODES_MAX, Values, Watched};
+use super::{ActionKey, Latest, ModelIndex, NODES_MAX, Values, Watched};
 
 /// Default maximum number of lines.
 const LINES_MAX: usize = 200;
 /// Minimum width of a column of values.
 const WIDTH_MIN: usize = 6;
+/// Heading of the column with what makes values doubtful.
+const MARKS: &str = "note";
 /// Text for an unknown value.
 const UNKNOWN: &str = "-";
 
@@ -28,6 +30,8 @@ pub struct Room {
 #[derive(Default)]
 pub struct Screen {
     before: HashMap<Shown, Counted>,
+    /// The time of the look, microseconds since the Unix epoch; without it ages are not shown.
+    now_us: Option<i64>,
 }
 
 /// Identity of a displayed row.
@@ -65,10 +69,20 @@ impl Counted {
 struct Told {
     node: String,
     ue: String,
+    /// What makes its values doubtful: age of stale ones, reports lost.
+    marks: String,
     cells: Vec<String>,
 }
 
+/// Number by which each identity is shown: the same for all identities of a UE.
+type Numbers = BTreeMap<(GlobalE2NodeId, String), u32>;
+
 impl Screen {
+    /// Sets the time of the next look, microseconds since the Unix epoch.
+    pub fn set_now(&mut self, now_us: i64) {
+        self.now_us = Some(now_us);
+    }
+
     /// Returns a table for a terminal: three header lines, then UEs as far as there is space, then the number of
     /// omitted lines. Columns that do not fit are omitted from the right. Empty before the first report.
     pub fn table(&mut self, values: &Values, room: Room) -> Vec<String> {
@@ -85,14 +99,21 @@ impl Screen {
             told.iter().map(|line| of(line).len()).max().unwrap_or(0).max(least)
         };
         let (node, ue) = (width(|line| &line.node, 4), width(|line| &line.ue, 2));
-        let mut used = node + ue + 1;
+        let marks = width(|line| &line.marks, 0);
+        // A column that is there only while a value is doubtful.
+        let marks = if marks == 0 { 0 } else { marks.max(MARKS.len()) };
+        let mut used = node + ue + 1 + if marks == 0 { 0 } else { marks + 1 };
         let fit = columns.iter().take_while(|column| {
             used += column.width + 1;
             used <= room.columns
         });
         let fit = fit.count();
-        let start = |node_text: &str, ue_text: &str| format!("{node_text:<node$} {ue_text:>ue$}");
-        let mut lines = vec![start("", ""), start("node", "ue"), start("", "")];
+        let start = |node_text: &str, ue_text: &str, mark: &str| {
+            let gap = if marks == 0 { "" } else { " " };
+            format!("{node_text:<node$} {ue_text:>ue$}{gap}{mark:>marks$}")
+        };
+        let mark = if marks == 0 { "" } else { MARKS };
+        let mut lines = vec![start("", "", ""), start("node", "ue", mark), start("", "", "")];
         let mut model = "";
         for column in &columns[..fit] {
             let name = if column.model == model { "" } else { column.model };
@@ -104,7 +125,7 @@ impl Screen {
         lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
         let mut last = "";
         for told in &told {
-            let mut line = start(if told.node == last { "" } else { &told.node }, &told.ue);
+            let mut line = start(if told.node == last { "" } else { &told.node }, &told.ue, &told.marks);
             last = &told.node;
             for (column, cell) in columns[..fit].iter().zip(&told.cells) {
                 line.push_str(&format!(" {cell:>width$}", width = column.width));
@@ -121,6 +142,9 @@ impl Screen {
         let columns = headings(values);
         let line = |told: Told| {
             let mut line = format!("{}  ue {}", told.node, told.ue);
+            if !told.marks.is_empty() {
+                line.push_str(&format!("  ({})", told.marks));
+            }
             let mut model = "";
             for (column, cell) in columns.iter().zip(&told.cells).filter(|(_, cell)| *cell != UNKNOWN) {
                 if column.model != model {
@@ -138,14 +162,12 @@ impl Screen {
     /// Decodes the latest reports as far as there is space. Returns the lines, and the number of omitted ones.
     fn look(&mut self, values: &Values, room: usize) -> (Vec<Told>, usize) {
         let before = std::mem::take(&mut self.before);
+        let read: BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>> =
+            values.latest.iter().map(|(node, reports)| (node, tables(values, reports))).collect();
+        let numbers = numbers(values, &read);
         let mut told = Vec::new();
         let mut left_out = 0;
-        for (node, reports) in &values.latest {
-            let of_model = |(model, of): (ModelIndex, &Watched)| {
-                let kept = reports.iter().filter(|((index, _), _)| *index == model);
-                kept.map(|(_, kept)| read(of, kept)).collect::<Vec<_>>()
-            };
-            let tables: Vec<_> = values.models.iter().enumerate().map(of_model).collect();
+        for (node, tables) in &read {
             let rows: Vec<_> = tables.iter().map(|tables| by_ue(tables, values.ue)).collect();
             let ues: BTreeSet<Option<u32>> = rows.iter().flat_map(BTreeMap::keys).copied().collect();
             for ue in ues {
@@ -157,32 +179,98 @@ impl Screen {
                         left_out += 1;
                         continue;
                     }
-                    let mut cells = Vec::new();
-                    for (model, Watched { columns, .. }) in values.models.iter().enumerate() {
-                        let Some((key, row)) = of_ue(model).get(line) else {
-                            cells.extend(columns.iter().filter(|c| c.headline).map(|_| UNKNOWN.to_owned()));
-                            continue;
-                        };
-                        let shown = (*node, model, *key);
-                        let tstamp_us = tables[model].iter().filter_map(|table| table.tstamp_us).max();
-                        let tstamp_us = tstamp_us.unwrap_or_default();
-                        let counted = Counted::new(tstamp_us, row, before.get(&shown));
-                        cells.extend(texts(columns, row, &counted));
-                        self.before.insert(shown, counted);
-                    }
-                    let mut ue = ue.map_or_else(|| UNKNOWN.to_owned(), |ue| ue.to_string());
-                    let keys = (0..rows.len()).filter_map(|model| Some(of_ue(model).get(line)?.0));
-                    let part =
-                        keys.filter_map(|key| key.bearer().map(u32::from).or_else(|| key.tunnel())).next();
-                    if let Some(part) = part.filter(|_| lines > 1) {
-                        ue.push_str(&format!("/{part}"));
-                    }
-                    told.push(Told { node: node.to_string(), ue, cells });
+                    let of_line: Vec<_> = (0..rows.len()).map(|model| of_ue(model).get(line)).collect();
+                    let cells = self.cells(values, node, tables, &of_line, &before);
+                    let ue = label(values, node, ue, (&of_line[..], lines), &numbers);
+                    let marks = self.marks(values, node, &of_line);
+                    told.push(Told { node: node.to_string(), ue, marks, cells });
                 }
             }
         }
         (told, left_out)
     }
+
+    /// The texts of a line, one for each headline column of all models.
+    fn cells(
+        &mut self,
+        values: &Values,
+        node: &GlobalE2NodeId,
+        tables: &[Vec<Read>],
+        of_line: &[Option<&RowOf<'_>>],
+        before: &HashMap<Shown, Counted>,
+    ) -> Vec<String> {
+        let mut cells = Vec::new();
+        for (model, Watched { columns, .. }) in values.models.iter().enumerate() {
+            let Some(RowOf { key, row, .. }) = of_line[model] else {
+                cells.extend(columns.iter().filter(|c| c.headline).map(|_| UNKNOWN.to_owned()));
+                continue;
+            };
+            let shown = (*node, model, *key);
+            let tstamp_us = tables[model].iter().filter_map(|(_, table)| table.tstamp_us).max();
+            let counted = Counted::new(tstamp_us.unwrap_or_default(), row, before.get(&shown));
+            cells.extend(texts(columns, row, &counted));
+            self.before.insert(shown, counted);
+        }
+        cells
+    }
+
+    /// The age of the oldest report of a line if it is stale, and the reports of its base station that are lost.
+    fn marks(&self, values: &Values, node: &GlobalE2NodeId, of_line: &[Option<&RowOf<'_>>]) -> String {
+        let oldest = of_line.iter().flatten().map(|row| row.received_us).min();
+        let age_us = self.now_us.zip(oldest).map(|(now, then)| now.saturating_sub(then));
+        let stale = age_us.filter(|age| *age > values.stale_after_us);
+        let stale = stale.map(|age| format!("stale {} s", age / 1_000_000));
+        let lost = values.lost.get(node).filter(|lost| **lost > 0).map(|lost| format!("{lost} lost"));
+        stale.into_iter().chain(lost).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A table, and when its report arrived.
+type Read = (i64, Table);
+
+/// The tables of a base station's latest reports, by model.
+fn tables(values: &Values, reports: &BTreeMap<(ModelIndex, ActionKey), Latest>) -> Vec<Vec<Read>> {
+    let of_model = |(model, of): (ModelIndex, &Watched)| {
+        let kept = reports.iter().filter(|((index, _), _)| *index == model);
+        kept.map(|(_, kept)| (kept.received_us, of.read(kept))).collect()
+    };
+    values.models.iter().enumerate().map(of_model).collect()
+}
+
+fn numbers(values: &Values, read: &BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>>) -> Numbers {
+    let mut join = UeJoin::default();
+    for (node, tables) in read {
+        for (of, tables) in values.models.iter().zip(tables) {
+            tables.iter().for_each(|(_, table)| of.add_ids(node, table, &mut join));
+        }
+    }
+    let mut numbers = Numbers::new();
+    for ue in join.ues() {
+        let number = ue.number();
+        numbers.extend(ue.nodes.into_iter().map(|(node, ids)| ((node, ids), number)));
+    }
+    numbers
+}
+
+/// How a line names its UE: by the number that all nodes of its base station share, and the bearer or tunnel if there are several
+/// lines.
+fn label(
+    values: &Values,
+    node: &GlobalE2NodeId,
+    ue: Option<u32>,
+    (of_line, lines): (&[Option<&RowOf<'_>>], usize),
+    numbers: &Numbers,
+) -> String {
+    let models = values.models.iter().zip(of_line);
+    let ids = models.filter_map(|(of, row)| of.ids(row.as_ref()?.row)).next();
+    let shared = ids.and_then(|ids| numbers.get(&(*node, ids.to_owned())).copied());
+    let mut label = shared.or(ue).map_or_else(|| UNKNOWN.to_owned(), |ue| ue.to_string());
+    let keys = of_line.iter().flatten().map(|row| row.key);
+    let part = keys.filter_map(|key| key.bearer().map(u32::from).or_else(|| key.tunnel())).next();
+    if let Some(part) = part.filter(|_| lines > 1) {
+        label.push_str(&format!("/{part}"));
+    }
+    label
 }
 
 /// A displayed column.
@@ -207,22 +295,21 @@ fn headings(values: &Values) -> Vec<Shape> {
     values.models.iter().flat_map(of).collect()
 }
 
-/// Decodes a stored report. Returns an empty table if it is invalid.
-fn read(of: &Watched, kept: &super::Latest) -> Table {
-    let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-    let header = octets(&kept.header);
-    let message = octets(&kept.message);
-    of.model.table_in(of.encoding, &mut kept.context.clone(), &header, &message).unwrap_or_default()
+/// A row, and when its report arrived.
+struct RowOf<'a> {
+    key: RowKey,
+    row: &'a [Value],
+    received_us: i64,
 }
 
-type RowsByUe<'a> = BTreeMap<Option<u32>, Vec<(RowKey, &'a [Value])>>;
+type RowsByUe<'a> = BTreeMap<Option<u32>, Vec<RowOf<'a>>>;
 
-fn by_ue(tables: &[Table], only: Option<u32>) -> RowsByUe<'_> {
+fn by_ue(tables: &[Read], only: Option<u32>) -> RowsByUe<'_> {
     let mut rows = RowsByUe::new();
-    for (key, values) in
-        tables.iter().flat_map(Table::rows).filter(|(key, _)| only.is_none() || key.ue() == only)
-    {
-        rows.entry(key.ue()).or_default().push((key, values));
+    for (received_us, table) in tables {
+        for (key, row) in table.rows().filter(|(key, _)| only.is_none() || key.ue() == only) {
+            rows.entry(key.ue()).or_default().push(RowOf { key, row, received_us: *received_us });
+        }
     }
     rows
 }

@@ -4,7 +4,7 @@ use ranlab_sdk::wire::e2sm::hw::Hw;
 use ranlab_sdk::wire::e2sm::mac::{Mac, MacUe};
 use ranlab_sdk::wire::e2sm::plain::{INDICATION_HEADER, PlainElement, encode_list};
 use ranlab_sdk::wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
-use ranlab_sdk::wire::e2sm::{MODELS, ServiceModel};
+use ranlab_sdk::wire::e2sm::{MODELS, Octets, ServiceModel};
 
 const EPOCH_US: i64 = 1_700_000_000_000_000;
 
@@ -241,4 +241,62 @@ fn store_is_bounded_and_forgets_disconnected_nodes() {
     hear::<Mac>(&mut values, 6, &long, |_| rows += 1);
     let kept = &values.latest[&node(6)][&(0, (SubscriptionHandle(Mac::DEFAULT_FUNCTION_ID.into()), 0))];
     assert_eq!((rows, &kept.message[..]), (2_000, &message[..]));
+}
+
+#[test]
+fn stale_values_and_lost_reports_are_marked() {
+    let (values, mut screen) = watched(Some(7));
+    let mut values = values.with_period(Duration::from_millis(100));
+    let second = |seconds: i64| EPOCH_US + seconds * 1_000_000;
+    screen.set_now(second(3));
+    assert!(!screen.lines(&values)[0].contains('('), "three seconds are no age");
+    screen.set_now(second(5));
+    values.take_losses(|_| Some(12));
+    let line = screen.lines(&values).remove(0);
+    assert!(line.starts_with("gnb 505.01 3  ue 7  (stale 5 s, 12 lost)  mac"), "{line}");
+    let table = screen.table(&values, Room { lines: 20, columns: 120 });
+    assert!(table[1].contains(" note ") && table[3].contains("stale 5 s, 12 lost"), "{}", table.join("\n"));
+    // Periods of 10 s: three of them may pass.
+    let values = values.with_period(Duration::from_secs(10));
+    assert!(!screen.lines(&values)[0].contains("stale"));
+}
+
+/// Reports of KPM from the CU-CP, the CU-UP and the DU of a base station.
+#[test]
+fn the_nodes_of_a_base_station_show_one_number_for_a_ue() {
+    use ranlab_sdk::wire::e2ap::E2NodeGnb;
+    use ranlab_sdk::wire::e2sm::common::UeNumbers;
+    use ranlab_sdk::wire::e2sm::kpm;
+    let GlobalE2NodeId::Gnb(gnb) = node(1) else { panic!("not a gNB") };
+    let nodes = [
+        GlobalE2NodeId::Gnb(gnb),
+        GlobalE2NodeId::Gnb(E2NodeGnb { cu_up_id: Some(1), ..gnb }),
+        GlobalE2NodeId::Gnb(E2NodeGnb { du_id: Some(1), ..gnb }),
+    ];
+    let mut values = Values::new(&[&kpm::Kpm], None, None);
+    let function = kpm::DEFAULT_FUNCTION_ID;
+    for (handle, node) in (0..).zip(nodes) {
+        values.learn(node, &functions(&[&kpm::Kpm]));
+        let numbers: UeNumbers = "f1ap=3,e1ap=9,amf=1099511627000,guami=505.01/1/1/0".parse().unwrap();
+        let info = kpm::MeasurementInfo::plain("DRB.UEThpDl");
+        let report = kpm::Report {
+            records: vec![kpm::Record { values: vec![kpm::Measured::Integer(8)], incomplete: false }],
+            infos: Some(vec![info]),
+            granularity_ms: None,
+        };
+        let ue = kpm::UeReport { ue: numbers.name_at(&node).unwrap(), report };
+        let message = kpm::IndicationMessage::from(kpm::MessageFormat::Ues(vec![ue]));
+        let message = message.to_octets(Encoding::Per).unwrap();
+        let header = kpm::IndicationHeader::from(kpm::TimeStamp::ntp(EPOCH_US));
+        let header = header.to_octets(Encoding::Per).unwrap();
+        let of = (SubscriptionHandle(handle), 0);
+        values.nodes.get_mut(&node).unwrap().add_subscription(of, || None);
+        let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
+        values.hear(node, function, report).unwrap();
+    }
+    let lines = Screen::default().lines(&values);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().all(|line| line.contains("  ue 3  kpm")), "{lines:?}");
+    let ues = values.ues();
+    assert_eq!((ues.len(), ues[0].nodes.len(), ues[0].number()), (1, 3, 3));
 }

@@ -6,6 +6,7 @@
 //! bytes ([`per::decode_either`](super::per::decode_either)).
 
 mod cell;
+mod join;
 mod ue;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use crate::sequence;
 
 pub use super::rrc::{NotAnSnssai, Snssai};
 pub use cell::*;
+pub use join::*;
 pub use ue::*;
 
 /// Maximum length of a name in a RAN function definition, in characters.
