@@ -22,6 +22,7 @@ mod influx;
 mod lab;
 mod meters;
 mod monitor;
+mod monitor_iapp;
 mod orders;
 mod output;
 mod peers;

@@ -11,9 +11,7 @@ use ranlab_host::trusted;
 use ranlab_http::guard::Access;
 use ranlab_http::token::{Token, Trust};
 use ranlab_ric::console::ConsoleHandle;
-use ranlab_ric::monitor::{
-    KpiExport, Monitor, MonitorConfig, MonitorHandle, PublicationHandle, SERIES_MAX, Totals,
-};
+use ranlab_ric::monitor::{KpiExport, MonitorHandle, PublicationHandle, SERIES_MAX, Totals};
 use ranlab_ric::slicing::Slicing;
 use ranlab_ric::xapps::{Registry, XappRules};
 use ranlab_ric_server::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
@@ -521,8 +519,7 @@ impl Inside {
         match iapp {
             HostedIApp::Monitor => {
                 let models = part.monitored().map(|name| parse(name)).collect::<Result<_, _>>()?;
-                let period_ms = u32::try_from(part.period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
-                let (mut iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
+                let (mut iapp, handle) = crate::monitor_iapp::start(models, part.period)?;
                 let published = match &part.publish {
                     Some(broker) => Some(crate::publish::start(broker, part, iapp.publish()).await?),
                     None => None,

@@ -1,6 +1,8 @@
 //! Decoded indications for listeners. Each listener has a bounded queue. A slow listener loses the oldest
 //! lines and receives their number; one that reads nothing for long is disconnected.
 use crate::Time;
+use crate::early::Early;
+pub use crate::early::EarlyCounts;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -39,7 +41,7 @@ pub struct About<'a> {
 }
 
 impl Filter {
-    fn wants(&self, about: &About<'_>) -> bool {
+    pub(super) fn wants(&self, about: &About<'_>) -> bool {
         self.node.as_deref().is_none_or(|node| node == about.node)
             && self.sm.as_deref().is_none_or(|sm| about.sm.is_some_and(|is| is.eq_ignore_ascii_case(sm)))
             && (self.subscriptions.is_empty() || self.subscriptions.contains(&about.subscription))
@@ -132,6 +134,7 @@ struct Seats {
     seats: BTreeMap<u64, Seat>,
     next: u64,
     counts: FeedCounts,
+    early: Early,
 }
 
 /// Feed of indications; clones share state.
@@ -157,8 +160,9 @@ impl Feed {
         }
         let id = seats.next;
         seats.next += 1;
+        let early = seats.early.take(&filter);
         let mut seat = Seat { filter, ..Seat::default() };
-        for line in first {
+        for line in first.into_iter().chain(early) {
             seats.counts.lines += 1;
             seats.counts.dropped += seat.push(now, line);
         }
@@ -174,12 +178,36 @@ impl Feed {
 
     /// Sends a line to all matching listeners; the line is produced only if there is one.
     pub fn tell(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
-        let mut all = crate::lock(&self.0);
-        let Seats { seats, counts, .. } = &mut *all;
+        crate::lock(&self.0).tell(now, about, line);
+    }
+
+    /// Sends a report to its listeners. Without one, the report is kept for the first listener that matches.
+    pub fn tell_or_keep(&self, now: Time, about: &About<'_>, report: impl Fn() -> Bytes) {
+        let mut seats = crate::lock(&self.0);
+        if !seats.tell(now, about, || Line::Indication(report())) {
+            seats.early.keep(about, report());
+        }
+    }
+
+    /// Forgets the kept reports of a subscription.
+    pub fn forget(&self, subscription: u32) {
+        crate::lock(&self.0).early.forget(subscription);
+    }
+
+    /// Returns the number of kept and dropped reports of a subscription without a listener.
+    pub fn early(&self, subscription: u32) -> EarlyCounts {
+        crate::lock(&self.0).early.counts(subscription)
+    }
+}
+
+impl Seats {
+    /// Returns whether any listener matches.
+    fn tell(&mut self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) -> bool {
+        let Self { seats, counts, .. } = self;
         let mut wanting =
             seats.values_mut().filter(|seat| !seat.let_go && seat.filter.wants(about)).peekable();
         if wanting.peek().is_none() {
-            return;
+            return false;
         }
         let line = line();
         for seat in wanting {
@@ -190,6 +218,7 @@ impl Feed {
                 waker.wake();
             }
         }
+        true
     }
 }
 

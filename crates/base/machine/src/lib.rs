@@ -37,6 +37,7 @@ macro_rules! codes {
 }
 
 mod contract;
+mod early;
 pub mod feed;
 mod frame;
 mod lock;

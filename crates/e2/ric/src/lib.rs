@@ -15,6 +15,7 @@
 //! An iApp runs inside a RIC; its state is read through a handle that is created with it.
 pub mod association;
 pub mod bus;
+mod clock;
 pub mod commons;
 pub mod console;
 pub mod hosting;

@@ -11,6 +11,7 @@ pub use kpi::{KpiExport, SERIES_MAX};
 pub(crate) use northbound::row;
 pub use publication::{Message, Messages, PublicationCounts, PublicationHandle};
 
+use crate::clock::{WallClock, collected_us};
 use crate::lock;
 use crate::watch::Watch;
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use publication::{Publication, Taken};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, fast::Indication};
-use ranlab_e2_codec::e2sm::{self, Model, RowKey, SmError, Table, Value};
+use ranlab_e2_codec::e2sm::{self, Context, Model, RowKey, SmError, Table, Timing, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -55,8 +56,10 @@ pub struct ReportStats {
     pub lost: Option<u64>,
     /// Arrival time of the last report, on the driver's clock.
     pub received: Option<Time>,
-    /// Timestamp of the node, in microseconds since the Unix epoch.
+    /// When its values were collected, microseconds since the Unix epoch; `None` if that is unknown.
     pub tstamp_us: Option<i64>,
+    /// Reports missing between others, by their time stamps.
+    pub missing: u64,
 }
 
 /// Latest statistics of a node.
@@ -87,6 +90,8 @@ struct Report {
     stats: ReportStats,
     latest: Arc<Latest>,
     last_sn: Option<u16>,
+    context: Context,
+    timing: Timing,
 }
 
 /// Bytes of a report, and its rows after the first reader has requested them.
@@ -94,6 +99,7 @@ struct Report {
 struct Latest {
     header: Vec<u8>,
     payload: Vec<u8>,
+    context: Context,
     table: OnceLock<Arc<Table>>,
 }
 
@@ -101,7 +107,9 @@ impl Latest {
     /// Returns the rows; empty before the first report.
     fn table(&self, model: &'static dyn Model) -> Arc<Table> {
         let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-        let decode = || model.table(model.encoding(), &octets(&self.header), &octets(&self.payload));
+        let header = octets(&self.header);
+        let payload = octets(&self.payload);
+        let decode = || model.table_in(model.encoding(), &mut self.context.clone(), &header, &payload);
         self.table.get_or_init(|| Arc::new(decode().unwrap_or_default())).clone()
     }
 
@@ -112,13 +120,37 @@ impl Latest {
 
 impl Report {
     fn new(model: &'static dyn Model) -> Self {
-        let stats =
-            ReportStats { model, indications: 0, malformed: 0, lost: None, received: None, tstamp_us: None };
-        Self { stats, latest: Arc::default(), last_sn: None }
+        let stats = ReportStats {
+            model,
+            indications: 0,
+            malformed: 0,
+            lost: None,
+            received: None,
+            tstamp_us: None,
+            missing: 0,
+        };
+        Self {
+            stats,
+            latest: Arc::default(),
+            last_sn: None,
+            context: Context::default(),
+            timing: Timing::default(),
+        }
     }
 
-    /// Stores a report; returns whether it can be decoded.
-    fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) -> bool {
+    /// A subscription begins: what is known for reading its reports, and nothing of its time stamps.
+    fn begin(&mut self, context: Context) {
+        (self.context, self.timing) = (context, Timing::default());
+    }
+
+    /// Whether it is a report that can be read. `wall_us`: the time of its arrival, if the clock is known.
+    fn take(
+        &mut self,
+        now: Time,
+        wall_us: Option<i64>,
+        indication: &Indication<'_>,
+        totals: &mut Totals,
+    ) -> bool {
         let payload = indication.message;
         self.stats.indications += 1;
         totals.reports += 1;
@@ -131,7 +163,7 @@ impl Report {
         let model = self.stats.model;
         let header = indication.header;
         let bytes = header.len().saturating_add(payload.len());
-        let checked = model.check(model.encoding(), header, payload);
+        let checked = model.check_in(model.encoding(), &mut self.context, header, payload);
         if bytes > REPORT_BYTES || checked.is_err() {
             self.stats.malformed += 1;
             totals.malformed += 1;
@@ -142,13 +174,16 @@ impl Report {
             return false;
         }
         self.stats.received = Some(now);
-        self.stats.tstamp_us = model.tstamp_us(model.encoding(), header, payload);
+        let stamp = model.stamp(model.encoding(), &mut self.context, header, payload);
+        self.stats.tstamp_us = stamp.and_then(|stamp| collected_us(&mut self.timing, stamp, wall_us));
+        self.stats.missing = self.timing.missing();
         // If a reader still holds the previous report, a new buffer is used; otherwise the old one is reused.
         if Arc::get_mut(&mut self.latest).is_none() {
             self.latest = Arc::default();
         }
         if let Some(latest) = Arc::get_mut(&mut self.latest) {
             latest.table = OnceLock::new();
+            latest.context.clone_from(&self.context);
             for (kept, octets) in [(&mut latest.header, header), (&mut latest.payload, payload)] {
                 kept.clear();
                 kept.extend_from_slice(octets);
@@ -172,6 +207,7 @@ struct Reports {
     latest: BTreeMap<(GlobalE2NodeId, ModelIndex), Report>,
     totals: Totals,
     period: Duration,
+    clock: WallClock,
 }
 
 /// Counters of all reports since the monitor was created, including those of nodes that have left.
@@ -213,6 +249,17 @@ impl MonitorHandle {
     /// Returns the reporting period.
     pub fn period(&self) -> Duration {
         lock(&self.0).period
+    }
+
+    /// Sets the wall clock: the time since the Unix epoch when the driver's was `now`. Without it, time stamps are taken
+    /// as the standard defines them.
+    pub fn set_clock(&self, now: Time, unix: Duration) {
+        lock(&self.0).clock.set(now, unix);
+    }
+
+    /// Whether the monitor and all other handles are gone.
+    pub fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
     }
 
     /// Returns the counters, without decoding any report.
@@ -266,14 +313,16 @@ impl IApp for Monitor {
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         for key in self.watch.handle(now, &input, out) {
             let Some(model) = self.models.get(key.1) else { continue };
-            lock(&self.reports).latest.entry(key).or_insert_with(|| Report::new(*model));
+            let context = self.watch.context(&key.0, key.1).unwrap_or_default();
+            lock(&self.reports).latest.entry(key).or_insert_with(|| Report::new(*model)).begin(context);
         }
         match input {
             IAppInput::Indication { subscription, indication, .. } => {
                 let Some(key) = self.watch.of(subscription) else { return };
                 let reports = &mut *lock(&self.reports);
+                let wall_us = reports.clock.us(now);
                 if let Some(report) = reports.latest.get_mut(&key)
-                    && report.take(now, &indication, &mut reports.totals)
+                    && report.take(now, wall_us, &indication, &mut reports.totals)
                     && let Some(publication) = &self.publication
                 {
                     publication.offer(report.taken(key.0));

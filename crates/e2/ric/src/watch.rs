@@ -4,7 +4,7 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};
-use ranlab_e2_codec::e2sm::complete;
+use ranlab_e2_codec::e2sm::{Context, complete};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ pub(crate) struct Offer {
     pub(crate) model: ModelIndex,
     pub(crate) function: RanFunctionId,
     pub(crate) subscription: Option<SubscriptionHandle>,
+    definition: Bytes,
     details: RicSubscriptionDetails,
 }
 
@@ -69,6 +70,13 @@ impl Watch {
         watched.offers.iter().find(|offer| offer.model == model).map(|offer| offer.function)
     }
 
+    /// What is known for reading the reports of a model from a node.
+    pub(crate) fn context(&self, node: &GlobalE2NodeId, model: ModelIndex) -> Option<Context> {
+        let offer = self.nodes.get(node)?.offers.iter().find(|offer| offer.model == model)?;
+        let action = offer.details.actions.first().and_then(|action| action.definition.clone());
+        Some(Context::new(offer.definition.clone(), action.unwrap_or_default()))
+    }
+
     /// Updates the subscriptions for an input; returns the new ones.
     pub(crate) fn handle(
         &mut self,
@@ -104,7 +112,8 @@ impl Watch {
             }
             // If a node withdraws a RAN function, its subscription ends; the RIC reports that.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
-            Some(Offer { model, function: item.id, subscription, details })
+            let definition = item.definition.clone();
+            Some(Offer { model, function: item.id, subscription, definition, details })
         });
         let watched = Watched { connected: node.connected, offers: offers.collect() };
         self.nodes.insert(node.id, watched);

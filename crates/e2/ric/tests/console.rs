@@ -8,8 +8,9 @@ use ranlab_e2_codec::e2ap::{
     GlobalE2NodeId, Message as E2ap, Plmn, RicControlAckRequest, RicControlRequest, RicRequestId, Version,
     decode, encode, fast,
 };
+use ranlab_e2_codec::e2sm::rrc::RrcTrigger;
 use ranlab_e2_codec::e2sm::slice::SliceModel;
-use ranlab_e2_codec::e2sm::{Form, Model, slice};
+use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets, slice};
 use ranlab_e2_codec::rmr::{INDICATION, Message};
 use ranlab_ric::console::{Console, ConsoleHandle, Filter, Line, Listener, Notification};
 use serde_json::{Value as Json, json};
@@ -223,6 +224,38 @@ fn listener_receives_the_end_of_a_subscription() {
     let last = std::iter::from_fn(|| next(&mut all)).last().unwrap();
     assert_eq!((&last["subscription"], last["ended"].is_string()), (&made["id"], true), "{last}");
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }));
+}
+
+/// A report on demand comes once, often before its requester has opened the stream.
+#[test]
+fn a_report_of_an_event_waits_for_its_first_listener() {
+    let (mut lab, handle) = lab();
+    let trigger = RrcTrigger::EVENTS.to_octets(Encoding::Per).unwrap();
+    let digits: String = trigger.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (status, made) =
+        post(&mut lab, "subscriptions", &json!({ "node": NODE, "sm": "rrc", "event_trigger": digits }));
+    assert_eq!(status, 201, "{made}");
+    let station = &mut lab.stations[0];
+    station.cell.attach(&mut station.agent, 2, Plmn::new(505, 1, 2), None);
+    lab.pass(100 * MS);
+    let path = format!("subscriptions/{}", made["id"]);
+    let kept = lab.get(&path)["unread"]["kept"].as_u64().unwrap();
+    assert!(kept >= 1, "{}", lab.get(&path));
+    let id = u32::try_from(made["id"].as_u64().unwrap()).unwrap();
+    let other = Filter { subscriptions: [id + 1].into(), ..Filter::default() };
+    assert_eq!(next(&mut handle.feed.listen(other).unwrap()), None);
+    let mut late = handle.feed.listen(Filter { subscriptions: [id].into(), ..Filter::default() }).unwrap();
+    let reports: Vec<Json> = std::iter::from_fn(|| next(&mut late)).collect();
+    assert_eq!(reports.len() as u64, kept);
+    assert!(reports.iter().any(|it| it["rows"][0]["rnti"] == 2), "{reports:?}");
+    assert_eq!(lab.get(&path)["unread"], json!({ "kept": 0, "dropped": 0 }));
+
+    // Of reports at intervals the next one comes anyway.
+    let (_, made) =
+        post(&mut lab, "subscriptions", &json!({ "node": NODE, "sm": "slice", "period_ms": 100 }));
+    lab.pass(250 * MS);
+    let shown = lab.get(&format!("subscriptions/{}", made["id"]));
+    assert_eq!((&shown["indications"], &shown["unread"]["kept"]), (&json!(2), &json!(0)));
 }
 
 #[test]

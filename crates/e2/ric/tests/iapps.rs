@@ -7,7 +7,7 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::mac::MacUe;
 use ranlab_e2_codec::e2sm::pdcp::Pdcp;
 use ranlab_e2_codec::e2sm::rlc::RlcBearer;
-use ranlab_e2_codec::e2sm::{Model, RowKey, SmError, Value, mac, plain, rlc};
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, RowKey, SmError, Value, kpm, mac, plain, rlc};
 use ranlab_e2_codec::e42;
 use ranlab_ric::monitor::{Monitor, MonitorConfig, Totals};
 use ranlab_ric::xapps::{Registry, XappRule, XappRuleError, XappRules};
@@ -165,6 +165,52 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
     assert_eq!((&second["sequence"], &second["tstamp_us"]), (&2.into(), &8.into()));
     assert_eq!(second["rows"][1]["rnti"], 3);
     assert_eq!(second["rows"][1]["dl_aggr_tbs"], 200);
+}
+
+/// Reports of KPM each second, stamped `before_us` before they arrive: the times that the monitor shows, relative to their
+/// arrivals.
+fn monitored_kpm_times(before_us: i64) -> Vec<Option<i64>> {
+    const UNIX_S: u64 = 1_700_000_000;
+    let mut b = Bench::new(RicConfig::default());
+    let config = MonitorConfig { models: vec![&kpm::Kpm], period_ms: 1_000 };
+    let (monitor, handle) = Monitor::new(config).unwrap();
+    b.ric.add_iapp(Box::new(monitor));
+    b.connect(AGENT, Side::E2, "agent");
+    b.set_up(&[kpm::OID]);
+    let (function_id, request_id) = b.admit()[0];
+    handle.set_clock(b.now, Duration::from_secs(UNIX_S));
+    let records = vec![kpm::Record { values: vec![kpm::Measured::Integer(7)], incomplete: false }];
+    let report = kpm::Report { records, infos: None, granularity_ms: Some(1_000) };
+    let message = kpm::IndicationMessage::from(kpm::MessageFormat::Node(report));
+    let mut times = Vec::new();
+    for second in 1..=3 {
+        b.pass(Duration::from_secs(1));
+        let arrival_us = (UNIX_S as i64 + second) * 1_000_000;
+        let header = kpm::IndicationHeader::from(kpm::TimeStamp::ntp(arrival_us - before_us));
+        b.send(Message::RicIndication(RicIndication {
+            request_id,
+            function_id,
+            action_id: 0,
+            sn: None,
+            kind: RicIndicationType::Report,
+            header: header.to_octets(Encoding::Per).unwrap(),
+            message: message.to_octets(Encoding::Per).unwrap(),
+            call_process_id: None,
+        }));
+        let (stats, _) = &handle.snapshot()[0].reports[0];
+        times.push(stats.tstamp_us.map(|at_us| at_us - arrival_us));
+    }
+    times
+}
+
+#[test]
+fn time_stamps_of_sending_do_not_put_values_into_the_future() {
+    // The beginning of the collection, as the standard wants it: the end is 300 us before the arrival.
+    assert_eq!(monitored_kpm_times(1_000_300), [Some(-300); 3]);
+    // The time of sending, as OCUDU and srsRAN write it.
+    assert_eq!(monitored_kpm_times(300), [Some(-300); 3]);
+    // A clock of the node that is ahead: the time is unknown.
+    assert_eq!(monitored_kpm_times(-50_000_000), [None; 3]);
 }
 
 #[test]

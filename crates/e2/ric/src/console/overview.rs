@@ -5,6 +5,7 @@
 //! `new` `[key, id, kind, models, peer]`, `set` `[key, state, rate, subscriptions, requests, queued, delay]`
 //! and `gone` `[key]`.
 use super::{Feed, Filter, Line, Listener};
+use crate::clock::WallClock;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeInfo, NodeLoad, Ric, RicCounters, XappLoad};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
@@ -89,8 +90,7 @@ struct Seen {
     hints: Json,
     /// Longest report delay per node since the last update, for nodes with subscriptions made here.
     delays: BTreeMap<GlobalE2NodeId, i64>,
-    /// Offset from the machine's clock to Unix time, in microseconds.
-    wall_us: Option<i64>,
+    clock: WallClock,
 }
 
 /// Activity of all nodes and xApps; clones share state.
@@ -154,23 +154,19 @@ impl Overview {
 
     /// Sets the Unix time that corresponds to `now` of the machine's clock.
     pub fn set_clock(&self, now: Time, unix: Duration) {
-        let wall = i64::try_from(unix.as_micros()).ok();
-        let machine = i64::try_from(now.as_nanos() / 1_000).ok();
-        crate::lock(&self.seen).wall_us = wall.zip(machine).and_then(|(wall, now)| wall.checked_sub(now));
+        crate::lock(&self.seen).clock.set(now, unix);
     }
 
     /// Converts `now` to microseconds since the Unix epoch; `None` before the clock is set.
     pub(super) fn wall_us(&self, now: Time) -> Option<i64> {
-        let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
-        crate::lock(&self.seen).wall_us?.checked_add(now_us)
+        crate::lock(&self.seen).clock.us(now)
     }
 
     /// Returns the age of a report on arrival, in microseconds, by the node's clock and the local clock;
     /// `None` before the clock is set.
     pub(super) fn delayed(&self, now: Time, node: &GlobalE2NodeId, tstamp_us: i64) -> Option<i64> {
         let mut seen = crate::lock(&self.seen);
-        let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
-        let delay = seen.wall_us?.checked_add(now_us)?.checked_sub(tstamp_us)?;
+        let delay = seen.clock.us(now)?.checked_sub(tstamp_us)?;
         if !(-CLOCK_ERROR_US..=DELAY_MAX_US).contains(&delay) {
             return None;
         }
@@ -186,7 +182,7 @@ impl Overview {
 impl Seen {
     /// Resets everything except the clock.
     fn forget(&mut self) {
-        *self = Self { wall_us: self.wall_us, ..Self::default() };
+        *self = Self { clock: self.clock, ..Self::default() };
     }
 
     fn look(&mut self, now: Time, ric: &Ric) -> Page {

@@ -1,6 +1,7 @@
 //! Subscriptions requested over REST.
 use super::json::{Hex, hex};
 use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
+use crate::clock::collected_us;
 use crate::monitor::row;
 use crate::north::{Done, Fault, body, given, number};
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use ranlab_e2_codec::e2ap::{
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
 };
 use ranlab_e2_codec::e2sm::kpm::{self, Selection};
-use ranlab_e2_codec::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Stamp, Timing, Value};
+use ranlab_e2_codec::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Timing, Value};
 use ranlab_machine::feed::About;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -187,6 +188,8 @@ pub(super) struct Held {
     lost: Option<u64>,
     last_sn: Option<u16>,
     tstamp_us: Option<i64>,
+    /// Whether it reports at intervals. A report of another kind may be the only one.
+    is_periodic: bool,
     /// Expiry of the lease, if any.
     pub(super) lease: Option<Time>,
     /// Remark on the request.
@@ -223,13 +226,22 @@ impl Held {
 
 impl Console {
     pub(super) fn list(&self, now: Time) -> Json {
-        let all: Vec<Json> = self.subscriptions.iter().map(|(id, held)| held.json(*id, now)).collect();
+        let all: Vec<Json> =
+            self.subscriptions.iter().map(|(id, held)| self.described(held, *id, now)).collect();
         json!({ "subscriptions": all })
+    }
+
+    /// A subscription, with its reports that wait for a listener.
+    fn described(&self, held: &Held, id: u32, now: Time) -> Json {
+        let mut json = held.json(id, now);
+        let early = self.feed.early(id);
+        json["unread"] = json!({ "kept": early.kept, "dropped": early.dropped });
+        json
     }
 
     pub(super) fn show(&self, id: &str, now: Time) -> Result<Done, Fault> {
         let (id, held) = self.held(id)?;
-        Ok(Done::Answer(held.json(id, now)))
+        Ok(Done::Answer(self.described(held, id, now)))
     }
 
     fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
@@ -289,8 +301,12 @@ impl Console {
                 break self.last_id;
             }
         };
+        // Reports kept of an earlier subscription of this number are of no use any more.
+        self.feed.forget(id);
         let action = details.actions.first().and_then(|action| action.definition.clone());
+        let period = |model: &dyn Model| model.period(model.encoding(), &details.event_trigger);
         let held = Held {
+            is_periodic: !target.model.is_some_and(|model| period(model) == Ok(None)),
             target,
             node: target.node.to_string(),
             columns: target.model.map(|model| model.columns()).unwrap_or_default(),
@@ -331,6 +347,7 @@ impl Console {
 
     pub(super) fn unsubscribe(&mut self, id: u32, out: &mut IAppOutbox) {
         let Some(held) = self.subscriptions.remove(&id) else { return };
+        self.feed.forget(id);
         self.by_handle.remove(&held.handle);
         out.unsubscribe(held.handle);
         if let Asker::Waits(token) = held.asker {
@@ -426,11 +443,16 @@ impl Console {
             held.tstamp_us = tstamp_us.or(held.tstamp_us);
         }
         let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
-        self.feed.tell(now, &about, || {
+        let report = || {
             let mut json = told(held, id, indication, tstamp_us);
             json["delay_us"] = delay_us.into();
-            Line::Indication(json.to_string().into())
-        });
+            Bytes::from(json.to_string())
+        };
+        if held.is_periodic {
+            self.feed.tell(now, &about, || Line::Indication(report()));
+        } else {
+            self.feed.tell_or_keep(now, &about, report);
+        }
         match held.asker {
             Asker::Effect(effect) => self.hear_effect((effect, id), indication, out),
             Asker::Group(group) => self.tell_rmr(group, id, indication),
@@ -439,18 +461,7 @@ impl Console {
     }
 }
 
-/// Returns the collection time of the values; some nodes write the sending time into the field for the start
-/// time.
-fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
-    let time = wall_us.map(|now_us| timing.add(stamp, now_us));
-    match time {
-        Some(time) if stamp.is_start => time.end_us,
-        None if stamp.is_start => Some(stamp.at_us.saturating_add(stamp.span_us)),
-        _ => Some(stamp.at_us),
-    }
-}
-
-/// Formats an indication as JSON: rows if the model decodes it, else hexadecimal digits.
+/// An indication in JSON: rows if its model reads it, else its octets.
 fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
     let model = held.target.model;
     let mut json = json!({

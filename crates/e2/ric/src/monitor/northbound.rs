@@ -2,34 +2,65 @@
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::no_such;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
+use ranlab_e2_codec::e2sm::common::{JoinedUe, UeJoin};
 use ranlab_e2_codec::e2sm::{Column, RowKey, Table, Value};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
-    /// Handles a request: the summary of all nodes, or all values of the node in the path (`gnb 505.01 5`).
+    /// The answer to a request: all nodes in short, all UEs (`ues`), or the node that the path names (`gnb 505.01 5`) in full.
     pub fn northbound(&self, request: &NorthboundRequest) -> NorthboundReply {
         let nodes = self.snapshot();
         if request.path.is_empty() {
             let nodes: Json = nodes.iter().map(overview).collect();
             return request.reply(200, json!({ "nodes": nodes }).to_string());
         }
+        if request.path == "ues" {
+            return request.reply(200, json!({ "ues": ues(&nodes) }).to_string());
+        }
         match nodes.iter().find(|node| node.node.to_string() == request.path) {
             Some(node) => request.reply(200, values(node).to_string()),
             None => {
                 let names: Vec<String> = nodes.iter().map(|node| format!("\"{}\"", node.node)).collect();
-                no_such(request, &format!("\"\" and {}", names.join(", ")))
+                no_such(request, &format!("\"\", \"ues\" and {}", names.join(", ")))
             }
         }
     }
+}
+
+/// Column with the whole identity of a row's UE.
+const UE_IDS: &str = "ue_ids";
+
+/// UEs of all latest reports; the identities at CU-CP, CU-UPs and DUs of a base station are one UE.
+fn ues(nodes: &[NodeStats]) -> Json {
+    let mut join = UeJoin::default();
+    for node in nodes {
+        for (stats, table) in &node.reports {
+            let Some(at) = stats.model.columns().iter().position(|it| it.name == UE_IDS) else { continue };
+            for (_, row) in table.rows() {
+                if let Some(Value::Text(ids)) = row.get(at) {
+                    join.add(&node.node, ids);
+                }
+            }
+        }
+    }
+    let ue = |ue: JoinedUe| {
+        let nodes: Map<_, _> =
+            ue.nodes.iter().map(|(node, ids)| (node.to_string(), ids.as_str().into())).collect();
+        json!({
+            "base_station": ue.base_station.to_string(), "ue": ue.number(), "ids": ue.numbers.to_string(),
+            "nodes": nodes,
+        })
+    };
+    join.ues().into_iter().map(ue).collect()
 }
 
 fn overview(node: &NodeStats) -> Json {
     let report = |(stats, _): &(ReportStats, Arc<Table>)| {
         json!({
             "model": stats.model.name(), "indications": stats.indications, "malformed": stats.malformed,
-            "lost": stats.lost, "tstamp_us": stats.tstamp_us,
+            "lost": stats.lost, "missing": stats.missing, "tstamp_us": stats.tstamp_us,
         })
     };
     json!({

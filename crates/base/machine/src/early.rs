@@ -1,0 +1,128 @@
+//! Reports that came before anybody listened: kept for the first listener that wants them. A report on demand comes once, often
+//! before its requester has opened the stream.
+use super::feed::{About, Filter, Line};
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Lines kept of a subscription ...
+const LINES_MAX: usize = 64;
+/// ... their bytes ...
+const BYTES_MAX: usize = 256 << 10;
+/// ... and subscriptions with such lines; a further one takes the place of the one with the lowest number.
+const SUBSCRIPTIONS_MAX: usize = 64;
+
+/// What became of the reports of a subscription that no listener wanted when they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EarlyCounts {
+    /// Kept for a listener.
+    pub kept: usize,
+    /// Dropped, because there were more than are kept.
+    pub dropped: u64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    node: String,
+    sm: Option<String>,
+    lines: VecDeque<Bytes>,
+    bytes: usize,
+    dropped: u64,
+}
+
+/// Kept reports by subscription.
+#[derive(Debug, Default)]
+pub(super) struct Early(BTreeMap<u32, Kept>);
+
+impl Early {
+    /// Keeps a report; the oldest ones of its subscription make room.
+    pub(super) fn keep(&mut self, about: &About<'_>, line: Bytes) {
+        if self.0.len() >= SUBSCRIPTIONS_MAX && !self.0.contains_key(&about.subscription) {
+            // One that ended without a listener is most likely among the oldest numbers.
+            self.0.pop_first();
+        }
+        let kept = self.0.entry(about.subscription).or_insert_with(|| Kept {
+            node: about.node.to_owned(),
+            sm: about.sm.map(str::to_owned),
+            ..Kept::default()
+        });
+        kept.bytes += line.len();
+        kept.lines.push_back(line);
+        while kept.lines.len() > LINES_MAX || kept.bytes > BYTES_MAX {
+            let Some(oldest) = kept.lines.pop_front() else { break };
+            kept.bytes -= oldest.len();
+            kept.dropped += 1;
+        }
+    }
+
+    /// Removes and returns the reports that a filter wants, by subscription and then in their order.
+    pub(super) fn take(&mut self, filter: &Filter) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (subscription, kept) in &mut self.0 {
+            let sm = kept.sm.as_deref();
+            if !filter.wants(&About { node: &kept.node, sm, subscription: *subscription }) {
+                continue;
+            }
+            if kept.dropped > 0 && !kept.lines.is_empty() {
+                lines.push(Line::Dropped(kept.dropped));
+            }
+            lines.extend(kept.lines.drain(..).map(Line::Indication));
+            kept.bytes = 0;
+        }
+        self.0.retain(|_, kept| !kept.lines.is_empty());
+        lines
+    }
+
+    /// Forgets the reports of a subscription that has ended without a listener.
+    pub(super) fn forget(&mut self, subscription: u32) {
+        self.0.remove(&subscription);
+    }
+
+    /// Reports of a subscription that wait for a listener.
+    pub(super) fn counts(&self, subscription: u32) -> EarlyCounts {
+        self.0.get(&subscription).map_or_else(EarlyCounts::default, |kept| EarlyCounts {
+            kept: kept.lines.len(),
+            dropped: kept.dropped,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(subscription: u32) -> About<'static> {
+        About { node: "gnb 505.01 1", sm: Some("rc"), subscription }
+    }
+
+    #[test]
+    fn the_first_listener_that_wants_them_gets_early_reports() {
+        let mut early = Early::default();
+        early.keep(&about(3), Bytes::from_static(b"one"));
+        early.keep(&about(4), Bytes::from_static(b"two"));
+        let other = Filter { sm: Some("kpm".to_owned()), ..Filter::default() };
+        assert_eq!(early.take(&other), []);
+        let third = Filter { subscriptions: [3].into(), ..Filter::default() };
+        assert_eq!(early.take(&third), [Line::Indication(Bytes::from_static(b"one"))]);
+        assert_eq!(early.take(&third), []);
+        assert_eq!((early.counts(3).kept, early.counts(4).kept), (0, 1));
+        early.forget(4);
+        assert_eq!(early.take(&Filter::default()), []);
+    }
+
+    #[test]
+    fn bounds_drop_the_oldest_and_are_counted() {
+        let mut early = Early::default();
+        for _ in 0..LINES_MAX + 2 {
+            early.keep(&about(1), Bytes::from_static(b"x"));
+        }
+        early.keep(&about(2), Bytes::from(vec![b'x'; BYTES_MAX + 1]));
+        assert_eq!(early.counts(1), EarlyCounts { kept: LINES_MAX, dropped: 2 });
+        assert_eq!(early.counts(2), EarlyCounts { kept: 0, dropped: 1 });
+        let lines = early.take(&Filter { subscriptions: [1].into(), ..Filter::default() });
+        assert_eq!((lines.len(), &lines[0]), (LINES_MAX + 1, &Line::Dropped(2)));
+        for subscription in 10..10 + 2 * SUBSCRIPTIONS_MAX as u32 {
+            early.keep(&about(subscription), Bytes::from_static(b"x"));
+        }
+        assert!(early.0.len() <= SUBSCRIPTIONS_MAX);
+    }
+}

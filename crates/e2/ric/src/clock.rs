@@ -1,0 +1,38 @@
+//! The wall clock next to a machine's own time, and when the values of a report were collected.
+use ranlab_e2::Time;
+use ranlab_e2_codec::e2sm::{Stamp, Timing};
+use std::time::Duration;
+
+/// Difference between the machine's time and the time since the Unix epoch, once it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WallClock {
+    ahead_us: Option<i64>,
+}
+
+impl WallClock {
+    /// Sets the clock: the time since the Unix epoch when the machine's was `now`.
+    pub(crate) fn set(&mut self, now: Time, unix: Duration) {
+        let wall = i64::try_from(unix.as_micros()).ok();
+        self.ahead_us = wall.zip(machine_us(now)).and_then(|(wall, now)| wall.checked_sub(now));
+    }
+
+    /// The time of `now`, microseconds since the Unix epoch; `None` before the clock was set.
+    pub(crate) fn us(&self, now: Time) -> Option<i64> {
+        self.ahead_us?.checked_add(machine_us(now)?)
+    }
+}
+
+fn machine_us(now: Time) -> Option<i64> {
+    i64::try_from(now.as_nanos() / 1_000).ok()
+}
+
+/// When the values of a report were collected, microseconds since the Unix epoch; a node may write the time of sending where
+/// the standard wants the beginning. `wall_us`: when the report arrived.
+pub(crate) fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
+    let time = wall_us.map(|now_us| timing.add(stamp, now_us));
+    match time {
+        Some(time) if stamp.is_start => time.end_us,
+        None if stamp.is_start => Some(stamp.at_us.saturating_add(stamp.span_us)),
+        _ => Some(stamp.at_us),
+    }
+}

@@ -1,0 +1,31 @@
+//! The iApp `monitor` with the wall clock, by which it finds what the time stamps of reports mean.
+use std::time::Duration;
+
+use ranlab_ric::monitor::{Monitor, MonitorConfig, MonitorHandle};
+use ranlab_sdk::wire::e2sm::Model;
+
+use crate::rig;
+use crate::worker::Trouble;
+
+/// Time between two settings of the clock: the wall clock may be adjusted.
+const CLOCK_EVERY: Duration = Duration::from_secs(1);
+
+/// A monitor whose clock is set as long as it is used; needs a `LocalSet`.
+///
+/// # Errors
+/// A model does not report at this period.
+pub(crate) fn start(
+    models: Vec<&'static dyn Model>,
+    period: Duration,
+) -> Result<(Monitor, MonitorHandle), Trouble> {
+    let period_ms = u32::try_from(period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
+    let (iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
+    let monitor = handle.clone();
+    tokio::task::spawn_local(async move {
+        while !monitor.is_alone() {
+            monitor.set_clock(ranlab_sdk::now(), ranlab_sdk::unix_time());
+            tokio::time::sleep(CLOCK_EVERY).await;
+        }
+    });
+    Ok((iapp, handle))
+}
