@@ -258,6 +258,22 @@ impl Reader {
         repeats
     }
 
+    /// A number of 32 bits that is the first of three or four alternatives of an extensible CHOICE, if that comes next and begins at
+    /// an octet: a mark, an index of two bits, a length of two bits, then 1 to 4 octets. Else nothing is read.
+    pub(crate) fn first_alternative_u32(&mut self) -> Option<u32> {
+        if !self.pos.is_multiple_of(8) {
+            return None;
+        }
+        let (&begin, octets) = self.buf.get(self.pos / 8..self.end)?.split_first()?;
+        if begin & 0b1110_0000 != 0 {
+            return None;
+        }
+        let len = usize::from(begin >> 3 & 0b11) + 1;
+        let number = octets.get(..len)?.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
+        self.pos += 8 * (1 + len);
+        Some(number)
+    }
+
     /// Reads an ASCII character string as bytes that share the buffer's memory; see [`Source::string`].
     pub(crate) fn text(&mut self, low: u64, high: u64, extensible: bool) -> Result<Bytes> {
         let octets = if high == u64::MAX || extensible && self.flag()? {

@@ -220,7 +220,9 @@ impl ReportsView {
         loop {
             let (values, more) = r.list_len(1, RECORD_MAX)?;
             for _ in 0..values {
-                self.values.push(Measured::decode(r)?);
+                // Most values are whole numbers.
+                let whole = r.first_alternative_u32().map(Measured::Integer);
+                self.values.push(whole.map_or_else(|| Measured::decode(r), Ok)?);
             }
             if !more {
                 break;
