@@ -82,6 +82,7 @@ fuzz_target!(|input: &[u8]| {
                 qers: &[],
                 urrs: &request.create_urrs,
                 bar: None,
+                applications: &[],
             };
             *meters = rules.meters(meters, granted);
             assert!(plane.install(SEID, &rules, meters).is_ok());

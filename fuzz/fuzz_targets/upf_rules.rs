@@ -4,8 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_upf::forwarding::{Drop, Fate, Rules, UserPlane};
-use ranlab_upf::pfcp::{Header, Message, Pdu, Random, SessionEstablishmentRequest, decode, message_type};
+use bytes::Bytes;
+use ranlab_upf::pfcp::{
+    ApplicationPfds, Header, Message, Pdu, PfdContents, PfdContext, Random, SessionEstablishmentRequest, decode,
+    message_type,
+};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 const KIND: u8 = message_type::SESSION_ESTABLISHMENT_REQUEST;
 const SEID: u64 = 7;
@@ -30,12 +35,23 @@ fn request(first: u8, input: &[u8]) -> Option<SessionEstablishmentRequest> {
 fuzz_target!(|input: &[u8]| {
     let Some((&first, rest)) = input.split_first() else { return };
     let Some(request) = request(first, rest) else { return };
+    // Applications that rules name are described by the input itself.
+    let named = request.create_pdrs.iter().filter_map(|pdr| pdr.pdi.application_id.clone());
+    let applications: Vec<Arc<ApplicationPfds>> = named
+        .map(|application_id| {
+            let flow_description = Some(Bytes::copy_from_slice(&rest[..rest.len().min(64)]));
+            let contents = vec![PfdContents { flow_description, ..Default::default() }];
+            let pfd_contexts = vec![PfdContext { contents, ..Default::default() }];
+            Arc::new(ApplicationPfds { application_id, pfd_contexts, ..Default::default() })
+        })
+        .collect();
     let rules = Rules {
         pdrs: &request.create_pdrs,
         fars: &request.create_fars,
         qers: &request.create_qers,
         urrs: &request.create_urrs,
         bar: request.create_bar.as_ref(),
+        applications: &applications,
     };
     let mut plane = UserPlane::new();
     let accepted = UserPlane::check(&rules);

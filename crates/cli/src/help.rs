@@ -75,9 +75,11 @@ fn heading(id: &str) -> Option<&'static str> {
         "radio" | "fidelity" | "channel" | "rlc_buffer" | "flows" | "stay" | "moves" | "snssai" | "plmn"
         | "stage_key" | "dus" => "Radio",
         "connect" | "one_of" | "wait" | "e2" | "e42" | "listen" | "allow" | "admit" | "n4" | "n3" | "n6"
-        | "smf" | "smfs" | "gnb" | "gnbs" | "ue" | "server" | "dnn" | "sources" => "Network",
+        | "smf" | "smfs" | "gnb" | "gnbs" | "ue" | "server" | "dnn" | "access_instance" | "core_instance"
+        | "core_interface" | "echo" | "sources" => "Network",
         "arrivals" | "rate" | "rate_to" | "burst" | "window" | "sessions" | "live" | "hold" | "dynamic"
-        | "round" | "lead" | "delay" | "mbr_mbps" | "volume_threshold" => "Sessions",
+        | "round" | "lead" | "delay" | "mbr_mbps" | "volume_threshold" | "qfi" | "replay" | "times"
+        | "gaps" => "Sessions",
         "uplink" | "downlink" | "flat_out" | "octets" | "reflect_every" | "offered_mbps" | "no_smoke" => {
             "Packets"
         }
@@ -94,14 +96,14 @@ fn placeholder(id: &str) -> Option<&'static str> {
         "http" | "n4" | "n3" | "smf" | "gnb" | "server" | "rmr" | "slicing" => "ADDRESS:PORT",
         "connect" | "e2" | "e42" | "advertise_e2" | "advertise_e42" | "sdl" | "publish" | "bus" => "URL",
         id if id.ends_with("_file") => "FILE",
-        "xapps" | "registered" | "record" => "FILE",
+        "xapps" | "registered" | "record" | "replay" => "FILE",
         "captures" | "manifests" | "a1_types" => "FOLDER",
         "ue" => "IP",
         "allow" | "trust" => "IP[/BITS]",
-        "host" | "dnn" | "bus_name" | "bus_bucket" => "NAME",
+        "host" | "dnn" | "access_instance" | "core_instance" | "bus_name" | "bus_bucket" => "NAME",
         "nodes" | "ues" | "first" | "seed" | "threads" | "max_nodes" | "kpi_series" | "smfs" | "gnbs"
         | "window" | "burst" | "sessions" | "live" | "dynamic" | "reflect_every" | "n1" | "dus"
-        | "bus_replicas" | "run" | "upf_pid" | "size" | "count" => "N",
+        | "bus_replicas" | "run" | "qfi" | "times" | "upf_pid" | "size" | "count" => "N",
         "thread_load" => "PERCENT",
         "radio" => "RAT:PRBS",
         "channel" => "MODEL:VALUE",

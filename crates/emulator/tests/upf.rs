@@ -3,9 +3,14 @@
 
 use ranlab_emulator::load::*;
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer, ntp_seconds};
-use ranlab_upf::n4::{Dialect, MockSettings, Retransmission, SessionProfile, UpfSettings};
+use ranlab_upf::n4::replay::{Recorder, Recording};
+use ranlab_upf::n4::{
+    Change, Dialect, MockSettings, Retransmission, SessionProfile, SessionSpec, SmfSettings, Tunnel,
+    UpfFault, UpfSettings,
+};
 use ranlab_upf::pfcp::BitRates;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -63,6 +68,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         retransmission: Retransmission { t1: Duration::from_secs(10), n1: 0 },
         window: 1 << 12,
         heartbeat: None,
+        echo: None,
         n3_io: N3Io::Sockets,
         uplink: None,
         downlink: None,
@@ -340,4 +346,112 @@ fn blind_load_deletes_wrongly_guessed_sessions() {
     assert!(control.requests_acknowledged < control.requests_offered, "{control:?}");
     assert_eq!((control.left_behind, control.releases_unanswered), (0, 1), "{control:?}");
     assert_eq!(server.stop().unwrap().sessions, 0);
+}
+
+/// Sessions for a while, without packets.
+fn for_a_while(duration: Duration) -> Mode {
+    Mode::Control {
+        begin: Loop::Closed { window: 4 },
+        cycles: None,
+        duration,
+        hold: Duration::from_millis(50),
+        live: 0,
+    }
+}
+
+#[test]
+fn base_stations_supervise_their_paths() {
+    let every = Some(Duration::from_millis(100));
+    let load = LoadConfig { echo: every, ..config(17, for_a_while(Duration::from_secs(1))) };
+    let server = upf(17, Design::CpOffload, MockSettings::default());
+    let n3 = go(&load).n3.unwrap();
+    assert!(n3.echo_requests >= 20 && n3.path_failures == 0, "{n3:?}");
+    // The last ones of each base station may be on their way.
+    assert!(n3.echo_responses + 3 * 4 >= n3.echo_requests && n3.round_trip_us.is_some(), "{n3:?}");
+    server.stop().unwrap();
+    let deaf = MockSettings { fault: Some(UpfFault::Echo), ..Default::default() };
+    let server = upf(17, Design::CpOffload, deaf);
+    let report = go(&load);
+    let n3 = report.n3.unwrap();
+    assert!(
+        n3.echo_responses == 0 && n3.path_failures >= 4,
+        "each of four base stations has one path: {n3:?}"
+    );
+    assert!(report.warnings.iter().any(|warning| warning.starts_with("N3 failed")));
+    server.stop().unwrap();
+}
+
+#[test]
+fn base_stations_answer_echo_requests_while_sessions_come_and_go() {
+    use ranlab_packet::gtpu::{Message, Packet, encode_message, message_type};
+    let server = upf(18, Design::CpOffload, MockSettings::default());
+    let mode = for_a_while(Duration::from_secs(2));
+    let load = std::thread::spawn(move || go(&config(18, mode)));
+    // Another port of the UPF's address asks.
+    let socket = std::net::UdpSocket::bind(at(18, 8, 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut request = Vec::new();
+    encode_message(&Message::EchoRequest, 0, Some(77), &mut request).unwrap();
+    let mut room = [0; 64];
+    let mut answer = None;
+    while answer.is_none() && !load.is_finished() {
+        // Until the load has its sockets, the kernel refuses the datagram.
+        let sent = socket.send_to(&request, at(18, 20, 2152));
+        answer = sent.and_then(|_| socket.recv(&mut room)).ok();
+    }
+    let packet = Packet::parse(&room[..answer.unwrap()]).unwrap();
+    assert_eq!((packet.message_type, packet.sequence), (message_type::ECHO_RESPONSE, Some(77)));
+    let report = load.join().unwrap();
+    assert!(report.n3.unwrap().answered_requests > 0);
+    server.stop().unwrap();
+}
+
+/// What a capture of one session between an SMF and the UPF has: it gets a tunnel, is moved, and ends.
+fn captured(test: u8) -> Recording {
+    let smf = at(test, 2, 8805);
+    let profile = SessionProfile { upf_n3: at(test, 8, 0).ip(), ..SessionProfile::default() };
+    let settings = SmfSettings::new(smf.ip(), Dialect::STRICT_REL17);
+    let mut n4 = N4::new(smf, at(test, 8, 8805), settings, profile).unwrap();
+    n4.trace = Some(std::collections::VecDeque::new());
+    n4.associate(Duration::from_secs(5)).unwrap();
+    let until_answered = |n4: &mut N4| {
+        while n4.smf.ledger().total(|counts| counts.pending) > 0 {
+            n4.flush().unwrap();
+            if !n4.pump().unwrap() {
+                n4.rest(N4::now() + Duration::from_millis(20)).unwrap();
+            }
+        }
+    };
+    let spec = SessionSpec { ue: [10, 61, 0, 1].into(), uplink_teid: 1 };
+    let id = n4.smf.establish(N4::now(), N4::now(), spec).unwrap();
+    until_answered(&mut n4);
+    for teid in [5, 6] {
+        let tunnel = Tunnel { teid, peer: at(test, 20, 0).ip() };
+        n4.smf.modify(N4::now(), N4::now(), id, Change::Downlink { tunnel, end_marker: false }).unwrap();
+        until_answered(&mut n4);
+    }
+    n4.smf.delete(N4::now(), N4::now(), id).unwrap();
+    until_answered(&mut n4);
+    let mut recorder = Recorder::default();
+    for Traced { at_ns, from, to, octets } in n4.trace.iter().flatten() {
+        recorder.datagram(Duration::from_nanos(*at_ns), from.ip(), to.ip(), octets);
+    }
+    recorder.finish()
+}
+
+#[test]
+fn sessions_of_a_capture_are_repeated_at_a_rate() {
+    let server = upf(19, Design::CpOffload, MockSettings::default());
+    let recording = Arc::new(captured(19));
+    assert_eq!((recording.scripts.len(), recording.scripts[0].steps.len()), (1, 3));
+    let begin = Loop::Open(Arrivals::Constant { rate: 200.0 });
+    let plan = ReplayPlan { recording, times: 50, begin, keeps_gaps: false };
+    let report = go(&LoadConfig { smoke: false, ..config(19, Mode::Replay(plan)) });
+    let control = &report.control;
+    assert_eq!((control.completed, control.failed, report.unexplained), (50, 0, 0));
+    let sent = |kind: &str| control.requests[kind].ok;
+    assert_eq!([sent("establishment"), sent("modification"), sent("deletion")], [50, 100, 50]);
+    assert!(control.wall_s >= 0.245, "50 sessions at 200/s take {} s", control.wall_s);
+    let done = server.stop().unwrap();
+    assert_eq!((done.sessions, done.requests.refused), (0, 0));
 }

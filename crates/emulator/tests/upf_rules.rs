@@ -314,3 +314,115 @@ fn only_named_session_sets_are_deleted() {
         (Cause::CONDITIONAL_IE_MISSING, Some(OffendingIe(65)))
     );
 }
+
+/// A packet of the usual session reaches the data network.
+fn passes(bed: &Bed) {
+    bed.uplink(0x1001);
+    assert_eq!(bed.at_network(), 100);
+}
+
+#[test]
+fn traffic_events_and_linked_rules_are_reported() {
+    use ReportingTriggers as Wanted;
+    use UsageReportTrigger as Trigger;
+    let try_design = |test: u8, design: Design| {
+        let mut bed = Bed::start(test, design);
+        let n3 = bed.n3.ip();
+        let gnb = bed.gnb.local_addr().unwrap().ip();
+        let mut pdrs = vec![pdr(1, Interface::ACCESS, Some(0x1001), n3), pdr(2, Interface::CORE, None, n3)];
+        pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.push(UrrId(2)));
+        let fars = vec![far(1, Interface::CORE, None), far(2, Interface::ACCESS, Some((0x2001, gnb)))];
+        let events = CreateUrr {
+            urr_id: UrrId(1),
+            measurement_method: MeasurementMethod::new(MeasurementMethod::EVENT),
+            reporting_triggers: Wanted::new(Wanted::START | Wanted::STOPT | Wanted::EVEQU),
+            inactivity_detection_time: Some(Seconds(1)),
+            event_quota: Some(Events(2)),
+            ..Default::default()
+        };
+        let linked = CreateUrr {
+            urr_id: UrrId(2),
+            measurement_method: MeasurementMethod::new(MeasurementMethod::VOLUM),
+            reporting_triggers: Wanted::new(Wanted::LIUSA),
+            linked_urr_ids: vec![UrrId(1)],
+            ..Default::default()
+        };
+        assert_eq!(bed.establish(pdrs, fars, vec![events, linked]), Cause::ACCEPTED);
+        passes(&bed);
+        assert_eq!(octets(&bed.report().usage_reports), [(Trigger::START, 0), (Trigger::LIUSA, 100)]);
+        passes(&bed);
+        assert_eq!(octets(&bed.report().usage_reports), [(Trigger::STOPT, 0), (Trigger::LIUSA, 100)]);
+        passes(&bed);
+        let reports = bed.report().usage_reports;
+        assert_eq!(octets(&reports), [(Trigger::START | Trigger::EVEQU, 0), (Trigger::LIUSA, 100)]);
+        assert_eq!(reports[0].event_time_stamps.len(), 2, "{design:?}");
+        assert_eq!(bed.report().usage_reports[0].usage_report_trigger.bits(), Trigger::STOPT);
+        // A third event has no quota: the first packet that passes is the one after the grant.
+        bed.uplink(0x1001);
+        std::thread::sleep(Duration::from_millis(200));
+        let update = UpdateUrr { urr_id: UrrId(1), event_quota: Some(Events(9)), ..Default::default() };
+        bed.modify(SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        passes(&bed);
+        assert_eq!(octets(&bed.report().usage_reports), [(Trigger::START, 0), (Trigger::LIUSA, 100)]);
+    };
+    std::thread::scope(|scope| {
+        for (test, design) in (140..).zip(designs()) {
+            scope.spawn(move || try_design(test, design));
+        }
+    });
+}
+
+/// Provisions the flows of an application.
+fn provision(bed: &mut Bed, flows: &[&str]) {
+    let contents: Vec<PfdContents> = flows.iter().map(|flow| PfdContents::flow(flow)).collect();
+    let pfd_contexts = match contents.is_empty() {
+        true => Vec::new(),
+        false => vec![PfdContext { contents, ..Default::default() }],
+    };
+    let application_id = Opaque(bytes::Bytes::from_static(b"video"));
+    let application = ApplicationPfds { application_id, pfd_contexts, ..Default::default() };
+    let request = PfdManagementRequest { applications: vec![application], ..Default::default() };
+    let Message::PfdManagementResponse(response) = bed.ask(request, None) else { panic!() };
+    assert_eq!(response.cause, Cause::ACCEPTED);
+}
+
+#[test]
+fn packets_of_an_application_follow_its_descriptions() {
+    for (test, design) in (150..).zip(designs()) {
+        let mut bed = Bed::start(test, design);
+        provision(&mut bed, &["permit out 17 from 10.45.0.1 to assigned"]);
+        let n3 = bed.n3.ip();
+        let gnb = bed.gnb.local_addr().unwrap().ip();
+        let mut pdrs = vec![
+            pdr(1, Interface::ACCESS, Some(0x1001), n3),
+            pdr(2, Interface::CORE, None, n3),
+            pdr(3, Interface::ACCESS, Some(0x1001), n3),
+        ];
+        pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.clear());
+        pdrs[2].precedence = Precedence(1);
+        pdrs[2].pdi.application_id = Some(Opaque(bytes::Bytes::from_static(b"video")));
+        // Packets of the application go to another user plane, which the base station stands for.
+        let fars = vec![
+            far(1, Interface::CORE, None),
+            far(2, Interface::ACCESS, Some((0x2001, gnb))),
+            far(3, Interface::CORE, Some((0x3001, gnb))),
+        ];
+        assert_eq!(bed.establish(pdrs, fars, Vec::new()), Cause::ACCEPTED);
+        bed.uplink(0x1001);
+        assert_eq!(bed.at_gnb(), (0x3001, 100), "{design:?}");
+        provision(&mut bed, &["permit out 6 from 10.45.0.1 to assigned"]);
+        passes(&bed);
+        provision(&mut bed, &["permit out 6 from any to any", "permit out udp from any to any"]);
+        bed.uplink(0x1001);
+        assert_eq!(bed.at_gnb(), (0x3001, 100), "{design:?}");
+        provision(&mut bed, &[]);
+        passes(&bed);
+        let bad = PfdContents::flow("no flow");
+        let context = PfdContext { contents: vec![bad], ..Default::default() };
+        let application = ApplicationPfds { pfd_contexts: vec![context], ..Default::default() };
+        let request = PfdManagementRequest { applications: vec![application], ..Default::default() };
+        let Message::PfdManagementResponse(response) = bed.ask(request, None) else { panic!() };
+        assert_eq!(response.cause, Cause::MANDATORY_IE_INCORRECT);
+        assert_eq!(response.offending_ie, Some(OffendingIe(61)));
+    }
+}

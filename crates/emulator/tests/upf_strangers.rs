@@ -107,6 +107,7 @@ fn config(test: u8, t1: Duration, mode: Mode) -> LoadConfig {
         retransmission: Retransmission { t1, n1: 0 },
         window: 1 << 10,
         heartbeat: None,
+        echo: None,
         n3_io: N3Io::Sockets,
         uplink: None,
         downlink: None,

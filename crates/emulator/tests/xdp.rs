@@ -78,7 +78,14 @@ struct Told {
 
 impl Told {
     fn rules(&self) -> Rules<'_> {
-        Rules { pdrs: &self.pdrs, fars: &self.fars, qers: &self.qers, urrs: &[], bar: None }
+        Rules {
+            pdrs: &self.pdrs,
+            fars: &self.fars,
+            qers: &self.qers,
+            urrs: &[],
+            bar: None,
+            applications: &[],
+        }
     }
 }
 

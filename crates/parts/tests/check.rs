@@ -40,6 +40,7 @@ impl DataPlane for Metered {
             qers: &session.qers,
             urrs: &session.urrs,
             bar: session.bar.as_ref(),
+            applications: &session.applications,
         };
         let fault = |refusal: Refusal| RuleFault { cause: refusal.cause, failed: Some(refusal.failed) };
         UserPlane::check(&rules).map_err(fault)

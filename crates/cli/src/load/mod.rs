@@ -37,6 +37,7 @@ Examples (with `ranlab upf` in another terminal):
   ranlab load upf --mode control --arrivals poisson --rate 2000 --duration 30s --live 10000
   ranlab load upf --mode sessions --sessions 1000 --uplink 50000 --reflect-every 1
   ranlab load upf --mode qos --mbr 10M --offered 7M,12M,30M --n6 udp://127.0.0.10:2153,127.0.0.8:2153
+  ranlab load upf --replay smf.pcap --times 1000 --arrivals constant --rate 200
   ranlab load upf --mode calibrate
   ranlab load upf --sessions 1000 --uplink 50000 --web       # rates, outcomes and latencies on a page
 The data network is ours with --n6 udp://LOCAL,UPF (as `ranlab upf --n6 udp://UPF,LOCAL`) or --n6 routed://ADDRESS
@@ -199,8 +200,8 @@ mod tests {
     }
 
     const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
-         arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink flat-out octets \
-         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run web web-token-file web-host";
+         access-instance core-instance core-interface qfi echo arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink flat-out octets \
+         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew replay times gaps run web web-token-file web-host";
 
     #[test]
     fn flags_are_unchanged() {

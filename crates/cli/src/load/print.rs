@@ -29,6 +29,16 @@ pub(super) fn report(
     for step in &report.steps {
         packets(output, step, report)?;
     }
+    if let Some(n3) = &report.n3 {
+        output.text(format_args!(
+            "N3 paths: {} echo requests, {} responses, {} failures, {} requests of the UPF answered; round trip {}",
+            n3.echo_requests,
+            n3.echo_responses,
+            n3.path_failures,
+            n3.answered_requests,
+            times(n3.round_trip_us.as_ref())
+        ))?;
+    }
     if let Some(frames) = &report.af_xdp {
         output.text(format_args!(
             "AF_XDP on {} ({}, {}, {} queues): {} frames sent, {} received, {} around; lost: {} dropped, {} RX full, {} refused, {} by the device",

@@ -10,6 +10,7 @@ use super::gate::Gate;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
+use super::paths::PathReport;
 use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
 use super::silence::Silence;
@@ -41,19 +42,21 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// The resources of a run.
 pub(super) struct Bench<'a> {
-    config: &'a LoadConfig,
+    pub(super) config: &'a LoadConfig,
     gate: &'a Gate,
     process: Option<Process>,
     began: Time,
     /// Whether a packet came back, so that there is a reflector.
     reflected: bool,
     /// The counters of [`Self::made`] before the measured part.
-    before: [u64; 3],
+    pub(super) before: [u64; 3],
     flows: Arc<Flows>,
     /// I/O of each data thread. The thread owns it during a step.
-    carriers: Vec<Carrier>,
+    pub(super) carriers: Vec<Carrier>,
     network: Option<NetworkThread>,
     pub(super) cycles: Vec<Cycles>,
+    /// What was seen of the paths of N3.
+    pub(super) n3: PathReport,
     steps: u32,
 }
 
@@ -65,7 +68,9 @@ impl<'a> Bench<'a> {
     ) -> Result<Self, LoadError> {
         let flows = Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT);
         let flows = Arc::new(flows.watched(config.onlooker.0.clone()));
-        let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
+        let packets = config.smoke
+            || config.echo.is_some()
+            || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
         let carriers = carrier::open(config, packets)?;
         let plan = NetworkPlan {
             flows: Arc::clone(&flows),
@@ -108,6 +113,7 @@ impl<'a> Bench<'a> {
             carriers,
             network,
             cycles,
+            n3: PathReport::default(),
             steps: 0,
         })
     }
@@ -129,7 +135,7 @@ impl<'a> Bench<'a> {
 
     /// Returns the shared state of a step. Each step has another run number, so that packets of earlier steps are not
     /// counted.
-    fn shared(&mut self, all_sessions: bool, reflect_every: u64) -> Arc<Shared> {
+    pub(super) fn shared(&mut self, all_sessions: bool, reflect_every: u64) -> Arc<Shared> {
         self.steps += 1;
         let config = self.config;
         Arc::new(Shared {
@@ -142,6 +148,8 @@ impl<'a> Bench<'a> {
             qfi: config.profile.qfi,
             reflect_every,
             pin: config.pin.clone(),
+            echo: config.echo,
+            quiet: false,
             go: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         })
@@ -250,7 +258,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs the plan of every SMF in a separate thread.
-    fn drive(&mut self, plans: &[CyclePlan], stop: &AtomicBool) -> Result<ControlSummary, LoadError> {
+    pub(super) fn drive_all(
+        &mut self,
+        plans: &[CyclePlan],
+        stop: &AtomicBool,
+    ) -> Result<ControlSummary, LoadError> {
         let begin = Instant::now();
         let pins = &self.config.pin;
         let cpus = std::thread::scope(|scope| {
@@ -273,19 +285,7 @@ impl<'a> Bench<'a> {
         Ok(self.summary(begin.elapsed(), cpus.iter().sum()))
     }
 
-    /// Returns the number of requests so far: all, those that the kernel did not accept, and those answered.
-    fn made(&self) -> [u64; 3] {
-        let each = self.cycles.iter().map(Cycles::requests);
-        each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))
-    }
-
-    /// Resets the counters, so that only what follows is measured.
-    fn measure_from_here(&mut self) {
-        self.cycles.iter_mut().for_each(Cycles::restart_report);
-        self.before = self.made();
-    }
-
-    fn summary(&self, wall: Duration, cpu: Duration) -> ControlSummary {
+    pub(super) fn summary(&self, wall: Duration, cpu: Duration) -> ControlSummary {
         let mut report = CycleReport::default();
         self.cycles.iter().for_each(|one| report.add(&one.report));
         let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger().clone()).collect();
@@ -300,8 +300,12 @@ impl<'a> Bench<'a> {
         summary
     }
 
+    pub(super) fn take_down(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
+        self.answering(|bench| bench.delete_everything(summary))
+    }
+
     /// Deletes sessions and releases associations. Reports what the UPF did not confirm. Skipped if the UPF has exited.
-    fn take_down(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
+    fn delete_everything(&mut self, summary: &mut ControlSummary) -> Result<(), LoadError> {
         if self.process.is_some_and(|process| !process.lives()) {
             return Ok(());
         }
@@ -444,9 +448,12 @@ impl<'a> Bench<'a> {
 
     /// Answers the UPF's requests until the gate opens.
     fn wait(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
-        let plan = CyclePlan { keep: true, ..self.plan(0) };
         let gate = self.gate;
-        self.attend_while(&plan, || gate.holds(stop))
+        if !gate.holds(stop) {
+            return Ok(());
+        }
+        let plan = CyclePlan { keep: true, ..self.plan(0) };
+        self.answering(|bench| bench.attend_while(&plan, || gate.holds(stop)))
     }
 
     fn attend_while(&mut self, plan: &CyclePlan, wait: impl Fn() -> bool) -> Result<(), LoadError> {
@@ -497,7 +504,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Creates the data threads with their I/O.
-    fn gnb_threads(
+    pub(super) fn gnb_threads(
         &mut self,
         shared: &Arc<Shared>,
         up: Option<Traffic>,
@@ -543,6 +550,7 @@ impl<'a> Bench<'a> {
         let mut gnb = DataReport::new(self.flows.len(), self.config.threads);
         for ended in threads {
             let (report, carrier) = ended.map_err(|_| LoadError::Panicked)??;
+            self.n3.add(&report.paths);
             gnb.add(&report);
             self.carriers.push(carrier);
         }

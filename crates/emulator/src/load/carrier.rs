@@ -20,6 +20,13 @@ pub(super) struct Sender {
     socket: Option<(usize, SocketAddr)>,
 }
 
+impl Sender {
+    /// The base station that it came to, where that is known.
+    pub(super) fn gnb(&self) -> Option<usize> {
+        self.socket.map(|(gnb, _)| gnb)
+    }
+}
+
 /// I/O of one data thread.
 #[derive(Debug)]
 pub(super) enum Carrier {
@@ -103,6 +110,17 @@ impl Carrier {
     pub(super) fn answer(&self, to: Sender, datagram: &[u8]) -> bool {
         let (Self::Sockets(sockets), Some((gnb, address))) = (self, to.socket) else { return false };
         sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, address).is_ok())
+    }
+
+    /// Sends one datagram from a base station at once; whether it left. Only sockets can.
+    pub(super) fn send_now(&self, gnb: usize, to: SocketAddr, datagram: &[u8]) -> bool {
+        let Self::Sockets(sockets) = self else { return false };
+        sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, to).is_ok())
+    }
+
+    /// Whether it has sockets, so that messages of the path can be answered.
+    pub(super) fn has_sockets(&self) -> bool {
+        matches!(self, Self::Sockets(sockets) if !sockets.all.is_empty())
     }
 
     /// Waits for datagrams.

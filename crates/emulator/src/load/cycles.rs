@@ -66,7 +66,7 @@ pub struct Cycles {
     flows: Arc<Flows>,
     gnbs: Vec<IpAddr>,
     /// First uplink TEID, if the SMF chooses TEIDs.
-    teid_base: u32,
+    pub(super) teid_base: u32,
     /// Configured N3 address of the UPF.
     n3: Tunnels,
     running: Table,
@@ -381,11 +381,8 @@ impl Cycles {
     }
 
     fn reported(&mut self, id: SessionId, report_type: ReportType) {
-        if report_type.contains(ReportType::USAR) {
-            self.report.usage_reports += 1;
-        }
+        self.count_report(report_type);
         if report_type.contains(ReportType::DLDR) {
-            self.report.data_reports += 1;
             let now = N4::now();
             if let Some(cycle) = self.running.get(id.0) {
                 // The UE is paged, responds, and its base station assigns a tunnel.
@@ -516,13 +513,11 @@ impl Cycles {
     }
 
     fn completed(&mut self, cycle: Cycle, ended: Time) {
-        self.report.completed += 1;
         self.count_in_window(ended, |window| window.completed += 1);
-        self.report.cycle.record(ended.since(cycle.intended).as_nanos() as u64);
-        self.second(ended, |second| second.cycles += 1);
+        self.repetition_completed(cycle.intended, ended);
     }
 
-    fn record(&mut self, done: &Done<Option<SessionId>>) {
+    pub(super) fn record(&mut self, done: &Done<Option<SessionId>>) {
         if matches!(done.outcome, Outcome::Lost) {
             return;
         }
@@ -542,7 +537,7 @@ impl Cycles {
         });
     }
 
-    fn second(&mut self, at: Time, change: impl FnOnce(&mut Second)) {
+    pub(super) fn second(&mut self, at: Time, change: impl FnOnce(&mut Second)) {
         let index = at.since(self.began).as_secs() as usize;
         // One day in seconds. Later values are in the totals only.
         if index < 86_400 {

@@ -2,12 +2,13 @@
 use super::carrier::Carrier;
 use super::flows::Flows;
 use super::meter::Times;
+use super::paths::{PathReport, Supervisor, echo_response};
 use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, write_packet};
 use super::sizes::TURN;
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_packet::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, message_type};
+use ranlab_packet::gtpu::{GpduTemplate, Packet, PduSession, message_type};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub const MAX_THREADS: usize = 64;
 const LOOK: usize = 256;
 /// Maximum sleep.
 const REST: Duration = Duration::from_millis(1);
+/// The longest rest where no packets flow.
+const QUIET_REST: Duration = Duration::from_millis(20);
 /// For packets due within this time, the thread spins instead of sleeping, in nanoseconds.
 const SPIN_NS: u64 = 60_000;
 
@@ -75,7 +78,11 @@ pub(super) struct Shared {
     /// See [`Traffic::reflect_every`].
     pub(super) reflect_every: u64,
     pub(super) pin: Vec<usize>,
-    /// Whether packets are sent.
+    /// Between two Echo Requests of a base station; `None`: none are sent.
+    pub(super) echo: Option<Duration>,
+    /// No packets are to flow: only messages of the path.
+    pub(super) quiet: bool,
+    /// Packets flow.
     pub(super) go: AtomicBool,
     pub(super) stop: AtomicBool,
 }
@@ -107,8 +114,8 @@ pub struct DataReport {
     pub old_tunnel: u64,
     /// End markers.
     pub end_markers: u64,
-    /// Echo Requests from the UPF, which were answered.
-    pub echoes: u64,
+    /// Echo Requests and their responses.
+    pub(super) paths: PathReport,
     /// Error indications: the UPF does not know a tunnel.
     pub error_indications: u64,
     /// Packets of another run or of an unknown kind.
@@ -142,7 +149,7 @@ impl DataReport {
         self.downlink_delay.add(&other.downlink_delay);
         self.interruption.add(&other.interruption);
         self.old_tunnel += other.old_tunnel;
-        self.echoes += other.echoes;
+        self.paths.add(&other.paths);
         self.end_markers += other.end_markers;
         self.error_indications += other.error_indications;
         self.strangers += other.strangers;
@@ -160,6 +167,7 @@ pub(super) struct GnbThread {
     template: GpduTemplate,
     carrier: Carrier,
     cursor: usize,
+    supervisor: Option<Supervisor>,
     report: DataReport,
 }
 
@@ -171,13 +179,19 @@ impl GnbThread {
         traffic: Option<Traffic>,
         carrier: Carrier,
     ) -> Option<Self> {
+        let own = (index..carrier.gnbs()).step_by(shared.threads.max(1));
+        let supervise = |every: Duration| Supervisor::new(monotonic_ns(), every.as_nanos() as u64, own);
         Some(Self {
+            supervisor: shared.echo.map(supervise),
             index,
             traffic,
             template: GpduTemplate::new(Some(PduSession::ul(shared.qfi))).ok()?,
             carrier,
             cursor: 0,
-            report: DataReport::new(shared.flows.len(), shared.threads),
+            report: match shared.quiet {
+                true => DataReport::default(),
+                false => DataReport::new(shared.flows.len(), shared.threads),
+            },
             shared,
         })
     }
@@ -198,11 +212,15 @@ impl GnbThread {
             } else {
                 pace = None;
             }
+            due_ns = due_ns.min(self.supervise());
             if !worked {
                 self.rest(due_ns)?;
             }
         }
         self.report.unsent += self.carrier.settle()?;
+        if let Some(supervisor) = &self.supervisor {
+            self.report.paths.add(&supervisor.report);
+        }
         self.report.cpu = thread_cpu_time();
         Ok((self.report, self.carrier))
     }
@@ -214,10 +232,23 @@ impl GnbThread {
 
     fn rest(&self, due_ns: u64) -> io::Result<()> {
         let until_ns = due_ns.saturating_sub(monotonic_ns());
+        let most = if self.shared.quiet { QUIET_REST } else { REST };
         if until_ns > SPIN_NS {
-            self.carrier.wait(Duration::from_nanos(until_ns - SPIN_NS).min(REST))?;
+            self.carrier.wait(Duration::from_nanos(until_ns - SPIN_NS).min(most))?;
         }
         Ok(())
+    }
+
+    /// Sends the Echo Requests that are due; when the next one is.
+    fn supervise(&mut self) -> u64 {
+        let Self { supervisor: Some(supervisor), carrier, shared, report, .. } = self else {
+            return u64::MAX;
+        };
+        let now_ns = monotonic_ns();
+        while let Some((gnb, request)) = supervisor.request(now_ns) {
+            report.unsent += u64::from(!carrier.send_now(gnb, shared.n3, &request));
+        }
+        supervisor.due_ns()
     }
 
     /// Sends one packet that requests reflection.
@@ -317,13 +348,18 @@ impl GnbThread {
     }
 
     pub(super) fn receive(&mut self) -> io::Result<bool> {
-        let Self { shared, carrier, report, .. } = self;
+        let Self { shared, carrier, report, supervisor, .. } = self;
         let upf = shared.n3.ip();
         let mut echoes = Vec::new();
         let came = carrier.receive(|now_ns, from, datagram| {
             if from.address == upf || shared.flows.is_end(from.address) {
                 if let Some(response) = echo_response(datagram) {
                     echoes.push((from, response));
+                } else if datagram.get(1) == Some(&message_type::ECHO_RESPONSE) {
+                    if let (Some(supervisor), Some(gnb)) = (supervisor.as_mut(), from.gnb()) {
+                        let sequence = Packet::parse(datagram).ok().and_then(|packet| packet.sequence);
+                        supervisor.response(now_ns, gnb, sequence);
+                    }
                 } else {
                     take(shared, report, now_ns, datagram);
                 }
@@ -332,23 +368,11 @@ impl GnbThread {
             }
         })?;
         for (from, response) in &echoes {
-            report.echoes += 1;
+            report.paths.echoes += 1;
             report.unsent += u64::from(!carrier.answer(*from, response));
         }
         Ok(came)
     }
-}
-
-/// Returns the response to an Echo Request (TS 29.281 §7.2.2), or `None` for any other datagram.
-fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
-    if datagram.get(1) != Some(&message_type::ECHO_REQUEST) {
-        return None;
-    }
-    let packet = Packet::parse(datagram).ok()?;
-    let mut out = Vec::new();
-    let response = Message::EchoResponse { recovery: 0 };
-    encode_message(&response, 0, packet.sequence.or(Some(0)), &mut out).ok()?;
-    Some(out)
 }
 
 /// Handles a datagram from the UPF.
@@ -416,6 +440,7 @@ mod tests {
     use super::super::flows::UePool;
     use super::*;
     use ranlab_net::{DatagramOptions, bind_datagrams};
+    use ranlab_packet::gtpu::{Message, encode_message};
 
     const RUN: u32 = 9;
 
@@ -431,6 +456,8 @@ mod tests {
             qfi: 9,
             reflect_every: 2,
             pin: Vec::new(),
+            echo: None,
+            quiet: false,
             go: AtomicBool::new(false),
             stop: AtomicBool::new(false),
         })

@@ -11,6 +11,7 @@
 //! * Latencies are measured from the scheduled time. The send delay of the generator is reported separately.
 mod addresses;
 mod arrivals;
+mod attended;
 mod bench;
 mod blind;
 mod calibrate;
@@ -27,8 +28,10 @@ mod n3_io;
 mod n4;
 mod network;
 mod outcome;
+mod paths;
 mod probe;
 mod process;
+mod replay;
 mod report;
 mod run;
 mod silence;
@@ -53,8 +56,10 @@ pub use n3_io::N3Io;
 pub use n4::{N4, Traced};
 pub use network::{Network, NetworkReport};
 pub use outcome::{ByKind, CycleReport, Second};
+pub use paths::PathSummary;
 pub use probe::{PROBE_BYTES, Probe, least_packet, reflect, write_packet};
 pub use process::Process;
+pub use replay::ReplayPlan;
 pub use report::{ControlSummary, DataSummary, Direction, LoadReport, RequestSummary, Smoke, StepSummary};
 pub use run::{data_network, run, run_when_told};
 pub use silence::Silence;
@@ -144,6 +149,8 @@ pub enum Mode {
         /// Duration of each step.
         duration: Duration,
     },
+    /// Sessions of a capture are repeated, without packets.
+    Replay(ReplayPlan),
 }
 
 /// Addresses and task of a load.
@@ -181,6 +188,8 @@ pub struct LoadConfig {
     pub window: usize,
     /// Interval of heartbeats, which also detect a restart of the UPF.
     pub heartbeat: Option<Duration>,
+    /// Between two Echo Requests of a base station; `None`: none are sent.
+    pub echo: Option<Duration>,
     /// I/O method of base stations' datagrams.
     pub n3_io: N3Io,
     /// Packets sent by base stations.
@@ -384,6 +393,7 @@ pub(crate) mod tests {
             retransmission: Retransmission { t1: Duration::from_secs(1), n1: 0 },
             window: 1_000,
             heartbeat: None,
+            echo: None,
             n3_io: N3Io::Sockets,
             uplink: None,
             downlink: None,

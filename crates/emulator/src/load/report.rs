@@ -4,6 +4,7 @@ use super::frames::AfXdpSummary;
 use super::meter::Summary;
 use super::network::NetworkReport;
 use super::outcome::{CycleReport, Second};
+use super::paths::PathSummary;
 use super::silence::Silence;
 use super::sizes::least_of;
 use super::tally::Tally;
@@ -16,6 +17,7 @@ mod drift;
 mod join;
 
 use drift::drift;
+use join::add;
 
 /// If the 99th percentile of the send delay exceeds this, the generator was off its schedule, in microseconds.
 const LATE_US: f64 = 1_000.0;
@@ -236,18 +238,6 @@ impl ControlSummary {
         let made = self.requests_offered.saturating_sub(self.due.saturating_sub(self.started));
         made.saturating_sub(self.requests_accepted)
     }
-}
-
-fn add(sum: &mut Counts, more: &Counts) {
-    sum.sent += more.sent;
-    sum.pending += more.pending;
-    sum.ok += more.ok;
-    sum.retransmitted += more.retransmitted;
-    sum.rejected += more.rejected;
-    sum.late += more.late;
-    sum.lost += more.lost;
-    sum.duplicate += more.duplicate;
-    sum.retransmissions += more.retransmissions;
 }
 
 pub(super) fn request(
@@ -472,7 +462,10 @@ pub struct LoadReport {
     pub set_up: Option<ControlSummary>,
     /// AF_XDP statistics, if it is used.
     pub af_xdp: Option<AfXdpSummary>,
-    /// Results of packets, per step.
+    /// The paths of N3, where Echo Requests went or came.
+    #[serde(default)]
+    pub n3: Option<PathSummary>,
+    /// Packets.
     pub steps: Vec<StepSummary>,
     /// Requests without an outcome, and unexpected or undecodable responses. 0 in a correct run. A release without a
     /// response is counted separately.
@@ -526,6 +519,7 @@ impl LoadReport {
                 control.without_tunnel
             ));
         }
+        self.warnings.extend(self.n3.as_ref().and_then(PathSummary::warning));
         let refused = control.requests_offered.saturating_sub(control.requests_accepted);
         if refused > 0 {
             self.warnings.push(format!(
@@ -533,12 +527,10 @@ impl LoadReport {
             ));
         }
         self.judge_schedule();
-        if let Some([_, latency]) = self.control.drift
-            && latency > 1.5
-        {
-            self.warnings
-                .push(format!("latency grew by a factor of {latency:.2} from the first third to the last"));
-        }
+        let grown = self.control.drift.map(|[_, latency]| latency).filter(|latency| *latency > 1.5);
+        self.warnings.extend(grown.map(|latency| {
+            format!("latency grew by a factor of {latency:.2} from the first third to the last")
+        }));
         self.judge_frames();
     }
 

@@ -3,6 +3,7 @@ use super::bench::Bench;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::gate::Gate;
+use super::n3_io::N3Io;
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::process::Process;
 use super::report::LoadReport;
@@ -62,15 +63,18 @@ fn load(
     match &config.mode {
         Mode::Control { .. } => bench.control(stop, &mut report)?,
         Mode::Blind { delay, sessions } => {
-            report.control = blind::run(config, *delay, *sessions, &mut bench.cycles, &lives, stop)?;
+            report.control = bench
+                .answering(|bench| blind::run(config, *delay, *sessions, &mut bench.cycles, &lives, stop))?;
         }
         Mode::Sessions { .. } | Mode::Mixed { .. } | Mode::Handover { .. } | Mode::Paging { .. } => {
             bench.packets(stop, &mut report)?;
         }
         Mode::Qos { .. } => bench.qos(stop, &mut report)?,
+        Mode::Replay(_) => bench.replay(stop, &mut report)?,
     }
     report.silence = bench.silence();
     report.af_xdp = bench.af_xdp();
+    report.n3 = bench.n3.summary();
     Ok(report)
 }
 
@@ -83,6 +87,7 @@ fn name(mode: &Mode) -> &'static str {
         Mode::Handover { .. } => "handover",
         Mode::Paging { .. } => "paging",
         Mode::Qos { .. } => "qos",
+        Mode::Replay(_) => "replay",
     }
 }
 
@@ -106,9 +111,13 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
             });
         }
     }
+    if config.echo.is_some() && config.n3_io != N3Io::Sockets {
+        return Err(LoadError::Lacking { mode: "supervision of N3 (--echo)", lacking: "sockets (--io)" });
+    }
     let downlink = config.network != Network::None;
     let lacking = |mode, lacking| Err(LoadError::Lacking { mode, lacking });
     match config.mode {
+        Mode::Replay(_) if config.smfs > 1 => lacking("the repetition of a capture", "one SMF (--smfs 1)"),
         Mode::Qos { .. } if !downlink => lacking("the mode qos", "a data network of ours (--n6)"),
         Mode::Qos { .. } if config.profile.mbr.is_none() => {
             lacking("the mode qos", "a maximum bit rate (--mbr)")
@@ -178,6 +187,15 @@ mod tests {
         assert!(check(&sessions(MAX_FLOWS)).is_ok());
         assert!(refused(&sessions(MAX_FLOWS + 1)).contains("4194304 sessions; 1 to 4194303"));
         assert!(refused(&sessions(0)).contains("0 sessions"));
+    }
+
+    #[test]
+    fn supervision_of_n3_needs_sockets() {
+        let sessions = config(Mode::Sessions { sessions: 10, duration: SECOND });
+        let n3_io = "af-xdp".parse().unwrap();
+        assert!(check(&LoadConfig { echo: Some(SECOND), ..sessions.clone() }).is_ok());
+        let error = check(&LoadConfig { echo: Some(SECOND), n3_io, ..sessions });
+        assert!(matches!(error, Err(LoadError::Lacking { lacking: "sockets (--io)", .. })));
     }
 
     #[test]

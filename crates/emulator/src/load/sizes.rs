@@ -35,7 +35,7 @@ pub fn capacity(config: &LoadConfig) -> usize {
             };
             live + coming + config.smfs
         }
-        Mode::Blind { .. } => 1,
+        Mode::Blind { .. } | Mode::Replay(_) => 1,
         Mode::Sessions { sessions, .. } | Mode::Handover { sessions, .. } => sessions,
         Mode::Paging { sessions, .. } | Mode::Qos { sessions, .. } => sessions,
         // The last responses of a round may arrive after the first requests of the next round.

@@ -37,6 +37,13 @@ impl DataPlane for Plane<'_> {
         })
     }
 
+    fn check_application(&mut self, application: &ApplicationPfds) -> Result<(), Cause> {
+        UserPlane::check_application(application).map_err(|error| {
+            tracing::info!(%error, "packet flow descriptions are refused");
+            Cause::MANDATORY_IE_INCORRECT
+        })
+    }
+
     fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
         self.accounts.query(self.now_ns, seid, query)
     }

@@ -9,6 +9,7 @@
 //!
 //! All designs receive PFCP through a [`Mock`](ranlab_upf::n4::Mock), which can add service times, losses and
 //! crashes. By default it has no effect.
+mod account;
 mod accounts;
 mod control;
 mod memory;

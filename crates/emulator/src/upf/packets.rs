@@ -369,5 +369,6 @@ pub(super) fn rules(session: &Session) -> Rules<'_> {
         qers: &session.qers,
         urrs: &session.urrs,
         bar: session.bar.as_ref(),
+        applications: &session.applications,
     }
 }

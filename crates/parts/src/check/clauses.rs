@@ -7,13 +7,29 @@ use ranlab_upf::pfcp::*;
 
 use super::harness::{Case, Fault, Outcome, fails};
 use super::upf::{Peer, Way, read};
-use super::{clauses_paths as paths, clauses_peers as peers, clauses_rules as rules, clauses_usage as usage};
+use super::{
+    clauses_applications as applications, clauses_paths as paths, clauses_peers as peers,
+    clauses_rules as rules, clauses_usage as usage,
+};
 
 /// Names of checks on which others depend. A check is skipped if one on which it depends has failed.
 pub(super) const ASSOCIATION: &str = "association";
 pub(super) const SESSION: &str = "a session is established, modified and deleted";
 pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features say";
+pub(super) const VOLUME_THRESHOLD: &str = "a volume threshold is reported with its volume";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
+
+/// Checks that use the address of the check before them: a UPF may have room for 64 peers only.
+pub(super) const SHARING: [&str; 8] = [
+    "a used-up time quota stops packets and is reported",
+    "a quota that is not used for its holding time is reported",
+    "time without packets is not measured after Inactivity Detection Time",
+    "the start of traffic is reported once",
+    "the stop of traffic is reported",
+    "a linked URR reports with the other one",
+    "an application is detected by the flow descriptions of PFD Management",
+    "an unknown application: cause 81",
+];
 
 /// All checks, in order of execution.
 pub(super) const CHECKS: &[Case<Peer>] = &[
@@ -60,8 +76,10 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("a closed gate stops packets, an opened one lets them pass", "TS 29.244 5.4.2", rules::gate),
     ("downlink packets have the QER's QoS flow", "TS 29.244 5.4.3", rules::qos_flow),
     ("Transport Level Marking is the DSCP of the outer header", "TS 29.244 5.4.5, 8.2.12", rules::marking),
+    (SHARING[6], "TS 29.244 6.2.5, 7.4.3, 8.2.39", applications::detected),
+    (SHARING[7], "TS 29.244 8.2.1, 8.2.6", applications::unknown),
     ("usage is reported at deletion", "TS 29.244 7.5.7, 5.2.2.3", usage_at_deletion),
-    ("a volume threshold is reported with its volume", "TS 29.244 5.2.2.2.1, 8.2.19", usage::threshold),
+    (VOLUME_THRESHOLD, "TS 29.244 5.2.2.2.1, 8.2.19", usage::threshold),
     ("a changed volume threshold counts from the last report", "TS 29.244 7.5.4.4", usage::changed_threshold),
     ("a used-up volume quota stops packets and is reported", "TS 29.244 5.2.2.2.1, 8.2.41", usage::quota),
     ("a new quota lets packets pass again", "TS 29.244 7.5.4.4", usage::granted_again),
@@ -69,6 +87,12 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("a removed URR reports its usage", "TS 29.244 6.3.3.3, 7.5.5.2", usage::removed),
     ("usage is reported periodically", "TS 29.244 5.2.2.2, 8.2.42", usage::periodic),
     ("a time threshold is reported", "TS 29.244 5.2.2.2, 8.2.19", usage::time_threshold),
+    (SHARING[0], "TS 29.244 5.2.2.2, 8.2.41", usage::time_quota),
+    (SHARING[1], "TS 29.244 5.2.2.2, 8.2.48", usage::holding_time),
+    (SHARING[2], "TS 29.244 7.5.2.4, 8.2.18", usage::inactivity_detection),
+    (SHARING[3], "TS 29.244 5.2.2.2, 8.2.19", usage::start),
+    (SHARING[4], "TS 29.244 5.2.2.2, 8.2.19", usage::stop),
+    (SHARING[5], "TS 29.244 5.2.2.4, 8.2.41", usage::linked),
     ("echo on N3", "TS 29.281 7.2", echo),
     ("an unknown tunnel: error indication", "TS 29.281 7.3.1", unknown_tunnel),
     ("TEID 0: no error indication", "TS 29.281 7.3.1", paths::teid_zero),

@@ -19,13 +19,20 @@ const SMF: u32 = 0x4000;
 const EF: u8 = 0xb8;
 const DSCP: u8 = 0xfc;
 
+impl Peer {
+    /// Description of the flow between the UE's port and the server.
+    pub(super) fn flow_of_port(&self, port: u16) -> String {
+        let server = match self.run.config.n6 {
+            Network::Routed(address) => address,
+            _ => self.run.config.server,
+        };
+        format!("permit out 17 from {} {} to assigned {port}", server.ip(), server.port())
+    }
+}
+
 /// Returns a filter for the flow between a UE's port and the server.
 fn flow(peer: &Peer, port: u16) -> SdfFilter {
-    let server = match peer.run.config.n6 {
-        Network::Routed(address) => address,
-        _ => peer.run.config.server,
-    };
-    SdfFilter::flow(&format!("permit out 17 from {} {} to assigned {port}", server.ip(), server.port()))
+    SdfFilter::flow(&peer.flow_of_port(port))
 }
 
 pub(super) fn precedence(peer: &mut Peer) -> Outcome {

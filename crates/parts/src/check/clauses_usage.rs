@@ -1,8 +1,9 @@
 //! Checks of usage reporting.
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
 
+use super::clauses::VOLUME_THRESHOLD;
 use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
@@ -219,4 +220,141 @@ pub(super) fn time_threshold(peer: &mut Peer) -> Outcome {
     let triggers = peer.triggers(ReportingTriggers::TIMTH);
     let rule = CreateUrr { time_threshold: Some(Seconds(1)), ..urr(triggers, MeasurementMethod::DURAT) };
     each_second(peer, rule, UsageReportTrigger::TIMTH, 1)
+}
+
+/// A second, and what a user plane needs to notice that it has passed.
+fn a_second(peer: &Peer) -> Duration {
+    Duration::from_millis(1_300) + peer.run.config.patience
+}
+
+/// Waits for a report with this trigger for at most `wait`; whether it came.
+fn comes(peer: &mut Peer, trigger: u128, wait: Duration) -> Result<bool, Fault> {
+    let come = |all: &[SessionReportRequest]| !reported(all, trigger).is_empty();
+    Ok(come(&peer.reports(wait, come)?))
+}
+
+pub(super) fn time_quota(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let triggers = peer.triggers(ReportingTriggers::TIMQU);
+    let rule = CreateUrr { time_quota: Some(Seconds(1)), ..urr(triggers, MeasurementMethod::DURAT) };
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    let wait = a_second(peer);
+    if !comes(peer, UsageReportTrigger::TIMQU, wait)? {
+        return fails(format!("no report came within {wait:?} from a rule with a quota of one second"));
+    }
+    match burst(peer, &wire, &session)? {
+        0 => Ok(()),
+        passed => fails(format!("{passed} of {BURST} packets pass after the end of the time quota")),
+    }
+}
+
+pub(super) fn holding_time(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let triggers = peer.triggers(ReportingTriggers::QUHTI | ReportingTriggers::VOLQU);
+    let held = CreateUrr {
+        volume_quota: volume(FAR_AWAY),
+        quota_holding_time: Some(Seconds(1)),
+        ..urr(triggers, MeasurementMethod::VOLUM)
+    };
+    let session = peer.create(peer.metered(1, held))?;
+    burst(peer, &wire, &session)?;
+    // A packet within the first second may start the time again.
+    let wait = 2 * a_second(peer);
+    if comes(peer, UsageReportTrigger::QUHTI, wait)? {
+        Ok(())
+    } else {
+        fails(format!(
+            "a quota with a holding time of one second was unused for {wait:?}, and no report came"
+        ))
+    }
+}
+
+pub(super) fn inactivity_detection(peer: &mut Peer) -> Outcome {
+    const QUIET: Duration = Duration::from_secs(4);
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = CreateUrr {
+        inactivity_detection_time: Some(Seconds(1)),
+        ..urr(peer.triggers(0), MeasurementMethod::DURAT)
+    };
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    peer.reports(QUIET, |_| false)?;
+    let query = QueryUrr { urr_id: UrrId(1), ..QueryUrr::default() };
+    let change = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
+    let response = peer.change(session.seid, change)?;
+    let measured = response.usage_reports.iter().find_map(|report| report.duration_measurement);
+    match measured {
+        // The detection time itself counts, and the packets came within a second.
+        Some(Seconds(0..=2)) => Ok(()),
+        Some(Seconds(long)) => fails(format!("{QUIET:?} without packets are measured as {long} s")),
+        None => fails("a rule that measures time reports no duration"),
+    }
+}
+
+pub(super) fn start(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = urr(peer.triggers(ReportingTriggers::START), MeasurementMethod::VOLUM);
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    burst(peer, &wire, &session)?;
+    let wait = peer.run.config.patience;
+    let all = peer.reports(wait, |all| reported(all, UsageReportTrigger::START).len() > 1)?;
+    match reported(&all, UsageReportTrigger::START).len() {
+        1 => Ok(()),
+        times => fails(format!("the start of traffic is reported {times} times")),
+    }
+}
+
+pub(super) fn stop(peer: &mut Peer) -> Outcome {
+    const FLOWS: Duration = Duration::from_millis(1_600);
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = CreateUrr {
+        inactivity_detection_time: Some(Seconds(1)),
+        ..urr(peer.triggers(ReportingTriggers::STOPT), MeasurementMethod::VOLUM)
+    };
+    let session = peer.create(peer.metered(1, rule))?;
+    let begin = Instant::now();
+    while begin.elapsed() < FLOWS {
+        burst(peer, &wire, &session)?;
+        if comes(peer, UsageReportTrigger::STOPT, Duration::from_millis(200))? {
+            return fails("a stop is reported while packets flow");
+        }
+    }
+    let wait = a_second(peer);
+    if comes(peer, UsageReportTrigger::STOPT, wait)? {
+        Ok(())
+    } else {
+        fails(format!("packets have stopped for {wait:?}, and no report came"))
+    }
+}
+
+pub(super) fn linked(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let first = at_threshold(peer, 4 * octets(peer));
+    let second = CreateUrr {
+        urr_id: UrrId(2),
+        linked_urr_ids: vec![UrrId(1)],
+        ..urr(peer.triggers(ReportingTriggers::LIUSA), MeasurementMethod::VOLUM)
+    };
+    let mut request = peer.metered(1, first);
+    request.create_pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.push(second.urr_id));
+    request.create_urrs.push(second);
+    let session = peer.create(request)?;
+    burst(peer, &wire, &session)?;
+    let wait = peer.run.config.patience;
+    let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::LIUSA).is_empty())?;
+    if !reported(&all, UsageReportTrigger::LIUSA).is_empty() {
+        return Ok(());
+    }
+    if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
+        return Err(Fault::Needs(VOLUME_THRESHOLD, "a volume threshold is not reported".into()));
+    }
+    fails("a rule reports, and the one that is linked to it does not")
 }

@@ -1,6 +1,7 @@
 //! Conformance checks, clause by clause, with a capture of each failure.
 mod capture;
 mod clauses;
+mod clauses_applications;
 mod clauses_paths;
 mod clauses_peers;
 mod clauses_rules;

@@ -15,7 +15,7 @@ use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
-use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION};
+use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
 use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::packets::{Reflector, Trace};
 use crate::config;
@@ -165,7 +165,8 @@ impl CheckRun {
 
     /// Returns the SMF address of a check.
     fn smf(&self, number: usize) -> SocketAddr {
-        if self.own_addresses { nth(self.smf, number * ADDRESSES) } else { self.smf }
+        let sharing = CHECKS.iter().take(number + 1).filter(|(name, ..)| SHARING.contains(name)).count();
+        if self.own_addresses { nth(self.smf, (number - sharing) * ADDRESSES) } else { self.smf }
     }
 }
 

@@ -4,26 +4,30 @@
 //! window's [`detail`](crate::worker::Report::detail).
 
 mod calibration;
+mod capture;
 mod divide;
 mod run;
 mod text;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::load::{
-    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, Traffic,
-    default_gnb, default_gnbs, default_smf,
+    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, ReplayPlan,
+    Traffic, default_gnb, default_gnbs, default_smf,
 };
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
-use ranlab_upf::pfcp::BitRates;
+use ranlab_upf::pfcp::{BitRates, Interface};
 
 use crate::settings::choices;
 use crate::worker::Trouble;
 use crate::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
+pub use capture::ReplayError;
 pub(crate) use run::Loading;
 pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
@@ -62,7 +66,17 @@ choices! {
         DataNetwork = "data-network",
     }
 
-    /// Arrival process of sessions.
+    /// Interface between the UPF and the data network.
+    pub enum CoreInterface {
+        /// Core.
+        Core = "core",
+        /// SGi-LAN.
+        SgiLan = "sgi-lan",
+        /// N6-LAN: the same value as SGi-LAN.
+        N6Lan = "n6-lan",
+    }
+
+    /// How sessions begin.
     pub enum LoadArrivals {
         /// A fixed number of concurrent cycles; each end starts the next cycle.
         Closed = "closed",
@@ -115,6 +129,16 @@ config! {
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
         /// data network name
         dnn: String = "internet".to_owned();
+        /// network instance towards base stations; without it, the data network name
+        access_instance: Option<String> = None;
+        /// network instance towards the data network; without it, the data network name
+        core_instance: Option<String> = None;
+        /// interface towards the data network in rules: core, sgi-lan or n6-lan (UPG-VPP wants sgi-lan)
+        core_interface: CoreInterface = CoreInterface::Core;
+        /// QoS flow of sessions
+        qfi: u8 = 9, range(0, 63);
+        /// Echo Requests of each base station at this interval, which supervise N3; 0s sends none
+        echo: Duration = Duration::ZERO;
         /// maximum bit rate of a session in each direction, as 10M or 500k; without it there is no QER
         mbr_mbps: Option<BitRate> = None, flag("mbr");
         /// usage reports at this many octets
@@ -170,6 +194,13 @@ config! {
         upf_pid: Option<u32> = None, local();
         /// come as SMFs that have just started: most UPFs delete the sessions that earlier runs left behind
         anew: bool = false;
+        /// capture (pcap or pcapng) whose PFCP sessions are repeated instead of a mode; SEIDs, tunnels and addresses are ours,
+        /// arrivals as --arrivals
+        replay: Option<PathBuf> = None, local();
+        /// replay: how often each session of the capture is repeated
+        times: u64 = 1, range(1, 1_000_000_000);
+        /// replay: keep the capture's time between the requests of a session; otherwise each follows the response before it
+        gaps: bool = false;
         /// names the run and seeds its arrivals; without it, the time does
         run: Option<u32> = None, wiring();
         /// one of several shares of a load: it waits when its sessions are set up, and its report can be joined with others'
@@ -237,16 +268,20 @@ impl UpfLoadPart {
             retransmission: Retransmission { t1: self.t1, n1: self.n1 },
             window: WINDOW,
             heartbeat: (!self.heartbeat.is_zero()).then_some(self.heartbeat),
+            echo: (!self.echo.is_zero()).then_some(self.echo),
             n3_io: self.io.clone(),
             uplink: traffic(uplink),
             downlink: traffic(downlink),
-            smoke: !self.no_smoke && self.mode != LoadMode::Calibrate,
+            smoke: !self.no_smoke && self.mode != LoadMode::Calibrate && self.replay.is_none(),
             run: self.run.unwrap_or_else(|| ranlab_net::monotonic_ns() as u32),
             upf_pid: self.upf_pid,
             anew: self.anew,
             distributions: self.shared,
             onlooker: Onlooker::default(),
-            mode: self.what(),
+            mode: match &self.replay {
+                Some(capture) => self.replayed(capture)?,
+                None => self.what(),
+            },
         })
     }
 
@@ -261,6 +296,13 @@ impl UpfLoadPart {
         let rates = |rate: BitRate| BitRates { uplink_kbps: rate.kbps(), downlink_kbps: rate.kbps() };
         SessionProfile {
             dnn: self.dnn.clone(),
+            access_instance: self.access_instance.clone(),
+            core_instance: self.core_instance.clone(),
+            core_interface: match self.core_interface {
+                CoreInterface::Core => Interface::CORE,
+                CoreInterface::SgiLan | CoreInterface::N6Lan => Interface::N6_LAN,
+            },
+            qfi: self.qfi,
             upf_n3: self.n3.ip(),
             ipv6: self.ue.is_ipv6(),
             mbr: self.mbr_mbps.map(rates),
@@ -268,6 +310,16 @@ impl UpfLoadPart {
             buffer: self.mode == LoadMode::Paging,
             ..SessionProfile::default()
         }
+    }
+
+    fn replayed(&self, capture: &Path) -> Result<Mode, Trouble> {
+        let recording = Arc::new(capture::recording(capture)?);
+        Ok(Mode::Replay(ReplayPlan {
+            recording,
+            times: self.times,
+            begin: self.begin(),
+            keeps_gaps: self.gaps,
+        }))
     }
 
     fn what(&self) -> Mode {

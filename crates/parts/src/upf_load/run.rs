@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ranlab_emulator::load::{
-    Gate, Glance, LoadConfig, LoadError, LoadReport, Onlooker, Tally, data_network as network, run_when_told,
+    Gate, Glance, LoadConfig, LoadError, LoadReport, Mode, Onlooker, Tally, data_network as network,
+    run_when_told,
 };
 use ranlab_host::ProcessMeter;
 use ranlab_net::routes;
@@ -82,7 +83,10 @@ impl UpfLoad {
         let route = routes::route(config.gnb.ip(), config.n3.ip()).ok().filter(|route| !route.local);
         let device = route.and_then(|route| routes::device(route.device).ok());
         let device = device.as_ref().map(|device| device.name.as_str());
-        let remarks = ranlab_host::placement::remarks(&config.pin, config.upf_pid, device);
+        let mut remarks = ranlab_host::placement::remarks(&config.pin, config.upf_pid, device);
+        if let Mode::Replay(plan) = &config.mode {
+            remarks.extend(super::capture::remark(&plan.recording));
+        }
         Ok(Self { config, remarks })
     }
 

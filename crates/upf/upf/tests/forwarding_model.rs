@@ -3,17 +3,21 @@
 //! `RANLAB_MODEL=SESSIONS,PACKETS` sets the number of sessions and packets. Default: 100 and 10,000.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
+use bytes::Bytes;
 use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{GpduTemplate, PduSession};
-use ranlab_upf::forwarding::{Fate, Rules, UserPlane};
+use ranlab_upf::forwarding::{Fate, Meter, Rules, UserPlane};
 use ranlab_upf::pfcp::*;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// Number of sessions installed at the same time. Packets of one session are tested with all of them.
 const LIVE: u64 = 5;
+/// Packets between two changes of the applications.
+const CHANGES: u64 = 100;
 /// Flows that rules describe and packets may belong to.
 const FLOWS: [&str; 9] = [
     "permit out ip from any to assigned",
@@ -26,6 +30,8 @@ const FLOWS: [&str; 9] = [
     "permit out 50 from any to assigned",
     "",
 ];
+/// Applications that rules name and that are provisioned now and then.
+const APPLICATIONS: [&[u8]; 3] = [b"one", b"two", b"three"];
 const SERVERS: [[u8; 4]; 3] = [[192, 0, 2, 9], [192, 0, 2, 10], [198, 51, 100, 1]];
 const PORTS: [u16; 8] = [53, 80, 443, 4_000, 4_001, 4_003, 8_080, 9];
 const CLASSES: [u8; 4] = [0, 0xb8, 0x28, 0xba];
@@ -85,11 +91,14 @@ fn pdi(random: &mut Random, session: u64) -> Pdi {
             ue_ip_addresses.push(UeIpAddress { addresses, destination, ..UeIpAddress::default() });
         }
     }
+    let application = chance(random, 2).then(|| Opaque(Bytes::from_static(one(random, &APPLICATIONS))));
+    let filters = if application.is_some() { 0 } else { random.below(3) };
     Pdi {
         source_interface,
+        application_id: application,
         f_teid: has_tunnel.then(|| FTeid::Assigned { teid: teid(session, which), addresses }),
         ue_ip_addresses,
-        sdf_filters: (0..random.below(3)).map(|_| filter(random)).collect(),
+        sdf_filters: (0..filters).map(|_| filter(random)).collect(),
         qfis: if chance(random, 3) { vec![Qfi(one(random, &[5, 9]))] } else { Vec::new() },
         ..Pdi::default()
     }
@@ -164,6 +173,74 @@ fn session(random: &mut Random, number: u64) -> SessionEstablishmentRequest {
         create_urrs: (1..=2).map(|id| urr(id, random)).collect(),
         ..SessionEstablishmentRequest::default()
     }
+}
+
+/// Flow descriptions of some applications; of those without any they are deleted, and of all if none is named.
+fn pfds(random: &mut Random) -> PfdManagementRequest {
+    let flow = |random: &mut Random| Bytes::from_static(one(random, &FLOWS[..8]).as_bytes());
+    let application = |random: &mut Random, name: &'static [u8]| {
+        let mut contents = Vec::new();
+        for _ in 0..random.below(3) {
+            let additional_flows = (0..random.below(3)).map(|_| flow(random)).collect::<Vec<_>>();
+            let described = additional_flows.is_empty() || random.flag();
+            let flow_description = described.then(|| flow(random));
+            contents.push(PfdContents { flow_description, additional_flows, ..PfdContents::default() });
+        }
+        let context = PfdContext { contents, ..PfdContext::default() };
+        ApplicationPfds {
+            application_id: Opaque(Bytes::from_static(name)),
+            pfd_contexts: if context.contents.is_empty() { Vec::new() } else { vec![context] },
+            ..ApplicationPfds::default()
+        }
+    };
+    let mut request = PfdManagementRequest::default();
+    if !chance(random, 1) {
+        for name in APPLICATIONS {
+            if chance(random, 7) {
+                request.applications.push(application(random, name));
+            }
+        }
+    }
+    request
+}
+
+/// Provisions applications. One that a rule may name stays known when its flow descriptions are deleted.
+fn provision(known: &mut Vec<Arc<ApplicationPfds>>, request: &PfdManagementRequest) {
+    if request.applications.is_empty() {
+        for own in known.iter_mut() {
+            let application_id = own.application_id.clone();
+            *own = Arc::new(ApplicationPfds { application_id, ..ApplicationPfds::default() });
+        }
+    }
+    for application in &request.applications {
+        known.retain(|own| own.application_id != application.application_id);
+        known.push(Arc::new(application.clone()));
+    }
+}
+
+/// A session and its meters.
+struct Installed {
+    request: SessionEstablishmentRequest,
+    meters: Vec<Meter>,
+}
+
+fn install(
+    plane: &mut UserPlane,
+    seid: u64,
+    request: &SessionEstablishmentRequest,
+    before: &[Meter],
+    applications: &[Arc<ApplicationPfds>],
+) -> Option<Vec<Meter>> {
+    let rules = Rules {
+        pdrs: &request.create_pdrs,
+        fars: &request.create_fars,
+        qers: &request.create_qers,
+        urrs: &request.create_urrs,
+        bar: None,
+        applications,
+    };
+    let meters = rules.meters(before, &[]);
+    plane.install(seid, &rules, &meters).is_ok().then_some(meters)
 }
 
 /// Returns a packet between a UE and a server, in either direction, sometimes with addresses of no session.
@@ -284,25 +361,32 @@ fn accepted_rules_forward_like_model() {
         let mut script = String::new();
         let mut ours = Vec::new();
         let mut sent = Vec::new();
+        let mut known = Vec::new();
+        let mut live: Vec<Installed> = Vec::new();
+        let first = pfds(&mut random);
+        provision(&mut known, &first);
+        writeln!(script, "pfds {}", hex(&encode(first, None, 1).unwrap())).unwrap();
         for number in 0..LIVE {
             // Unsupported rules are rejected; generate others until a set is accepted.
-            let request = loop {
+            let (request, meters) = loop {
                 let request = session(&mut random, number);
-                let rules = Rules {
-                    pdrs: &request.create_pdrs,
-                    fars: &request.create_fars,
-                    qers: &request.create_qers,
-                    urrs: &request.create_urrs,
-                    bar: None,
-                };
-                if plane.install(number + 1, &rules, &rules.meters(&[], &[])).is_ok() {
-                    break request;
+                if let Some(meters) = install(&mut plane, number + 1, &request, &[], &known) {
+                    break (request, meters);
                 }
             };
-            let octets = encode(request, Some(0), 1).unwrap();
+            let octets = encode(request.clone(), Some(0), 1).unwrap();
             writeln!(script, "session {}", hex(&octets)).unwrap();
+            live.push(Installed { request, meters });
         }
-        for _ in 0..packets / rounds {
+        for number in 0..packets / rounds {
+            if number % CHANGES == CHANGES - 1 {
+                let change = pfds(&mut random);
+                provision(&mut known, &change);
+                for (seid, one) in (1..).zip(&mut live) {
+                    one.meters = install(&mut plane, seid, &one.request, &one.meters, &known).unwrap();
+                }
+                writeln!(script, "pfds {}", hex(&encode(change, None, 1).unwrap())).unwrap();
+            }
             let is_up = random.flag();
             let session = random.below(LIVE);
             let octets =
@@ -317,7 +401,7 @@ fn accepted_rules_forward_like_model() {
             let kind = expected.split(' ').next().unwrap().to_owned();
             *kinds.entry((*is_up, kind)).or_insert(0_u64) += 1;
             if own != expected {
-                let rules: Vec<&str> = script.lines().take(LIVE as usize).collect();
+                let rules: Vec<&str> = script.lines().take(1 + LIVE as usize).collect();
                 panic!(
                     "round {round}, up {is_up}, {}\nmodel {expected}\nours  {own}\n{rules:#?}",
                     hex(octets)

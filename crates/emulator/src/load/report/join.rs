@@ -1,13 +1,16 @@
 //! Joins the reports of several loads on one UPF: counters and rates are added, distributions are merged.
 use super::super::frames::AfXdpSummary;
 use super::super::outcome::Second;
+use super::super::paths::PathSummary;
 use super::{ControlSummary, DataSummary, LoadReport, RequestSummary, StepSummary, Summary, drift};
+use ranlab_upf::n4::Counts;
 
 impl LoadReport {
     /// Adds the report of another location's load, which began and ended with this one.
     pub fn join(&mut self, other: &Self) {
         self.control.join(&other.control);
         optional(&mut self.set_up, other.set_up.as_ref(), ControlSummary::join);
+        optional(&mut self.n3, other.n3.as_ref(), PathSummary::join);
         optional(&mut self.af_xdp, other.af_xdp.as_ref(), AfXdpSummary::join);
         // Each has the same steps, unless one was stopped.
         self.steps.iter_mut().zip(&other.steps).for_each(|(mine, more)| mine.join(more));
@@ -37,6 +40,7 @@ impl LoadReport {
                 times.extend([&mut of_kind.latency_us, &mut of_kind.service_us]);
             }
         }
+        times.extend(self.n3.as_mut().map(|n3| &mut n3.round_trip_us));
         for step in &mut self.steps {
             times.extend([&mut step.round_trip_us, &mut step.interruption_us]);
             for side in [&mut step.uplink, &mut step.downlink].into_iter().flatten() {
@@ -58,6 +62,19 @@ fn optional<T: Clone>(mine: &mut Option<T>, other: Option<&T>, join: impl FnOnce
 
 fn times(mine: &mut Option<Summary>, other: Option<&Summary>) {
     optional(mine, other, Summary::join);
+}
+
+/// Adds the counts of another SMF.
+pub(super) fn add(sum: &mut Counts, more: &Counts) {
+    sum.sent += more.sent;
+    sum.pending += more.pending;
+    sum.ok += more.ok;
+    sum.retransmitted += more.retransmitted;
+    sum.rejected += more.rejected;
+    sum.late += more.late;
+    sum.lost += more.lost;
+    sum.duplicate += more.duplicate;
+    sum.retransmissions += more.retransmissions;
 }
 
 /// Adds numeric fields.

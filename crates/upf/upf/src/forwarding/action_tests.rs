@@ -266,3 +266,20 @@ fn no_error_indication_for_teid_0() {
     assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0, Some(9), &up)), Fate::Taken);
     assert_eq!(plane.counters().unknown_tunnels, 1);
 }
+
+#[test]
+fn rule_has_an_application_or_filters_but_not_both() {
+    let id = || Opaque(b"video"[..].into());
+    let mut session = plain(1);
+    session.pdrs[0].pdi.application_id = Some(id());
+    let refused = |session: &Told, applications: &[std::sync::Arc<ApplicationPfds>]| {
+        let rules = Rules { applications, ..session.rules() };
+        UserPlane::check(&rules).err().map(|refusal| (refusal.cause, refusal.why))
+    };
+    let unknown = (Cause::UNKNOWN_APPLICATION_ID, Unsupported::Application);
+    assert_eq!(refused(&session, &[]), Some(unknown));
+    let known = [std::sync::Arc::new(ApplicationPfds { application_id: id(), ..Default::default() })];
+    assert_eq!(refused(&session, &known), None);
+    session.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit out ip from any to assigned")];
+    assert_eq!(refused(&session, &known), Some((Cause::RULE_FAILURE, Unsupported::TwoDetections)));
+}

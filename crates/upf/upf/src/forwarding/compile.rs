@@ -1,10 +1,10 @@
 //! Compiles rules. A rule is either supported exactly as given, or rejected with a cause and the rule's id.
-use super::flow::Filter;
+use super::flow::{Filter, FlowError};
 use super::inner::ue_key;
 use super::rules::{Action, Rule, Rules, Source, Ues};
 use crate::pfcp::{
-    ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters, Interface,
-    OuterHeaderCreation, OuterHeaderRemoval,
+    ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters,
+    Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
 };
 use std::net::IpAddr;
 
@@ -30,6 +30,9 @@ pub enum Unsupported {
     /// An SDF filter that cannot be matched.
     #[error("invalid SDF filter")]
     Filter,
+    /// An application and SDF filters in one rule: a packet is detected by one of both (TS 29.244 §7.5.2.2).
+    #[error("an application and SDF filters in one rule")]
+    TwoDetections,
     /// An Application ID without configured filters.
     #[error("an application that is not configured")]
     Application,
@@ -85,9 +88,6 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
     let interface = pdr.pdi.source_interface;
     if interface > Interface::CP_FUNCTION {
         return Err(Unsupported::Interface(interface.0));
-    }
-    if pdr.pdi.application_id.is_some() {
-        return Err(Unsupported::Application);
     }
     if !pdr.activate_predefined_rules.is_empty() {
         return Err(Unsupported::Predefined);
@@ -178,11 +178,27 @@ fn ues_of(pdr: &CreatePdr) -> Result<Ues, Unsupported> {
 
 fn filters_of(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Box<[Filter]>, Unsupported> {
     let mut filters = Vec::new();
+    if let Some(id) = &pdr.pdi.application_id {
+        if !pdr.pdi.sdf_filters.is_empty() {
+            return Err(Unsupported::TwoDetections);
+        }
+        let mut known = rules.applications.iter();
+        let application = known.find(|own| own.application_id == *id).ok_or(Unsupported::Application)?;
+        return application_filters(application).map_err(|_| Unsupported::Filter);
+    }
     for filter in &pdr.pdi.sdf_filters {
         let known = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
         filters.extend(Filter::compile(filter, known).map_err(|_| Unsupported::Filter)?);
     }
     Ok(filters.into())
+}
+
+/// Filters of an application; one without flow descriptions takes no packets.
+pub(super) fn application_filters(application: &ApplicationPfds) -> Result<Box<[Filter]>, FlowError> {
+    let contents = application.pfd_contexts.iter().flat_map(|context| &context.contents);
+    let flows = contents.flat_map(PfdContents::flows).map(|flow| Filter::from_flow(flow));
+    let filters: Vec<Filter> = flows.collect::<Result<_, _>>()?;
+    Ok(if filters.is_empty() { Box::new([Filter::of_nothing()]) } else { filters.into() })
 }
 
 /// Returns the action of a forwarding rule.

@@ -156,6 +156,22 @@ impl Filter {
         Ok((compiled != Self::default()).then_some(compiled))
     }
 
+    /// A filter by flow description alone.
+    ///
+    /// # Errors
+    /// An invalid flow description.
+    pub(super) fn from_flow(rule: &[u8]) -> Result<Self, FlowError> {
+        Flow::from_bytes(rule).map(|flow| Self { flow: Some(flow), ..Self::default() })
+    }
+
+    /// A filter that takes no packet.
+    pub(super) fn of_nothing() -> Self {
+        // No port is within it.
+        #[allow(clippy::reversed_empty_ranges)]
+        let from = Side { prefix: None, ports: vec![1..=0] };
+        Self { flow: Some(Flow { protocol: None, from, to: Side::default() }), ..Self::default() }
+    }
+
     /// Returns whether a packet belongs to the filter's flow, in its direction.
     pub(super) fn takes(&self, packet: &Inner, uplink: bool) -> bool {
         self.flow.as_ref().is_none_or(|flow| flow.takes(packet, uplink))

@@ -27,6 +27,7 @@ pub use rules::Rules;
 pub use types::{Drop, Fate, PlaneCounters, PlaneEvent, Relay};
 pub use usage::{Crossed, Limits, Meter, Usage};
 
+use crate::pfcp::ApplicationPfds;
 use inner::Inner;
 use police::Bucket;
 use ranlab_packet::gtpu::{
@@ -164,6 +165,14 @@ impl UserPlane {
     /// The first unsupported rule.
     pub fn check(rules: &Rules<'_>) -> Result<(), Refusal> {
         Entry::compile(0, rules, &[]).map(drop)
+    }
+
+    /// Compiles the flow descriptions of an application.
+    ///
+    /// # Errors
+    /// The first one that cannot be compared with packets.
+    pub fn check_application(application: &ApplicationPfds) -> Result<(), FlowError> {
+        compile::application_filters(application).map(drop)
     }
 
     /// Installs or replaces a session's rules. Rate limiters keep their state, and buffered packets stay buffered (see
@@ -322,7 +331,7 @@ impl UserPlane {
         };
         let uplink = rule.uplink;
         if let Err(reason) = admit(&mut entry.qers, &rule.qers, uplink, now_ns, octets).and_then(|()| {
-            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, octets)
+            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, now_ns, octets)
         }) {
             return self.drop(reason);
         }
@@ -371,7 +380,7 @@ impl UserPlane {
             }
         };
         if let Err(reason) = admit(&mut entry.qers, &rule.qers, rule.uplink, now_ns, octets).and_then(|()| {
-            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, octets)
+            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, now_ns, octets)
         }) {
             return self.drop(reason);
         }
@@ -496,6 +505,7 @@ fn count(
     seid: u64,
     meters: &[Meter],
     rule: &Rule,
+    now_ns: u64,
     octets: usize,
 ) -> Result<(), Drop> {
     let own = || rule.meters.iter().filter_map(|index| meters.get(usize::from(*index)));
@@ -503,7 +513,7 @@ fn count(
         return Err(Drop::Quota);
     }
     for meter in own() {
-        if let Some((crossed, read)) = meter.add(rule.uplink, octets as u64) {
+        if let Some((crossed, read)) = meter.add(now_ns, rule.uplink, octets as u64) {
             push_event(events, counters, PlaneEvent::Usage { seid, urr_id: meter.urr_id, crossed, read });
         }
     }

@@ -6,7 +6,8 @@ use super::inner::{Inner, ue_key};
 use super::police::Bucket;
 use super::usage::{Limits, Meter, Usage};
 use crate::pfcp::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, ReportingTriggers, UrrId, Volume,
+    ApplicationPfds, CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, MeasurementMethod,
+    ReportingTriggers, UrrId, Volume,
 };
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -25,6 +26,8 @@ pub struct Rules<'a> {
     pub urrs: &'a [CreateUrr],
     /// Buffering rule.
     pub bar: Option<&'a CreateBar>,
+    /// Applications that detection rules name.
+    pub applications: &'a [Arc<ApplicationPfds>],
 }
 
 impl Rules<'_> {
@@ -38,12 +41,18 @@ impl Rules<'_> {
         let meter = |urr: &CreateUrr| {
             let old = before.iter().find(|meter| meter.urr_id == urr.urr_id.0);
             let reports = |trigger| urr.reporting_triggers.contains(trigger);
-            let times = urr.time_threshold.is_some() || urr.time_quota.is_some();
+            let method = urr.measurement_method;
+            let times = urr.time_threshold.is_some()
+                || urr.time_quota.is_some()
+                || method.contains(MeasurementMethod::DURAT)
+                || method.contains(MeasurementMethod::EVENT);
             let meter = Meter {
                 urr_id: urr.urr_id.0,
                 threshold: limits(urr.volume_threshold.filter(|_| reports(ReportingTriggers::VOLTH))),
                 quota: limits(urr.volume_quota),
-                watches_start: times || reports(ReportingTriggers::START),
+                watches_start: times
+                    || reports(ReportingTriggers::START)
+                    || reports(ReportingTriggers::STOPT),
                 usage: old.map_or_else(|| Arc::new(Usage::default()), |old| Arc::clone(&old.usage)),
             };
             if old.is_none() || granted.contains(&urr.urr_id) {

@@ -18,7 +18,14 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn rules(&self) -> Rules<'_> {
-        Rules { pdrs: &self.pdrs, fars: &self.fars, qers: &self.qers, urrs: &self.urrs, bar: None }
+        Rules {
+            pdrs: &self.pdrs,
+            fars: &self.fars,
+            qers: &self.qers,
+            urrs: &self.urrs,
+            bar: None,
+            applications: &[],
+        }
     }
 
     /// Restricts the downlink to one flow.

@@ -30,7 +30,7 @@ impl Limits {
 /// Limits that a packet has reached at a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Crossed {
-    /// Whether it was the first packet.
+    /// Whether it was the first packet, or the first one after traffic had stopped.
     pub start: bool,
     /// Whether the volume threshold was reached.
     pub threshold: bool,
@@ -49,7 +49,10 @@ pub struct Usage {
     granted: [AtomicU64; 2],
     /// Whether packets are stopped until a quota is granted.
     exhausted: AtomicBool,
+    /// Traffic flows: a packet has come since the last stop.
     started: AtomicBool,
+    /// When the last packet of uplink and downlink was counted, in nanoseconds of the monotonic clock.
+    last_ns: [AtomicU64; 2],
     /// Held while `reported` or `granted` changes.
     lock: Mutex<()>,
 }
@@ -70,6 +73,30 @@ impl Usage {
     /// Stops packets until a quota is granted.
     pub fn exhaust(&self) {
         self.exhausted.store(true, Relaxed);
+    }
+
+    /// When the last packet was counted, in nanoseconds of the monotonic clock; 0 before the first one.
+    pub fn last_ns(&self) -> u64 {
+        let [up, down] = &self.last_ns;
+        up.load(Relaxed).max(down.load(Relaxed))
+    }
+
+    /// Whether traffic flows.
+    pub fn is_started(&self) -> bool {
+        self.started.load(Relaxed)
+    }
+
+    /// Ends the traffic if its last packet came at `last_ns`: the next packet is a start. `false` if a packet has come
+    /// since.
+    pub fn stop(&self, last_ns: u64) -> bool {
+        let _held = self.held();
+        // A packet that is counted from here on finds no traffic, and is a start.
+        self.started.store(false, Relaxed);
+        let is_over = self.last_ns() == last_ns;
+        if !is_over {
+            self.started.store(true, Relaxed);
+        }
+        is_over
     }
 
     /// Reads the counters for a report. Thresholds count from here.
@@ -132,15 +159,16 @@ impl Meter {
         self.usage.grant(self.quota);
     }
 
-    /// Counts a packet outside of a user plane.
-    pub fn count(&self, uplink: bool, octets: u64) {
-        self.add(uplink, octets);
+    /// Counts a packet outside of a user plane; what it has crossed.
+    pub fn count(&self, now_ns: u64, uplink: bool, octets: u64) -> Crossed {
+        self.add(now_ns, uplink, octets).map_or_else(Crossed::default, |(crossed, _)| crossed)
     }
 
     /// Counts a packet. If a limit was reached, returns it with the counters at that time.
-    pub(super) fn add(&self, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
+    pub(super) fn add(&self, now_ns: u64, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
         let [sum, packets] = if uplink { &usage.uplink } else { &usage.downlink };
+        usage.last_ns[usize::from(!uplink)].store(now_ns, Relaxed);
         // Each direction has a single writer, so no atomic read-modify-write is needed.
         sum.store(sum.load(Relaxed) + octets, Relaxed);
         packets.store(packets.load(Relaxed) + 1, Relaxed);
@@ -187,7 +215,7 @@ mod tests {
     #[test]
     fn threshold_counts_from_last_report() {
         let mut meter = meter(Some(1_000), None);
-        let crossed = |meter: &Meter| meter.add(true, 400).is_some_and(|(crossed, _)| crossed.threshold);
+        let crossed = |meter: &Meter| meter.add(0, true, 400).is_some_and(|(crossed, _)| crossed.threshold);
         let reports: Vec<bool> = (0..6).map(|_| crossed(&meter)).collect();
         assert_eq!(reports, [false, false, true, false, false, true]);
         assert!(!crossed(&meter));
@@ -196,7 +224,7 @@ mod tests {
         assert_eq!([crossed(&meter), crossed(&meter)], [false, true]);
         meter.threshold = Limits { downlink: Some(400), ..Default::default() };
         assert!(!crossed(&meter), "the uplink has no limit");
-        assert!(meter.add(false, 400).is_some());
+        assert!(meter.add(0, false, 400).is_some());
     }
 
     #[test]
@@ -204,12 +232,23 @@ mod tests {
         let meter = meter(None, Some(1_000));
         meter.grant();
         let crossed: Vec<bool> =
-            (0..3).map(|_| meter.add(false, 500).is_some_and(|(crossed, _)| crossed.quota)).collect();
+            (0..3).map(|_| meter.add(0, false, 500).is_some_and(|(crossed, _)| crossed.quota)).collect();
         assert_eq!(crossed, [false, true, false]);
         assert!(meter.usage.is_exhausted());
         meter.grant();
-        assert!(!meter.usage.is_exhausted() && meter.add(false, 999).is_none());
-        assert!(meter.add(false, 1).is_some_and(|(crossed, read)| crossed.quota && read[2] == 2_500));
+        assert!(!meter.usage.is_exhausted() && meter.add(0, false, 999).is_none());
+        assert!(meter.add(0, false, 1).is_some_and(|(crossed, read)| crossed.quota && read[2] == 2_500));
+    }
+
+    #[test]
+    fn first_packet_after_a_stop_is_a_start() {
+        let meter = Meter { watches_start: true, ..meter(None, None) };
+        let starts = |now_ns| meter.count(now_ns, true, 100).start;
+        assert_eq!([starts(1), starts(2)], [true, false]);
+        assert!(!meter.usage.stop(1), "a packet has come since");
+        assert!(!starts(3));
+        assert!(meter.usage.stop(3) && !meter.usage.is_started());
+        assert_eq!([starts(4), starts(5)], [true, false]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::dialect::{Demands, Purges};
 use crate::pfcp::*;
 use bytes::Bytes;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 macro_rules! faults {
@@ -59,6 +59,8 @@ faults! {
     Gate "gate" "Gates are always open.";
     QosFlow "qos-flow" "Downlink packets have the QoS flow of the uplink.";
     Marking "marking" "Transport Level Marking is ignored.";
+    Application "application" "A rule for an application takes every packet.";
+    UnknownApplication "unknown-application" "A rule for an unknown application is accepted.";
     UsageAtDeletion "usage-at-deletion" "Deletions are answered without usage.";
     Threshold "threshold" "Volume thresholds are not reported.";
     ChangedThreshold "changed-threshold" "A changed volume threshold is ignored.";
@@ -68,6 +70,12 @@ faults! {
     Removed "removed" "The removal of a usage rule is answered without its usage.";
     Periodic "periodic" "Periodic usage reports are not sent.";
     TimeThreshold "time-threshold" "Time thresholds are not reported.";
+    TimeQuota "time-quota" "Time quotas are ignored.";
+    HoldingTime "holding-time" "Quota holding times are ignored.";
+    InactivityDetection "inactivity-detection" "Time without packets is measured.";
+    Start "start" "The start of traffic is not reported.";
+    Stop "stop" "The stop of traffic is not reported.";
+    Linked "linked" "Linked usage rules do not report.";
     Echo "echo" "Echo requests go unanswered.";
     UnknownTunnel "unknown-tunnel" "Packets into unknown tunnels are dropped silently.";
     TeidZero "teid-zero" "Packets with TEID 0 are answered with an error indication.";
@@ -118,6 +126,8 @@ pub(super) struct Meddler {
     fault: UpfFault,
     /// Where each session's establishment came from, by the SMF's SEID.
     origins: HashMap<u64, SocketAddr>,
+    /// Applications that PFD Management has named.
+    provisioned: HashSet<Bytes>,
     beats: u32,
     unreadable: u32,
 }
@@ -134,7 +144,7 @@ const NO_FLOW: &str = "permit out 255 from 192.0.2.255 to assigned";
 
 impl Meddler {
     pub(super) fn new(fault: UpfFault) -> Self {
-        Self { fault, origins: HashMap::new(), beats: 0, unreadable: 0 }
+        Self { fault, origins: HashMap::new(), provisioned: HashSet::new(), beats: 0, unreadable: 0 }
     }
 
     /// Whether a request is the user plane's end.
@@ -155,6 +165,10 @@ impl Meddler {
                     self.origins.insert(request.cp_f_seid.seid, from);
                 }
                 self.establishment(request);
+            }
+            Message::PfdManagementRequest(request) => {
+                let ids = request.applications.iter().map(|application| application.application_id.0.clone());
+                self.provisioned.extend(ids.take(MAX_ORIGINS));
             }
             Message::SessionModificationRequest(request) => {
                 if self.fault == UpfFault::Modification {
@@ -211,6 +225,12 @@ impl Meddler {
                     rule.pdi.f_teid = Some(FTeid::Assigned { teid, addresses });
                 }
             }
+            // An unknown one is refused nevertheless: it is another fault.
+            UpfFault::Application
+                if rule.pdi.application_id.as_ref().is_some_and(|id| self.provisioned.contains(&id.0)) =>
+            {
+                rule.pdi.application_id = None;
+            }
             UpfFault::TypeOfService => {
                 rule.pdi.sdf_filters.retain(|filter| filter.tos_traffic_class.is_none());
             }
@@ -256,11 +276,13 @@ impl Meddler {
             UpfFault::Threshold => ReportingTriggers::VOLTH,
             UpfFault::Periodic => ReportingTriggers::PERIO,
             UpfFault::TimeThreshold => ReportingTriggers::TIMTH,
-            UpfFault::Quota => {
-                urr.volume_quota = None;
+            UpfFault::Start => ReportingTriggers::START,
+            UpfFault::Stop => ReportingTriggers::STOPT,
+            UpfFault::Linked => ReportingTriggers::LIUSA,
+            fault => {
+                ignore_time_or_quota(fault, urr);
                 return;
             }
-            _ => return,
         };
         let triggers = urr.reporting_triggers;
         urr.reporting_triggers = ReportingTriggers::in_octets(triggers.bits() & !silent, triggers.octets());
@@ -353,6 +375,18 @@ impl Meddler {
     }
 }
 
+fn ignore_time_or_quota(fault: UpfFault, urr: &mut CreateUrr) {
+    match fault {
+        UpfFault::Quota => urr.volume_quota = None,
+        UpfFault::TimeQuota => urr.time_quota = None,
+        UpfFault::HoldingTime => urr.quota_holding_time = None,
+        UpfFault::InactivityDetection if urr.measurement_method.contains(MeasurementMethod::DURAT) => {
+            urr.inactivity_detection_time = None;
+        }
+        _ => {}
+    }
+}
+
 fn is_uplink(rule: &CreatePdr) -> bool {
     rule.pdi.source_interface == Interface::ACCESS
 }
@@ -379,6 +413,7 @@ fn established(fault: UpfFault, response: &mut SessionEstablishmentResponse) {
             false
         }
         UpfFault::BadFlow => *cause == Cause::RULE_FAILURE,
+        UpfFault::UnknownApplication => *cause == Cause::UNKNOWN_APPLICATION_ID,
         UpfFault::UeAddress => {
             response.created_pdrs.iter_mut().for_each(|created| created.ue_ip_addresses.clear());
             *cause == Cause::SERVICE_NOT_SUPPORTED && response.failed_rule_id.is_none()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// Heartbeat.
     Heartbeat,
-    /// Association setup and update.
+    /// Association setup and update, PFD Management.
     Association,
     /// Association release, which not every user plane answers.
     Release,
@@ -38,9 +38,9 @@ impl Kind {
     pub fn answered_by(self, response: u8) -> bool {
         self == match response {
             message_type::HEARTBEAT_RESPONSE => Self::Heartbeat,
-            message_type::ASSOCIATION_SETUP_RESPONSE | message_type::ASSOCIATION_UPDATE_RESPONSE => {
-                Self::Association
-            }
+            message_type::ASSOCIATION_SETUP_RESPONSE
+            | message_type::ASSOCIATION_UPDATE_RESPONSE
+            | message_type::PFD_MANAGEMENT_RESPONSE => Self::Association,
             message_type::ASSOCIATION_RELEASE_RESPONSE => Self::Release,
             message_type::SESSION_ESTABLISHMENT_RESPONSE => Self::Establishment,
             message_type::SESSION_MODIFICATION_RESPONSE => Self::Modification,

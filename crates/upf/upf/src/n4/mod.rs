@@ -6,6 +6,7 @@
 //!   cache, reports.
 //! * [`Mock`]: a UPF with a service time, losses, scans and a crash, to measure the measuring with.
 //! * [`Dialect`]: how the user planes of this world differ, as settings.
+//! * [`replay`]: sessions of a capture, repeated.
 //! * [`Pair`]: both ends on a bad link in virtual time.
 mod cache;
 mod dialect;
@@ -15,6 +16,7 @@ mod link;
 mod mix;
 mod mock;
 mod pair;
+pub mod replay;
 mod requests;
 mod rules;
 mod session;

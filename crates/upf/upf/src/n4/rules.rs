@@ -2,6 +2,7 @@
 use super::dialect::Demands;
 use crate::pfcp::*;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Rules of one kind that one session may have.
 pub(super) const MAX_RULES: usize = 64;
@@ -41,6 +42,8 @@ pub struct Session {
     pub bar: Option<CreateBar>,
     /// IP versions of the UE.
     pub pdn_type: Option<PdnType>,
+    /// Applications that its rules name, with their flow descriptions.
+    pub applications: Vec<Arc<ApplicationPfds>>,
 }
 
 /// Why rules were refused.
@@ -79,6 +82,7 @@ impl Session {
             qers: Vec::new(),
             bar: request.create_bar,
             pdn_type: request.pdn_type,
+            applications: Vec::new(),
         };
         session.urrs = request.create_urrs;
         session.qers = request.create_qers;
@@ -212,6 +216,9 @@ impl Session {
         urr.time_quota = update.time_quota.or(urr.time_quota);
         urr.quota_holding_time = update.quota_holding_time.or(urr.quota_holding_time);
         urr.measurement_information = update.measurement_information.or(urr.measurement_information);
+        urr.inactivity_detection_time = update.inactivity_detection_time.or(urr.inactivity_detection_time);
+        urr.event_threshold = update.event_threshold.or(urr.event_threshold);
+        urr.event_quota = update.event_quota.or(urr.event_quota);
         if !update.linked_urr_ids.is_empty() {
             urr.linked_urr_ids = update.linked_urr_ids;
         }

@@ -6,8 +6,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// What all sessions of a run have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionProfile {
-    /// Data network name, also the network instance.
+    /// Data network name, and the default network instance.
     pub dnn: String,
+    /// Network instance towards base stations.
+    pub access_instance: Option<String>,
+    /// Network instance towards the data network.
+    pub core_instance: Option<String>,
+    /// Interface towards the data network: Core, or SGi-LAN/N6-LAN, which some user planes ask for.
+    pub core_interface: Interface,
     /// The user plane's N3 address, for TEIDs that the SMF chooses.
     pub upf_n3: IpAddr,
     /// Whether UEs have IPv6 addresses instead of IPv4.
@@ -29,6 +35,9 @@ impl Default for SessionProfile {
     fn default() -> Self {
         Self {
             dnn: "internet".into(),
+            access_instance: None,
+            core_instance: None,
+            core_interface: Interface::CORE,
             upf_n3: Ipv4Addr::new(127, 0, 0, 8).into(),
             ipv6: false,
             qfi: 9,
@@ -37,6 +46,16 @@ impl Default for SessionProfile {
             buffer: false,
             flows: Vec::new(),
         }
+    }
+}
+
+impl SessionProfile {
+    fn access(&self, sends: &Sends) -> NetworkName {
+        sends.name_form.write(self.access_instance.as_ref().unwrap_or(&self.dnn))
+    }
+
+    fn core(&self, sends: &Sends) -> NetworkName {
+        sends.name_form.write(self.core_instance.as_ref().unwrap_or(&self.dnn))
     }
 }
 
@@ -210,8 +229,8 @@ fn establishment(
         far_id: FarId(UPLINK.into()),
         apply_action: action(sends, ApplyAction::FORW),
         forwarding_parameters: Some(ForwardingParameters {
-            destination_interface: Interface::CORE,
-            network_instance: Some(sends.name_form.write(&profile.dnn)),
+            destination_interface: profile.core_interface,
+            network_instance: Some(profile.core(sends)),
             destination_interface_type: interface_type(InterfaceType::N6),
             ..Default::default()
         }),
@@ -282,7 +301,7 @@ fn uplink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> Cre
     let pdi = Pdi {
         source_interface: Interface::ACCESS,
         f_teid: Some(f_teid),
-        network_instance: Some(sends.name_form.write(&profile.dnn)),
+        network_instance: Some(profile.access(sends)),
         ue_ip_addresses: vec![UeIpAddress { addresses: spec.ue.into(), ..Default::default() }],
         sdf_filters: profile.flows.iter().map(|flow| SdfFilter::flow(flow)).collect(),
         qfis: vec![Qfi(profile.qfi)],
@@ -295,8 +314,8 @@ fn uplink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> Cre
 fn downlink_pdr(profile: &SessionProfile, sends: &Sends, spec: SessionSpec) -> CreatePdr {
     let ue = UeIpAddress { addresses: spec.ue.into(), destination: true, ..Default::default() };
     let pdi = Pdi {
-        source_interface: Interface::CORE,
-        network_instance: Some(sends.name_form.write(&profile.dnn)),
+        source_interface: profile.core_interface,
+        network_instance: Some(profile.core(sends)),
         ue_ip_addresses: vec![ue],
         source_interface_type: sends.interface_type.then_some(InterfaceType::N6),
         ..Default::default()
@@ -314,7 +333,7 @@ fn modification(profile: &SessionProfile, sends: &Sends, change: Change) -> Sess
             apply_action: Some(action(sends, ApplyAction::FORW)),
             update_forwarding_parameters: Some(UpdateForwardingParameters {
                 destination_interface: Some(Interface::ACCESS),
-                network_instance: Some(sends.name_form.write(&profile.dnn)),
+                network_instance: Some(profile.access(sends)),
                 outer_header_creation: Some(OuterHeaderCreation::gtpu(tunnel.teid, tunnel.peer)),
                 sm_req_flags: end_marker.then(|| SmReqFlags::new(SmReqFlags::SNDEM)),
                 destination_interface_type: sends.interface_type.then_some(InterfaceType::N3_3GPP),
@@ -335,6 +354,34 @@ fn deletion(sends: &Sends, node: IpAddr) -> SessionDeletionRequest {
 mod tests {
     use super::*;
     use crate::n4::Dialect;
+
+    #[test]
+    fn instances_and_interface_follow_the_profile() {
+        let profile = SessionProfile {
+            access_instance: Some("access".into()),
+            core_instance: Some("sgi".into()),
+            core_interface: Interface::N6_LAN,
+            qfi: 5,
+            ..Default::default()
+        };
+        let node: IpAddr = [10, 0, 0, 1].into();
+        let sends = Sends { name_form: super::super::NameForm::Text, ..Dialect::STRICT_REL17.sends };
+        let templates = SessionTemplates::new(profile, sends, node).unwrap();
+        let spec = SessionSpec { ue: [10, 60, 0, 1].into(), uplink_teid: 1 };
+        let request = templates.establishment(1, spec);
+        let [up, down] = [&request.create_pdrs[0].pdi, &request.create_pdrs[1].pdi];
+        let name = |pdi: &Pdi| pdi.network_instance.as_ref().map(NetworkName::name);
+        assert_eq!([name(up), name(down)], [Some("access".into()), Some("sgi".into())]);
+        assert_eq!([up.source_interface, down.source_interface], [Interface::ACCESS, Interface::N6_LAN]);
+        assert_eq!(up.qfis, [Qfi(5)]);
+        let way = request.create_fars[0].forwarding_parameters.clone().unwrap_or_default();
+        assert_eq!(way.destination_interface, Interface::N6_LAN);
+        assert_eq!(way.network_instance, Some(NetworkName::text("sgi")));
+        let change = Change::Downlink { tunnel: Tunnel { teid: 7, peer: node }, end_marker: false };
+        let update = templates.modification(change).update_fars.remove(0).update_forwarding_parameters;
+        let instance = update.and_then(|way| way.network_instance);
+        assert_eq!(instance, Some(NetworkName::text("access")));
+    }
 
     #[test]
     fn a_template_gives_the_octets_of_the_typed_message() {

@@ -262,6 +262,9 @@ fn a_deletion_is_answered_with_what_the_session_has_used() {
         fn check(&mut self, _: &Session) -> Result<(), RuleFault> {
             Ok(())
         }
+        fn check_application(&mut self, _: &ApplicationPfds) -> Result<(), Cause> {
+            Ok(())
+        }
         fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
             assert_eq!(query, UsageQuery { urrs: None, trigger: UsageReportTrigger::TERMR });
             self.0.push(seid);

@@ -4,6 +4,7 @@
 mod accounting;
 mod addresses;
 mod alike;
+mod applications;
 mod behaviour;
 mod mock;
 mod responses;

@@ -3,6 +3,7 @@
 
 Reads lines from standard input and writes one line for each packet:
 
+  pfds HEX       a PFCP PFD Management Request
   session HEX    a PFCP Session Establishment Request, whose F-TEIDs are chosen by the SMF
   up HEX         a GTP-U datagram that came to the UPF
   down HEX       an IP packet from the data network
@@ -18,7 +19,7 @@ import sys
 
 ACCESS, CORE, N6_LAN = 0, 1, 2
 DROP, FORWARD = 1, 2
-GROUPS = {1, 2, 3, 4, 6, 7}
+GROUPS = {1, 2, 3, 4, 6, 7, 58, 59}
 
 
 def elements(raw):
@@ -82,6 +83,16 @@ def inside(end, address, port):
     return ports is None or (port is not None and any(low <= port <= high for low, high in ports))
 
 
+def flow_of(text):
+    """Protocol, remote end and UE's end of a flow description."""
+    words = text.split()
+    protocol, words = words[2], words[4:]
+    remote = side(words)
+    words.pop(0)
+    names = {"ip": None, "tcp": 6, "udp": 17, "icmp": 1}
+    return names[protocol] if protocol in names else int(protocol), remote, side(words)
+
+
 class Filter:
     """An SDF filter (8.2.5): flags, then a flow description and the other parts."""
 
@@ -91,13 +102,7 @@ class Filter:
         if flags & 1:
             length = number(value[2:4])
             text, at = value[4 : 4 + length].decode(), 4 + length
-            if text:
-                words = text.split()
-                protocol, words = words[2], words[4:]
-                remote = side(words)
-                words.pop(0)
-                names = {"ip": None, "tcp": 6, "udp": 17, "icmp": 1}
-                self.flow = names[protocol] if protocol in names else int(protocol), remote, side(words)
+            self.flow = flow_of(text) if text else None
         if flags & 2:
             self.tos, at = value[at : at + 2], at + 2
         if flags & 4:
@@ -119,13 +124,43 @@ class Filter:
         return self.spi in (None, packet.spi) and self.label in (None, packet.label)
 
 
+def pfd_filters(value):
+    """Filters of PFD Contents (8.2.39): a flow description, and a list of further ones."""
+    flags, at, texts = value[0], 2, []
+    if flags & 1:
+        length = number(value[at : at + 2])
+        texts, at = [value[at + 2 : at + 2 + length]], at + 2 + length
+    if flags & 0x20:
+        end, at = at + 2 + number(value[at : at + 2]), at + 2
+        while at < end:
+            length = number(value[at : at + 2])
+            texts, at = [*texts, value[at + 2 : at + 2 + length]], at + 2 + length
+    return [Filter(b"\1\0" + len(text).to_bytes(2, "big") + text) for text in texts]
+
+
+class Applications:
+    """Flow descriptions by Application ID (6.2.5): a request replaces those that it names, or deletes all."""
+
+    def __init__(self):
+        self.filters = {}
+
+    def manage(self, message):
+        named = all_of(elements(message[8:]), 58)
+        if not named:
+            self.filters = {}
+        for application in named:
+            contexts = all_of(application, 59)
+            contents = [value for context in contexts for value in all_of(context, 61)]
+            self.filters[first(application, 24)] = [one for value in contents for one in pfd_filters(value)]
+
+
 def prefix(address):
     """A UE is known by its IPv4 address or its IPv6 /64."""
     return address if len(address) == 4 else address[:8]
 
 
 class Rule:
-    def __init__(self, pdr, fars, qers, urrs):
+    def __init__(self, pdr, fars, qers, urrs, applications):
         pdi = first(pdr, 2)
         self.id, self.precedence = number(first(pdr, 56)), number(first(pdr, 29))
         self.interface = number(first(pdi, 20))
@@ -144,6 +179,7 @@ class Rule:
                     at += length
         filters = [Filter(value) for value in all_of(pdi, 23)]
         self.filters = [one for one in filters if one.excludes]
+        self.application, self.applications = first(pdi, 24), applications
         removal = first(pdr, 95)
         self.strips = removal is not None and len(removal) > 1 and bool(removal[1] & 1)
         self.far = fars.get(number(first(pdr, 108)))
@@ -158,7 +194,12 @@ class Rule:
         address = packet.destination if self.by_destination else packet.source
         if self.ues and prefix(address) not in self.ues:
             return False
-        return not self.filters or any(one.takes(packet, self.from_ue) for one in self.filters)
+        filters = self.filters
+        if self.application is not None:
+            filters = self.applications.filters.get(self.application, [])
+        elif not filters:
+            return True
+        return any(one.takes(packet, self.from_ue) for one in filters)
 
     def is_closed(self):
         """Gate Status (8.2.7): two bits for each direction, uplink in the upper ones."""
@@ -183,11 +224,11 @@ class Meter:
 
 
 class Session:
-    def __init__(self, message):
+    def __init__(self, message, applications):
         body = elements(message[16:])
         fars = {number(first(far, 108)): far for far in all_of(body, 3)}
         meters = [Meter(urr) for urr in all_of(body, 6)]
-        rules = [Rule(pdr, fars, all_of(body, 7), meters) for pdr in all_of(body, 1)]
+        rules = [Rule(pdr, fars, all_of(body, 7), meters, applications) for pdr in all_of(body, 1)]
         self.rules = sorted(rules, key=lambda rule: rule.precedence)
         self.teids = {rule.teid for rule in rules if rule.teid is not None}
         self.ues = set()
@@ -263,12 +304,14 @@ def downlink(sessions, raw):
 
 
 def main():
-    sessions = []
+    sessions, applications = [], Applications()
     for line in sys.stdin:
         kind, text = line.split()
         raw = bytes.fromhex(text)
-        if kind == "session":
-            sessions.append(Session(raw))
+        if kind == "pfds":
+            applications.manage(raw)
+        elif kind == "session":
+            sessions.append(Session(raw, applications))
         else:
             print((uplink if kind == "up" else downlink)(sessions, raw))
 

@@ -1,4 +1,5 @@
 //! The SMF's end of an association with one UPF.
+mod recorded;
 mod types;
 
 use types::is_about;
@@ -174,16 +175,7 @@ impl Smf {
 
     /// Asks for a session; `intended` is when that should have happened.
     pub fn establish(&mut self, now: Time, intended: Time, spec: SessionSpec) -> Result<SessionId, Refused> {
-        if !self.associated {
-            return Err(Refused::NotAssociated);
-        }
-        let (index, generation) = match self.free.last() {
-            Some(&index) => (index, self.places[index as usize].generation),
-            None if self.places.len() < self.settings.max_sessions => {
-                (self.places.len() as u32, self.settings.first_generation.max(1))
-            }
-            None => return Err(Refused::Sessions { limit: self.settings.max_sessions }),
-        };
+        let (index, generation) = self.next_place()?;
         let id = SessionId::new(generation, index);
         let mut out = self.buffer();
         // The number is patched in when everything else is known to fit.
@@ -194,13 +186,31 @@ impl Smf {
         let sequence = self.requests.begin(now, intended, Kind::Establishment, Some(id))?;
         let at = SESSION_HEADER_LEN - 4;
         out[at..at + 3].copy_from_slice(&sequence.to_be_bytes()[1..]);
-        let place = Place { generation, state: State::Establishing };
-        match self.free.pop() {
-            Some(index) => self.places[index as usize] = place,
-            None => self.places.push(place),
-        }
+        self.occupy(index, Place { generation, state: State::Establishing });
         self.send(sequence, out);
         Ok(id)
+    }
+
+    /// Where the next session is to be, and which use of the place it is.
+    fn next_place(&self) -> Result<(u32, u32), Refused> {
+        if !self.associated {
+            return Err(Refused::NotAssociated);
+        }
+        match self.free.last() {
+            Some(&index) => Ok((index, self.places[index as usize].generation)),
+            None if self.places.len() < self.settings.max_sessions => {
+                Ok((self.places.len() as u32, self.settings.first_generation.max(1)))
+            }
+            None => Err(Refused::Sessions { limit: self.settings.max_sessions }),
+        }
+    }
+
+    /// Takes the place that [`next_place`](Self::next_place) named.
+    fn occupy(&mut self, index: u32, place: Place) {
+        match self.free.pop() {
+            Some(_) => self.places[index as usize] = place,
+            None => self.places.push(place),
+        }
     }
 
     /// Asks for a change of a session.
@@ -332,6 +342,9 @@ impl Smf {
                 }
             }
             Message::AssociationUpdateResponse(response) => {
+                self.answered(now, sequence, message_type, response.cause, NONE);
+            }
+            Message::PfdManagementResponse(response) => {
                 self.answered(now, sequence, message_type, response.cause, NONE);
             }
             Message::SessionEstablishmentResponse(response) => {

@@ -125,6 +125,12 @@ pub enum Refused {
     /// The session does not exist, or a request about it is under way.
     #[error("session {0:?} is not established, or a request about it is under way")]
     Session(SessionId),
+    /// A composed request does not fit a datagram.
+    #[error("the request is longer than a PFCP message may be")]
+    TooLong,
+    /// There is nothing to repeat.
+    #[error("the recording has no session")]
+    NothingRecorded,
     /// The UE's address is not of the profile's IP version.
     #[error("the UE's address is not of the profile's IP version")]
     UeAddress,

@@ -346,6 +346,7 @@ impl Upf {
             && of_v4(down)
             && session.urrs.is_empty()
             && session.bar.is_none()
+            && session.applications.is_empty()
             && session.fars.iter().all(|far| !far.apply_action.contains(ApplyAction::BUFF));
         if !plain {
             return None;

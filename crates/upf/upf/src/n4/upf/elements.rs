@@ -138,7 +138,7 @@ elements! {
         21 "F-TEID" Acted announces FTUP;
         22 "Network Instance" Informative;
         23 "SDF Filter" Acted;
-        24 "Application ID" Refused;
+        24 "Application ID" Acted announces PFDM;
         93 "UE IP Address" Acted;
         124 "QFI" Acted;
         131 "Traffic Endpoint ID" Refused;
@@ -184,11 +184,13 @@ elements! {
         74 "Time Quota" Acted;
         71 "Quota Holding Time" Acted;
         82 "Linked URR ID" Acted;
+        36 "Inactivity Detection Time" Acted;
+        148 "Event Quota" Acted;
+        149 "Event Threshold" Acted;
         100 "Measurement Information" Acted announces MNOP;
         33 "Monitoring Time" Refused;
         34 "Subsequent Volume Threshold" Refused;
         35 "Subsequent Time Threshold" Refused;
-        36 "Inactivity Detection Time" Refused;
         72 "Dropped DL Traffic Threshold" Refused;
         108 "FAR ID for Quota Action" Refused;
         115 "Time Quota Mechanism" Refused;
@@ -197,8 +199,8 @@ elements! {
         122 "Subsequent Time Quota" Refused;
         146 "Ethernet Inactivity Timer" Refused;
         147 "Additional Monitoring Time" Refused;
-        148 "Event Quota" Refused;
-        149 "Event Threshold" Refused;
+        150 "Subsequent Event Quota" Refused;
+        151 "Subsequent Event Threshold" Refused;
         181 "Quota Validity Time" Refused;
     }
     Qer {
@@ -230,11 +232,14 @@ const TRIGGERS: u128 = ReportingTriggers::PERIO
     | ReportingTriggers::TIMTH
     | ReportingTriggers::QUHTI
     | ReportingTriggers::START
+    | ReportingTriggers::STOPT
     | ReportingTriggers::LIUSA
     | ReportingTriggers::VOLQU
-    | ReportingTriggers::TIMQU;
+    | ReportingTriggers::TIMQU
+    | ReportingTriggers::EVETH
+    | ReportingTriggers::EVEQU;
 /// Measurement methods of a meter.
-const METHODS: u128 = MeasurementMethod::DURAT | MeasurementMethod::VOLUM;
+const METHODS: u128 = MeasurementMethod::DURAT | MeasurementMethod::VOLUM | MeasurementMethod::EVENT;
 /// Kinds of measurement that a meter can do.
 const MEASUREMENTS: u128 = MeasurementInformation::ISTM | MeasurementInformation::MNOP;
 
@@ -327,8 +332,7 @@ pub(super) fn check_modification(request: &SessionModificationRequest) -> Result
 }
 
 fn check_pdi(pdi: &Pdi) -> Result<(), Cause> {
-    check_raw(Group::Pdi, &pdi.others)?;
-    if pdi.application_id.is_some() { Err(Cause::UNKNOWN_APPLICATION_ID) } else { Ok(()) }
+    check_raw(Group::Pdi, &pdi.others)
 }
 
 fn check_pdr(pdr: &CreatePdr) -> Result<(), RuleFault> {
@@ -461,8 +465,7 @@ mod tests {
         assert!(announced.contains(UpFunctionFeatures::FTUP | UpFunctionFeatures::EMPU));
         let withheld = features(&Demands { chooses_teid: false, ..demands });
         assert!(!withheld.contains(UpFunctionFeatures::FTUP));
-        assert!(
-            !announced.contains(UpFunctionFeatures::PFDM) && !announced.contains(UpFunctionFeatures::FRRT)
-        );
+        assert!(announced.contains(UpFunctionFeatures::PFDM));
+        assert!(!announced.contains(UpFunctionFeatures::FRRT));
     }
 }

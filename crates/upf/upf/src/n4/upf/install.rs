@@ -45,6 +45,7 @@ impl Upf {
         plane: &mut dyn DataPlane,
     ) -> Result<(u64, Vec<CreatedPdr>), RuleFault> {
         let mut session = Session::establish(request, from.ip(), &self.settings.dialect.demands)?;
+        self.resolve_applications(&mut session)?;
         plane.check(&session)?;
         self.check_addresses(None, &session)?;
         let seid = self.seids.next();

@@ -1,6 +1,7 @@
 //! The UPF's end: associations with SMFs, sessions and their rules, reports.
 mod addresses;
 mod alike;
+mod applications;
 mod elements;
 mod install;
 mod peers;
@@ -13,6 +14,7 @@ use addresses::Addresses;
 pub use addresses::{UePool, UePoolError};
 use alike::Alike;
 pub use alike::MAX_SHAPES;
+use applications::Applications;
 pub use elements::{ELEMENTS, Element, Group, Support};
 use plane::UsageChange;
 pub use plane::{DataPlane, NoDataPlane, UsageQuery};
@@ -50,6 +52,7 @@ pub struct Upf {
     /// Uplink TEID to session.
     tunnels: Map<Teid, u64>,
     addresses: Addresses,
+    applications: Applications,
     seids: Seids,
     next_teid: u32,
     /// Session reports that wait for room in the window of requests.
@@ -85,6 +88,7 @@ impl Upf {
             held: Cache::new(settings.dialect.demands.holding, settings.held_answers),
             requests: Requests::new(WINDOW, 1, settings.retransmission),
             addresses: Addresses::new(settings.ue_pool),
+            applications: Applications::default(),
             delayed: VecDeque::new(),
             settings,
             associations: BTreeMap::new(),
@@ -355,6 +359,7 @@ impl Upf {
                 )
             }
             Message::SessionSetDeletionRequest(request) => self.delete_sets(&request),
+            Message::PfdManagementRequest(request) => self.manage_pfds(from, request, plane),
             Message::SessionEstablishmentRequest(request) => self.establish(from, request, plane),
             Message::SessionModificationRequest(request) => self.modify(from, seid, request, plane),
             Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, plane),
@@ -477,6 +482,7 @@ impl Upf {
         let old: Vec<u32> = before.uplink_teids().collect();
         let usage = UsageChange::from_request(&request);
         let mut next = before.modified(request, &demands)?;
+        self.resolve_applications(&mut next)?;
         plane.check(&next)?;
         self.check_addresses(Some(seid), &next)?;
         let old_addresses: Vec<u64> = addresses::keys(before).map(|(key, _)| key).collect();

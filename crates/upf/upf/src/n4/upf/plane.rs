@@ -1,7 +1,8 @@
 //! What the control half needs of its data plane before it answers.
 use crate::n4::rules::{RuleFault, Session};
 use crate::pfcp::{
-    SessionModificationRequest, SmReqFlags, UpdateUrr, UrrId, UsageReport, UsageReportTrigger,
+    ApplicationPfds, Cause, SessionModificationRequest, SmReqFlags, UpdateUrr, UrrId, UsageReport,
+    UsageReportTrigger,
 };
 
 /// A data plane as the control half sees it while it serves a request.
@@ -11,6 +12,12 @@ pub trait DataPlane {
     /// # Errors
     /// Cause and Failed Rule ID of the first rule that cannot be carried out.
     fn check(&mut self, session: &Session) -> Result<(), RuleFault>;
+
+    /// Compiles the flow descriptions of an application.
+    ///
+    /// # Errors
+    /// Cause of the first one that cannot be compared with packets.
+    fn check_application(&mut self, application: &ApplicationPfds) -> Result<(), Cause>;
 
     /// Reports usage of a session since the last report.
     fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport>;
@@ -34,6 +41,10 @@ impl DataPlane for NoDataPlane {
         Ok(())
     }
 
+    fn check_application(&mut self, _application: &ApplicationPfds) -> Result<(), Cause> {
+        Ok(())
+    }
+
     fn usage(&mut self, _seid: u64, _query: UsageQuery<'_>) -> Vec<UsageReport> {
         Vec::new()
     }
@@ -50,7 +61,9 @@ pub(super) struct UsageChange {
 
 impl UsageChange {
     pub(super) fn from_request(request: &SessionModificationRequest) -> Self {
-        let has_quota = |update: &&UpdateUrr| update.volume_quota.is_some() || update.time_quota.is_some();
+        let has_quota = |update: &&UpdateUrr| {
+            update.volume_quota.is_some() || update.time_quota.is_some() || update.event_quota.is_some()
+        };
         Self {
             removed: request.remove_urrs.iter().map(|remove| remove.urr_id).collect(),
             queried: request.query_urrs.iter().map(|query| query.urr_id).collect(),

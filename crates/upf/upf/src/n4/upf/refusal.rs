@@ -24,6 +24,9 @@ impl Upf {
             message_type::HEARTBEAT_REQUEST => {
                 HeartbeatResponse { recovery_time_stamp, ..Default::default() }.into()
             }
+            message_type::PFD_MANAGEMENT_REQUEST => {
+                PfdManagementResponse { cause, offending_ie, ..Default::default() }.into()
+            }
             message_type::ASSOCIATION_SETUP_REQUEST => {
                 AssociationSetupResponse { node_id, cause, recovery_time_stamp, ..Default::default() }.into()
             }

@@ -14,6 +14,7 @@ table! {
         67 => duration_measurement: C Seconds, "Time.";
         69 => time_of_first_packet: C NtpSeconds, "Time of the first packet.";
         70 => time_of_last_packet: C NtpSeconds, "Time of the last packet.";
+        156 => event_time_stamps: List NtpSeconds, "Times of events.";
     }
     /// Downlink Data Report (IE 83): downlink packets are buffered for a UE without a tunnel.
     DownlinkDataReport {

@@ -59,6 +59,9 @@ table! {
         32 => time_threshold: C Seconds, "Seconds until a report.";
         74 => time_quota: C Seconds, "Seconds until packets are dropped.";
         71 => quota_holding_time: C Seconds, "Seconds without packets until a report.";
+        36 => inactivity_detection_time: C Seconds, "Seconds without packets after which time is not measured.";
+        149 => event_threshold: C Events, "Events until a report.";
+        148 => event_quota: C Events, "Events that may happen.";
         82 => linked_urr_ids: List UrrId, "Linked rules, whose reports trigger a report of this one.";
         100 => measurement_information: C MeasurementInformation, "Measurement information.";
         check |urr: &CreateUrr| {

@@ -70,7 +70,9 @@ macro_rules! messages {
 
 messages! {
     1 HEARTBEAT_REQUEST HeartbeatRequest "Are you there?";
-    2 HEARTBEAT_RESPONSE HeartbeatResponse "Heartbeat request.";
+    2 HEARTBEAT_RESPONSE HeartbeatResponse "Heartbeat response.";
+    3 PFD_MANAGEMENT_REQUEST PfdManagementRequest "PFD management request.";
+    4 PFD_MANAGEMENT_RESPONSE PfdManagementResponse "PFD management response.";
     5 ASSOCIATION_SETUP_REQUEST AssociationSetupRequest "Shall we work together?";
     6 ASSOCIATION_SETUP_RESPONSE AssociationSetupResponse "Response.";
     7 ASSOCIATION_UPDATE_REQUEST AssociationUpdateRequest "Association update request.";

@@ -11,6 +11,17 @@ table! {
     HeartbeatResponse {
         96 => recovery_time_stamp: M RecoveryTimeStamp, "Start time of the sender.";
     }
+    /// PFCP PFD Management Request (§7.4.3.1).
+    PfdManagementRequest {
+        58 => applications: List ApplicationPfds, "Applications whose descriptions are replaced; none: all are deleted.";
+        60 => node_id: O NodeId, "The sender.";
+    }
+    /// PFCP PFD Management Response (§7.4.3.2).
+    PfdManagementResponse {
+        19 => cause: M Cause, "Whether it agrees.";
+        40 => offending_ie: C OffendingIe, "What is to blame.";
+        60 => node_id: O NodeId, "The sender.";
+    }
     /// PFCP Association Setup Request (§7.4.4.1).
     AssociationSetupRequest {
         60 => node_id: M NodeId, "Node id of the sender.";

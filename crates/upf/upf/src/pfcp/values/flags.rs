@@ -96,6 +96,8 @@ flags! {
         VOLQU = 8 "When the volume quota is used up.";
         TIMQU = 9 "When the time quota is used up.";
         ENVCL = 10 "When the envelope closes.";
+        EVETH = 12 "At an event threshold.";
+        EVEQU = 13 "When the event quota is used up.";
     }
     /// Usage Report Trigger (IE 63): reason for a report of a URR.
     UsageReportTrigger(2, 3) {
@@ -111,6 +113,8 @@ flags! {
         TIMQU = 9 "The time quota is used up.";
         LIUSA = 10 "A linked rule reported.";
         TERMR = 11 "The session or the rule ended.";
+        EVETH = 15 "At an event threshold.";
+        EVEQU = 16 "The event quota is used up.";
     }
     /// Report Type (IE 39): contents of a session report.
     ReportType(1, 1) {

@@ -33,8 +33,9 @@ number! {
     Precedence(u32) & u32::MAX, "Precedence (IE 29): the rule with the lowest value is tried first.";
     QerCorrelationId(u32) & u32::MAX, "QER Correlation ID (IE 28).";
     RecoveryTimeStamp(u32) & u32::MAX, "Recovery Time Stamp (IE 96): start time of the peer, in seconds since 1900. Must not change while the peer runs.";
-    NtpSeconds(u32) & u32::MAX, "Time of the start, end, first or last packet (IE 75, 76, 69, 70), in seconds since 1900.";
-    Seconds(u32) & u32::MAX, "A duration in seconds (IE 32, 64, 67, 71, 74, 117).";
+    NtpSeconds(u32) & u32::MAX, "Time of the start, end, first or last packet, or of an event (IE 75, 76, 69, 70, 156), in seconds since 1900.";
+    Seconds(u32) & u32::MAX, "A duration in seconds (IE 32, 36, 64, 67, 71, 74, 117).";
+    Events(u32) & u32::MAX, "Event Quota or Event Threshold (IE 148, 149).";
     AveragingWindow(u32) & u32::MAX, "Averaging Window (IE 157), milliseconds.";
     UrSeqn(u32) & u32::MAX, "UR-SEQN (IE 104): counts the reports of a URR.";
     Qfi(u8) & 0x3f, "QFI (IE 124): QoS flow identifier, 0 to 63.";
