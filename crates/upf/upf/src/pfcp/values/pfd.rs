@@ -20,7 +20,7 @@ pub struct PfdContents {
     pub additional_flows: Vec<Bytes>,
     /// Further URLs.
     pub additional_urls: Vec<Bytes>,
-    /// Further domain names, and each one's protocol.
+    /// Further domain names, each followed by its protocol.
     pub additional_names: Vec<Bytes>,
 }
 
@@ -126,7 +126,7 @@ impl Value for PfdContents {
             domain_name_protocol: random.maybe(|_| some("1")),
             additional_flows: if random.flag() { vec![flow.clone(), flow] } else { Vec::new() },
             additional_urls: if random.flag() { vec![some("^http://example.org/")] } else { Vec::new() },
-            additional_names: if random.flag() { vec![some("example.org")] } else { Vec::new() },
+            additional_names: if random.flag() { vec![some("example.org"), some("1")] } else { Vec::new() },
         }
     }
 }
