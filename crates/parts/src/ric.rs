@@ -60,45 +60,38 @@ choices! {
 config! {
     /// Settings of our near-RT RIC.
     pub struct RicPart {
-        /// address on which the RIC accepts base stations; repeatable [default: loopback TCP port 36421 and a Unix
-        /// socket]
+        /// address on which the RIC accepts base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
         e2: Vec<Listen> = Vec::new(), wiring();
         /// address on which the RIC accepts xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
         e42: Vec<Listen> = Vec::new(), wiring();
-        /// address of the HTTP server: live page, REST API for nodes, subscriptions, controls and indications, and
-        /// metrics; described at /openapi.json
+        /// address of the HTTP server: live page, REST API for nodes, subscriptions, controls and indications, and metrics; described at
+        /// /openapi.json
         http: Option<SocketAddr> = None, wiring();
         /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
-        /// address for RMR messages of O-RAN SC xApps: sends indications to xApps that subscribed over HTTP and accepts
-        /// their controls
+        /// address for RMR messages of O-RAN SC xApps: sends indications to xApps that subscribed over HTTP and accepts their controls
         rmr: Option<SocketAddr> = None, wiring();
-        /// Redis server (redis://HOST:PORT) in which the list of base stations is kept, as in O-RAN SC's shared data
-        /// layer (SDL)
+        /// Redis server (redis://HOST:PORT) in which the list of base stations is kept, as in O-RAN SC's shared data layer (SDL)
         sdl: Option<String> = None, wiring();
         /// addresses whose HTTP requests need no token and which may use RMR, besides this machine; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
-        /// repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// accept TCP, TLS and SCTP connections only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// accept E2 setups only of these base stations: a network (001.01), a name (gnb 001.01 5) or *; @NAME behind
-        /// it requires a TLS certificate for that name; repeatable [default: all]
+        /// accept E2 setups only of these base stations: a network (001.01), a name (gnb 001.01 5) or *; @NAME behind it requires a TLS
+        /// certificate for that name; repeatable [default: all]
         admit: Vec<Admission> = Vec::new(), wiring();
-        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
-        /// version 3
+        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as version 3
         e2ap: Version = Version::V2_03;
-        /// maximum number of base stations, connected or remembered; the setup of any other one is rejected with a time
-        /// to wait
+        /// maximum number of base stations, connected or remembered; the setup of any other one is rejected with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
-        /// minimum time from a request of a FlexRIC xApp to its response, because FlexRIC's library crashes on faster
-        /// responses; 0: none
+        /// minimum time from a request of a FlexRIC xApp to its response, because FlexRIC's library crashes on faster responses; 0: none
         e42_hold: Duration = Duration::from_millis(1);
         /// threads that serve sockets and forward indications to xApps; the first thread makes all other decisions
         threads: u64 = 1, range(1, THREADS_MAX);
-        /// with --threads of 2 or more: CPU load in percent of a core above which another thread is used; 0: spread
-        /// connections evenly from the start
+        /// with --threads of 2 or more: CPU load in percent of a core above which another thread is used; 0: spread connections evenly from
+        /// the start
         thread_load: u64 = 50, range(0, 100);
         /// controller logic to run inside the RIC (iApp); HTTP serves its state at /v1/iapps/NAME; repeatable
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
@@ -111,17 +104,17 @@ config! {
         kpi_series: u64 = SERIES_MAX as u64, range(1, 10_000_000), wiring();
         /// report period of --iapp monitor, --kpi, --iapp slicing and --publish, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
-        /// server that receives the decoded reports of --sm: NATS (nats://HOST:PORT, several separated by commas) or
-        /// Redis (redis://HOST:PORT) as JSON under ranlab.kpi.MODEL.NODE, or InfluxDB (influx://HOST:PORT/DATABASE) in
-        /// line protocol. Reports that a slow server cannot take are dropped and counted
+        /// server that receives the decoded reports of --sm: NATS (nats://HOST:PORT, several separated by commas) or Redis
+        /// (redis://HOST:PORT) as JSON under ranlab.kpi.MODEL.NODE, or InfluxDB (influx://HOST:PORT/DATABASE) in line protocol. Reports
+        /// that a slow server cannot take are dropped and counted
         publish: Option<Broker> = None, wiring();
         /// with --publish influx://: file with the InfluxDB token
         publish_token_file: Option<PathBuf> = None, local();
-        /// TOML file of rules for xApps: [[rule]]s with peer, tenant, plmns or nodes, subscriptions, requests, control
-        /// [default: every xApp may join and use everything]
+        /// TOML file of rules for xApps: [[rule]]s with peer, tenant, plmns or nodes, subscriptions, requests, control [default: every xApp
+        /// may join and use everything]
         xapps: Option<PathBuf> = None, local();
-        /// NATS servers with JetStream (nats://HOST:PORT or tls://HOST:PORT, separated by commas) that hold the
-        /// directory of a cluster of RICs; the RICs of a cluster divide the base stations among themselves
+        /// NATS servers with JetStream (nats://HOST:PORT or tls://HOST:PORT, separated by commas) that hold the directory of a cluster of
+        /// RICs; the RICs of a cluster divide the base stations among themselves
         bus: Option<String> = None, wiring();
         /// with --bus: name of this RIC, unique in the cluster (a-z, A-Z, 0-9, - and _)
         bus_name: Option<String> = None, wiring();
@@ -141,14 +134,12 @@ config! {
         bus_certificate_file: Option<PathBuf> = None, local();
         /// with --bus: file with the private key of this client's certificate
         bus_key_file: Option<PathBuf> = None, local();
-        /// with --bus: address to which other RICs redirect base stations of this RIC [default: the first --e2 that is
-        /// not a Unix socket]
+        /// with --bus: address to which other RICs redirect base stations of this RIC [default: the first --e2 that is not a Unix socket]
         advertise_e2: Option<Address> = None, wiring();
-        /// with --bus: address at which other RICs connect to this RIC [default: the first --e42 that is not a Unix
-        /// socket]
+        /// with --bus: address at which other RICs connect to this RIC [default: the first --e42 that is not a Unix socket]
         advertise_e42: Option<Address> = None, wiring();
-        /// folder of manifests (NAME.toml) of xApps that the RIC starts itself; each runs as a separate user with
-        /// resource limits, under a rule of --xapps; requires root, and a token with --http
+        /// folder of manifests (NAME.toml) of xApps that the RIC starts itself; each runs as a separate user with resource limits, under a
+        /// rule of --xapps; requires root, and a token with --http
         manifests: Option<PathBuf> = None, local();
         /// folder of A1 policy types (NAME.json: a PolicyTypeObject); --http then serves A1-P version 2 for them
         a1_types: Option<PathBuf> = None, local();
