@@ -10,11 +10,13 @@ config! {
     /// Selection of the running process; the first configured field counts. Without any, nothing is metered, because
     /// the system runs on another machine.
     pub struct AttachPart {
-        /// its process on sut.at; without this, sut.command and sut.cgroup nothing of it is metered
+        /// process id of the system under test on sut.at; without this, sut.command and sut.cgroup its resource usage
+        /// is not measured
         pid: Option<u32> = None, range(1, 1 << 22), local();
-        /// or every process of that name there
+        /// name of the processes of the system under test on sut.at, instead of sut.pid
         command: Option<String> = None, local();
-        /// or every process of that control group, such as a container's
+        /// control group of the processes of the system under test on sut.at, e.g. that of a container, instead of
+        /// sut.pid
         cgroup: Option<String> = None, local();
     }
 }

@@ -29,55 +29,67 @@ pub const HW: &str = <Hw as ServiceModel>::NAME;
 config! {
     /// E2 base stations and their UEs.
     pub struct FleetPart {
-        /// controller of every base station; repeatable, the first one is the default of the UEs
+        /// address of a controller of all base stations; repeatable, the first is the default controller of the UEs
         connect: Vec<Address> = Vec::new(), wiring();
-        /// these addresses are one controller's, of several RICs that share their nodes out (ric --bus): each base station is at one
-        /// of them at a time and turns to the next when that is lost or refuses
+        /// the addresses belong to one cluster of RICs (ric --bus): each base station connects to one of them, and to
+        /// the next when that one disconnects or rejects it
         one_of: bool = false, wiring();
-        /// base stations (with the kind split: E2 nodes, CU-CP, CU-UP and the DUs of each)
+        /// number of base stations; with --kind split, number of E2 nodes (CU-CP, CU-UP and DUs)
         nodes: u32 = 1, range(1, 100_000);
-        /// UEs of each base station
+        /// number of UEs per base station
         ues: u16 = 32, range(0, 65_000);
-        /// service models offered; hw stands for hw and the association control, which ranlab's RIC is offered in any case
+        /// service models offered; hw stands for hw and the association control, which is always offered to ranlab's
+        /// RIC
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models()))));
-        /// a radio of its own for each that controllers can steer (LTE or NR, PRBs): lte:25, nr:106 (n78) or nr-fdd:106; without it, a light generator of statistics
+        /// radio of every base station, which controllers can control: TECHNOLOGY:PRBS, such as lte:25, nr:106 (n78) or
+        /// nr-fdd:106; without it, statistics are generated without a radio
         radio: Option<Spelled<Carrier>> = None;
-        /// with a radio: slot, each slot and packet as fast as the clock; fluid, steps of 10 ms without packets and commands, for hundreds of cells
+        /// with a radio: slot simulates each slot and packet in real time; fluid computes steps of 10 ms without
+        /// packets and commands, for hundreds of cells
         fidelity: Fidelity = Fidelity::Slot;
-        /// with a radio: the channel of each UE, mcs:20 or sinr:15 (dB, fading)
+        /// with a radio: channel quality of each UE, mcs:20 (fixed) or sinr:15 (dB, fading)
         channel: Spelled<Fading> = Fading::usual();
-        /// with a radio: what RLC buffers for a UE
+        /// with a radio: size of the RLC buffer of a UE
         rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
-        /// with a radio: what UEs do, [UES=]WHAT[@FROM[-UNTIL]] with voip, tcp, udp:MBIT_PER_S[:ON:OFF] or full; repeatable
+        /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
+        /// full; repeatable
         flows: Vec<Spelled<FlowPlan>> = Vec::new();
-        /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
+        /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
+        /// start
         stay: Vec<Spelled<Stay>> = Vec::new();
-        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm, rc or ni among sm
+        /// with a radio: handovers started by the base station, as UES=CELL@TIME with the 36-bit cell identity in
+        /// hexadecimal; the base station may ask controllers first (RC); requires kpm, rc or ni in --sm
         moves: Vec<Spelled<Move>> = Vec::new();
-        /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
+        /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
         snssai: Vec<Snssai> = Vec::new();
-        /// with a radio: networks that UEs select, in turn, MCC.MNC; without it, that of the base station
+        /// with a radio: networks selected by UEs, MCC.MNC, assigned in rotation; without it, the network of the base
+        /// station
         plmn: Vec<Plmn> = Vec::new();
-        /// with a radio: public key (Ed25519, 64 hexadecimal digits) of whom stages of traffic control are taken from; repeatable, needs a build with --features wasm
+        /// with a radio: Ed25519 public key (64 hexadecimal digits) that must have signed the stages of traffic
+        /// control; repeatable; requires a build with --features wasm
         stage_key: Vec<Spelled<StageKey>> = Vec::new();
-        /// with a radio and the kind split: DUs of a base station, each with a cell of its own; UEs attach there in turn
+        /// with a radio and --kind split: number of DUs per base station, one cell each; UEs are attached to them in
+        /// rotation
         dus: u32 = 1, range(1, i64::from(DUS_MAX));
         /// kind of base station: gnb, split (CU-CP, CU-UP, DUs), ng-enb, enb or mixed
         kind: NodeKind = NodeKind::Gnb;
-        /// version of E2AP
+        /// E2AP version of the base stations: 1.01, 2.03 or 3.01
         e2ap: Version = Version::V2_03;
-        /// how E2AP is octets: per (aligned PER, the standard's) or flat (FlatBuffers, which ranlab's RIC takes)
+        /// encoding of E2AP: per (aligned PER, as standardized) or flat (FlatBuffers, supported only by ranlab's RIC)
         encoding: Coding = Coding::Per;
-        /// how messages of service models are octets: plain (packed structs), per or flat, where a model has it; without it, as customary
+        /// encoding of service model messages: plain (packed structs), per or flat, for models that support it; without
+        /// it, the usual encoding of each model
         sm_encoding: Option<Encoding> = None;
-        /// time over which they start; without it, 1 ms each, and at a controller that is not ranlab's each once the one before is set up
+        /// time over which the base stations start; without it, 1 ms per base station, and with a third-party
+        /// controller each starts after the setup of the previous one
         ramp: Option<Duration> = None;
-        /// number of the first base station, for several processes in one network
+        /// number of the first base station; keeps numbers distinct if several processes run in one network
         first: u32 = 0, wiring();
-        /// seed of all that is random in cells and UEs: at the same age they are the same; when a report is taken is the clock's
+        /// seed of the random behaviour of cells and UEs; equal seeds give equal behaviour over time, but the times of
+        /// reports depend on the clock
         seed: Seed = Seed(1), wiring();
-        /// this machine's clock minus the campaign's, us: taken from each time stamp
+        /// clock offset between this machine and the campaign, in microseconds; subtracted from each time stamp
         ahead_us: i64 = 0, inner();
     }
 }

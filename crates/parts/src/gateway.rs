@@ -22,9 +22,10 @@ const LINES_MAX: usize = 1_000;
 config! {
     /// A gateway between transports.
     pub struct GatewayPart {
-        /// where to listen; repeatable: the first --listen goes on to the first --connect, and so forth
+        /// address on which connections are accepted; repeatable: the first --listen is forwarded to the first
+        /// --connect, and so on
         listen: Vec<Listen> = Vec::new(), wiring();
-        /// where to; repeatable
+        /// address to which connections are forwarded; repeatable
         connect: Vec<Address> = Vec::new(), wiring();
     }
 }

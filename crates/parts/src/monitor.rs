@@ -39,46 +39,51 @@ const BATCH: usize = 256;
 config! {
     /// An xApp that subscribes at every base station.
     pub struct MonitorPart {
-        /// the RIC's listener for xApps
+        /// address of the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
-        /// further RICs of those that share their base stations out (ric --bus): the xApp is at one of them at a time and turns to the
-        /// next when that is lost or refuses; repeatable
+        /// addresses of further RICs of the same cluster (ric --bus); the xApp connects to the next one when its RIC
+        /// disconnects or rejects it; repeatable
         or_at: Vec<Address> = Vec::new(), wiring();
-        /// service models to subscribe, at every base station that has them
+        /// service models to subscribe to, at every base station that offers them
         sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// report period
         period: Duration = Duration::from_millis(100);
-        /// report style of KPM, 1 to 5; without it 4 (each UE), for measurements of the node as a whole 1, with --kpm-ue 2 or 5
+        /// KPM report style, 1 to 5; without it, 4 (each UE), 1 for measurements of the whole node, 2 or 5 with
+        /// --kpm-ue
         kpm_style: Option<u32> = None, range(1, 255), wiring();
-        /// measurements of KPM, by name; without it all that a base station offers
+        /// KPM measurements, by name; without it, all that a base station offers
         kpm_measure: Vec<String> = Vec::new(), wiring();
-        /// UEs of KPM, as reports name them in ue_ids ("amf=1 f1ap=2"), or a number; repeatable
+        /// UEs of the KPM report, as named in ue_ids of reports ("amf=1 f1ap=2"), or a number; repeatable
         kpm_ue: Vec<String> = Vec::new(), wiring();
-        /// slice of KPM: SST, SST-SD or SST:SD, SD in hexadecimal digits; without it all slices (of a third-party base station SST 1)
+        /// slice of the KPM report: SST, SST-SD or SST:SD, SD in hexadecimal; without it, all slices (SST 1 at a
+        /// third-party base station)
         kpm_snssai: Option<String> = None, wiring();
-        /// NR cell of KPM: its identity of 36 bits in hexadecimal digits, and its network: 505.01/000000010
+        /// NR cell of the KPM report: PLMN and 36-bit cell identity in hexadecimal, e.g. 505.01/000000010
         kpm_cell: Option<String> = None, wiring();
-        /// time of one value of KPM, a divisor of the period; without it the period
+        /// KPM granularity period, a divisor of the report period; without it, the report period
         granularity: Option<Duration> = None, wiring();
-        /// what RC is to tell: states of UEs in RRC, how handovers ended, copies of messages of RRC (of NR, of LTE), neighbours of cells
+        /// RC reports to subscribe to: RRC states of UEs, outcomes of handovers, copies of RRC messages (NR, LTE),
+        /// neighbours of cells
         rc: Vec<String> = vec!["states".to_owned()], kind(Kind::List(Box::new(Kind::choice(&TRIGGERS)))), wiring();
-        /// version of E2AP whose numbering the RIC speaks
+        /// E2AP version of the RIC, which determines the numbering of messages: 1.01, 2.03 or 3.01
         e2ap: Version = Version::V2_03, wiring();
-        /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
+        /// encoding of E2AP: per (aligned PER) or flat (FlatBuffers, supported only by ranlab's RIC)
         encoding: Coding = Coding::Per, wiring();
-        /// how base stations send their service models' messages (their own sm-encoding)
+        /// encoding of service model messages, as configured at the base stations (--sm-encoding)
         sm_encoding: Option<Encoding> = None, wiring();
-        /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
+        /// dialect of E42: ranlab, flexric, or auto, which starts with FlexRIC's until the RIC identifies itself as
+        /// ranlab
         dialect: Dialect = Dialect::Auto, wiring();
-        /// the same as --dialect flexric
+        /// same as --dialect flexric
         flexric: bool = false, wiring();
-        /// take at most so many indications a second: a reader that does not keep up
+        /// maximum number of indications to read per second, to emulate a slow reader
         at_most: Option<u32> = None, range(1, i64::from(u32::MAX)), wiring();
-        /// with --at-most: from when ...
+        /// with --at-most: time at which the limit starts
         slow_from: Duration = Duration::ZERO, wiring();
-        /// ... and until when; without it, for ever
+        /// with --at-most: time at which the limit ends; without it, never
         slow_until: Option<Duration> = None, wiring();
-        /// this machine's clock minus the one whose time base stations' statistics bear, us: taken from each age
+        /// clock offset between this machine and the machine that sets the time stamps of statistics, in microseconds;
+        /// subtracted from each age
         ahead_us: i64 = 0, inner();
     }
 }

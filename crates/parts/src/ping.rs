@@ -25,29 +25,30 @@ const RETRY: Duration = Duration::from_millis(50);
 config! {
     /// An xApp that pings.
     pub struct PingPart {
-        /// the RIC's listener for xApps
+        /// address of the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
-        /// payload of a ping
+        /// payload of a ping, in bytes
         size: u32 = 1_500, range(0, hw::PAYLOAD_SIZE_MAX as i64), unit("B");
-        /// pings [default: 1000, or as many as fit into --duration]
+        /// number of pings [default: 1000, or as many as fit into --duration]
         count: Option<u32> = None, range(1, i64::from(u32::MAX)), wiring();
-        /// time between two pings; 0s: the next one follows the echo
+        /// time between two pings; 0s: each ping follows an echo
         interval: Duration = Duration::ZERO;
-        /// pings under way if each follows an echo
+        /// number of pending pings if each ping follows an echo
         window: u32 = 1, range(1, 1_024);
-        /// let the base station ask (insert) instead of report
+        /// let the base station start each exchange (RIC insert) instead of reporting
         insert: bool = false, wiring();
-        /// version of E2AP whose numbering the RIC speaks
+        /// E2AP version of the RIC, which determines the numbering of messages: 1.01, 2.03 or 3.01
         e2ap: Version = Version::V2_03, wiring();
-        /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
+        /// encoding of E2AP: per (aligned PER) or flat (FlatBuffers, supported only by ranlab's RIC)
         encoding: Coding = Coding::Per, wiring();
-        /// how the pings are, as the base station has them
+        /// encoding of the pings, as configured at the base station
         sm_encoding: Coding = Coding::Per, wiring();
-        /// whose E42 the RIC speaks: ranlab, flexric, or auto: FlexRIC's until the RIC shows itself as ours
+        /// dialect of E42: ranlab, flexric, or auto, which starts with FlexRIC's until the RIC identifies itself as
+        /// ranlab
         dialect: Dialect = Dialect::Auto, wiring();
-        /// the same as --dialect flexric
+        /// same as --dialect flexric
         flexric: bool = false, wiring();
-        /// a ping goes out when it is due, whether the last one came back or not: an open loop
+        /// send each ping at its scheduled time even if earlier echoes are missing (open loop)
         punctual: bool = false, inner();
     }
 }

@@ -25,13 +25,13 @@ use crate::{Running, Task, config, environment};
 config! {
     /// A FlexRAN controller that pings.
     pub struct PingFlexranPart {
-        /// listen for agents; port 0: the system's choice
+        /// address on which the controller accepts agents; port 0: chosen by the system
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)), wiring();
-        /// payload of a ping
+        /// payload of a ping, in bytes
         size: u32 = 1_500, range(0, hw::PAYLOAD_SIZE_MAX as i64), unit("B");
-        /// between two pings; 0s: each follows an echo
+        /// time between two pings; 0s: each ping follows an echo
         interval: Duration = Duration::ZERO;
-        /// pings under way if each follows an echo
+        /// number of pending pings if each ping follows an echo
         window: u32 = 1, range(1, 1_024);
     }
 }

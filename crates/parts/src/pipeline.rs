@@ -48,39 +48,43 @@ choices! {
 config! {
     /// A pipeline, its traffic, and its number of cores.
     pub struct PipelinePart {
-        /// what is forwarded how
+        /// use case to forward and its parameters
         pipeline: Option<Plain<Pipeline>> = None, wiring();
-        /// what arrives
+        /// traffic offered to the switch
         traffic: Plain<Traffic> = Plain::default(), wiring();
-        /// who forwards: "native", or a backend of `ranlab_pipeline::backends`
+        /// forwarding engine: "native", or a backend of `ranlab_pipeline::backends`
         engine: String = "native".to_owned(), wiring();
-        /// engine "plugin": the program that drives the switch (docs/how-to/plugins.md)
+        /// engine "plugin": program that controls the switch (docs/how-to/plugins.md)
         plugin: Option<String> = None, local();
-        /// engine "openflow": where the switch takes OpenFlow connections, tcp:HOST:PORT; it runs already and goes on
+        /// engine "openflow": address at which the switch accepts OpenFlow connections, tcp:HOST:PORT; the switch must
+        /// already run and is not stopped
         address: Option<String> = None;
-        /// its OpenFlow number of the port on the access side
+        /// OpenFlow number of the switch's port on the access side
         access_port: u32 = 1, range(1, 0xffff_feff);
-        /// of the port towards the core
+        /// OpenFlow number of the switch's port on the core side
         core_port: u32 = 2, range(1, 0xffff_feff);
-        /// interface of this machine that is wired to its port on the access side
+        /// interface of this machine that is connected to the switch's port on the access side
         access_interface: Option<String> = None, local();
-        /// to the port towards the core
+        /// interface of this machine that is connected to the switch's port on the core side
         core_interface: Option<String> = None, local();
-        /// where its packets come from and go to
+        /// packet I/O of the switch, e.g. mem or ring
         tier: String = "mem".to_owned(), wiring();
-        /// cores that forward; flows spread by hash
+        /// number of forwarding cores; flows are distributed by a hash
         cores: usize = 1, range(1, 128), unit("cores");
-        /// AVX2, or what every x86-64 has
+        /// instruction set: wide (AVX2 and bit manipulation) or baseline (supported by every processor)
         isa: Instructions = Instructions::Wide;
-        /// captures whose packets are sent instead of made ones
+        /// captures whose packets are sent instead of generated ones
         trace: Vec<PathBuf> = Vec::new(), local();
-        /// packets that the oracle checks before measuring
+        /// number of packets checked against the oracle before measuring
         verify: usize = 4_096, range(0, 1 << 24);
-        /// tier ring: descriptors of a ring each way, by binary logarithm; somebody else's switch has its own towards it
+        /// tier ring: size of a ring in each direction, as binary logarithm of its descriptors; a third-party switch
+        /// has its own size
         ring: u8 = 10, range(4, 14);
-        /// tier ring, ours and bare: of so many packets one is dropped on purpose, to see that the loss is named; 0: none
+        /// tier ring, engines native and bare: drop one of this many packets on purpose, to test that the loss is
+        /// reported; 0: none
         drop_every: u64 = 0, range(0, 1 << 32);
-        /// tier ring, ours and bare: it takes so many packets and then none any more, to see that full rings are named
+        /// tier ring, engines native and bare: number of packets after which the switch accepts none, to test that full
+        /// rings are reported
         hang_after: Option<u64> = None;
     }
 }

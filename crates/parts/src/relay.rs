@@ -33,13 +33,13 @@ choices! {
 config! {
     /// A relay in front of a RIC.
     pub struct RelayPart {
-        /// where it listens
+        /// address on which the relay accepts connections
         listen: Listen = Listen::Own, wiring();
-        /// the RIC behind it
+        /// address of the RIC to which connections are forwarded
         connect: Address = loopback(E2_PORT), wiring();
-        /// what passes
+        /// protocol of the relayed messages
         language: Language = Language::E2, inner();
-        /// version of E2AP
+        /// E2AP version: 1.01, 2.03 or 3.01
         e2ap: Version = Version::V2_03;
     }
 }

@@ -29,21 +29,24 @@ pub const ASSOCIATION_PORT: u16 = 8093;
 config! {
     /// The association controller.
     pub struct AssociationPart {
-        /// listen for base stations, whose default controller it is to be; repeatable
+        /// address on which the controller accepts base stations, whose default controller it has to be; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
-        /// serve /v1/nodes, /v1/policy and /openapi.json here
+        /// address of the HTTP server, which serves /v1/nodes, /v1/policy and /openapi.json
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], ASSOCIATION_PORT)), wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; required on a non-loopback address
         http_token_file: Option<PathBuf> = None, local();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// serve the resources of the slicing controller, too, for the carrier that operators share: here
+        /// address of a second HTTP server, which serves the resources of the slicing controller for the carrier that
+        /// operators share
         slicing: Option<SocketAddr> = None, wiring();
-        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
+        /// version 3
         e2ap: Version = Version::V2_03;
-        /// how often base stations are asked what each slice got, with slicing
+        /// with --slicing: period of the slice statistics requested from base stations
         period: Duration = Duration::from_millis(100);
     }
 }
@@ -51,19 +54,21 @@ config! {
 config! {
     /// The slicing controller.
     pub struct SlicingPart {
-        /// listen for base stations; repeatable
+        /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
-        /// serve /v1/nodes, /v1/policy and /openapi.json here
+        /// address of the HTTP server, which serves /v1/nodes, /v1/policy and /openapi.json
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], SLICING_PORT)), wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; required on a non-loopback address
         http_token_file: Option<PathBuf> = None, local();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
+        /// version 3
         e2ap: Version = Version::V2_03;
-        /// how often base stations are asked what each slice got
+        /// period of the slice statistics requested from base stations
         period: Duration = Duration::from_millis(100);
     }
 }
@@ -71,21 +76,23 @@ config! {
 config! {
     /// The traffic controller.
     pub struct TrafficPart {
-        /// listen for base stations; repeatable
+        /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
-        /// serve /v1/nodes, /v1/events and /openapi.json here
+        /// address of the HTTP server, which serves /v1/nodes, /v1/events and /openapi.json
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], TRAFFIC_PORT)), wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; required on a non-loopback address
         http_token_file: Option<PathBuf> = None, local();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// where RLC and TRAFFIC statistics are published: local (/v1/events) or redis://HOST:PORT
+        /// destination of RLC and TRAFFIC statistics: local (/v1/events) or redis://HOST:PORT
         bus: BusUrl = BusUrl::Local, wiring();
-        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
+        /// version 3
         e2ap: Version = Version::V2_03;
-        /// how often base stations are asked for statistics
+        /// period of the statistics requested from base stations
         period: Duration = Duration::from_millis(10);
     }
 }

@@ -60,97 +60,96 @@ choices! {
 config! {
     /// Settings of our near-RT RIC.
     pub struct RicPart {
-        /// listen for base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
+        /// address on which the RIC accepts base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
         e2: Vec<Listen> = Vec::new(), wiring();
-        /// listen for xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
+        /// address on which the RIC accepts xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
         e42: Vec<Listen> = Vec::new(), wiring();
-        /// serve a page, nodes, subscriptions, controls, indications and metrics here; /openapi.json says how
+        /// address of the HTTP server: live page, REST API for nodes, subscriptions, controls and indications, and metrics; described at
+        /// /openapi.json
         http: Option<SocketAddr> = None, wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
-        /// exchange RMR messages with O-RAN SC's xApps here: indications to who subscribed over HTTP, controls from them
+        /// address for RMR messages of O-RAN SC xApps: sends indications to xApps that subscribed over HTTP and accepts their controls
         rmr: Option<SocketAddr> = None, wiring();
-        /// keep the list of base stations at this Redis server (redis://HOST:PORT), O-RAN SC's shared data layer
+        /// Redis server (redis://HOST:PORT) in which the list of base stations is kept, as in O-RAN SC's shared data layer (SDL)
         sdl: Option<String> = None, wiring();
-        /// addresses that may use HTTP without the token, and RMR, besides this machine; repeatable
+        /// addresses whose HTTP requests need no token and which may use RMR, besides this machine; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// further host name that HTTP requests may have; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// only these peers may connect over TCP, TLS or SCTP; repeatable [default: all that can reach the listener]
+        /// accept TCP, TLS and SCTP connections only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// only these base stations may set up: a network (001.01), a name (gnb 001.01 5) or *, with @NAME only those that show a
-        /// certificate for that name (tls://); repeatable [default: all]
+        /// accept E2 setups only of these base stations: a network (001.01), a name (gnb 001.01 5) or *; @NAME behind it requires a TLS
+        /// certificate for that name; repeatable [default: all]
         admit: Vec<Admission> = Vec::new(), wiring();
-        /// version of E2AP: 3.01 takes every node of v2 and later for one of v3
+        /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as version 3
         e2ap: Version = Version::V2_03;
-        /// base stations at most, connected or remembered; a further one is refused with a time to wait
+        /// maximum number of base stations, connected or remembered; the setup of any other one is rejected with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
-        /// least time from reading a request of an xApp without ranlab's extension to its answer (FlexRIC's xApps crash on answers that
-        /// come too fast); 0: none
+        /// minimum time from a request of a FlexRIC xApp to its response, because FlexRIC's library crashes on faster responses; 0: none
         e42_hold: Duration = Duration::from_millis(1);
-        /// threads that serve sockets and forward indications to xApps; the first decides all else
+        /// threads that serve sockets and forward indications to xApps; the first thread makes all other decisions
         threads: u64 = 1, range(1, THREADS_MAX);
-        /// with --threads of 2 and more: a further thread takes links once those before it are loaded with more than so many percent of a
-        /// core each, and gives them back when they are not; 0: links are shared out evenly from the beginning
+        /// with --threads of 2 or more: CPU load in percent of a core above which another thread is used; 0: spread connections evenly from
+        /// the start
         thread_load: u64 = 50, range(0, 100);
-        /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
+        /// controller logic to run inside the RIC (iApp); HTTP serves its state at /v1/iapps/NAME; repeatable
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
-        /// service models that --iapp monitor and --publish subscribe to
+        /// service models to which --iapp monitor and --publish subscribe
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// export the latest values of these service models at /metrics: for each node, slice, bearer and UE
+        /// service models whose latest values are exported at /metrics, per node, slice, bearer and UE
         kpi: Vec<String> = Vec::new(), kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// series of KPIs at /metrics at most; values beyond are left out and counted there
+        /// maximum number of KPI time series at /metrics; further series are omitted and counted there
         kpi_series: u64 = SERIES_MAX as u64, range(1, 10_000_000), wiring();
-        /// how often --iapp monitor, --kpi, --iapp slicing and --publish ask for reports, in whole milliseconds
+        /// report period of --iapp monitor, --kpi, --iapp slicing and --publish, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
-        /// publish the decoded reports of --sm at NATS servers (nats://HOST:PORT, commas between several) or a Redis server
-        /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; or write them in line protocol to InfluxDB
-        /// (influx://HOST:PORT/DATABASE). A server that is slow misses some, which is counted
+        /// server that receives the decoded reports of --sm: NATS (nats://HOST:PORT, several separated by commas) or Redis
+        /// (redis://HOST:PORT) as JSON under ranlab.kpi.MODEL.NODE, or InfluxDB (influx://HOST:PORT/DATABASE) in line protocol. Reports
+        /// that a slow server cannot take are dropped and counted
         publish: Option<Broker> = None, wiring();
-        /// with --publish influx://: a file with the token of InfluxDB
+        /// with --publish influx://: file with the InfluxDB token
         publish_token_file: Option<PathBuf> = None, local();
-        /// which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
-        /// subscriptions, requests, control [default: all of them, and everything]
+        /// TOML file of rules for xApps: [[rule]]s with peer, tenant, plmns or nodes, subscriptions, requests, control [default: every xApp
+        /// may join and use everything]
         xapps: Option<PathBuf> = None, local();
-        /// be one of several RICs that share their base stations out, by a directory at these NATS servers with JetStream
-        /// (nats://HOST:PORT or tls://HOST:PORT, commas between several)
+        /// NATS servers with JetStream (nats://HOST:PORT or tls://HOST:PORT, separated by commas) that hold the directory of a cluster of
+        /// RICs; the RICs of a cluster divide the base stations among themselves
         bus: Option<String> = None, wiring();
-        /// with --bus: this RIC's name, its own among them (a-z, A-Z, 0-9, - and _)
+        /// with --bus: name of this RIC, unique in the cluster (a-z, A-Z, 0-9, - and _)
         bus_name: Option<String> = None, wiring();
-        /// with --bus: the bucket of the directory; it is made if it is not there
+        /// with --bus: key-value bucket of the directory; created if missing
         bus_bucket: String = "ranlab".to_owned(), wiring();
-        /// with --bus: replicas of a bucket that is made; 1 at a single server
+        /// with --bus: number of replicas of a created bucket; 1 with a single server
         bus_replicas: u64 = 3, range(1, 5), wiring();
-        /// with --bus: a file of credentials (JWT and seed, as nsc writes it)
+        /// with --bus: file with NATS credentials (JWT and seed, as written by nsc)
         bus_credentials_file: Option<PathBuf> = None, local();
-        /// with --bus: a file with USER:PASSWORD or a token
+        /// with --bus: file with USER:PASSWORD or a token
         bus_password_file: Option<PathBuf> = None, local();
-        /// with --bus: a file with the seed of an nkey, as nk writes it
+        /// with --bus: file with the seed of an nkey, as written by nk
         bus_nkey_file: Option<PathBuf> = None, local();
-        /// with --bus: a file with the certificates that the servers' are signed by; TLS is then a must
+        /// with --bus: file with the CA certificates of the servers; makes TLS mandatory
         bus_ca_file: Option<PathBuf> = None, local();
-        /// with --bus: a file with this client's certificate
+        /// with --bus: file with the TLS certificate of this client
         bus_certificate_file: Option<PathBuf> = None, local();
-        /// with --bus: a file with its key
+        /// with --bus: file with the private key of this client's certificate
         bus_key_file: Option<PathBuf> = None, local();
-        /// with --bus: where base stations find this RIC when another one sends them here [default: the first --e2 that is no
-        /// Unix socket]
+        /// with --bus: address to which other RICs redirect base stations of this RIC [default: the first --e2 that is not a Unix socket]
         advertise_e2: Option<Address> = None, wiring();
-        /// with --bus: where other RICs find this one [default: the first --e42 that is no Unix socket]
+        /// with --bus: address at which other RICs connect to this RIC [default: the first --e42 that is not a Unix socket]
         advertise_e42: Option<Address> = None, wiring();
-        /// a folder of manifests (NAME.toml) of xApps that the RIC starts itself, each as a user of its own and within bounds, as a
-        /// rule of --xapps says; needs root, and with --http a token
+        /// folder of manifests (NAME.toml) of xApps that the RIC starts itself; each runs as a separate user with resource limits, under a
+        /// rule of --xapps; requires root, and a token with --http
         manifests: Option<PathBuf> = None, local();
-        /// a folder of types of A1 policies (NAME.json: a PolicyTypeObject); --http serves A1-P version 2 for them
+        /// folder of A1 policy types (NAME.json: a PolicyTypeObject); --http then serves A1-P version 2 for them
         a1_types: Option<PathBuf> = None, local();
-        /// payload of the iApp's pings
+        /// payload of the iApp's pings, in bytes
         size: u32 = 1_500, inner();
-        /// between two of them; 0s: each follows an echo
+        /// time between two pings; 0s: each ping follows an echo
         interval: Duration = Duration::from_millis(100), inner();
-        /// pings under way if each follows an echo
+        /// number of pending pings if each ping follows an echo
         window: u32 = 1, inner();
-        /// how they are octets, as the base station has them
+        /// encoding of the pings, as configured at the base station
         sm_encoding: Coding = Coding::Per, inner();
     }
 }

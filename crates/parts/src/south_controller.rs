@@ -31,39 +31,45 @@ const MAX_REGISTERED: usize = 1_000_000;
 config! {
     /// A controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms.
     pub struct FlexranPart {
-        /// listen for agents
+        /// address on which the controller accepts agents
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], PORT)), wiring();
-        /// serve /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters and /healthz here
+        /// address of the HTTP server, which serves /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters
+        /// and /healthz
         http: Option<SocketAddr> = None, wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
         /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// part of a cycle for the RIB updater: 0.2 is FlexRAN, 0.8 AltFlexRAN; or adaptive
+        /// fraction of each cycle reserved for the RIB updater: 0.2 as in FlexRAN, 0.8 as in AltFlexRAN, or adaptive
         rib_share: Share = Share(RibShare::Fixed(0.2));
-        /// leaky: drops what does not fit and keeps its memory, as published; bounded: holds agents back
+        /// behaviour of a full queue: leaky drops messages without freeing their memory, as published; bounded stops
+        /// reading from agents
         queue: QueueKind = QueueKind::Leaky;
-        /// messages that the queue holds
+        /// capacity of the queue, in messages
         queue_messages: u32 = QUEUE_MESSAGES as u32, range(1, 10_000_000);
-        /// dropped messages keep at most so many MiB
+        /// with --queue leaky: maximum memory held by dropped messages, in MiB
         leak_limit_mib: u64 = 4_096, range(0, 1_048_576);
-        /// per-run: a new thread for each run of the updater and of an application, as published; inline: that of the sockets
+        /// threads: per-run starts one for each run of the updater and of an application, as published; inline uses the
+        /// thread of the sockets
         threads: ThreadUse = ThreadUse::PerRun;
-        /// how often agents are asked to report
+        /// report period requested from agents
         period: Duration = Duration::from_millis(4);
-        /// ask for reports this seldom while the queue is long
+        /// report period requested while the queue is long [default: no change]
         slow_period: Option<Duration> = None;
-        /// forget dead agents instead of keeping them as published
+        /// remove disconnected agents from the RIB, instead of keeping them as published
         forget_dead: bool = false;
-        /// schedule the downlink of every base station, as POST /dl_sched/1 asks for
+        /// schedule the downlink of every base station, like POST /dl_sched/1
         schedule: bool = false;
-        /// where it schedules: subframes between the one that a base station tells of and the one that is decided on
+        /// with --schedule: number of subframes between the one that a base station announces and the one that is
+        /// scheduled
         ahead: u32 = SCHEDULE_AHEAD, range(0, 30);
-        /// slice every base station so, by a policy: the share of each slice, 0 to 1; UEs take them in turn
+        /// slices of every base station, set by a policy: the share of each slice, 0 to 1; UEs are assigned to slices
+        /// in rotation
         slices: Vec<SliceShare> = Vec::new();
-        /// hand UEs over from base station to base station in turn, one each time
+        /// interval of handovers: at each, one UE moves from one base station to the next, in rotation
         handover: Option<Duration> = None;
     }
 }
@@ -106,21 +112,23 @@ impl FlexranPart {
 config! {
     /// A controller like 5G-EmPOWER's: registered base stations, one message per UE.
     pub struct EmpowerPart {
-        /// listen for base stations [default: 127.0.0.1:2210, with --openempower 2 127.0.0.1:5533]
+        /// address on which the controller accepts base stations [default: 127.0.0.1:2210; with --openempower 2
+        /// 127.0.0.1:5533]
         listen: Option<SocketAddr> = None, wiring();
-        /// serve /api/v1/vbses, /v1/counters and /healthz here
+        /// address of the HTTP server, which serves /api/v1/vbses, /v1/counters and /healthz
         http: Option<SocketAddr> = None, wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
         /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// version of OpenEmpower: 1 is what MARC measured, 2 the current one
+        /// OpenEmpower version: 1 as measured in the MARC paper, 2 the current one
         openempower: u8 = 1, range(1, 2);
-        /// base stations that may join, one Ethernet address a line [default: everybody]
+        /// file of the base stations that may join, one Ethernet address per line [default: all may join]
         registered: Option<PathBuf> = None, local();
-        /// CPU time that each message costs besides our own work; the published interpreter needs 350us
+        /// additional CPU time per message; 350us corresponds to the published interpreter
         message_cost: Duration = Duration::ZERO;
         /// period of UE and cell measurements
         period: Duration = Duration::from_millis(500);

@@ -33,52 +33,59 @@ const MAX_TRACE_BYTES: u64 = 1 << 30;
 config! {
     /// Base stations of FlexRAN or 5G-EmPOWER and their UEs.
     pub struct SouthFleetPart {
-        /// controller of every base station [default: loopback at the published controller's port]
+        /// address of the controller of all base stations [default: loopback, at the port of the published controller]
         connect: Vec<Address> = Vec::new(), wiring();
-        /// base stations
+        /// number of base stations
         nodes: u32 = 1, range(1, 100_000);
-        /// UEs of each base station
+        /// number of UEs per base station
         ues: u32 = 32, range(0, i64::from(MAX_UES));
-        /// time over which they start; without it, 1 ms each
+        /// time over which the base stations start; without it, 1 ms per base station
         ramp: Option<Duration> = None;
-        /// a radio of its own for each that its controller can steer (with FlexRAN; LTE or NR, PRBs): lte:25, nr:106 (n78) or nr-fdd:106; without it, a light generator of statistics
+        /// radio of every base station, which a FlexRAN controller can control: TECHNOLOGY:PRBS, such as lte:25, nr:106
+        /// (n78) or nr-fdd:106; without it, statistics are generated without a radio
         radio: Option<Spelled<Carrier>> = None;
-        /// with a radio: the channel of each UE, mcs:20 or sinr:15 (dB, fading)
+        /// with a radio: channel quality of each UE, mcs:20 (fixed) or sinr:15 (dB, fading)
         channel: Spelled<Fading> = Fading::usual();
-        /// with a radio: what RLC buffers for a UE
+        /// with a radio: size of the RLC buffer of a UE
         rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
-        /// with a radio: what UEs do, [UES=]WHAT[@FROM[-UNTIL]] with voip, tcp, udp:MBIT_PER_S[:ON:OFF] or full; repeatable
+        /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
+        /// full; repeatable
         flows: Vec<Spelled<FlowPlan>> = Vec::new();
-        /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
+        /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
+        /// start
         stay: Vec<Spelled<Stay>> = Vec::new();
-        /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
+        /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
         snssai: Vec<Snssai> = Vec::new();
-        /// number of the first base station, for several processes in one network
+        /// number of the first base station; keeps numbers distinct if several processes run in one network
         first: u32 = 0, wiring();
-        /// seed of everything random
+        /// seed of the random number generators
         seed: Seed = Seed(1), wiring();
-        /// what they speak
+        /// protocol of the base stations
         protocol: Southbound = Southbound::Flexran, inner();
-        /// when reports are sent: honour (as the controller asks) or a time [default: 50ms FlexRAN, 500ms 5G-EmPOWER, as MARC]
+        /// when reports are sent: honour (at the period that the controller requests) or a fixed period [default: 50ms
+        /// FlexRAN, 500ms 5G-EmPOWER, as in the MARC paper]
         period: Option<Period> = None;
-        /// service whose UEs come and go
+        /// service whose UEs arrive and leave
         service: Profile = Profile::Marc;
-        /// time until a UE comes, e.g. exponential:10s, constant:0s [default: the service's]
+        /// distribution of the time until a UE arrives, e.g. exponential:10s, constant:0s [default: that of the
+        /// service]
         activation: Option<Law> = None;
-        /// time until it goes, e.g. constant:500s [default: the service's]
+        /// distribution of the time until a UE leaves, e.g. constant:500s [default: that of the service]
         holding: Option<Law> = None;
-        /// time until control of its UEs is delegated to the base station, e.g. exponential:60s: then it reports nothing [default:
-        /// never]
+        /// distribution of the time until control of its UEs is delegated to the base station, which then sends no
+        /// reports, e.g. exponential:60s [default: never]
         delegation: Option<Law> = None;
-        /// time until that control is taken back, e.g. constant:5s [default: never]
+        /// distribution of the time until delegated control is taken back, e.g. constant:5s [default: never]
         taken_back: Option<Law> = None;
-        /// play the events of this file instead: TIME EVENT [node=N] [ue=N] [cqi=N] …
+        /// file of events to play instead, one per line: TIME EVENT [node=N] [ue=N] [cqi=N] …
         trace: Option<PathBuf> = None, local();
-        /// take events while running, in the same form: - is the standard input, IP:PORT waits there for one connection
+        /// source of events while running, in the format of --trace: - reads standard input, IP:PORT accepts one
+        /// connection
         events: Option<Events> = None, local();
-        /// connect from these addresses in turn, e.g. 127.0.1.1-127.0.1.50; with --openempower 2 the published controller keeps
-        /// one connection of each address, so that as many are needed as base stations [default: as the system chooses; with
-        /// --openempower 2 and a controller on this machine one of loopback for each]
+        /// source addresses of connections, used in rotation, e.g. 127.0.1.1-127.0.1.50. The published controller of
+        /// OpenEmpower 2 accepts one connection per address, so it needs as many addresses as base stations [default:
+        /// chosen by the system; with --openempower 2 and a controller on this machine, one loopback address per base
+        /// station]
         sources: SourcePool = SourcePool::default();
     }
 }

@@ -33,49 +33,51 @@ choices! {
 config! {
     /// Settings of a UPF.
     pub struct UpfPart {
-        /// who does what: cp-offload (one worker, to completion), software (a master and workers), dp-offload (a data thread, each
-        /// rule in before its answer), bare (packets are passed on unread)
+        /// division of work: cp-offload (one worker runs PFCP and packets to completion), software (a master
+        /// distributes packets to workers), dp-offload (a separate data thread; rules are installed before the response
+        /// is sent), bare (forwards packets unread)
         design: UpfDesign = UpfDesign::CpOffload;
-        /// N4 of the UPF
+        /// address and port of N4
         n4: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 8805));
-        /// N3 of the UPF
+        /// address and port of N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], GTPU));
-        /// the data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
+        /// data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
         n6: N6 = N6::Reflect, wiring();
-        /// what it insists on: strict-rel15, strict-rel17, open5gs, eupf
+        /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
         dialect: Dialect = Dialect::STRICT_REL17;
-        /// workers of the design software
+        /// with --design software: number of workers
         workers: usize = 1;
-        /// addresses for UEs whose SMF lets the UPF choose, as 10.60.0.0/16: the first and the last one are not given
+        /// pool of UE addresses that the UPF assigns at the request of an SMF, e.g. 10.60.0.0/16; the first and the
+        /// last address are not assigned
         ue_pool: Option<UePool> = None, wiring();
-        /// PFCP messages lost on purpose, of a thousand
+        /// PFCP messages dropped on purpose, per thousand
         loss_permille: u16 = 0, range(0, 1_000);
-        /// which messages are lost on purpose: another number loses others; in a campaign each repeat has its own
+        /// seed that selects which messages are dropped on purpose; each repeat of a campaign uses another one
         seed: u64 = 1, wiring();
-        /// sessions at most
+        /// maximum number of sessions
         max_sessions: usize = 1 << 20;
-        /// dp-offload: further time that each change of rules takes
+        /// with --design dp-offload: additional time for each change of rules
         install: Duration = Duration::ZERO;
-        /// time of each PFCP message, one after the other
+        /// processing time of each PFCP message; messages are processed one at a time
         service: Duration = Duration::ZERO;
-        /// further time for each live session
+        /// additional processing time of each PFCP message per established session
         scan: Duration = Duration::ZERO;
-        /// dp-offload in the kernel (XDP): its devices towards N3 and N6, as n3,n6 or n3,n6,native (in the drivers' own mode);
-        /// what it cannot carry takes the way of N6
+        /// XDP devices of N3 and N6 for forwarding in the kernel, as n3,n6 or n3,n6,native (XDP in the driver); packets
+        /// that XDP cannot forward use --n6
         xdp: Option<XdpDevices> = None, local(), when("design", &["dp-offload"]);
-        /// one thing that it does wrong, to try what tests user planes: the name of a fault (docs/explanation/upf.md)
+        /// name of a fault that the UPF has on purpose, to test UPF checks (docs/explanation/upf.md)
         fault: Option<UpfFault> = None, wiring();
-        /// CPUs of the UPF as 0,1: control, then workers
+        /// CPUs of the UPF, e.g. 0,1: first the control thread, then workers
         pin: Cpus = Cpus::default();
-        /// answers held at most, to answer retransmissions with
+        /// maximum number of responses that are stored to answer retransmitted requests
         held_answers: usize = 1 << 16;
-        /// PFCP messages that wait at most
+        /// maximum number of waiting PFCP messages
         queue: usize = 1 << 16;
-        /// it dies after so many PFCP messages
+        /// number of PFCP messages after which the UPF stops responding
         crash_after: Option<u64> = None;
-        /// it starts anew so long after it has died
+        /// time from a stop by --crash-after to the restart of the UPF
         restart_after: Option<Duration> = None;
-        /// spin instead of sleeping when there is nothing to do
+        /// poll without sleeping when idle
         busy_poll: bool = false;
     }
 }

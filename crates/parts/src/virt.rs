@@ -33,25 +33,28 @@ setting_by_text!(Spelled<TenantPlan>);
 config! {
     /// The virtualization controller.
     pub struct VirtPart {
-        /// listen for base stations; repeatable
+        /// address on which the controller accepts base stations; repeatable
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
-        /// serve /v1/tenants, /v1/nodes and /openapi.json here
+        /// address of the HTTP server, which serves /v1/tenants, /v1/nodes and /openapi.json
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], VIRT_PORT)), wiring();
-        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        /// file with the bearer token that HTTP requests must carry; required on a non-loopback address
         http_token_file: Option<PathBuf> = None, local();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
+        /// repeatable
         host: Vec<String> = Vec::new(), wiring();
-        /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
+        /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
         allow: Vec<Allowed> = Vec::new(), wiring();
-        /// version of E2AP towards base stations: 3.01 takes every node of v2 and later for one of v3
+        /// E2AP version towards base stations: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later
+        /// are treated as version 3
         e2ap: Version = Version::V2_03;
-        /// an operator: NAME:SHARE:SUBSCRIBERS@ADDRESS, its share of every carrier, the networks and slices whose UEs are its own, and its controller, e.g. A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431; repeatable
+        /// operator, as NAME:SHARE:SUBSCRIBERS@ADDRESS: its share of every carrier, the networks and slices of its UEs,
+        /// and the address of its controller, e.g. A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431; repeatable
         tenant: Vec<Spelled<TenantPlan>> = Vec::new();
-        /// whether what an operator does not use goes to the others, or is wasted
+        /// whether other operators may use the unused share of an operator
         sharing: bool = true, kind(Kind::Bool);
-        /// slice ids of each operator, 0 to one less; more where an operator has operators of its own
+        /// number of slice ids per operator, counted from 0; an operator that hosts further operators needs more
         ids: u16 = 10, range(1, 30_000);
-        /// how often base stations are asked for statistics, and so how old operators' are at most
+        /// report period requested from base stations, which is also the maximum age of the operators' statistics
         period: Duration = Duration::from_millis(100);
     }
 }

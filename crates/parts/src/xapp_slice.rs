@@ -29,17 +29,17 @@ setting_by_text!(Spelled<Step>);
 config! {
     /// An xApp that configures slices through the slicing controller.
     pub struct SliceXappPart {
-        /// the slicing controller
+        /// URL of the slicing controller
         rest: RestUrl = RestUrl::loopback(SLICING_PORT), wiring();
-        /// of which base station, as /v1/nodes names it [default: all of them]
+        /// base station to configure, named as in /v1/nodes [default: all]
         node: Option<String> = None, wiring();
-        /// slices: ID=SHARE of the carrier, e.g. 1=0.66,2=0.34
+        /// slices, as ID=SHARE of the carrier, e.g. 1=0.66,2=0.34
         slice: Vec<String> = Vec::new(), wiring();
-        /// UEs: RNTI=ID of their slice; repeatable
+        /// slice of a UE, as RNTI=ID; repeatable
         ue: Vec<String> = Vec::new(), wiring();
-        /// what it asks for later: AT:SLICE=SHARE+…[:RNTI=SLICE+…], e.g. 10s:1=0.66+2=0.34; repeatable
+        /// later change, as TIME:SLICE=SHARE+…[:RNTI=SLICE+…], e.g. 10s:1=0.66+2=0.34; repeatable
         step: Vec<Spelled<Step>> = Vec::new(), wiring();
-        /// whether what a slice does not use goes to the others, or is wasted
+        /// whether other slices may use the unused share of a slice
         sharing: bool = true, kind(Kind::Bool), wiring();
     }
 }

@@ -24,25 +24,25 @@ const TRIES: u32 = 3;
 config! {
     /// An xApp that prevents a greedy flow from delaying a low-latency flow.
     pub struct TrafficXappPart {
-        /// the traffic controller
+        /// URL of the traffic controller
         rest: RestUrl = RestUrl::loopback(TRAFFIC_PORT), wiring();
-        /// where the controller publishes: local (its own /v1/events) or redis://HOST:PORT
+        /// source of the controller's statistics: local (its /v1/events) or redis://HOST:PORT
         bus: BusUrl = BusUrl::Local, wiring();
-        /// how long packets may wait in RLC
+        /// maximum sojourn time of packets in RLC
         limit: Duration = Duration::from_millis(10);
-        /// the low-latency flow's protocol: 17 is UDP
+        /// IP protocol number of the low-latency flow; 17 is UDP
         protocol: u8 = 17, range(0, 255);
-        /// its source address
+        /// source address of the low-latency flow
         source: Option<String> = None;
-        /// its destination address
+        /// destination address of the low-latency flow
         destination: Option<String> = None;
-        /// its source port
+        /// source port of the low-latency flow
         source_port: Option<u16> = None, range(0, 65_535);
-        /// its destination port
+        /// destination port of the low-latency flow
         destination_port: Option<u16> = None, range(0, 65_535);
-        /// the number of its queue
+        /// number of the queue for the low-latency flow
         queue: u8 = 1, range(1, 255);
-        /// octets that its queue holds
+        /// capacity of that queue, in bytes
         capacity: u32 = 100_000, range(1, i64::from(u32::MAX)), unit("B");
     }
 }

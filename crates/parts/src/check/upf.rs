@@ -24,35 +24,37 @@ use crate::worker::Trouble;
 config! {
     /// Settings of a UPF check.
     pub struct UpfCheck {
-        /// the UPF's N3: packets are tried as well
+        /// address and port of the UPF's N3; if set, packets are checked, too
         n3: Option<SocketAddr> = None, wiring();
-        /// address and port of our base station. Without this: 127.0.1.1:2152 for a UPF on this machine, else the address from
-        /// which this machine reaches the UPF's N3
+        /// address and port of the emulated base station; without it, 127.0.1.1:2152 for a UPF on this machine,
+        /// otherwise the address from which this machine reaches the UPF's N3
         gnb: Option<SocketAddr> = None;
-        /// where our SMF speaks from, further ones from the next addresses of this machine. Keep port 8805, where some UPFs
-        /// answer whichever port asked. Without this, towards a UPF on loopback, an address for each check, the same ones in
-        /// every run; else the one from which this machine reaches the UPF
+        /// address and port of the first emulated SMF; further SMFs use the next addresses of this machine. Keep port
+        /// 8805: some UPFs always send responses to it. Without it, each check of a UPF on loopback has a fixed
+        /// address; for other UPFs, the address from which this machine reaches the UPF
         smf: Option<SocketAddr> = None;
-        /// our data network, which reflects: none (somebody else does), udp://LOCAL,UPF or routed://ADDRESS
+        /// emulated data network, which reflects packets: none (the UPF is connected to another one), udp://LOCAL,UPF
+        /// or routed://ADDRESS
         n6: Network = Network::None, wiring();
-        /// the server that packets go to: one that reflects UDP; with a routed data network it is that address
+        /// address and port of the server that UEs send to; it must reflect UDP. A routed data network must have this
+        /// address
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
-        /// the server that IPv6 packets of a dual-stack UE go to: one that reflects UDP. Without this, or with a routed data
-        /// network, 2001:db8:45::1 port 9 behind a data network that reflects everything
+        /// address and port of the server that dual-stack UEs send IPv6 packets to; it must reflect UDP. Without it, or
+        /// with a routed data network, 2001:db8:45::1 port 9 in a data network that reflects all packets
         server6: SocketAddr = SocketAddr::from(([0x2001, 0xdb8, 0x45, 0, 0, 0, 0, 1], 9));
-        /// the first UE, within the UPF's pool
+        /// address of the first UE, in the UPF's pool
         ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
-        /// the habits that the checks start from
+        /// dialect of the UPF, from which the checks start
         dialect: Dialect = Dialect::STRICT_REL17;
-        /// how long an answer may take
+        /// maximum time to wait for a response
         patience: Duration = Duration::from_millis(500);
-        /// checks with one of these in their names, as: trap 3,echo; without it, all
+        /// run only checks whose names contain one of these words, e.g. trap 3,echo; without it, all checks run
         only: Vec<String> = Vec::new();
-        /// also try what has ended UPFs: truncated and random octets
+        /// also send truncated and random messages, which have crashed UPFs
         hostile: bool = false;
-        /// the UPF's process: its end is told at the check that it came with
+        /// process id of the UPF; its exit is reported for the check that caused it
         upf_pid: Option<u32> = None, local();
-        /// folder for a capture of each failure
+        /// folder in which a capture of each failed check is written
         captures: PathBuf = PathBuf::from("."), local();
     }
 }

@@ -36,37 +36,38 @@ const FLOOD_PER_S: u64 = 50_000_000;
 config! {
     /// A tester connected to the ports of a switch.
     pub struct RingTesterPart {
-        /// whose traffic it is
+        /// use case whose packets are sent
         pipeline: Option<Plain<Pipeline>> = None, wiring();
-        /// what is sent
+        /// traffic to send
         traffic: Plain<Traffic> = Plain::default(), wiring();
         /// captures whose packets are sent instead
         trace: Vec<PathBuf> = Vec::new(), wiring();
-        /// who is tested: what of packets it does not understand is left out
+        /// forwarding engine under test; packets with features that it does not support are not sent
         engine: String = "native".to_owned(), wiring();
-        /// program that drives another generator (docs/how-to/plugins.md); none: ours sends
+        /// program that controls another generator (docs/how-to/plugins.md); without it, the tester sends packets
+        /// itself
         plugin: Option<String> = None, local();
-        /// socket of the switch's port access; empty: none, the tester tests itself
+        /// socket of the switch's access port; empty: no switch, the tester measures itself
         access: String = String::new(), wiring();
-        /// socket of the switch's port core
+        /// socket of the switch's core port
         core: String = String::new(), wiring();
-        /// descriptors of a ring, by binary logarithm
+        /// size of a ring, as binary logarithm of its descriptors
         ring: u8 = 10, wiring();
-        /// cores of the switch over which flows are divided, each by rings of its own
+        /// number of cores of the switch over which flows are distributed, with separate rings for each
         cores: usize = 1, wiring();
-        /// how long it sends
+        /// duration of the measurement
         duration: Duration = Duration::from_secs(1), wiring();
-        /// how long it sends before that, uncounted
+        /// time of sending before the measurement, not counted
         warm_up: Duration = Duration::ZERO, wiring();
-        /// marks its packets
+        /// number that marks the packets of a run
         run: u32 = 1, wiring();
-        /// packets sent in a second, whatever comes back, both directions together
+        /// packets sent per second in both directions together, regardless of losses
         rate: u64 = 100_000, range(1, 100_000_000), unit("1/s");
-        /// a packet that would leave later than this after its time is late: it is not sent
+        /// maximum send delay of a packet; packets that are later are counted as late and not sent
         late_after: Duration = Duration::from_millis(1);
-        /// how long after the last packet those on their way are waited for
+        /// time to wait for outstanding packets after the last one was sent
         drain: Duration = Duration::from_secs(1);
-        /// the tester stands still for so long in the middle of a window, to see that what it leaves out is named
+        /// pause of the tester in the middle of a window, to test that unsent packets are reported
         stall: Duration = Duration::ZERO;
     }
 }

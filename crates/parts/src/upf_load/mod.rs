@@ -94,38 +94,42 @@ choices! {
 config! {
     /// SMF, base stations and data network that load a UPF.
     pub struct UpfLoadPart {
-        /// what to do: control (sessions come and go), blind (without waiting for answers), sessions (set up, then send), mixed
-        /// (some stay and send, others come and go), handover, paging, qos (rates below and above the maximum), calibrate
+        /// kind of load: control (creates and deletes sessions), blind (the same without waiting for responses),
+        /// sessions (creates sessions, then sends packets), mixed (some sessions send packets while others are created
+        /// and deleted), handover, paging, qos (rates below and above the maximum), calibrate
         mode: LoadMode = LoadMode::Control;
-        /// all, or the data network alone (on another host)
+        /// role of this process: all, or only the data network (on another host)
         role: LoadRole = LoadRole::All, wiring();
-        /// the UPF's N4
+        /// address and port of the UPF's N4
         n4: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 8805)), wiring();
-        /// the UPF's N3
+        /// address and port of the UPF's N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 2152)), wiring();
-        /// our data network: none, udp://LOCAL,UPF or routed://ADDRESS
+        /// emulated data network: none, udp://LOCAL,UPF or routed://ADDRESS
         n6: Network = Network::None, wiring();
-        /// what the UPF insists on: strict-rel15, strict-rel17, open5gs, eupf
+        /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
         dialect: Dialect = Dialect::STRICT_REL17, wiring();
-        /// address and port of the first SMF; each further one has the next address. Keep port 8805, where some UPFs answer
-        /// whichever port asked. Without this: 127.0.2.1:8805 for a UPF on loopback, else the address from which this machine reaches it
+        /// address and port of the first SMF; each further SMF has the next address. Keep port 8805: some UPFs always
+        /// send responses to it. Without it, 127.0.2.1:8805 for a UPF on loopback, otherwise the address from which
+        /// this machine reaches the UPF
         smf: Option<SocketAddr> = None;
-        /// SMFs, a thread and an association each
+        /// number of SMFs, with one thread and one association each
         smfs: usize = 1, range(1, MAX_SMFS as i64);
-        /// address and port of the first base station; each further one has the next address. Without this: 127.0.1.1:2152 for
-        /// a UPF on this machine, else the address from which this machine reaches the UPF's N3
+        /// address and port of the first base station; each further one has the next address. Without it,
+        /// 127.0.1.1:2152 for a UPF on this machine, otherwise the address from which this machine reaches the UPF's N3
         gnb: Option<SocketAddr> = None;
-        /// base stations. Without this: 2 if this machine has the address after the first one's, else 1
+        /// number of base stations; without it, 2 if this machine has the address after that of the first one,
+        /// otherwise 1
         gnbs: Option<usize> = None, range(1, MAX_GNBS as i64);
         /// threads that send and receive packets
         threads: usize = 1, range(1, MAX_THREADS as i64);
-        /// how base stations' packets leave and come in: sockets, or af-xdp[:DEVICE][,native][,zero-copy] past the kernel's stack
+        /// packet I/O of base stations: sockets, or af-xdp[:DEVICE][,native][,zero-copy], which bypasses the kernel's
+        /// network stack
         io: N3Io = N3Io::Sockets, local();
-        /// CPUs of the load as 0,1: SMFs, then data threads, then the data network
+        /// CPUs of the load generator, e.g. 0,1: first SMFs, then data threads, then the data network
         pin: Cpus = Cpus::default();
-        /// the first UE's address; each further one has the next (IPv6: /64)
+        /// address of the first UE; each further UE has the next address (IPv6: the next /64)
         ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
-        /// the server that UEs speak to; with a routed data network it is that address
+        /// address and port of the server that UEs send to; a routed data network must have this address
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
         /// data network name
         dnn: String = "internet".to_owned();
@@ -139,60 +143,62 @@ config! {
         qfi: u8 = 9, range(0, 63);
         /// Echo Requests of each base station at this interval, which supervise N3; 0s sends none
         echo: Duration = Duration::ZERO;
-        /// maximum bit rate of a session in each direction, as 10M or 500k; without it there is no QER
+        /// maximum bit rate of a session in each direction, e.g. 10M or 500k; without it, no QER is created
         mbr_mbps: Option<BitRate> = None, flag("mbr");
-        /// usage reports at this many octets
+        /// volume in bytes after which usage is reported
         volume_threshold: Option<u64> = None;
-        /// how sessions begin (control): closed (a window of cycles, each ending begins the next), constant (at equal distances),
-        /// poisson, burst (so many at once), ramp (from one rate to another)
+        /// arrival process of sessions in mode control: closed (a window of cycles; the end of one starts the next),
+        /// constant (at a fixed interval), poisson, burst (several at once), ramp (at a rising or falling rate)
         arrivals: LoadArrivals = LoadArrivals::Closed;
-        /// sessions (control), handovers or pages in a second
+        /// rate of sessions (mode control), handovers or pages
         rate: f64 = 1_000.0, kind(Kind::positive()), unit("1/s");
-        /// sessions in a second at the end of a ramp; without it, twice the rate
+        /// rate of sessions at the end of a ramp; without it, twice --rate
         rate_to: Option<f64> = None, kind(Kind::positive()), unit("1/s");
-        /// sessions of one burst
+        /// number of sessions per burst
         burst: u32 = 100;
-        /// cycles under way in a closed loop
+        /// number of pending cycles with closed arrivals
         window: usize = 64, range(1, WINDOW as i64);
-        /// cycles at most (control); sessions (all other modes)
+        /// maximum number of cycles in mode control; number of sessions in all other modes
         sessions: Option<u64> = None;
-        /// sessions that are established before and stay (control)
+        /// mode control: number of sessions that are established first and stay
         live: usize = 0;
-        /// between a session's tunnel and its end (control)
+        /// mode control: time from a session's downlink tunnel to its deletion
         hold: Duration = Duration::ZERO;
-        /// how long (mixed: t1; qos: each rate)
+        /// duration of the load (mixed: t1; qos: duration of each rate)
         duration: Duration = Duration::from_secs(5), wiring();
-        /// mixed: sessions that come and go (n2)
+        /// mode mixed: number of sessions that are created and deleted (n2)
         dynamic: usize = 10;
-        /// mixed: one round (t2)
+        /// mode mixed: duration of a round (t2)
         round: Duration = Duration::from_secs(1);
-        /// mixed: before the first round
+        /// mode mixed: time before the first round
         lead: Duration = Duration::from_secs(5);
-        /// blind: between two messages
+        /// mode blind: time between two messages
         delay: Duration = Duration::from_micros(100);
-        /// uplink packets in a second of all sessions together, or max
+        /// uplink packets per second of all sessions together, or max
         uplink: Option<PacketRate> = None;
-        /// downlink packets in a second of all sessions together, or max
+        /// downlink packets per second of all sessions together, or max
         downlink: Option<PacketRate> = None;
-        /// packets as fast as they go instead of at a rate: what this machine can send, or a UPF carry
+        /// send packets as fast as possible instead of at a rate
         flat_out: bool = false;
-        /// octets of a user's IP packet
+        /// size of a user's IP packet, in bytes
         octets: usize = 100;
-        /// every so many uplink packets one is to be reflected; 0: none
+        /// number of uplink packets of which one requests reflection; 0: none
         reflect_every: u64 = 100;
-        /// qos: what is offered, each way; as 7M,12M,30M
+        /// mode qos: offered bit rates in each direction, e.g. 7M,12M,30M
         offered_mbps: Vec<BitRate> = [7e6, 12e6, 30e6].map(BitRate).to_vec(), flag("offered");
-        /// T1: time without an answer
+        /// T1: time without a response after which a request is retransmitted or given up
         t1: Duration = Duration::from_secs(1);
-        /// N1: further sendings of a request; 0 turns retransmission off (but for the sessions' deletion when all is over)
+        /// N1: maximum number of retransmissions of a request; 0 turns them off, except for the final deletion of
+        /// sessions
         n1: u8 = 0;
-        /// heartbeats before the first session and at this interval, which also notice a restart; 0s sends none
+        /// interval of heartbeats, which also detect a restart of the UPF; the first precedes the first session; 0s:
+        /// none
         heartbeat: Duration = Duration::from_secs(1);
-        /// skip the packet in each direction that is sent before anything is measured
+        /// skip the test packet that is sent in each direction before the measurement
         no_smoke: bool = false;
-        /// the UPF's process: its CPU time is reported beside the figures, and its end ends the run
+        /// process id of the UPF: its CPU time is reported, and its exit ends the run
         upf_pid: Option<u32> = None, local();
-        /// come as SMFs that have just started: most UPFs delete the sessions that earlier runs left behind
+        /// report a new start time of the SMFs; most UPFs then delete the sessions of earlier runs
         anew: bool = false;
         /// capture (pcap or pcapng) whose PFCP sessions are repeated instead of a mode; SEIDs, tunnels and addresses are ours,
         /// arrivals as --arrivals
@@ -201,9 +207,10 @@ config! {
         times: u64 = 1, range(1, 1_000_000_000);
         /// replay: keep the capture's time between the requests of a session; otherwise each follows the response before it
         gaps: bool = false;
-        /// names the run and seeds its arrivals; without it, the time does
+        /// number that identifies the run and seeds its arrivals; without it, derived from the time
         run: Option<u32> = None, wiring();
-        /// one of several shares of a load: it waits when its sessions are set up, and its report can be joined with others'
+        /// part of a load that several workers share: pauses after its sessions are established, and its report can be
+        /// merged with the others
         shared: bool = false, inner();
     }
 }

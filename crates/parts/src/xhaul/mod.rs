@@ -57,46 +57,50 @@ const DRAINS_MAX: u32 = 20;
 config! {
     /// A network of namespaces and its traffic.
     pub struct XhaulPart {
-        /// how the CU's containers share its card
+        /// mechanism by which the CU's containers share its network card
         sharing: Plain<LiveSharing> = Plain::default(), wiring();
-        /// a switch between DUs and CU, or cables
+        /// connect DUs and CU by a switch instead of cables
         midhaul_switch: bool = true, wiring();
-        /// a switch between CU and server, or a cable
+        /// connect CU and server by a switch instead of a cable
         backhaul_switch: bool = true, wiring();
-        /// of every link
+        /// rate of each link
         rate_bps: u64 = 1_000_000_000, wiring(), unit("bit/s");
-        /// that a link's queue holds
+        /// capacity of the queue of each link
         queue_bytes: u64 = 500_000, wiring(), unit("B");
-        /// an order on every link, by these classes: strict priority or turns; without it one queue for all
+        /// priorities of senders and the order of service on every link; without it, each link has a single queue
         classes: Option<Plain<Classes>> = None, wiring();
-        /// of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none
+        /// number of batches of 64 packets in each direction that measure the cost of the path, in alternation with a
+        /// dedicated port; 0: none
         cost_batches: u32 = 4000, range(0, 1_000_000);
-        /// see the cell's frames at both ports of the switch too: where the delay is, for some more load
+        /// also capture the cell's frames at both ports of the switch, to locate the delay; adds some load
         taps: bool = false;
-        /// work on the CU's core: period and busy time of it, ns
+        /// additional work on the CU's core: period and busy time, in nanoseconds
         busy_ns: Option<Plain<(u64, u64)>> = None, wiring();
-        /// live: of one CPU for the first vBBU's threads (sender, receiver, that work), by a cgroup; 0: none
+        /// live: share of a CPU for the threads of the first vBBU (sender, receiver, additional work), limited by a
+        /// cgroup; 0: unlimited
         cpu_quota: f64 = 0.0, kind(Kind::share()), local();
-        /// programs beside our own probe
+        /// third-party measurement programs that run in addition to the probe
         tools: Plain<Vec<Tool>> = Plain::default(), local();
-        /// a user's own CU and DU, which send in the place of the cell's flows
+        /// third-party CU and DU that send in place of the cell's flows
         vbbu: Option<Plain<VbbuPart>> = None, local();
-        /// the CU's port towards the midhaul and the one at the other end of its cable, where the switch is: "enp1s0f0 enp2s0f0"
+        /// interface of the CU towards the midhaul and the interface at the other end of its cable, where the switch
+        /// is: "enp1s0f0 enp2s0f0"
         midhaul_ports: Option<String> = None, local();
-        /// the same towards the backhaul; without it that is made of software
+        /// the same two interfaces towards the backhaul; without it, the backhaul is emulated in software
         backhaul_ports: Option<String> = None, local();
-        /// live, on given ports of the midhaul: who stamps what goes from one to the other: the cards by their own clocks where both can,
-        /// or must; the kernel; nobody
+        /// live, with --midhaul-ports: source of time stamps on the midhaul: card (required), kernel, none, or auto
+        /// (the cards if both support it)
         stamps: String = "auto".to_owned(), kind(Kind::choice(&cable::STAMPS));
-        /// live: periods are so many times longer, rates so many times lower: for a machine that is emulated in software
+        /// live: factor by which periods are longer and rates lower, for a machine that is emulated in software
         slowdown: u32 = 1, range(1, 10_000);
-        /// live: a nanosecond of this machine's clock is an instruction (QEMU's `-icount shift=0`): a path's cost is instructions
+        /// live: the clock counts instructions (QEMU's `-icount shift=0`), so the cost of a path is in instructions
+        /// instead of nanoseconds
         instructions: bool = false;
-        /// the cell's sender gives its packets to the kernel so long before they leave, with their launch time
+        /// time by which the cell's sender passes packets to the kernel ahead of their launch time, in nanoseconds
         launch_lead_ns: Option<u64> = None, wiring();
-        /// this machine's end of the midhaul's cable, the other one being on another machine
+        /// the end of the midhaul cable that this machine has, if the other end is at another machine
         end: Option<Plain<OneEnd>> = None, wiring();
-        /// what is sent
+        /// traffic flows to send
         flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
     }
 }

@@ -23,20 +23,20 @@ use crate::worker::Trouble;
 config! {
     /// Settings of an agent check.
     pub struct AgentCheck {
-        /// how long the agent may take to connect, at first and after each connection that a check ends
+        /// maximum time for the agent to connect, at the start and after each connection that a check closes
         arrival: Duration = Duration::from_secs(20);
-        /// how long an answer may take
+        /// maximum time to wait for a response
         patience: Duration = Duration::from_millis(1_000);
-        /// the period of the reports that are subscribed to
+        /// report period of the subscriptions
         period: Duration = Duration::from_millis(100);
-        /// E2 node that is checked, by its whole identity ("gnb 001.01 411/du 0", with or without "gnb"); without it the first one
-        /// that connects. Others are set up and left alone
+        /// E2 node to check, by its complete identity ("gnb 001.01 411/du 0", with or without "gnb"); without it, the
+        /// first one that connects. Other nodes are set up and not checked
         node: Option<String> = None;
-        /// checks with one of these in their names, as: setup,reset; without it, all
+        /// run only checks whose names contain one of these words, e.g. setup,reset; without it, all checks run
         only: Vec<String> = Vec::new();
-        /// also try what has ended agents: cut and random octets, by the hundred
+        /// also send hundreds of truncated and random messages, which have crashed agents
         hostile: bool = false;
-        /// folder for a capture of each failure
+        /// folder in which a capture of each failed check is written
         captures: PathBuf = PathBuf::from("."), local();
     }
 }

@@ -23,19 +23,20 @@ use crate::{config, environment};
 config! {
     /// Settings of a RIC check.
     pub struct RicCheck {
-        /// the RIC's listener for xApps, if it speaks E42: subscriptions and controls are asked for there
+        /// address of the RIC's listener for xApps, if it supports E42; the checks request subscriptions and controls
+        /// there
         e42: Option<Listen> = None, wiring();
-        /// version of E2AP that our base stations speak; each setup is tried in all
+        /// E2AP version of the emulated base stations: 1.01, 2.03 or 3.01; each setup is tried in all versions
         e2ap: Version = Version::V2_03;
-        /// number of the first of our base stations, gnb 001.01 NUMBER; each check is another one
+        /// number of the first emulated base station (gnb 001.01 NUMBER); each check uses another number
         first: u32 = 900_000;
-        /// how long an answer may take
+        /// maximum time to wait for a response
         patience: Duration = Duration::from_millis(1_000);
-        /// checks with one of these in their names, as: setup,reset; without it, all
+        /// run only checks whose names contain one of these words, e.g. setup,reset; without it, all checks run
         only: Vec<String> = Vec::new();
-        /// also try what has ended RICs: cut and random octets, by the hundred
+        /// also send hundreds of truncated and random messages, which have crashed RICs
         hostile: bool = false;
-        /// folder for a capture of each failure
+        /// folder in which a capture of each failed check is written
         captures: PathBuf = PathBuf::from("."), local();
     }
 }
