@@ -14,7 +14,9 @@ use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};
 use ranlab_upf::n4::{
     DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,
 };
-use ranlab_upf::pfcp::{Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type};
+use ranlab_upf::pfcp::{
+    ApplicationPfds, Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type,
+};
 
 fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))
@@ -44,6 +46,9 @@ impl DataPlane for Metered {
         };
         let fault = |refusal: Refusal| RuleFault { cause: refusal.cause, failed: Some(refusal.failed) };
         UserPlane::check(&rules).map_err(fault)
+    }
+    fn check_application(&mut self, application: &ApplicationPfds) -> Result<(), Cause> {
+        UserPlane::check_application(application).map_err(|_| Cause::MANDATORY_IE_INCORRECT)
     }
     fn usage(&mut self, _: u64, _: UsageQuery<'_>) -> Vec<UsageReport> {
         vec![UsageReport::default()]

@@ -14,7 +14,7 @@ use crate::worker::Trouble;
 /// Why a capture cannot be repeated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReplayError {
+pub(crate) enum ReplayError {
     /// The operating system refuses it.
     #[error("{}: {source}", path.display())]
     Io {

@@ -27,7 +27,6 @@ use crate::worker::Trouble;
 use crate::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
-pub use capture::ReplayError;
 pub(crate) use run::Loading;
 pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
