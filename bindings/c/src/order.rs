@@ -213,7 +213,7 @@ impl ranlab_kpm_choice {
         functions: &[RanFunctionItem],
     ) -> Result<Bytes, Refusal> {
         let function = functions.iter().find(|it| it.oid.as_deref() == Some(kpm::OID));
-        let function = function.ok_or(Refusal::from(RANLAB_ERR_NODE_FUNCTION))?;
+        let function = function.ok_or_else(|| Refusal::from(RANLAB_ERR_NODE_FUNCTION))?;
         // SAFETY: the caller's promise.
         let (measurements, ues, slice, cell) = unsafe {
             (optional(self.measurements)?, optional(self.ues)?, optional(self.snssai)?, optional(self.cell)?)
@@ -277,7 +277,7 @@ impl ranlab_values {
                 form("message", optional(self.message)?)?,
             )
         };
-        let model = by_oid(oid).ok_or(Refusal::from(RANLAB_ERR_MODEL))?;
+        let model = by_oid(oid).ok_or_else(|| Refusal::from(RANLAB_ERR_MODEL))?;
         let definition = Bytes::copy_from_slice(definition);
         model.control_at(model.encoding(), &definition, header, message).map_err(|error| {
             let number = match error {

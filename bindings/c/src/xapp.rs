@@ -362,7 +362,7 @@ pub unsafe extern "C" fn ranlab_xapp_order(
             let to = out(request)?;
             let node = inner.numbers.get(order.node).map(|(id, _)| *id);
             let now = Time::from_nanos(now_ns);
-            let sent = node.ok_or(Refusal::from(RANLAB_ERR_NODE)).and_then(|node| {
+            let sent = node.ok_or_else(|| Refusal::from(RANLAB_ERR_NODE)).and_then(|node| {
                 let (value, ue) = order.read(&node)?;
                 let sent = inner.xapp.order(now, node, &value, &ue, order.acknowledge != 0);
                 sent.map_err(|error| match error {

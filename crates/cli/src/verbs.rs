@@ -23,7 +23,7 @@ Examples:
   ranlab pcap decode --verify capture.pcap
 
 Every verb prints for people; --format json ends with one JSON object instead, ndjson prints one object a line as things
-happen and the same object at the end. -v tells what happens inside, -vv more; RANLAB_LOG=ranlab_sdk=debug by part.
+happen and the same object at the end. -v tells what happens inside, -vv more; RANLAB_LOG=ranlab_transport=debug by part.
 With json and ndjson, an error is an object too: {\"error\": {\"code\", \"kind\", \"message\"}}.
 Exit codes: 0 ok, 1 a check or threshold failed, 2 usage or input, 3 the environment lacks something, 130 interrupted.";
 

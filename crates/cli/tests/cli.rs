@@ -87,7 +87,7 @@ fn verbose_logs_refused_connections() {
     let told = "not on the list of allowed peers";
     assert!(!ric(&[], None).contains(told));
     assert!(ric(&["-v"], None).contains(told));
-    assert!(ric(&[], Some("ranlab_sdk=warn")).contains(told));
+    assert!(ric(&[], Some("ranlab_transport=warn")).contains(told));
     assert!(!ric(&[], Some("ranlab_emulator=debug")).contains(told));
     let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
     let output = command.arg("doctor").env("RANLAB_LOG", "a=b=c").output().unwrap();

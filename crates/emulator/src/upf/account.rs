@@ -184,7 +184,7 @@ impl Account {
     /// A packet has come where no traffic was: the triggers of a report, 0 if none is due.
     pub(super) fn begin(&mut self, now_ns: u64) -> u128 {
         self.start_clock(now_ns);
-        self.first_packet.get_or_insert(NtpSeconds(ntp_seconds()));
+        self.first_packet.get_or_insert_with(|| NtpSeconds(ntp_seconds()));
         self.stop_ns = self.watches_stop().then(|| now_ns + self.idle_time());
         let mut trigger = self.if_asked(ReportingTriggers::START, UsageReportTrigger::START);
         if self.counts_events() {
@@ -231,7 +231,7 @@ impl Account {
         if let Some(running) = &mut self.running
             && self.urr.inactivity_detection_time.is_some_and(|time| time.0 > 0)
         {
-            running.suspended_ns.get_or_insert(over_ns.max(running.reported_ns));
+            running.suspended_ns.get_or_insert_with(|| over_ns.max(running.reported_ns));
         }
         let is_used_up = |quota: Events| self.events.since_grant >= quota.0;
         if self.counts_events() && self.urr.event_quota.is_some_and(is_used_up) {

@@ -8,7 +8,7 @@
 //! Every source and destination interface has the same actions: drop, buffer, forward into a tunnel, forward to the
 //! data network. A rule that asks for more is rejected at compilation ([`Refusal`]).
 //!
-//! Rules are those of TS 29.244 as decoded by `wire::pfcp`. Packets without a matching rule are counted by reason.
+//! Rules are those of TS 29.244 as decoded by [`pfcp`](crate::pfcp). Packets without a matching rule are counted by reason.
 //! Rates refer to inner IP packets, from the first byte of the IP header ([`RATE_LAYER`]), so Ethernet and GTP-U
 //! headers do not reduce a user's rate.
 mod alike;

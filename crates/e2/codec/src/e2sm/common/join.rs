@@ -214,13 +214,16 @@ mod tests {
         }
     }
 
-    const CU_CP: (Option<u64>, Option<u64>) = (None, None);
-    const CU_UP: (Option<u64>, Option<u64>) = (Some(1), None);
-    const DU_1: (Option<u64>, Option<u64>) = (None, Some(1));
-    const DU_2: (Option<u64>, Option<u64>) = (None, Some(2));
+    /// CU-UP and DU of a gNB in parts.
+    type Units = (Option<u64>, Option<u64>);
+
+    const CU_CP: Units = (None, None);
+    const CU_UP: Units = (Some(1), None);
+    const DU_1: Units = (None, Some(1));
+    const DU_2: Units = (None, Some(2));
 
     /// UEs as numbers of nodes, from identities at nodes.
-    fn joined(identities: &[((Option<u64>, Option<u64>), &str)]) -> Vec<(u32, usize)> {
+    fn joined(identities: &[(Units, &str)]) -> Vec<(u32, usize)> {
         let mut join = UeJoin::default();
         for ((cu_up, du), text) in identities {
             join.add(&node(*cu_up, *du), text);

@@ -36,12 +36,12 @@ pub enum OrderError {
     Fault(#[from] OrderFault),
     /// The node has no function RC.
     #[error("{0} has no RAN function RC ({OID})")]
-    NoFunction(GlobalE2NodeId),
+    NoFunction(Box<GlobalE2NodeId>),
     /// The node's function definition does not list the style and action.
     #[error("{node} does not offer RC style {style} action {action}; it offers {offered}")]
     NotOffered {
         /// The node.
-        node: GlobalE2NodeId,
+        node: Box<GlobalE2NodeId>,
         /// Control style.
         style: i64,
         /// Control action.
@@ -53,7 +53,7 @@ pub enum OrderError {
     #[error("{node} names UEs by a number that is missing in the order; {needed} is needed")]
     Ue {
         /// The node.
-        node: GlobalE2NodeId,
+        node: Box<GlobalE2NodeId>,
         /// The number.
         needed: &'static str,
     },
@@ -112,11 +112,14 @@ impl Recipient<'_> {
     /// The node has no function RC, or its definition lists other controls.
     pub fn check(&self, (style, action): (i64, u16)) -> Result<&RanFunctionItem, OrderError> {
         let node = *self.node;
-        let function = self.rc().ok_or(OrderError::NoFunction(node))?;
+        let function = self.rc().ok_or_else(|| OrderError::NoFunction(Box::new(node)))?;
         match FunctionDefinition::decode_as(Encoding::Per, &function.definition) {
-            Ok(definition) if !definition.lists_control(style, action) => {
-                Err(OrderError::NotOffered { node, style, action, offered: definition.controls_text() })
-            }
+            Ok(definition) if !definition.lists_control(style, action) => Err(OrderError::NotOffered {
+                node: Box::new(node),
+                style,
+                action,
+                offered: definition.controls_text(),
+            }),
             _ => Ok(function),
         }
     }
@@ -142,7 +145,7 @@ impl Order {
     /// The order contradicts itself, the node's function definition does not list its action, or the UE lacks the number
     /// by which the node names UEs.
     pub fn request_to(&self, to: Recipient<'_>, ue: &UeNumbers) -> Result<OrderRequest, OrderError> {
-        let missing = || OrderError::Ue { node: *to.node, needed: needed_number(to.node) };
+        let missing = || OrderError::Ue { node: Box::new(*to.node), needed: needed_number(to.node) };
         self.request_as(to, ue.name_at(to.node).ok_or_else(missing)?)
     }
 

@@ -63,7 +63,7 @@ fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<M
 }
 
 fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
-    let far = Far::of(&near).expect("a link with a thread of its own");
+    let far = Far::of(near).expect("a link with a thread of its own");
     let mouths = Mouths::default();
     lock(&mouths).insert(ConnId(1), Arc::downgrade(mouth));
     Pass { shared: far.shared.clone(), mouths }
