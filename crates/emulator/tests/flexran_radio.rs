@@ -321,7 +321,7 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     assert!(reported, "it is reported of where it is");
     // An impossible handover is rejected with a reason.
     assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a UE"));
-    assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("no base station 9"));
+    assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("base station 9"));
     assert!(world.order(Some(1), &Order::HandOver(1, 1)).unwrap_err().contains("in that cell"));
     assert_eq!(world.order(Some(2), &Order::HandOver(2, 1)), Ok(()), "and back");
     world.pass(10 * MS);

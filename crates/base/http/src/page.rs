@@ -22,7 +22,7 @@ pub fn response(file: &File) -> Response {
     (headers, file.text).into_response()
 }
 
-/// Like [`file`], with the page of a command-line verb instead of the RIC's page.
+/// Like [`file()`], with the page of a command-line verb instead of the RIC's page.
 pub fn file_of_board(path: &str) -> Option<Response> {
     let file = ranlab_page::file(path)?;
     let mut given = response(file);

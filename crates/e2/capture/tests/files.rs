@@ -28,7 +28,9 @@ fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
             let interface = p.interface.map(str::to_owned);
             seen.push((p.link_type.0, interface, p.time_us, p.cut, p.data.to_vec()));
         }
-        Event::Fault(fault, _) => faults.push(fault.to_string()),
+        // A note stands once, however often its fault was seen.
+        Event::Fault(fault, _) if !faults.contains(&fault.to_string()) => faults.push(fault.to_string()),
+        Event::Fault(..) => {}
     })
     .unwrap();
     (seen, faults)

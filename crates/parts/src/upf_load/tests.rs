@@ -121,10 +121,10 @@ fn field_limits_match_load_limits() {
 }
 
 #[test]
-fn only_devices_and_processes_are_local_fields() {
+fn devices_processes_and_files_are_local_fields() {
     let local = |field: &Field| field.role == Role::Local;
     let locals: Vec<_> = part(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
-    assert_eq!(locals, ["io", "upf_pid"]);
+    assert_eq!(locals, ["io", "upf_pid", "replay"]);
     assert!(part(&[("io", "sockets".into())]).locals().is_empty());
     let required = part(&[]).described().into_iter().filter(|field| field.key.presence == Presence::Required);
     assert_eq!(required.count(), 0);

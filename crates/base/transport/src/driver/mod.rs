@@ -9,7 +9,7 @@
 //! takes one read, one decision and one write, without a wake-up in between. Only a link whose socket is full waits
 //! for its own readiness.
 //!
-//! A driver runs any [`Machine`]: the three of [`e2`](crate::e2), a controller of another protocol, or one from your
+//! A driver runs any [`Machine`]: agent, RIC and xApp of E2, a controller of another protocol, or one from your
 //! application.
 //!
 //! ```

@@ -14,7 +14,7 @@
 //! | `oran/subscriptions/ID` | | | ends them |
 //! | `rmr/MEID` | | sends a control; request and response bodies are E2AP PDUs | |
 //!
-//! Indications go to [listeners](Feed::listen). [`nodes`] and [`metrics`] describe the RIC itself and need no
+//! Indications go to [listeners](Feed::listen). [`nodes`] and the metrics of the RIC server describe the RIC itself and need no
 //! iApp.
 pub mod cluster;
 mod control;
