@@ -286,7 +286,12 @@ pub(super) fn inactivity_detection(peer: &mut Peer) -> Outcome {
     let query = QueryUrr { urr_id: UrrId(1), ..QueryUrr::default() };
     let change = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
     let response = peer.change(session.seid, change)?;
-    let measured = response.usage_reports.iter().find_map(|report| report.duration_measurement);
+    let duration = |reports: &[UsageReport]| reports.iter().find_map(|report| report.duration_measurement);
+    // Whether a query is answered is a clause of its own.
+    let measured = match duration(&response.usage_reports) {
+        None => duration(&peer.delete(session.seid)?.usage_reports),
+        queried => queried,
+    };
     match measured {
         // The detection time itself counts, and the packets came within a second.
         Some(Seconds(0..=2)) => Ok(()),
