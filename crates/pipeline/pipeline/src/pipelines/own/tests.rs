@@ -6,7 +6,7 @@ use crate::trace::{Directions, Trace, Traffic};
 use std::fmt::Write;
 
 fn file(name: &str) -> String {
-    let path = format!("{}/../../docs/own-pipelines/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../docs/own-pipelines/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap()
 }
 
