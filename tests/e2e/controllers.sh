@@ -34,7 +34,7 @@ expect 400 -X PUT "${json[@]}" -d '{"rules": [NaN]}' "$slicing/v1/policy"
 expect 422 -X PUT "${json[@]}" -d '{"rules": [{"slice": {"id": 1, "capacity": 1.5}}]}' "$slicing/v1/policy"
 expect 200 -X PUT "${json[@]}" -d '{"rules": [{"plmn": "505.01", "slice": {"id": 1, "capacity": 0.5}}]}' "$slicing/v1/policy"
 expect 404 -X PUT "${json[@]}" -d '{"slice": 1}' "$slicing/v1/nodes/gnb%20505.01%201/ues/1"
-grep -q 'there is no node' answer.json
+grep -q 'unknown node' answer.json
 
 # Base stations with RLC statistics: each report is on the bus, on its own line.
 "$RANLAB" emulate --connect "$(address traffic.txt e2)" --nodes 2 --ues 3 --sm rlc --duration 20s --format json >fleet.txt &

@@ -83,4 +83,4 @@ grep -q 'must be 0700' refused.txt
 if carried ric --e2 sctp://10.0.0.9:36421 >refused.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
 grep -q 'RANLAB_SCTP=.*must be 0700' refused.txt
 if "$RANLAB" gateway --listen tcp://127.0.0.1:0 >refused.txt 2>&1; then exit 1; else [[ $? == 2 ]]; fi
-grep -q 'each --listen needs its --connect' refused.txt
+grep -q 'needs a --connect for each --listen' refused.txt

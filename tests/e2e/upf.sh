@@ -96,7 +96,7 @@ done
 echo "== conformance"
 upf --n6 reflect
 "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --patience 2s --hostile --format json >check.json
-holds check.json 'r["failed"] == 0 and all(c["verdict"] == "passed" for c in r["checks"]) and len(r["checks"]) == 53'
+holds check.json 'r["failed"] == 0 and all(c["verdict"] == "passed" for c in r["checks"]) and len(r["checks"]) == 61'
 # A refused establishment, and a UPF that crashes: a capture shows it, and the remaining cases are skipped.
 down
 upf --n6 reflect --crash-after 60

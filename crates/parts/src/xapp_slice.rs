@@ -37,7 +37,7 @@ config! {
         slice: Vec<String> = Vec::new(), wiring();
         /// slice of a UE, as RNTI=ID; repeatable
         ue: Vec<String> = Vec::new(), wiring();
-        /// later change, as TIME:SLICE=SHARE+…[:RNTI=SLICE+…], e.g. 10s:1=0.66+2=0.34; repeatable
+        /// later change, as TIME:SLICE=SHARE+...[:RNTI=SLICE+...], e.g. 10s:1=0.66+2=0.34; repeatable
         step: Vec<Spelled<Step>> = Vec::new(), wiring();
         /// whether other slices may use the unused share of a slice
         sharing: bool = true, kind(Kind::Bool), wiring();
