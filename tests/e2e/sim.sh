@@ -96,5 +96,5 @@ refused() {
 }
 refused 'rig "e2-rtt" does not run in virtual time' "$here/scenarios/flexric/fig7.toml"
 refused '`load.at` = tcp://lab:1 does not run' "$file" --set load.at=tcp://lab:1
-refused 'there is no "xapp.traffic" here' "$file" --without xapp.traffic
+refused 'unknown component "xapp.traffic"' "$file" --without xapp.traffic
 refused 'there is no point 9' "$file" --point 9
