@@ -287,7 +287,7 @@ pub(super) fn inactivity_detection(peer: &mut Peer) -> Outcome {
     let change = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
     let response = peer.change(session.seid, change)?;
     let duration = |reports: &[UsageReport]| reports.iter().find_map(|report| report.duration_measurement);
-    // Whether a query is answered is a clause of its own.
+    // Another clause checks that a query is answered.
     let measured = match duration(&response.usage_reports) {
         None => duration(&peer.delete(session.seid)?.usage_reports),
         queried => queried,
