@@ -82,7 +82,7 @@ pub struct Request {
     pub method: String,
     /// Path, without the query.
     pub path: String,
-    /// Body; empty if there is none.
+    /// Body; may be empty.
     pub body: String,
 }
 

@@ -2,6 +2,7 @@
 //! cells, RRC, and the driver.
 use super::{Moved, Radio, SharedRadio, TICK, hand_over};
 use crate::stats::CellFacts;
+use ranlab_machine::lock;
 use ranlab_radio::user_plane::{RrcKind, UeReport};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{RanFunction, UeId};
@@ -9,7 +10,7 @@ use ranlab_sdk::e2::functions::rrc::{self, Progress, RrcSource};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A base station's cells, shared by its agents and their driver.
@@ -30,11 +31,6 @@ struct Told {
     /// Handed over UEs with their cells. Controllers are notified after the agents.
     moved: Vec<(usize, Moved)>,
     later: Vec<RrcEvent>,
-}
-
-/// After a panic of another thread the radio is still usable.
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Site {

@@ -1,15 +1,12 @@
-//! FlexRAN and 5G-EmPOWER controllers on sockets.
-//!
-//! Socket server of the SD-RAN controllers, with the socket behaviour of the published ones: kernel-sized
-//! buffers, one write per message, and disconnection of agents that do not read.
+//! FlexRAN and 5G-EmPOWER controllers on sockets, which behave as those of the published controllers: kernel-sized buffers, one
+//! write per message, and disconnection of agents that do not read.
 pub mod empower;
 pub mod flexran;
 
 use bytes::Bytes;
 use ranlab_http::guard::Access;
 use ranlab_http::{Answer, Desk, answers};
-use ranlab_machine::Time;
-use ranlab_machine::{Frame, LinkLoss};
+use ranlab_machine::{Frame, LinkLoss, Time};
 use ranlab_sdran::controller::{Action, Clock, ConnectionId, ControllerCounters};
 use ranlab_transport::driver::{self, Driver, Machine, Reading};
 use ranlab_transport::{Address, BindError, SocketOptions};

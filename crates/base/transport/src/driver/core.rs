@@ -93,8 +93,8 @@ impl<M: Machine> Core<M> {
         core
     }
 
-    pub(super) fn on_attach(&self, tell: OnAttach<M>) {
-        self.inner.borrow_mut().on_attach = Some(tell);
+    pub(super) fn on_attach(&self, report: OnAttach<M>) {
+        self.inner.borrow_mut().on_attach = Some(report);
     }
 
     /// Closes all links and starts no new ones.
@@ -133,8 +133,8 @@ impl<M: Machine> Core<M> {
         {
             let mut inner = self.inner.borrow_mut();
             let inner = &mut *inner;
-            if let Some(tell) = &mut inner.on_attach {
-                tell(&mut inner.machine, key, &stream);
+            if let Some(report) = &mut inner.on_attach {
+                report(&mut inner.machine, key, &stream);
             }
             inner.links.insert(key, link);
         }

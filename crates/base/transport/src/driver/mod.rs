@@ -99,9 +99,9 @@ impl<M: Machine> Driver<M> {
         Self(Core::start(machine, options, max_pdu, Box::new(events)))
     }
 
-    /// Calls `tell` for each new link, whether accepted or opened, before anything is read from it.
-    pub fn on_attach(&self, tell: impl FnMut(&mut M, M::Key, &Stream) + 'static) {
-        self.0.on_attach(Box::new(tell));
+    /// Calls `report` with the machine and the stream of each new link, accepted or opened, before anything is read from it.
+    pub fn on_attach(&self, report: impl FnMut(&mut M, M::Key, &Stream) + 'static) {
+        self.0.on_attach(Box::new(report));
     }
 
     /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.

@@ -3,12 +3,13 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use ranlab_e2::ric::{Bypass, ConnId, Ric, Route, RouteTable};
 use ranlab_e2::{Frame, Time};
+pub(super) use ranlab_machine::lock;
 
 use super::mouth::{Mouth, ToMouth};
 use super::placement::{Place, Placement};
@@ -17,11 +18,6 @@ use crate::transport::{Connection, Framer, Stream};
 
 /// Number of link kinds that are counted separately: base stations and xApps.
 pub(super) const KINDS: usize = 2;
-
-/// Locks a mutex; a panic of another thread cannot have left its data inconsistent.
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Counters of one worker.
 #[derive(Debug, Default)]
