@@ -175,7 +175,7 @@ fn session(random: &mut Random, number: u64) -> SessionEstablishmentRequest {
     }
 }
 
-/// Flow descriptions of some applications; of those without any they are deleted, and of all if none is named.
+/// Flow descriptions of some applications. An application without any is deleted; if none is named, all are.
 fn pfds(random: &mut Random) -> PfdManagementRequest {
     let flow = |random: &mut Random| Bytes::from_static(one(random, &FLOWS[..8]).as_bytes());
     let application = |random: &mut Random, name: &'static [u8]| {
@@ -204,7 +204,7 @@ fn pfds(random: &mut Random) -> PfdManagementRequest {
     request
 }
 
-/// Provisions applications. One that a rule may name stays known when its flow descriptions are deleted.
+/// Provisions applications. An application that a rule may name remains known when its flow descriptions are deleted.
 fn provision(known: &mut Vec<Arc<ApplicationPfds>>, request: &PfdManagementRequest) {
     if request.applications.is_empty() {
         for own in known.iter_mut() {

@@ -1,16 +1,18 @@
-//! Answers held for a while: a request that comes twice is answered twice and carried out once (§6.4).
+//! Cache of responses: a repeated request gets the same response and is carried out once (§6.4).
 use super::mix::address;
 use crate::Time;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Places that a cache begins with.
+/// Initial number of places.
 const FIRST_PLACES: usize = 64;
 
-/// Octets of an answer that lie in its place: those of sessions' requests fit, and a place is two lines of a cache.
+/// Bytes of a response that are stored in its place. Responses to session requests fit, and a place is two cache
+/// lines.
 const INLINE: usize = 80;
 
-/// The answers that are held lie one behind the other: in boxes of their own they would be where sessions had left room.
+/// Stored response. Short ones are inline: separate allocations would be scattered over memory that sessions have
+/// freed.
 #[derive(Debug, Clone)]
 enum Held {
     Inline(u8, [u8; INLINE]),
@@ -45,8 +47,8 @@ struct Place {
     answer: Held,
 }
 
-/// The last answers. A sender counts its requests, so the number says the place, and neighbours in time are neighbours
-/// in memory: an answer costs the same however many are held.
+/// The latest responses. A sender numbers its requests consecutively, so the sequence number selects the place and
+/// consecutive requests are adjacent in memory. The cost of a response does not depend on how many are held.
 #[derive(Debug)]
 pub(super) struct Cache {
     holding: Duration,
@@ -57,8 +59,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Answers are held for `holding`; beyond `limit` (rounded down to a power of two) the one goes early whose place
-    /// is needed, the oldest of a sender that counts.
+    /// Creates a cache that holds responses for `holding`. Beyond `limit` (rounded down to a power of two), a
+    /// response is dropped early if its place is needed: the oldest one, if the sender numbers consecutively.
     pub(super) fn new(holding: Duration, limit: usize) -> Self {
         let limit = limit.checked_ilog2().map_or(0, |bits| 1 << bits);
         Self { holding, limit, places: Vec::new(), taken: 0 }
@@ -113,7 +115,7 @@ impl Cache {
         }
     }
 
-    /// Answers that have a place, expired ones whose place nobody has needed since included.
+    /// Returns the number of stored responses, including expired ones that have not been overwritten.
     pub(super) fn len(&self) -> usize {
         self.taken
     }

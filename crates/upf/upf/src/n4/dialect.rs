@@ -1,56 +1,57 @@
-//! How user planes differ from each other and from the standard, as settings.
+//! Differences between user planes, and from the standard, as settings.
 //!
-//! Each field is a trap that somebody fell into: the request is well-formed, the user plane answers nothing, answers
-//! something misleading, or accepts and does not forward. A cause is never a proof that the rule works.
+//! Each field is a pitfall that has been observed: a request is well-formed, but the user plane does not answer,
+//! answers with a misleading cause, or accepts the rule and does not forward. A cause is never a proof that the rule
+//! works.
 use crate::pfcp::NetworkName;
 use std::time::Duration;
 
-/// A name for a set of habits, what an SMF should send to such a user plane, and what such a user plane demands.
+/// Named set of differences: what an SMF sends to such a user plane, and what such a user plane requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// As on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// For the SMF's end.
+    /// Used by the SMF's end.
     pub sends: Sends,
-    /// For the UPF's end.
+    /// Used by the UPF's end.
     pub demands: Demands,
 }
 
-/// What the SMF's messages look like.
+/// Form of the SMF's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sends {
-    /// Octets of Apply Action: 1 until Release 15, 2 since Release 16.
+    /// Length of Apply Action in octets: 1 until Release 15, 2 since Release 16.
     pub apply_action_octets: u8,
-    /// Octets of Reporting Triggers: 2 until Release 15, 3 since Release 16.
+    /// Length of Reporting Triggers in octets: 2 until Release 15, 3 since Release 16.
     pub reporting_triggers_octets: u8,
-    /// How Network Instance and APN/DNN are written.
+    /// Encoding of Network Instance and APN/DNN.
     pub name_form: NameForm,
-    /// 3GPP Interface Type (IE 160) in detection information and forwarding parameters.
+    /// Sends 3GPP Interface Type (IE 160) in detection information and forwarding parameters.
     pub interface_type: bool,
-    /// Node ID in the Session Deletion Request, which later releases allow.
+    /// Sends Node ID in the Session Deletion Request, which later releases allow.
     pub node_id_in_deletion: bool,
-    /// PDN Type (IE 113) in the establishment.
+    /// Sends PDN Type (IE 113) in the establishment.
     pub pdn_type: bool,
-    /// Who chooses the uplink tunnel.
+    /// End that chooses the uplink tunnel.
     pub teid: TeidChoice,
-    /// Whether a run begins with another sequence number than the one before: a user plane that still holds its
-    /// answers takes a repeated number for a retransmission.
+    /// Starts each run with a sequence number that the previous run did not use. A user plane that still holds its
+    /// responses takes a repeated number for a retransmission.
     pub fresh_sequence: bool,
-    /// Whether the UPF's heartbeats are answered, with the recovery time stamp of the association.
+    /// Answers the UPF's heartbeats, with the recovery time stamp of the association.
     pub answers_heartbeats: bool,
 }
 
-/// How a name is written.
+/// Encoding of a network name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameForm {
     /// DNS labels.
     Labels,
-    /// As it is.
+    /// Plain text.
     Text,
 }
 
 impl NameForm {
-    /// The name in this form.
+    /// Encodes `name` in this form.
     pub fn write(self, name: &str) -> NetworkName {
         match self {
             Self::Labels => NetworkName::labels(name),
@@ -59,65 +60,66 @@ impl NameForm {
     }
 }
 
-/// Who chooses a TEID.
+/// End that chooses a TEID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TeidChoice {
-    /// The SMF: every user plane takes it.
+    /// The SMF. Every user plane accepts this.
     Smf,
-    /// The UPF (F-TEID with CH): only one with the feature FTUP.
+    /// The UPF (F-TEID with CH). It needs the feature FTUP.
     Upf,
 }
 
-/// When a user plane deletes the sessions of an SMF that comes anew.
+/// Event at which a user plane deletes the sessions of an SMF that restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purges {
-    /// At an association setup where one stands (§6.2.6.2.2), and at a changed recovery time stamp (§19A of TS 23.007).
+    /// An association setup while one exists (§6.2.6.2.2), or a changed recovery time stamp (TS 23.007 §19A).
     Standard,
-    /// At a heartbeat with a newer recovery time stamp than the heartbeat before; a setup changes nothing.
+    /// A heartbeat with a newer recovery time stamp than the heartbeat before. A setup changes nothing.
     NewerHeartbeat,
     /// Never.
     Never,
 }
 
-/// The port that requests go to (TS 29.244 §4.2.2). They may come from any port, and answers go back there; not every
-/// user plane does so.
+/// Destination port of requests (TS 29.244 §4.2.2). Requests may come from any port, and responses go back there; not
+/// every user plane does so.
 pub const PFCP_PORT: u16 = 8_805;
 
-/// What the UPF insists on, and how it shows its displeasure.
+/// Requirements of the UPF, and its reaction where they are not met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demands {
-    /// Apply Action with fewer octets makes a request go unanswered.
+    /// Minimum length of Apply Action. A request with a shorter one is not answered.
     pub apply_action_least: u8,
-    /// Reporting Triggers with fewer octets make a request go unanswered.
+    /// Minimum length of Reporting Triggers. A request with shorter ones is not answered.
     pub reporting_triggers_least: u8,
-    /// A network instance that is no DNS labels is refused with cause 75.
+    /// Rejects a network instance that is not written as DNS labels, with cause 75.
     pub labels: bool,
-    /// Without interface types uplink packets are dropped, silently.
+    /// Silently drops uplink packets of rules without interface types.
     pub interface_type: bool,
-    /// A deletion with a Node ID goes unanswered.
+    /// Does not answer a deletion with a Node ID.
     pub no_node_id_in_deletion: bool,
-    /// What deletes an SMF's sessions.
+    /// Event that deletes an SMF's sessions.
     pub purges: Purges,
-    /// Association releases go unanswered, and the association stands.
+    /// Does not answer association releases, and keeps the association.
     pub ignores_release: bool,
-    /// An SMF is known by its address, and every answer goes to this port of it, whichever port asked.
+    /// Identifies an SMF by its address alone, and sends every response to this port, whatever the source port of the
+    /// request.
     pub answers_to: Option<u16>,
-    /// Without PDN Type the UE's address is not bound: downlink packets find no session.
+    /// Does not bind the UE's address without PDN Type: downlink packets match no session.
     pub pdn_type: bool,
-    /// Whether it chooses TEIDs (feature FTUP).
+    /// Chooses TEIDs (feature FTUP).
     pub chooses_teid: bool,
-    /// A session may have the UE address of another one, whose downlink it takes over.
+    /// Accepts a session with the UE address of another session, and moves the downlink of that address to it.
     pub shares_addresses: bool,
-    /// Requests about a session are taken from any address, not from its SMF's alone.
+    /// Accepts requests about a session from any address, not from its SMF's alone.
     pub any_owner: bool,
-    /// How long answers are held to answer duplicates with.
+    /// Time for which responses are held to answer duplicates.
     pub holding: Duration,
-    /// It sends heartbeats at this interval and forgets an SMF that leaves so many unanswered.
+    /// Interval of the UPF's heartbeats, and the number of unanswered ones after which it drops the SMF.
     pub heartbeat: Option<(Duration, u8)>,
 }
 
 impl Dialect {
-    /// Release 15 to the letter.
+    /// Release 15, exactly as specified.
     pub const STRICT_REL15: Self = Self {
         name: "strict-rel15",
         sends: Sends {
@@ -149,7 +151,8 @@ impl Dialect {
         },
     };
 
-    /// Release 17 to the letter: two octets of Apply Action, three of Reporting Triggers, interface types, PDN type.
+    /// Release 17, exactly as specified: two octets of Apply Action, three of Reporting Triggers, interface types,
+    /// PDN type.
     pub const STRICT_REL17: Self = Self {
         name: "strict-rel17",
         sends: Sends {
@@ -193,8 +196,8 @@ impl Dialect {
         },
     };
 
-    /// eUPF of June 2025, as observed: no choice of TEIDs unless it is told to, heartbeats every 5 s, and sessions that
-    /// only their deletion or silence ends.
+    /// eUPF of June 2025, as observed. It chooses TEIDs only if configured to, and sends heartbeats every 5 s. A
+    /// session ends by its deletion, or when the SMF is silent.
     pub const EUPF: Self = Self {
         name: "eupf",
         sends: Sends {
@@ -214,10 +217,10 @@ impl Dialect {
         },
     };
 
-    /// Every dialect.
+    /// All dialects.
     pub const ALL: [Self; 4] = [Self::STRICT_REL15, Self::STRICT_REL17, Self::OPEN5GS, Self::EUPF];
 
-    /// The dialect of that name.
+    /// Returns the dialect with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name == name)
     }

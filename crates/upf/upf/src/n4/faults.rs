@@ -1,7 +1,7 @@
-//! Faults of user planes, one at a time: what each makes of requests and answers that pass by.
+//! Faults of user planes, one at a time. Each changes requests and responses on their way.
 //!
-//! They are what implementations have been seen to do, and what checks and monitoring are tested with. Faults of packets
-//! are carried out where packets are: [`UpfFault::is_of_packets`].
+//! The faults have been observed in implementations. Checks and monitoring are tested with them. Faults that concern
+//! packets are applied by the forwarding code: [`UpfFault::is_of_packets`].
 use super::dialect::{Demands, Purges};
 use crate::pfcp::*;
 use bytes::Bytes;
@@ -10,14 +10,14 @@ use std::net::SocketAddr;
 
 macro_rules! faults {
     ($( $member:ident $name:literal $doc:literal; )*) => {
-        /// One thing that a user plane does wrong.
+        /// One defect of a user plane.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum UpfFault {
             $( #[doc = $doc] $member, )*
         }
 
         impl UpfFault {
-            /// Every fault, its name, and what it is.
+            /// All faults, with name and description.
             pub const ALL: &[(Self, &str, &str)] = &[$( (Self::$member, $name, $doc), )*];
         }
     };
@@ -88,23 +88,23 @@ faults! {
 }
 
 impl UpfFault {
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(fault, ..)| *fault == self).map_or("", |(_, name, _)| name)
     }
 
-    /// The fault of that name.
+    /// Returns the fault with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, own, _)| *own == name).map(|(fault, ..)| *fault)
     }
 
-    /// Whether it is a fault of packets.
+    /// Returns whether the fault concerns packets.
     pub fn is_of_packets(self) -> bool {
         use UpfFault::{Echo, EndMarker, OffFilter, TeidZero, UnknownTunnel};
         matches!(self, Echo | UnknownTunnel | TeidZero | OffFilter | EndMarker)
     }
 
-    /// Faults that are demands of some dialect.
+    /// Applies a fault that is expressed as demands of a dialect.
     pub(super) fn apply(self, demands: &mut Demands) {
         match self {
             Self::NarrowAction => demands.apply_action_least = 2,
@@ -120,26 +120,26 @@ impl UpfFault {
     }
 }
 
-/// A fault at work, between the network and a sound user plane.
+/// A fault that acts between the network and a correct user plane.
 #[derive(Debug)]
 pub(super) struct Meddler {
     fault: UpfFault,
-    /// Where each session's establishment came from, by the SMF's SEID.
+    /// Source address of each session's establishment, by the SMF's SEID.
     origins: HashMap<u64, SocketAddr>,
-    /// Applications that PFD Management has named.
+    /// Applications that PFD Management has provisioned.
     provisioned: HashSet<Bytes>,
     beats: u32,
     unreadable: u32,
 }
 
-/// Sessions whose origin is kept.
+/// Maximum number of sessions whose source address is kept.
 const MAX_ORIGINS: usize = 1 << 16;
-/// Requests that cannot be read until [`UpfFault::Garbage`] ends the user plane.
+/// Number of undecodable requests after which [`UpfFault::Garbage`] crashes the user plane.
 const FATAL: u32 = 10;
 /// PDN type of an Ethernet session, and its element of a PDI.
 const ETHERNET: PdnType = PdnType(5);
 const ETHERNET_PDU_SESSION_INFORMATION: u16 = 142;
-/// A flow that no packet of a user belongs to.
+/// Flow that matches no packet of a UE.
 const NO_FLOW: &str = "permit out 255 from 192.0.2.255 to assigned";
 
 impl Meddler {
@@ -147,13 +147,13 @@ impl Meddler {
         Self { fault, origins: HashMap::new(), provisioned: HashSet::new(), beats: 0, unreadable: 0 }
     }
 
-    /// Whether a request is the user plane's end.
+    /// Returns whether a request crashes the user plane.
     pub(super) fn is_fatal(&mut self, datagram: &[u8]) -> bool {
         self.unreadable += u32::from(decode(datagram).is_err());
         self.fault == UpfFault::Garbage && self.unreadable >= FATAL
     }
 
-    /// What the user plane receives instead; `None`: nothing.
+    /// Returns what the user plane receives instead; `None` if the request is lost.
     pub(super) fn request(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         if self.fault == UpfFault::SourcePort && from.port() != super::PFCP_PORT {
             return None;
@@ -225,7 +225,7 @@ impl Meddler {
                     rule.pdi.f_teid = Some(FTeid::Assigned { teid, addresses });
                 }
             }
-            // An unknown one is refused nevertheless: it is another fault.
+            // Unknown applications are still refused: accepting them is a different fault.
             UpfFault::Application
                 if rule.pdi.application_id.as_ref().is_some_and(|id| self.provisioned.contains(&id.0)) =>
             {
@@ -248,7 +248,7 @@ impl Meddler {
         };
         let text = match self.fault {
             UpfFault::EmptyFlow if text.is_empty() => NO_FLOW.to_owned(),
-            // A word of digits behind an address is a port.
+            // A word of digits after an address is a port.
             UpfFault::Ports if text.starts_with("permit out 17 ") => {
                 let is_port = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit()) && word != "17";
                 text.split(' ').filter(|word| !is_port(word)).collect::<Vec<_>>().join(" ")
@@ -315,7 +315,7 @@ impl Meddler {
         }
     }
 
-    /// What leaves instead, and where to; `None`: nothing.
+    /// Returns the datagram and destination that are sent instead; `None` if nothing is sent.
     pub(super) fn output(&mut self, to: SocketAddr, datagram: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
         let Ok((mut pdu, _)) = decode(&datagram) else { return Some((to, datagram)) };
         let seid = pdu.header.seid.unwrap_or(0);

@@ -1,16 +1,16 @@
-//! What became of every request, and of every response.
+//! Accounting of requests and responses: each has exactly one outcome.
 use crate::Time;
 use crate::pfcp::{Cause, message_type};
 use std::collections::BTreeMap;
 
-/// Kinds of requests that are accounted apart.
+/// Request kinds with separate counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Heartbeat.
     Heartbeat,
     /// Association setup and update, PFD Management.
     Association,
-    /// Association release, which not every user plane answers.
+    /// Association release, which some user planes do not answer.
     Release,
     /// Session establishment.
     Establishment,
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order of [`Ledger::by_kind`].
+    /// All kinds, in the order of [`Ledger::by_kind`].
     pub const ALL: [Self; 7] = [
         Self::Heartbeat,
         Self::Association,
@@ -34,7 +34,7 @@ impl Kind {
         Self::Report,
     ];
 
-    /// Whether a message of this type answers a request of this kind.
+    /// Returns whether a message of this type is a response to this kind.
     pub fn answered_by(self, response: u8) -> bool {
         self == match response {
             message_type::HEARTBEAT_RESPONSE => Self::Heartbeat,
@@ -51,48 +51,48 @@ impl Kind {
     }
 }
 
-/// How a request ended.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Accepted, at the first sending.
+    /// Accepted at the first transmission.
     Ok,
-    /// Accepted, after it was sent again.
+    /// Accepted after a retransmission.
     Retransmitted,
-    /// Refused.
+    /// Rejected by the peer.
     Rejected(Cause),
-    /// Answered after it was given up.
+    /// Answered after the request had timed out.
     Late(Cause),
-    /// Given up.
+    /// Timed out without a response.
     Lost,
 }
 
-/// The end of a request.
+/// Completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done<T> {
-    /// What was asked.
+    /// Kind of the request.
     pub kind: Kind,
-    /// Its sequence number.
+    /// Sequence number.
     pub sequence: u32,
-    /// How it ended.
+    /// Outcome.
     pub outcome: Outcome,
-    /// When it was to be sent: latencies from here see what a stalled sender hides.
+    /// Scheduled send time. Latency from here includes the delay of a stalled sender.
     pub intended: Time,
-    /// When it was sent, first.
+    /// Time of the first transmission.
     pub sent: Time,
-    /// When it was answered or given up.
+    /// Time of the response or of the time-out.
     pub ended: Time,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub attempts: u8,
-    /// What it was about.
+    /// Subject of the request.
     pub about: T,
 }
 
-/// Counts of one kind of request.
+/// Counters of one kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Requests, retransmissions not counted.
+    /// Requests, without retransmissions.
     pub sent: u64,
-    /// Not yet answered nor given up.
+    /// Requests without a response that have not timed out.
     pub pending: u64,
     /// See [`Outcome::Ok`].
     pub ok: u64,
@@ -104,41 +104,41 @@ pub struct Counts {
     pub late: u64,
     /// See [`Outcome::Lost`].
     pub lost: u64,
-    /// Responses to requests that had their answer already.
+    /// Further responses to an answered request.
     pub duplicate: u64,
     /// Datagrams sent again.
     pub retransmissions: u64,
 }
 
 impl Counts {
-    /// Requests whose end is known.
+    /// Returns the number of requests with a known outcome.
     pub fn ended(&self) -> u64 {
         self.ok + self.retransmitted + self.rejected + self.late + self.lost
     }
 
-    /// First answers to requests.
+    /// Returns the number of requests that got a response.
     pub fn answered(&self) -> u64 {
         self.ended() - self.lost
     }
 }
 
-/// The account of one end.
+/// Request and response counters of one end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// Indexed by [`Kind`], see [`Ledger::of`].
+    /// Indexed by [`Kind`]; see [`Ledger::of`].
     pub by_kind: [Counts; 7],
-    /// Refusals and late answers by cause.
+    /// Rejections and late responses, by cause.
     pub causes: BTreeMap<u8, u64>,
-    /// Responses received, whatever became of them.
+    /// Responses received, of every kind.
     pub responses: u64,
-    /// Responses that nobody asked for: an unknown number, the wrong type, a session that is not ours.
+    /// Responses that match no request: an unknown sequence number, the wrong type, or another session.
     pub unexpected: u64,
-    /// Responses that could not be read; the request they answer, if any, stays open.
+    /// Responses that could not be decoded. A request that they answer stays pending.
     pub malformed: u64,
 }
 
 impl Ledger {
-    /// The counts of a kind.
+    /// Returns the counters of a kind.
     pub fn of(&self, kind: Kind) -> &Counts {
         &self.by_kind[kind as usize]
     }
@@ -147,12 +147,12 @@ impl Ledger {
         &mut self.by_kind[kind as usize]
     }
 
-    /// A sum over the kinds.
+    /// Returns the sum of a counter over all kinds.
     pub fn total(&self, what: impl Fn(&Counts) -> u64) -> u64 {
         self.by_kind.iter().map(what).sum()
     }
 
-    /// Whether every request and every response is accounted for, exactly once.
+    /// Returns whether every request and every response is counted exactly once.
     pub fn balanced(&self) -> bool {
         let requests = self.by_kind.iter().all(|counts| counts.sent == counts.ended() + counts.pending);
         let explained = self.total(|counts| counts.answered() + counts.duplicate);

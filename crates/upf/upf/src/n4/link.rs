@@ -1,51 +1,51 @@
-//! A link that delays, loses, doubles and reorders datagrams, in virtual time and from a seed.
+//! Link that delays, loses, duplicates and reorders datagrams, in virtual time and from a seed.
 use crate::Time;
 use crate::pfcp::Random;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// What a link does to datagrams.
+/// Impairments of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Impairments {
-    /// Datagrams lost of a thousand.
+    /// Lost datagrams per thousand.
     pub loss_permille: u16,
-    /// Datagrams that come twice of a thousand.
+    /// Duplicated datagrams per thousand.
     pub duplication_permille: u16,
-    /// Least delay.
+    /// Minimum delay.
     pub delay: Duration,
-    /// Further delay, evenly distributed; what comes later may overtake.
+    /// Additional delay, uniformly distributed. A later datagram may overtake an earlier one.
     pub jitter: Duration,
 }
 
 impl Impairments {
-    /// A link that only takes its time.
+    /// A link with a constant delay and no other impairment.
     pub const fn delay(delay: Duration) -> Self {
         Self { loss_permille: 0, duplication_permille: 0, delay, jitter: Duration::ZERO }
     }
 }
 
-/// Datagrams under way in one direction.
+/// Datagrams in transit in one direction.
 #[derive(Debug)]
 pub struct Link {
     impairments: Impairments,
     random: Random,
     under_way: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
     sent: u64,
-    /// Datagrams that the link has lost.
+    /// Number of datagrams lost.
     pub lost: u64,
-    /// Datagrams that the link has doubled.
+    /// Number of datagrams duplicated.
     pub doubled: u64,
 }
 
 impl Link {
-    /// An idle link.
+    /// Creates a link with nothing in transit.
     pub fn new(impairments: Impairments, seed: u64) -> Self {
         let random = Random::new(seed);
         Self { impairments, random, under_way: BinaryHeap::new(), sent: 0, lost: 0, doubled: 0 }
     }
 
-    /// Takes a datagram.
+    /// Sends a datagram.
     pub fn send(&mut self, now: Time, datagram: Vec<u8>) {
         if self.random.below(1000) < self.impairments.loss_permille.into() {
             self.lost += 1;
@@ -65,12 +65,12 @@ impl Link {
         self.under_way.push(Reverse((now + self.impairments.delay + jitter, self.sent, datagram)));
     }
 
-    /// When the next datagram arrives.
+    /// Returns the arrival time of the next datagram.
     pub fn arrives_at(&self) -> Option<Time> {
         self.under_way.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// A datagram that has arrived.
+    /// Returns the next datagram that has arrived.
     pub fn receive(&mut self, now: Time) -> Option<Vec<u8>> {
         if self.arrives_at()? > now {
             return None;

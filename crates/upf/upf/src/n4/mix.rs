@@ -1,12 +1,12 @@
-//! Spreading of numbers that the ends of N4 give out themselves: one multiplication is enough, and nobody who is not
-//! associated chooses them.
+//! Hash function for numbers that the ends of N4 assign themselves. One multiplication is enough, because a peer
+//! without an association cannot choose them.
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::net::SocketAddr;
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// See the [module](self).
+/// Hasher; see the [module](self).
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mix(u64);
 
@@ -26,11 +26,11 @@ impl Hasher for Mix {
     }
 }
 
-/// Bits of a tunnel's number that say its place, where the UPF chooses: twice as many as the most sessions by default.
+/// Bits of a TEID that are its place, where the UPF chooses: twice the default maximum number of sessions.
 pub(super) const PLACE_BITS: u32 = 21;
 
-/// An uplink tunnel. Places are used again and the bits above count the uses, so only the place is spread: however many
-/// tunnels have come and gone, the next one lies in the table where one lay before, and is still in the cache.
+/// Uplink TEID. Places are reused and the upper bits count the uses, so only the place is hashed. A new tunnel is
+/// therefore stored where an earlier one was, which is still in the CPU cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Teid(pub u32);
 
@@ -42,7 +42,7 @@ impl Hash for Teid {
 
 pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// A number for a socket's address.
+/// Returns a number for a socket address.
 pub(super) fn address(of: SocketAddr) -> u64 {
     let ip = match of {
         SocketAddr::V4(v4) => u64::from(u32::from(*v4.ip())),

@@ -1,4 +1,4 @@
-//! A UPF whose behaviour is known, to measure the measuring with.
+//! UPF with known behaviour, to test the load generator.
 use super::faults::{Meddler, UpfFault};
 use super::upf::{DataPlane, NoDataPlane, Upf, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
@@ -7,27 +7,27 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a [`Mock`] behaves.
+/// Behaviour of a [`Mock`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MockSettings {
-    /// Time that each datagram takes; one after the other, so the capacity is its reciprocal.
+    /// Service time of a datagram. Datagrams are served one at a time, so the capacity is the reciprocal.
     pub service: Duration,
-    /// Further time for each live session: a linear scan.
+    /// Additional service time per live session, as of a linear scan.
     pub scan_per_session: Duration,
-    /// Datagrams that wait at most; what comes beyond is lost, as in a socket's buffer.
+    /// Maximum number of waiting datagrams; further ones are lost, as in a full socket buffer.
     pub queue: usize,
-    /// Datagrams lost on arrival of a thousand.
+    /// Datagrams lost on arrival, per thousand.
     pub loss_permille: u16,
-    /// After so many datagrams the mock dies: it answers nothing until [`Mock::restart`].
+    /// Number of datagrams after which the mock crashes: it does not answer until [`Mock::restart`].
     pub crash_after: Option<u64>,
-    /// For the losses.
+    /// Seed of the losses.
     pub seed: u64,
-    /// What it does wrong.
+    /// Fault of the UPF.
     pub fault: Option<UpfFault>,
 }
 
 impl Default for MockSettings {
-    /// Immediate, lossless, immortal.
+    /// No service time, no losses, no crash.
     fn default() -> Self {
         Self {
             service: Duration::ZERO,
@@ -46,27 +46,27 @@ impl Default for MockSettings {
 pub struct Mock {
     settings: MockSettings,
     upf: Upf,
-    /// The fault at work.
+    /// The fault, with its state.
     meddler: Option<Meddler>,
     random: Random,
-    /// Datagrams and when their service ends.
+    /// Waiting datagrams, with the end of their service.
     waiting: VecDeque<(Time, SocketAddr, Vec<u8>)>,
     busy_until: Time,
     received: u64,
-    /// Datagrams lost on arrival, by the settings.
+    /// Datagrams lost on arrival, as configured.
     pub lost: u64,
-    /// Datagrams lost because too many waited.
+    /// Datagrams lost because the queue was full.
     pub overflowed: u64,
     crashed: bool,
 }
 
 impl Mock {
-    /// A mock in front of a UPF of these settings.
+    /// Creates a mock in front of a UPF with these settings.
     pub fn new(settings: MockSettings, upf: UpfSettings) -> Self {
         let mut upf = upf;
         if let Some(fault) = settings.fault {
             fault.apply(&mut upf.dialect.demands);
-            // A fault shows in decoded messages alone.
+            // A fault applies to decoded messages only.
             upf.recognise = false;
         }
         Self {
@@ -83,22 +83,22 @@ impl Mock {
         }
     }
 
-    /// The UPF behind.
+    /// Returns the UPF.
     pub fn upf(&self) -> &Upf {
         &self.upf
     }
 
-    /// The UPF behind, to let it report.
+    /// Returns the UPF, for instance to make it report.
     pub fn upf_mut(&mut self) -> &mut Upf {
         &mut self.upf
     }
 
-    /// Whether it has died.
+    /// Returns whether the mock has crashed.
     pub fn is_crashed(&self) -> bool {
         self.crashed
     }
 
-    /// Starts it anew: no sessions, another recovery time stamp, no second crash.
+    /// Restarts the UPF: no sessions, a new recovery time stamp, no second crash.
     pub fn restart(&mut self) {
         let mut settings = self.upf.settings().clone();
         settings.recovery_time_stamp = settings.recovery_time_stamp.wrapping_add(1);
@@ -107,12 +107,12 @@ impl Mock {
         self.crashed = false;
     }
 
-    /// Tells what happened.
+    /// Handles an input without a data plane.
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
         self.handle_with(now, input, &mut NoDataPlane);
     }
 
-    /// As [`Upf::handle_with`].
+    /// Handles an input; see [`Upf::handle_with`].
     pub fn handle_with(&mut self, now: Time, input: UpfInput<'_>, plane: &mut dyn DataPlane) {
         if self.is_transparent() {
             self.received += u64::from(matches!(input, UpfInput::Received(..)));
@@ -129,7 +129,7 @@ impl Mock {
         }
     }
 
-    /// Whether it does nothing to what arrives.
+    /// Returns whether datagrams pass unchanged and at once.
     fn is_transparent(&self) -> bool {
         let MockSettings { service, scan_per_session, queue, loss_permille, crash_after, fault, seed: _ } =
             self.settings;
@@ -176,10 +176,10 @@ impl Mock {
         }
     }
 
-    /// What follows; `None` when there is nothing more.
+    /// Returns the next output, if there is one.
     pub fn poll(&mut self) -> Option<UpfOutput> {
         if self.crashed {
-            // What the dead had to say is lost, but for what the data plane has to forget.
+            // A crashed UPF sends nothing, but its data plane still has to forget sessions.
             while let Some(output) = self.upf.poll() {
                 if let UpfOutput::Event(UpfEvent::Deleted(_)) = output {
                     return Some(output);
@@ -200,7 +200,7 @@ impl Mock {
         }
     }
 
-    /// When to call [`Mock::handle`] with [`UpfInput::Wake`] at the latest.
+    /// Returns the latest time at which to call [`Mock::handle`] with [`UpfInput::Wake`].
     pub fn wake_at(&self) -> Option<Time> {
         if self.crashed {
             return None;

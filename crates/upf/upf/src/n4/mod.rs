@@ -1,13 +1,13 @@
-//! N4: what a session management function (SMF) and a user plane function (UPF) say to each other in PFCP.
+//! N4: the PFCP interface between a session management function (SMF) and a user plane function (UPF).
 //!
-//! * [`Smf`]: associates, keeps the heartbeat, establishes, modifies and deletes sessions from templates, retransmits or
-//!   not, and accounts for every request in its [`Ledger`].
-//! * [`Upf`]: the control half of a user plane: associations, sessions and their rules, duplicates answered from a
-//!   cache, reports.
-//! * [`Mock`]: a UPF with a service time, losses, scans and a crash, to measure the measuring with.
-//! * [`Dialect`]: how the user planes of this world differ, as settings.
-//! * [`replay`]: sessions of a capture, repeated.
-//! * [`Pair`]: both ends on a bad link in virtual time.
+//! * [`Smf`]: associates, sends heartbeats, establishes, modifies and deletes sessions from templates, retransmits
+//!   where configured, and accounts for every request in its [`Ledger`].
+//! * [`Upf`]: the control half of a user plane: associations, sessions and their rules, reports. It answers
+//!   duplicates from a cache.
+//! * [`Mock`]: a UPF with a known service time, known losses and a crash. It tests the load generator.
+//! * [`Dialect`]: differences between user planes, as settings.
+//! * [`replay`]: repeats the sessions of a capture.
+//! * [`Pair`]: both ends on an impaired link in virtual time.
 mod cache;
 mod dialect;
 mod faults;

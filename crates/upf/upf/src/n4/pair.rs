@@ -1,4 +1,4 @@
-//! Both ends on a bad link in virtual time.
+//! SMF and UPF on an impaired link, in virtual time.
 use super::link::{Impairments, Link};
 use super::mock::Mock;
 use super::smf::{Smf, SmfEvent, SmfInput, SmfOutput};
@@ -9,27 +9,27 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// An SMF and a UPF with a link in each direction. The same seeds give the same run.
 #[derive(Debug)]
 pub struct Pair {
-    /// The time that both ends see.
+    /// Current time of both ends.
     pub now: Time,
-    /// One end.
+    /// SMF.
     pub smf: Smf,
-    /// The other end.
+    /// UPF.
     pub upf: Mock,
-    /// From SMF to UPF.
+    /// Link from SMF to UPF.
     pub there: Link,
-    /// From UPF to SMF.
+    /// Link from UPF to SMF.
     pub back: Link,
-    /// What the SMF has said, in order.
+    /// Events of the SMF, in order.
     pub smf_events: Vec<SmfEvent>,
-    /// What the UPF has said, in order.
+    /// Events of the UPF, in order.
     pub upf_events: Vec<UpfEvent>,
 }
 
 impl Pair {
-    /// Where the SMF's datagrams come from.
+    /// Source address of the SMF's datagrams.
     pub const SMF_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8805);
 
-    /// Both ends at rest; each direction gets its own stream of the seed.
+    /// Creates both ends, idle. Each direction gets its own random stream of the seed.
     pub fn new(smf: Smf, upf: Mock, impairments: Impairments, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -42,7 +42,7 @@ impl Pair {
         }
     }
 
-    /// Lets the ends talk until `end`; time stands at `end` afterwards.
+    /// Runs both ends until `end`, and sets the time to `end`.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.flush();

@@ -1,31 +1,31 @@
-//! Requests under way: numbers, timers, retransmission, duplicates.
+//! Pending requests: sequence numbers, timers, retransmission, duplicates.
 use super::ledger::{Done, Kind, Ledger, Outcome};
 use crate::Time;
 use crate::pfcp::{Cause, MAX_SEQUENCE};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// When to send again, and how often (§6.4).
+/// Time-out and number of retransmissions (§6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retransmission {
-    /// T1: time without an answer. Without retransmission, the time after which a request is given up.
+    /// T1: time without a response. Without retransmission, the time after which a request is lost.
     pub t1: Duration,
-    /// N1: further sendings; 0 turns retransmission off.
+    /// N1: maximum number of retransmissions; 0 disables them.
     pub n1: u8,
 }
 
 impl Default for Retransmission {
-    /// 3 s, three times: what implementations do; the standard leaves both open.
+    /// 3 s and three retransmissions, as implementations do. The standard leaves both open.
     fn default() -> Self {
         Self { t1: Duration::from_secs(3), n1: 3 }
     }
 }
 
-/// As many requests are under way as numbers are kept for.
+/// Error: the window of pending requests is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{window} requests are under way, the limit")]
 pub struct Full {
-    /// The limit.
+    /// Size of the window.
     pub window: usize,
 }
 
@@ -45,7 +45,7 @@ struct Slot<T> {
     sent: Time,
     attempts: u8,
     about: T,
-    /// Kept for the next sending; empty without retransmission.
+    /// Kept for retransmission; empty if there is none.
     datagram: Vec<u8>,
 }
 
@@ -64,7 +64,7 @@ impl<T: Copy> Slot<T> {
     }
 }
 
-/// What a response was.
+/// Classification of a response.
 #[derive(Debug)]
 pub(super) enum Answer<T> {
     First(Done<T>),
@@ -73,32 +73,33 @@ pub(super) enum Answer<T> {
     Unexpected,
 }
 
-/// What a timer led to.
+/// Consequence of a timer.
 #[derive(Debug)]
 pub(super) enum Expired<T> {
     Again(Vec<u8>, T),
     Lost(Done<T>),
 }
 
-/// A table of the last requests, by sequence number. A number's place is taken again after as many requests as the
-/// table has places: what ended before is forgotten then, and a response to it is unexpected.
+/// Table of the latest requests, by sequence number. A slot is reused after as many requests as the table has slots.
+/// A request that ended before is then forgotten, and a response to it is unexpected.
 #[derive(Debug)]
 pub(super) struct Requests<T> {
     slots: Vec<Option<Slot<T>>>,
     next: u32,
-    /// Requests under way.
+    /// Number of pending requests.
     waiting: usize,
     policy: Retransmission,
-    /// T1 is one for all, so deadlines come in the order of sending.
+    /// T1 is the same for all requests, so deadlines are in the order of sending.
     timers: VecDeque<(Time, u32, u8)>,
     pub(super) ledger: Ledger,
 }
 
-/// Timers of requests that ended long ago are swept out beyond so many for each place in the table.
+/// Timers of completed requests are removed when the queue has more than this number per slot.
 const TIMERS_PER_SLOT: usize = 4;
 
 impl<T: Copy> Requests<T> {
-    /// `window` is rounded up to a power of two, so that numbers map to places when they wrap around.
+    /// Creates a table. `window` is rounded up to a power of two, so that sequence numbers map to slots when they
+    /// wrap around.
     pub(super) fn new(window: usize, first: u32, policy: Retransmission) -> Self {
         let window = window.clamp(1, 1 << 20).next_power_of_two();
         let slots = (0..window).map(|_| None).collect();
@@ -110,17 +111,18 @@ impl<T: Copy> Requests<T> {
         sequence as usize & (self.slots.len() - 1)
     }
 
-    /// Whether as many requests are under way as numbers are kept for.
+    /// Returns whether the window is full.
     pub(super) fn is_full(&self) -> bool {
         self.waiting >= self.slots.len()
     }
 
-    /// A number for a request that is sent now.
+    /// Registers a request that is sent now, and returns its sequence number.
     pub(super) fn begin(&mut self, now: Time, intended: Time, kind: Kind, about: T) -> Result<u32, Full> {
         if self.waiting >= self.slots.len() {
             return Err(Full { window: self.slots.len() });
         }
-        // Numbers whose place is still waited on are skipped: one slow answer does not hold up all. A free place exists.
+        // Skips numbers whose slot is pending, so that one slow response does not block the others. A free slot
+        // exists.
         while self.is_waiting(self.next) {
             self.next = (self.next + 1) & MAX_SEQUENCE;
         }
@@ -139,17 +141,18 @@ impl<T: Copy> Requests<T> {
         Ok(sequence)
     }
 
-    /// Other further sendings; those before. T1 stays, since deadlines come in the order of sending.
+    /// Sets the number of retransmissions and returns the previous one. T1 stays, because deadlines are in the order
+    /// of sending.
     pub(super) fn retransmit(&mut self, n1: u8) -> u8 {
         std::mem::replace(&mut self.policy.n1, n1)
     }
 
-    /// Whether a number's place holds a request without an answer.
+    /// Returns whether the slot of a sequence number has a pending request.
     fn is_waiting(&self, sequence: u32) -> bool {
         self.slots[self.place(sequence)].as_ref().is_some_and(|slot| slot.phase == Phase::Waiting)
     }
 
-    /// Keeps what was sent, if it may have to be sent again.
+    /// Keeps a copy of the datagram, if it may have to be retransmitted.
     pub(super) fn keep(&mut self, sequence: u32, datagram: &[u8]) {
         let at = self.place(sequence);
         if let (1.., Some(slot)) = (self.policy.n1, &mut self.slots[at]) {
@@ -172,7 +175,7 @@ impl<T: Copy> Requests<T> {
         slot.is_some_and(|s| s.sequence == sequence && s.phase == Phase::Waiting && s.attempts == attempt)
     }
 
-    /// What a request under way, or one that ended lately, is about.
+    /// Returns the subject of a request that is pending or ended recently.
     pub(super) fn about(&self, sequence: u32) -> Option<T> {
         self.slots[self.place(sequence)]
             .as_ref()
@@ -220,19 +223,19 @@ impl<T: Copy> Requests<T> {
         }
     }
 
-    /// A response that cannot be attributed to any request.
+    /// Counts a response that matches no request.
     pub(super) fn unexpected(&mut self) {
         self.ledger.responses += 1;
         self.ledger.unexpected += 1;
     }
 
-    /// A response that cannot be read.
+    /// Counts a response that cannot be decoded.
     pub(super) fn malformed(&mut self) {
         self.ledger.responses += 1;
         self.ledger.malformed += 1;
     }
 
-    /// The next timer that has run out by `now`.
+    /// Returns the next timer that has expired by `now`.
     pub(super) fn expired(&mut self, now: Time) -> Option<Expired<T>> {
         loop {
             let &(deadline, sequence, attempt) = self.timers.front()?;
@@ -245,10 +248,10 @@ impl<T: Copy> Requests<T> {
                 continue;
             }
             let at = self.place(sequence);
-            // `waits` has seen the slot.
+            // `waits` has checked the slot.
             let Some(slot) = &mut self.slots[at] else { continue };
             let counts = &mut self.ledger.by_kind[slot.kind as usize];
-            // Nothing is kept of what was sent before retransmission was turned on.
+            // Datagrams that were sent before retransmission was enabled were not kept.
             if slot.attempts <= self.policy.n1 && !slot.datagram.is_empty() {
                 slot.attempts += 1;
                 counts.retransmissions += 1;
@@ -265,7 +268,7 @@ impl<T: Copy> Requests<T> {
         }
     }
 
-    /// When [`Requests::expired`] has something to say at the latest.
+    /// Returns the time of the next call of [`Requests::expired`].
     pub(super) fn wake_at(&self) -> Option<Time> {
         self.timers.front().map(|(deadline, ..)| *deadline)
     }
@@ -295,7 +298,7 @@ mod tests {
         let answer = requests.answered(at(1), MAX_SEQUENCE, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(answer, Answer::First(Done { outcome: Outcome::Ok, about: 1, .. })));
         assert_eq!(requests.begin(at(1), at(0), Kind::Heartbeat, 3), Ok(1));
-        // Number 2 would take the place of 0, which waits.
+        // Number 2 would use the slot of 0, which is pending.
         requests.answered(at(1), 1, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
         assert_eq!(requests.begin(at(1), at(0), Kind::Heartbeat, 3), Ok(3));
         assert!(requests.ledger.balanced());

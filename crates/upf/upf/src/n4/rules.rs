@@ -1,16 +1,17 @@
-//! A session's rules at the user plane: created, changed and removed, all or nothing.
+//! Rules of a session at the user plane. A request creates, changes and removes all of its rules or none.
 use super::dialect::Demands;
 use crate::pfcp::*;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Rules of one kind that one session may have.
+/// Maximum number of rules of one kind in a session.
 pub(super) const MAX_RULES: usize = 64;
 
-/// The usage rule that watches for inactivity. Its number is of those that the user plane has for itself (TS 29.244 §8.2.54).
+/// Usage rule that watches for inactivity. Its identifier is from the range that the user plane assigns (TS 29.244
+/// §8.2.54).
 pub const INACTIVITY: UrrId = UrrId(u32::MAX);
 
-/// Which way packets go.
+/// Direction of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the base station to the data network.
@@ -19,39 +20,39 @@ pub enum Direction {
     Downlink,
 }
 
-/// A session as the SMF has described it.
+/// Session, as described by the SMF.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What the SMF calls it.
+    /// SEID and addresses of the SMF for the session.
     pub cp_f_seid: FSeid,
     /// The SMF that established it.
     pub node: NodeId,
-    /// Where the establishment came from.
+    /// Source address of the establishment.
     pub peer: IpAddr,
-    /// Sets that it belongs to.
+    /// Session sets that the session belongs to.
     pub fq_csids: Vec<FqCsid>,
-    /// Detection rules.
+    /// Packet detection rules.
     pub pdrs: Vec<CreatePdr>,
-    /// Forwarding rules.
+    /// Forwarding action rules.
     pub fars: Vec<CreateFar>,
-    /// Usage rules.
+    /// Usage reporting rules.
     pub urrs: Vec<CreateUrr>,
-    /// QoS rules.
+    /// QoS enforcement rules.
     pub qers: Vec<CreateQer>,
-    /// Buffering rule.
+    /// Buffering action rule.
     pub bar: Option<CreateBar>,
     /// IP versions of the UE.
     pub pdn_type: Option<PdnType>,
-    /// Applications that its rules name, with their flow descriptions.
+    /// Applications that the rules name, with their flow descriptions.
     pub applications: Vec<Arc<ApplicationPfds>>,
 }
 
-/// Why rules were refused.
+/// Reason why rules were rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleFault {
     /// Cause of the response.
     pub cause: Cause,
-    /// The rule at fault.
+    /// Rule that caused the rejection.
     pub failed: Option<FailedRuleId>,
 }
 
@@ -93,7 +94,7 @@ impl Session {
         Ok(session)
     }
 
-    /// The session with the change; on a fault this one stays as it is.
+    /// Returns the changed session. On an error `self` is unchanged.
     pub(super) fn modified(
         &self,
         request: SessionModificationRequest,
@@ -130,7 +131,8 @@ impl Session {
         Ok(next)
     }
 
-    /// Lets every detection rule count for the inactivity timer (TS 29.244 §5.11.3); `timer` is a new one, 0 ends it.
+    /// Makes all detection rules count for the inactivity timer (TS 29.244 §5.11.3). `timer` replaces the timer; 0
+    /// removes it.
     fn watch_inactivity(&mut self, timer: Option<Seconds>) {
         let is_watch = |urr: &CreateUrr| urr.urr_id == INACTIVITY;
         if let Some(timer) = timer {
@@ -155,7 +157,7 @@ impl Session {
         for gone in &request.remove_fars {
             take(&mut self.fars, |r| r.far_id == gone.far_id, FailedRuleId::Far(gone.far_id))?;
         }
-        // A rule that is gone counts and polices nothing: detection rules lose their references to it.
+        // Detection rules lose their references to removed rules, which no longer count or police packets.
         for gone in &request.remove_urrs {
             take(&mut self.urrs, |r| r.urr_id == gone.urr_id, FailedRuleId::Urr(gone.urr_id))?;
             self.pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.retain(|id| *id != gone.urr_id));
@@ -235,7 +237,8 @@ impl Session {
         Ok(())
     }
 
-    /// Names are unique, rules refer to rules that exist, numbers are bounded, wishes can be granted.
+    /// Checks that identifiers are unique, that references exist, that limits hold, and that requested features are
+    /// available.
     fn check(&self, demands: &Demands) -> Result<(), RuleFault> {
         for (at, pdr) in self.pdrs.iter().enumerate() {
             let fault = failed(FailedRuleId::Pdr(pdr.pdr_id));
@@ -257,21 +260,21 @@ impl Session {
         unique(&self.qers, |qer| qer.qer_id, FailedRuleId::Qer)
     }
 
-    /// Whether requests about the session may come from this address: the one that established it, or the SMF's own
-    /// for the session (CP F-SEID). The port does not matter (TS 29.244 §4.2.2).
+    /// Returns whether requests about the session may come from this address: the source of the establishment, or the
+    /// SMF's address in CP F-SEID. The port does not matter (TS 29.244 §4.2.2).
     pub fn is_owned_by(&self, address: IpAddr) -> bool {
         let Addresses { v4, v6 } = self.cp_f_seid.addresses;
         address == self.peer || v4.map(IpAddr::from) == Some(address) || v6.map(IpAddr::from) == Some(address)
     }
 
-    /// Where the SMF receives requests about the session, reachable from an address of this version.
+    /// Returns the address for requests to the SMF about the session, reachable from an address of this version.
     pub fn report_address(&self, ipv4: bool) -> IpAddr {
         let Addresses { v4, v6 } = self.cp_f_seid.addresses;
         let same = if ipv4 { v4.map(IpAddr::from) } else { v6.map(IpAddr::from) };
         same.unwrap_or(self.peer)
     }
 
-    /// Whether one of these sets holds the session.
+    /// Returns whether one of these sets contains the session.
     pub fn is_in_set(&self, sets: &[FqCsid]) -> bool {
         let holds = |set: &FqCsid, own: &FqCsid| {
             set.node == own.node && own.csids.iter().any(|csid| set.csids.contains(csid))
@@ -279,7 +282,7 @@ impl Session {
         sets.iter().any(|set| self.fq_csids.iter().any(|own| holds(set, own)))
     }
 
-    /// Whether a downlink goes into this tunnel.
+    /// Returns whether a forwarding rule sends downlink packets into this tunnel.
     pub fn sends_into(&self, teid: u32, peer: IpAddr) -> bool {
         let headers =
             self.fars.iter().filter_map(|far| far.forwarding_parameters.as_ref()?.outer_header_creation);
@@ -290,7 +293,7 @@ impl Session {
         })
     }
 
-    /// The uplink tunnels that its packets come through.
+    /// Returns the uplink TEIDs of the session.
     pub fn uplink_teids(&self) -> impl Iterator<Item = u32> {
         self.pdrs.iter().filter_map(|pdr| match pdr.pdi.f_teid {
             Some(FTeid::Assigned { teid, .. }) => Some(teid),
@@ -298,12 +301,12 @@ impl Session {
         })
     }
 
-    /// The forwarding rule of the first detection rule (by precedence) of a direction.
+    /// Returns the forwarding rule of the first detection rule (by precedence) of a direction.
     pub fn far(&self, direction: Direction) -> Option<&CreateFar> {
         self.pdr(direction)?.far_id.and_then(|id| self.fars.iter().find(|far| far.far_id == id))
     }
 
-    /// The first detection rule (by precedence) of a direction.
+    /// Returns the first detection rule (by precedence) of a direction.
     pub fn pdr(&self, direction: Direction) -> Option<&CreatePdr> {
         let source = match direction {
             Direction::Uplink => Interface::ACCESS,
@@ -313,7 +316,8 @@ impl Session {
         rules.min_by_key(|pdr| pdr.precedence)
     }
 
-    /// Whether a user plane with these demands forwards packets of a direction, rules accepted or not.
+    /// Returns whether a user plane with these demands forwards packets of a direction. It may accept rules and not
+    /// forward.
     pub fn forwards(&self, direction: Direction, demands: &Demands) -> bool {
         let Some(far) = self.far(direction) else { return false };
         let way = far.forwarding_parameters.as_ref();

@@ -1,37 +1,38 @@
-//! A session as an SMF describes it: the typed messages, and templates that give the same octets fast.
+//! Session requests of an SMF: typed messages, and templates that produce the same bytes quickly.
 use super::dialect::{Sends, TeidChoice};
 use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What all sessions of a run have in common.
+/// Properties that all sessions of a run share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionProfile {
     /// Data network name, and the default network instance.
     pub dnn: String,
-    /// Network instance towards base stations.
+    /// Network Instance towards base stations.
     pub access_instance: Option<String>,
-    /// Network instance towards the data network.
+    /// Network Instance towards the data network.
     pub core_instance: Option<String>,
-    /// Interface towards the data network: Core, or SGi-LAN/N6-LAN, which some user planes ask for.
+    /// Interface towards the data network: Core, or SGi-LAN/N6-LAN, which some user planes require.
     pub core_interface: Interface,
-    /// The user plane's N3 address, for TEIDs that the SMF chooses.
+    /// N3 address of the user plane, for TEIDs that the SMF chooses.
     pub upf_n3: IpAddr,
-    /// Whether UEs have IPv6 addresses instead of IPv4.
+    /// UEs have IPv6 addresses instead of IPv4.
     pub ipv6: bool,
-    /// QoS flow.
+    /// QoS flow identifier.
     pub qfi: u8,
     /// Maximum bit rate; `None` creates no QER.
     pub mbr: Option<BitRates>,
-    /// Usage is measured and reported at this many octets.
+    /// Volume in bytes after which usage is reported; `None` creates no URR.
     pub volume_threshold: Option<u64>,
-    /// Downlink packets wait for the first tunnel instead of being dropped, and the UPF reports them.
+    /// Buffers downlink packets until the first tunnel is known, and has the UPF report them. Otherwise they are
+    /// dropped.
     pub buffer: bool,
-    /// Flows of the uplink rule beside everything, as IPFilterRules.
+    /// Additional flows of the uplink rule, as IPFilterRules.
     pub flows: Vec<String>,
 }
 
 impl Default for SessionProfile {
-    /// An IPv4 session without policing.
+    /// IPv4 sessions without a rate limit.
     fn default() -> Self {
         Self {
             dnn: "internet".into(),
@@ -59,44 +60,44 @@ impl SessionProfile {
     }
 }
 
-/// What is a session's own.
+/// Properties of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSpec {
-    /// The UE's address, of the profile's version.
+    /// Address of the UE, of the profile's IP version.
     pub ue: IpAddr,
-    /// The uplink tunnel at the UPF; not used where the UPF chooses.
+    /// Uplink TEID at the UPF; unused where the UPF chooses.
     pub uplink_teid: u32,
 }
 
 /// A tunnel at a base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tunnel {
-    /// Its identifier there.
+    /// TEID at the base station.
     pub teid: u32,
-    /// The base station's N3 address.
+    /// N3 address of the base station.
     pub peer: IpAddr,
 }
 
 /// A modification of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Downlink packets go into this tunnel: the first one, or the one after a handover, when end markers go into the
-    /// one before.
+    /// Sends downlink packets into this tunnel: the first one, or the new one after a handover. After a handover end
+    /// markers go into the old tunnel.
     Downlink {
-        /// Where to.
+        /// New tunnel.
         tunnel: Tunnel,
-        /// Ask for end markers.
+        /// Request end markers.
         end_marker: bool,
     },
-    /// The UE is idle: packets wait, and the first one is reported.
+    /// The UE becomes idle: packets are buffered, and the first one is reported.
     Buffer,
 }
 
-/// The rules' names in every session.
+/// Identifiers of the rules in every session.
 pub(super) const UPLINK: u16 = 1;
 pub(super) const DOWNLINK: u16 = 2;
 
-/// Messages of a profile in a dialect, and their templates.
+/// Messages of a profile in a dialect, as templates.
 #[derive(Debug, Clone)]
 pub struct SessionTemplates {
     profile: SessionProfile,
@@ -106,14 +107,14 @@ pub struct SessionTemplates {
     cp_seid: Slot,
     uplink_teid: Option<Slot>,
     ue: [Slot; 2],
-    /// Towards IPv4 and IPv6 base stations, without and with end markers.
+    /// By IP version of the base station (IPv4, IPv6), and by end markers (without, with).
     downlink: [[(Template, Slot, Slot); 2]; 2],
     buffer: Template,
     deletion: Template,
 }
 
 impl SessionTemplates {
-    /// Encodes the messages; `None` if the profile is so large that they do not fit a datagram.
+    /// Encodes the messages. Returns `None` if they do not fit into a datagram.
     pub fn new(profile: SessionProfile, sends: Sends, node: IpAddr) -> Option<Self> {
         let any_ue: IpAddr =
             if profile.ipv6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -147,7 +148,7 @@ impl SessionTemplates {
         })
     }
 
-    /// Writes an establishment; `false` if the UE's address is not of the profile's version.
+    /// Writes an establishment. Returns `false` if the UE's address is not of the profile's IP version.
     #[must_use]
     pub fn write_establishment(
         &self,
@@ -173,7 +174,7 @@ impl SessionTemplates {
                 let by_version = &self.downlink[usize::from(tunnel.peer.is_ipv6())];
                 let (template, teid, address) = &by_version[usize::from(end_marker)];
                 template.write(up_seid, sequence, out);
-                // The slots are of this template, and the address of its version.
+                // The slots belong to this template, and the address has its version.
                 let _fits =
                     teid.put(out, &tunnel.teid.to_be_bytes()) && put_address(address, out, tunnel.peer);
             }
@@ -185,17 +186,17 @@ impl SessionTemplates {
         self.deletion.write(up_seid, sequence, out);
     }
 
-    /// The establishment as a typed message: what the template is made from.
+    /// Returns the establishment as a typed message, from which the template is made.
     pub fn establishment(&self, cp_seid: u64, spec: SessionSpec) -> SessionEstablishmentRequest {
         establishment(&self.profile, &self.sends, self.node, cp_seid, spec)
     }
 
-    /// The modification as a typed message.
+    /// Returns the modification as a typed message.
     pub fn modification(&self, change: Change) -> SessionModificationRequest {
         modification(&self.profile, &self.sends, change)
     }
 
-    /// The deletion as a typed message.
+    /// Returns the deletion as a typed message.
     pub fn deletion(&self) -> SessionDeletionRequest {
         deletion(&self.sends, self.node)
     }
@@ -402,7 +403,7 @@ mod tests {
                 let spec = SessionSpec { ue, uplink_teid: 0xdead_beef };
                 let mut out = Vec::new();
                 assert!(templates.write_establishment(7, 0x1_0000_0002, spec, &mut out));
-                // With CH there is no TEID to patch, and none in the typed message either.
+                // If the UPF chooses the TEID (CH), neither the template nor the typed message has one.
                 assert_eq!(out, encode(templates.establishment(0x1_0000_0002, spec), Some(0), 7).unwrap());
                 for (peer, end_marker) in [(node, false), (v6, true)] {
                     let change = Change::Downlink { tunnel: Tunnel { teid: 77, peer }, end_marker };

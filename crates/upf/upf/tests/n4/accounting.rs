@@ -1,8 +1,8 @@
-//! Whatever the link does, every request and every response is accounted for, once.
+//! Every request and every response is counted exactly once, whatever the impairments of the link.
 use super::*;
 use proptest::prelude::*;
 
-/// Cycles of establishment, modification and deletion as fast as answers come, on a link.
+/// Runs cycles of establishment, modification and deletion on a link, as fast as responses arrive.
 fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: usize) -> Pair {
     let settings = SmfSettings {
         retransmission: Retransmission { t1: Duration::from_millis(5), n1 },
@@ -30,7 +30,7 @@ fn cycles(impairments: Impairments, n1: u8, seed: u64, sessions: u32, window: us
         seen = pair.smf_events.len();
         for event in events {
             let SmfEvent::Done(Done { kind, about: Some(id), .. }) = event else { continue };
-            // A refusal (the session is gone, or a request about it is under way) is an answer as well.
+            // A rejection (the session is gone, or a request about it is pending) is a valid result, too.
             let _ = match kind {
                 Kind::Establishment => pair.smf.modify(pair.now, pair.now, id, downlink(1)),
                 _ => pair.smf.delete(pair.now, pair.now, id),
@@ -97,7 +97,7 @@ fn retransmission_carries_out_each_request_once() {
 
 #[test]
 fn what_comes_late_is_late_and_leaves_no_orphan() {
-    // Answers take longer than the SMF waits.
+    // Responses take longer than T1.
     let impairments = Impairments::delay(Duration::from_millis(4));
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let settings = SmfSettings {

@@ -1,4 +1,4 @@
-//! Addresses of UEs, and what an association setup or a full window of requests leaves of sessions and reports.
+//! UE addresses; sessions after another association setup; reports while the window of requests is full.
 use super::*;
 use ranlab_upf::pfcp::*;
 use std::net::SocketAddr;
@@ -7,7 +7,8 @@ fn strict(recognise: bool) -> UpfSettings {
     UpfSettings { recognise, ..upf_settings(Dialect::STRICT_REL17) }
 }
 
-/// Whether the UPF accepts a second session with the UE of the first one, and again once the first one is gone.
+/// Returns whether the UPF accepts a second session with the UE of the first one, before and after the deletion of
+/// the first one.
 fn second_session(settings: UpfSettings) -> [Outcome; 2] {
     let mut pair = pair_of(
         smf_settings(Dialect::STRICT_REL17),
@@ -62,7 +63,7 @@ fn recognised_sessions_keep_their_addresses_too() {
     assert_eq!(outcomes(&mut pair, 1), [(Kind::Establishment, Outcome::Ok)]);
 }
 
-/// A UPF with an association, and where its SMF is.
+/// Returns a UPF with an association, and the address of its SMF.
 fn standing(settings: UpfSettings) -> (Upf, SocketAddr) {
     let mut upf = Upf::new(settings);
     let smf = SocketAddr::new(NODE.into(), PFCP_PORT);
@@ -86,7 +87,7 @@ fn ask(
     answer.unwrap()
 }
 
-/// The establishment of session `n`, whose UE address the UPF is to choose.
+/// Establishment of session `n`, whose UE address the UPF assigns.
 fn choosing(n: u32) -> SessionEstablishmentRequest {
     let templates = SessionTemplates::new(profile(), Dialect::STRICT_REL17.sends, NODE.into()).unwrap();
     let mut request = templates.establishment(u64::from(n), spec(n));

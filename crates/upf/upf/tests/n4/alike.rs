@@ -1,4 +1,4 @@
-//! Sessions recognised by their octets against the same sessions decoded one by one.
+//! Compares sessions that are recognised by their bytes with the same sessions decoded one by one.
 use super::*;
 use ranlab_upf::pfcp::*;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Both ends get the datagram; they must say the same.
+    /// Sends the datagram to both UPFs and compares their responses.
     fn tell(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let answers = [&mut self.quick, &mut self.general].map(|upf| {
             upf.handle(now, UpfInput::Received(from, datagram));
@@ -135,7 +135,8 @@ fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
             }
         }
         assert!(ends.recognised > 100, "{} of {}", ends.recognised, dialect.name);
-        // Whatever they have become: with a request of no known shape, they are ordinary, and the same.
+        // A request of an unknown shape converts each session to an ordinary one. Both UPFs must then have equal
+        // sessions.
         for (n, seid) in live.into_iter().enumerate() {
             for from in [peer(0), peer(1)] {
                 let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Applications: what PFD Management provisions, and what becomes of sessions whose rules name them.
+//! Applications: PFD Management, and the sessions whose rules name them.
 use super::*;
 use bytes::Bytes;
 use ranlab_upf::pfcp::*;
@@ -47,7 +47,7 @@ impl Bed {
         (response.cause, response.offending_ie)
     }
 
-    /// Establishes session `n` with a rule for an application; its SEID, or the cause and the rule.
+    /// Establishes session `n` with a rule for an application. Returns its SEID, or the cause and the rule.
     fn establish(&mut self, n: u32, application: &'static str) -> Result<u64, (Cause, Option<FailedRuleId>)> {
         let smf = Smf::new(smf_settings(Dialect::STRICT_REL17), profile()).unwrap();
         let mut request = smf.templates().establishment(u64::from(n), spec(n));
@@ -57,7 +57,7 @@ impl Bed {
         seid.ok_or((response.cause, response.failed_rule_id))
     }
 
-    /// Sessions whose rules have changed since.
+    /// Returns the sessions whose rules have changed since the last call.
     fn modified(&mut self) -> Vec<u64> {
         let events = std::mem::take(&mut self.events).into_iter();
         let modified = events.filter_map(|event| match event {

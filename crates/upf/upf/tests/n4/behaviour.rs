@@ -1,13 +1,13 @@
-//! Handovers, reports, restarts, and peers that err or cheat.
+//! Handovers, reports, restarts, and faulty or malicious peers.
 use super::*;
 use ranlab_upf::pfcp::*;
 
-/// What the UPF answers to these octets from this port of the SMF's host.
+/// Returns the UPF's response to these bytes, sent from this port of the SMF's host.
 fn answer(pair: &mut Pair, port: u16, octets: &[u8]) -> Option<Vec<u8>> {
     answer_to(pair, std::net::SocketAddr::new(Pair::SMF_ADDRESS.ip(), port), octets)
 }
 
-/// The answer to octets that come from `from`.
+/// Returns the UPF's response to bytes from `from`.
 fn answer_to(pair: &mut Pair, from: std::net::SocketAddr, octets: &[u8]) -> Option<Vec<u8>> {
     pair.upf.handle(pair.now, UpfInput::Received(from, octets));
     pair.upf.handle(pair.now, UpfInput::Wake);
@@ -48,7 +48,7 @@ fn an_idle_session_reports_waiting_packets() {
     assert_eq!(forwards(&pair, seid), (true, false));
     let mut upf = Upf::new(upf_settings(Dialect::STRICT_REL17));
     assert!(!upf.report_downlink_data(pair.now, 77, PdrId(2)));
-    // The report's octets, as the UPF of the pair would send them.
+    // Bytes of the report, as the UPF of the pair sends them.
     let Some(SmfEvent::Done(_)) = pair.smf_events.last() else { panic!() };
     let report = SessionReportRequest {
         report_type: ReportType::new(ReportType::DLDR),
@@ -150,7 +150,7 @@ fn a_stolen_seid_changes_nothing() {
         assert_eq!((fast.cause, fast.seid), (Some(Cause::CONTEXT_NOT_FOUND), Some(0)));
     }
     assert_eq!(pair.upf.upf().session(seid).cloned(), before);
-    // Another address establishes nothing, whatever Node ID it sends.
+    // A request from another address establishes nothing, whatever its Node ID.
     let spoofed = encode(pair.smf.templates().establishment(1, spec(2)), Some(0), 11).unwrap();
     let fast = answer_to(&mut pair, thief, &spoofed).unwrap();
     assert_eq!(Response::read(&fast).unwrap().cause, Some(Cause::NO_ASSOCIATION));
@@ -184,7 +184,7 @@ fn malformed_requests_get_their_cause_and_leave_sessions_alone() {
     let before = pair.upf.upf().session(seid).cloned();
     let port = Pair::SMF_ADDRESS.port();
     let good = encode(pair.smf.templates().modification(downlink(2)), Some(seid), 100).unwrap();
-    // Truncated: the length says more than there is.
+    // Truncated: the header announces more bytes than there are.
     let fast = answer(&mut pair, port, &good[..good.len() - 1]).unwrap();
     let fast = Response::read(&fast).unwrap();
     assert_eq!((fast.cause, fast.sequence), (Some(Cause::INVALID_LENGTH), 100));
@@ -207,7 +207,7 @@ fn malformed_requests_get_their_cause_and_leave_sessions_alone() {
     version[14] = 103;
     let reply = answer(&mut pair, port, &version).unwrap();
     assert!(matches!(decode(&reply).unwrap().0.message, Message::VersionNotSupportedResponse(_)));
-    // Nothing to answer.
+    // Datagrams without a response.
     for noise in [&[][..], &[0x21], &[0x21, 99, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]] {
         assert_eq!(answer(&mut pair, port, noise), None);
     }
@@ -287,7 +287,7 @@ fn a_deletion_is_answered_with_what_the_session_has_used() {
     assert_eq!(response.usage_reports, [report]);
 }
 
-/// The next run at an address, against a user plane that holds what the run before left.
+/// Starts the next run at an address, while the user plane still holds the sessions of the run before.
 fn next_run(pair: &mut Pair, change: impl FnOnce(&mut SmfSettings)) {
     let mut settings = SmfSettings { first_sequence: 5_000, ..smf_settings(Dialect::OPEN5GS) };
     change(&mut settings);
@@ -296,7 +296,7 @@ fn next_run(pair: &mut Pair, change: impl FnOnce(&mut SmfSettings)) {
     outcomes(pair, 1);
 }
 
-/// A run with a heartbeat, one session left behind, and a release that nobody answers.
+/// Runs a heartbeat, leaves one session at the UPF, and sends a release that gets no response.
 fn left_behind(demands: Dialect) -> Pair {
     let mut pair = associated(Dialect::OPEN5GS, demands);
     pair.smf.heartbeat(pair.now).unwrap();

@@ -1,4 +1,4 @@
-//! The mock's known behaviour, seen by the SMF.
+//! Known behaviour of the mock, as the SMF measures it.
 use super::*;
 
 fn mocked(mock: MockSettings, n1: u8) -> Pair {
@@ -13,7 +13,8 @@ fn mocked(mock: MockSettings, n1: u8) -> Pair {
     pair
 }
 
-/// Establishments at a fixed rate; (latency from the intended time, latency from the sending) of each.
+/// Sends establishments at a fixed rate. Returns for each the latency from the scheduled and from the actual send
+/// time.
 fn paced(pair: &mut Pair, count: u32, interval: Duration) -> Vec<(Duration, Duration)> {
     for n in 0..count {
         pair.smf.establish(pair.now, pair.now, spec(n)).unwrap();
@@ -38,7 +39,7 @@ fn the_service_time_is_the_latency_below_capacity_and_the_queue_grows_above() {
     let unloaded = paced(&mut mocked(mock, 0), 50, service * 2);
     assert_eq!(unloaded.len(), 50);
     assert!(unloaded.iter().all(|&(latency, _)| latency == service + DELAY * 2));
-    // Twice the capacity: each waits half a service time longer than the one before.
+    // Twice the capacity: each request waits half a service time longer than the one before.
     let overloaded = paced(&mut mocked(mock, 0), 50, service / 2);
     assert_eq!(overloaded[49].0, service + DELAY * 2 + 49 * (service / 2));
 }
@@ -47,7 +48,7 @@ fn the_service_time_is_the_latency_below_capacity_and_the_queue_grows_above() {
 fn losses_are_exact() {
     let mut pair = mocked(MockSettings { loss_permille: 250, seed: 3, ..Default::default() }, 3);
     paced(&mut pair, 200, Duration::from_millis(1));
-    // The association may have been lost on the way as well; all of it is in the account.
+    // The association may have been lost, too; all requests are counted.
     let ledger = pair.smf.ledger();
     assert_eq!(ledger.total(|counts| counts.retransmissions + counts.lost), pair.upf.lost);
     assert!(pair.upf.lost > 20 && ledger.balanced());

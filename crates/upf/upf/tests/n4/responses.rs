@@ -1,12 +1,12 @@
-//! Responses of other user planes: with further elements, and malformed requests.
+//! Responses of other user planes: with additional elements, and malformed.
 use super::*;
 use ranlab_upf::pfcp::{
     Cause, Message, OffendingIe, Pdu, Random, RawIe, ReportType, SessionReportRequest, decode, encode,
     message_type,
 };
 
-/// Elements that a response may have besides the usual ones: Load Control Information (51), Overload Control
-/// Information (54), a vendor's, and one of a later release.
+/// Additional elements that a response may have: Load Control Information (51), Overload Control Information (54), a
+/// vendor's, and one of a later release.
 fn further(random: &mut Random) -> Vec<RawIe> {
     let types = [51, 54, 0x8006, 0xfff0, 30_000];
     let count = random.below(3);
@@ -17,7 +17,7 @@ fn further(random: &mut Random) -> Vec<RawIe> {
     (0..count).map(|_| element(random)).collect()
 }
 
-/// Adds elements to a response, within its groups as well.
+/// Adds elements to a response, and to its grouped elements.
 fn enriched(datagram: &[u8], random: &mut Random) -> Vec<u8> {
     let (mut pdu, _) = decode(datagram).unwrap();
     match &mut pdu.message {
@@ -34,7 +34,7 @@ fn enriched(datagram: &[u8], random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Everything that an SMF reports over some sessions' lives; `random` adds elements to each response.
+/// Returns all events of an SMF over the lives of some sessions. `random` adds elements to each response.
 fn lives(mut random: Option<Random>) -> Vec<SmfEvent> {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     pair.smf_events.clear();

@@ -1,4 +1,4 @@
-//! The nine traps: each is a setting, and each setting has its bite.
+//! The nine pitfalls of dialects: each setting causes exactly its failure.
 use super::*;
 use ranlab_upf::pfcp::Cause;
 
@@ -72,7 +72,7 @@ fn trap_4_a_deletion_with_a_node_id_goes_unanswered() {
 fn trap_5_a_changed_time_stamp_purges_sessions_and_silence_does_too() {
     let mut pair = associated(Dialect::OPEN5GS, Dialect::OPEN5GS);
     let (id, _) = session(&mut pair, 1);
-    // A second SMF process at the same address, with another start time and its own numbers.
+    // A second SMF process at the same address, with another start time and other sequence numbers.
     let changed =
         SmfSettings { recovery_time_stamp: 99, first_sequence: 1_000, ..smf_settings(Dialect::OPEN5GS) };
     let mut stranger = Smf::new(changed, profile()).unwrap();
@@ -110,7 +110,7 @@ fn trap_6_numbers_that_begin_anew_get_the_answers_of_the_run_before() {
         pair.run_until(end);
         assert_eq!(pair.upf.upf().counters().duplicates - before, duplicates);
     }
-    // The establishment that comes next finds the old session's answer: a success that established nothing.
+    // The next establishment gets the old session's cached response: a success without a session.
     let sessions = pair.upf.upf().sessions();
     pair.smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
     pair.smf.associate(pair.now).unwrap();
@@ -118,7 +118,7 @@ fn trap_6_numbers_that_begin_anew_get_the_answers_of_the_run_before() {
     let (_, ended) = establish(&mut pair);
     assert_eq!(ended, [(Kind::Establishment, Outcome::Ok)]);
     assert_eq!(pair.upf.upf().sessions(), sessions);
-    // After the holding time the numbers are good again.
+    // After the holding time the sequence numbers work again.
     let end = pair.now + Duration::from_millis(7_500);
     pair.run_until(end);
     pair.smf = Smf::new(smf_settings(Dialect::OPEN5GS), profile()).unwrap();
@@ -163,7 +163,7 @@ fn trap_9_reporting_triggers_of_two_octets_go_unanswered() {
     };
     let narrow = speaking(|sends| sends.reporting_triggers_octets = 2);
     assert_eq!(ended(narrow, Dialect::OPEN5GS), [(Kind::Establishment, Outcome::Lost)]);
-    // Release 15 had two, and ours takes both.
+    // Release 15 has two octets, and ranlab's UPF accepts both.
     assert_eq!(ended(narrow, Dialect::STRICT_REL17), [(Kind::Establishment, Outcome::Ok)]);
     for dialect in Dialect::ALL {
         assert_eq!(ended(dialect, dialect), [(Kind::Establishment, Outcome::Ok)], "{}", dialect.name);

@@ -1,8 +1,8 @@
-//! Sessions of a capture, repeated: each repetition has its own SEID, tunnels and UE addresses.
+//! Repeats the sessions of a capture. Each repetition has a separate SEID, tunnels and UE addresses.
 //!
-//! [`Recorder`] reads the requests of an SMF out of a capture. [`Replay`] makes them again through an [`Smf`], which keeps
-//! the account: sessions are established, modified and deleted as in the capture, and a request follows the response to
-//! the one before it.
+//! [`Recorder`] reads the requests of an SMF from a capture. [`Replay`] sends them again through an [`Smf`], which
+//! counts them. Sessions are established, modified and deleted as in the capture. A request is sent after the
+//! response to the request before it.
 mod recording;
 mod rewrite;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
-/// How a repetition of a session ended.
+/// Outcome of a repetition of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Every request was accepted.
@@ -28,12 +28,12 @@ pub enum Ending {
     Failed,
 }
 
-/// A repetition that has ended.
+/// Completed repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// How.
+    /// Outcome.
     pub ending: Ending,
-    /// When it was to begin.
+    /// Scheduled start.
     pub intended: Time,
 }
 
@@ -41,28 +41,28 @@ pub struct Ended {
 struct Run {
     script: usize,
     slot: u32,
-    /// When its establishment was sent.
+    /// Time at which the establishment was sent.
     began: Time,
     intended: Time,
-    /// The step that follows.
+    /// Index of the next step.
     step: usize,
-    /// Tunnels that the UPF chose: in the capture, and now.
+    /// TEIDs that the UPF chose: in the capture, and in this repetition.
     chosen: Vec<(u32, u32)>,
     failed: bool,
-    /// Its deletion is under way.
+    /// The deletion is pending.
     ends: bool,
 }
 
-/// Repeats the sessions of a recording in turn.
+/// Repeats the sessions of a recording, one after the other.
 #[derive(Debug)]
 pub struct Replay {
     recording: Arc<Recording>,
     addressing: Addressing,
     most: [u32; 3],
-    /// Keep the capture's time between the requests of a session.
+    /// Keeps the capture's time between the requests of a session.
     keeps_gaps: bool,
     running: HashMap<SessionId, Run>,
-    /// Requests that wait for their time.
+    /// Requests that wait for their scheduled time.
     due: BinaryHeap<Reverse<(Time, SessionId)>>,
     free: VecDeque<u32>,
     next_slot: u32,
@@ -70,7 +70,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Nothing under way.
+    /// Creates a replay without pending repetitions.
     pub fn new(recording: Arc<Recording>, addressing: Addressing, keeps_gaps: bool) -> Self {
         Self {
             most: recording.most(),
@@ -85,12 +85,13 @@ impl Replay {
         }
     }
 
-    /// Repetitions that have begun and not ended. Those that the capture does not delete end with their last request.
+    /// Returns the number of repetitions that have begun and not ended. A repetition that the capture does not delete
+    /// ends with its last request.
     pub fn under_way(&self) -> usize {
         self.running.len()
     }
 
-    /// Makes the PFD Management Requests of the capture, which have to be answered before the first session begins.
+    /// Sends the PFD Management Requests of the capture. They must be answered before the first session begins.
     ///
     /// # Errors
     /// The SMF cannot send them now.
@@ -98,7 +99,7 @@ impl Replay {
         self.recording.pfds.iter().try_for_each(|request| smf.provision(now, request.clone()))
     }
 
-    /// When [`send_due`](Self::send_due) has something to send.
+    /// Returns when [`send_due`](Self::send_due) has to be called.
     pub fn next_due(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
@@ -131,7 +132,7 @@ impl Replay {
         Ok(id)
     }
 
-    /// Takes note of what the SMF reports; the repetition that has ended by it.
+    /// Processes an event of the SMF. Returns the repetition that it ended, if any.
     pub fn on_event(&mut self, now: Time, event: &SmfEvent, smf: &mut Smf) -> Option<Ended> {
         match event {
             SmfEvent::Tunnel(id, tunnel) => {
@@ -148,7 +149,7 @@ impl Replay {
         }
     }
 
-    /// Sends requests whose time has come; `false` if one could not be sent now.
+    /// Sends requests whose time has come. Returns `false` if one could not be sent now.
     pub fn send_due(&mut self, now: Time, smf: &mut Smf) -> bool {
         while let Some(&Reverse((at, id))) = self.due.peek() {
             if at > now {
@@ -163,7 +164,7 @@ impl Replay {
         true
     }
 
-    /// Forgets every repetition, as after a restart of the UPF; how many.
+    /// Forgets all repetitions, as after a restart of the UPF. Returns their number.
     pub fn clear(&mut self) -> usize {
         self.due.clear();
         let all = self.running.len();
@@ -188,7 +189,7 @@ impl Replay {
         }
         let steps = &self.recording.scripts[run.script].steps;
         if run.failed {
-            // What follows in the capture would change a session that is not as it was there.
+            // Later requests of the capture expect changes that did not happen, so the repetition ends here.
             run.ends = true;
             return match smf.delete(now, now, id) {
                 Ok(()) => None,
@@ -225,7 +226,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Ends a repetition. Its slot is used again if the UPF has certainly nothing of it.
+    /// Ends a repetition. Its slot is reused only if the UPF has certainly deleted the session.
     fn end(&mut self, id: SessionId, is_gone: bool) -> Option<Ended> {
         let run = self.running.remove(&id)?;
         if is_gone {

@@ -1,4 +1,4 @@
-//! PFCP sessions of a capture: which requests an SMF made about each, and when.
+//! PFCP sessions of a capture: the requests of an SMF about each session, with their times.
 use crate::pfcp::*;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -6,49 +6,49 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// Requests of a capture that are kept at most.
+/// Maximum number of requests that are kept.
 pub const MAX_RECORDED: usize = 1 << 20;
 
-/// The sessions of a capture.
+/// Sessions of a capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
-    /// Sessions in the order of their establishment.
+    /// Sessions, in the order of their establishment.
     pub scripts: Vec<Script>,
-    /// Applications that the capture provisions, which sessions may name.
+    /// Applications that the capture provisions. Sessions may refer to them.
     pub pfds: Vec<PfdManagementRequest>,
-    /// What is not repeated.
+    /// Messages that are not repeated.
     pub ignored: Ignored,
 }
 
-/// Messages of a capture that are not repeated, and why.
+/// Messages of a capture that are not repeated, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ignored {
-    /// They cannot be decoded.
+    /// Messages that cannot be decoded.
     pub unreadable: u64,
-    /// Establishments without a response that accepts them.
+    /// Establishments without an accepting response.
     pub not_established: u64,
     /// Requests about sessions whose establishment is not in the capture.
     pub other_sessions: u64,
     /// Retransmissions.
     pub retransmissions: u64,
-    /// Messages between nodes, such as heartbeats and associations; not PFD Management Requests.
+    /// Messages between nodes, such as heartbeats and associations; PFD Management Requests are repeated.
     pub node_messages: u64,
     /// Requests beyond [`MAX_RECORDED`].
     pub beyond_limit: u64,
 }
 
-/// One session of a capture.
+/// A session of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Its establishment.
+    /// Establishment.
     pub establishment: SessionEstablishmentRequest,
-    /// The requests that follow.
+    /// Requests after the establishment.
     pub steps: Vec<Step>,
-    /// Tunnels that the UPF chose for rules.
+    /// TEIDs that the UPF chose for rules.
     pub(super) chosen: Vec<(PdrId, u32)>,
-    /// Tunnels at the UPF that the SMF chose.
+    /// TEIDs at the UPF that the SMF chose.
     pub(super) locals: Vec<u32>,
-    /// Tunnels at base stations and other peers of the UPF.
+    /// TEIDs at base stations and other peers of the UPF.
     pub(super) remotes: Vec<u32>,
     pub(super) ues_v4: Vec<Ipv4Addr>,
     pub(super) ues_v6: Vec<Ipv6Addr>,
@@ -59,20 +59,20 @@ pub struct Script {
 pub struct Step {
     /// Time since the establishment request.
     pub after: Duration,
-    /// The request.
+    /// Request.
     pub request: Recorded,
 }
 
-/// A request about a session that exists.
+/// Request about an existing session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is modified.
+    /// Session Modification Request.
     Modification(Box<SessionModificationRequest>),
-    /// It is deleted.
+    /// Session Deletion Request.
     Deletion,
 }
 
-/// An establishment without its response yet.
+/// Establishment without a response so far.
 #[derive(Debug)]
 struct Opened {
     at: Duration,
@@ -84,16 +84,16 @@ struct Opened {
 pub struct Recorder {
     recording: Recording,
     began: Vec<Duration>,
-    /// By SMF, UPF and sequence number.
+    /// Keyed by SMF, UPF and sequence number.
     opened: HashMap<(IpAddr, IpAddr, u32), Opened>,
-    /// By UPF and SEID there.
+    /// Keyed by UPF and its SEID.
     sessions: HashMap<(IpAddr, u64), usize>,
     /// Sender, sequence number and hash of requests.
     seen: HashSet<(IpAddr, u32, u64)>,
 }
 
 impl Recorder {
-    /// A datagram of PFCP; `at`: its time since any fixed moment.
+    /// Reads a PFCP datagram. `at` is its time since any fixed moment.
     pub fn datagram(&mut self, at: Duration, from: IpAddr, to: IpAddr, octets: &[u8]) {
         let Ok((pdu, _)) = decode(octets) else {
             self.recording.ignored.unreadable += 1;
@@ -127,13 +127,13 @@ impl Recorder {
                     self.recording.pfds.push(request);
                 }
             }
-            // The UPF's reports, and responses that nothing follows from.
+            // Reports of the UPF, and responses that need no action.
             _ if Header::needs_seid(pdu.header.message_type) => {}
             _ => self.recording.ignored.node_messages += 1,
         }
     }
 
-    /// The sessions found. Establishments without a response are left out and counted.
+    /// Returns the sessions. Establishments without a response are counted and left out.
     #[must_use]
     pub fn finish(mut self) -> Recording {
         self.recording.ignored.not_established += self.opened.len() as u64;
@@ -154,7 +154,7 @@ impl Recorder {
     }
 
     fn established(&mut self, key: (IpAddr, IpAddr, u32), response: SessionEstablishmentResponse) {
-        // A response without a request is a repeated one, or the capture begins with it.
+        // A response without a request is a duplicate, or the capture begins with it.
         let Some(opened) = self.opened.remove(&key) else { return };
         let Some(up_f_seid) = response.up_f_seid.filter(|_| response.cause.is_accepted()) else {
             self.recording.ignored.not_established += 1;
@@ -188,7 +188,8 @@ impl Recorder {
 }
 
 impl Recording {
-    /// The most names of a kind that one session has: tunnels at the UPF, tunnels elsewhere, UE addresses.
+    /// Returns the largest number of names of each kind in a session: TEIDs at the UPF, TEIDs elsewhere, UE
+    /// addresses.
     pub(super) fn most(&self) -> [u32; 3] {
         let most = |of: &dyn Fn(&Script) -> usize| self.scripts.iter().map(of).max().unwrap_or(0).max(1);
         let ues = |script: &Script| script.ues_v4.len().max(script.ues_v6.len());
@@ -204,12 +205,12 @@ fn note<T: PartialEq>(all: &mut Vec<T>, one: T) {
 }
 
 impl Script {
-    /// Whether the capture has the session's end.
+    /// Returns whether the capture contains the session's deletion.
     pub fn ends(&self) -> bool {
         self.steps.iter().any(|step| step.request == Recorded::Deletion)
     }
 
-    /// Collects the tunnels and addresses that each repetition replaces.
+    /// Collects the TEIDs and addresses that each repetition replaces.
     fn note_names(&mut self) {
         let mut pdis: Vec<&Pdi> = self.establishment.create_pdrs.iter().map(|pdr| &pdr.pdi).collect();
         let mut headers: Vec<Option<OuterHeaderCreation>> = Vec::new();

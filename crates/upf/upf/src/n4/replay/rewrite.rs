@@ -1,36 +1,36 @@
-//! Requests of a capture as another session's: its tunnels, its UE, our nodes.
+//! Rewrites requests of a capture for another session: its TEIDs, its UE addresses, this SMF's nodes.
 use super::recording::Script;
 use crate::pfcp::*;
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses and tunnels that repeated sessions have.
+/// Addresses and TEIDs of repeated sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addressing {
-    /// N3 of the UPF.
+    /// N3 address of the UPF.
     pub n3: IpAddr,
-    /// The base station, and every other peer that the UPF sends to.
+    /// Address of the base station, and of every other peer that the UPF sends to.
     pub gnb: IpAddr,
-    /// The SMF, towards which CP-function tunnels go.
+    /// Address of the SMF, for tunnels towards the CP function.
     pub smf: IpAddr,
-    /// The first UE's IPv4 address; each further one has the next.
+    /// IPv4 address of the first UE; further UEs count up from it.
     pub ue_v4: Ipv4Addr,
-    /// The first UE's IPv6 address; each further one has the next /64.
+    /// IPv6 address of the first UE; each further UE has the next /64.
     pub ue_v6: Ipv6Addr,
-    /// The first tunnel.
+    /// First TEID.
     pub first_teid: u32,
 }
 
-/// What one repetition of a session calls things.
+/// TEIDs and addresses of one repetition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) script: &'a Script,
     pub(super) addressing: &'a Addressing,
-    /// The repetition's place: no other one that lives has it.
+    /// Slot of the repetition, unique among those that exist.
     pub(super) slot: u32,
-    /// The most names of a kind that one session has.
+    /// Largest number of names of each kind in a session.
     pub(super) most: [u32; 3],
-    /// Tunnels that the UPF chose: in the capture, and now.
+    /// TEIDs that the UPF chose: in the capture, and in this repetition.
     pub(super) chosen: &'a [(u32, u32)],
 }
 
@@ -124,7 +124,7 @@ impl Names<'_> {
         }
     }
 
-    /// A flow description in which the UE's addresses are its own.
+    /// Returns a flow description with the UE's addresses of this repetition.
     fn flow(&self, text: &str) -> String {
         let words = text.split(' ').map(|word| {
             let (address, rest) = word.split_at(word.find('/').unwrap_or(word.len()));

@@ -1,4 +1,4 @@
-//! A capture of one SMF and UPF, repeated towards another UPF, in virtual time.
+//! Replays a capture of one SMF and UPF towards another UPF, in virtual time.
 use super::*;
 use crate::n4::{
     Dialect, SessionProfile, SmfInput, SmfOutput, SmfSettings, Upf, UpfInput, UpfOutput, UpfSettings,
@@ -12,7 +12,7 @@ const UPF: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 3, 0, 1));
 
-/// An SMF and a UPF without a network between them; what went over N4.
+/// An SMF and a UPF without a network between them, and their N4 messages.
 struct Bed {
     now: Time,
     smf: Smf,
@@ -33,7 +33,7 @@ impl Bed {
         bed
     }
 
-    /// Lets both talk until neither has anything to send.
+    /// Runs both ends until neither has anything to send.
     fn talk(&mut self) {
         loop {
             let mut any = false;
@@ -64,7 +64,7 @@ impl Bed {
         self.now += Duration::from_secs(seconds);
     }
 
-    /// What a capture between both has, retransmissions included.
+    /// Returns a capture of both ends, with retransmissions.
     fn recording(&self) -> Recording {
         let mut recorder = Recorder::default();
         for (at, from_smf, octets) in &self.wire {
@@ -92,7 +92,7 @@ fn far(id: u32, interface: Interface, tunnel: Option<(u32, IpAddr)>) -> CreateFa
     }
 }
 
-/// A session with a tunnel that the SMF chose, one that the UPF is to choose, and a flow to its UE.
+/// Session with a TEID that the SMF chose, one that the UPF has to choose, and a flow to its UE.
 fn establishment() -> SessionEstablishmentRequest {
     let ue =
         |destination| UeIpAddress { addresses: IpAddr::V4(UE).into(), destination, ..Default::default() };
@@ -145,12 +145,12 @@ fn downlink(teid: u32) -> SessionModificationRequest {
     SessionModificationRequest { update_fars: vec![far], ..Default::default() }
 }
 
-/// A capture of one session that is moved twice and deleted, over four seconds.
+/// Capture of one session that is moved twice and deleted, over four seconds.
 fn captured() -> Recording {
     let mut bed = Bed::new();
     let id = bed.smf.establish_recorded(bed.now, bed.now, establishment()).unwrap();
     bed.talk();
-    // The tunnel that the UPF chose comes back in a later request.
+    // The TEID that the UPF chose appears in a later request.
     let chosen = bed.events.iter().find_map(|event| match event {
         SmfEvent::Tunnel(_, tunnel) => tunnel.f_teid,
         _ => None,
@@ -181,7 +181,7 @@ fn addressing() -> Addressing {
     }
 }
 
-/// Drives a replay of `times` sessions, all at once, until it is over; how many ended well and how many failed.
+/// Replays `times` sessions at once until all have ended. Returns the number of completed and of failed ones.
 fn drive(bed: &mut Bed, replay: &mut Replay, times: usize) -> [usize; 2] {
     let mut ended = [0; 2];
     for _ in 0..times {
@@ -266,7 +266,7 @@ fn each_repetition_has_its_own_tunnels_and_addresses() {
     assert_eq!(established, ues.collect::<Vec<_>>());
     tunnels.sort_unstable();
     assert_eq!(tunnels, (0x1000..0x100a).collect::<Vec<_>>());
-    // Four seconds pass in the capture between establishment and deletion.
+    // The capture has four seconds between establishment and deletion.
     assert_eq!(bed.now, Time::from_nanos(4_000_000_000));
 }
 

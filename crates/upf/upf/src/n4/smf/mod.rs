@@ -1,4 +1,4 @@
-//! The SMF's end of an association with one UPF.
+//! SMF's end of an association with one UPF.
 mod recorded;
 mod types;
 
@@ -29,12 +29,12 @@ struct Place {
     state: State,
 }
 
-/// Buffers kept for the next datagrams.
+/// Maximum number of buffers kept for later datagrams.
 const SPARE_BUFFERS: usize = 1024;
-/// Answers to the UPF's requests that are held.
+/// Maximum number of responses to the UPF's requests that are held.
 const HELD_ANSWERS: usize = 4096;
 
-/// What an establishment's response says of the session.
+/// Content of an accepted establishment response.
 struct Established<T> {
     up_seid: u64,
     tunnels: T,
@@ -43,7 +43,7 @@ struct Established<T> {
 /// No session was established.
 const NONE: Option<Established<std::iter::Empty<CreatedTunnel>>> = None;
 
-/// The machine: see the [module](super).
+/// State machine of an SMF: see the [module](super).
 #[derive(Debug)]
 pub struct Smf {
     settings: SmfSettings,
@@ -61,7 +61,7 @@ pub struct Smf {
 }
 
 impl Smf {
-    /// A machine that knows its profile; `None` if the profile's messages do not fit a datagram.
+    /// Creates an SMF. Returns `None` if the profile's messages do not fit into a datagram.
     pub fn new(settings: SmfSettings, profile: SessionProfile) -> Option<Self> {
         let templates = SessionTemplates::new(profile, settings.dialect.sends, settings.node)?;
         Some(Self {
@@ -80,7 +80,7 @@ impl Smf {
         })
     }
 
-    /// Tells what happened.
+    /// Handles an input.
     pub fn handle(&mut self, now: Time, input: SmfInput<'_>) {
         if let SmfInput::Received(datagram) = input {
             self.receive(now, datagram);
@@ -93,61 +93,62 @@ impl Smf {
         }
         if self.next_heartbeat.is_some_and(|at| at <= now) {
             self.next_heartbeat = self.settings.heartbeat.map(|interval| now + interval);
-            // A full table is a heartbeat of its own: requests are being sent.
+            // If the window is full, other requests are on their way and serve as a heartbeat.
             let _ = self.heartbeat(now);
         }
     }
 
-    /// What follows; `None` when there is nothing more.
+    /// Returns the next output, if there is one.
     pub fn poll(&mut self) -> Option<SmfOutput> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`Smf::handle`] with [`SmfInput::Wake`] at the latest.
+    /// Returns the latest time at which to call [`Smf::handle`] with [`SmfInput::Wake`].
     pub fn wake_at(&self) -> Option<Time> {
         [self.requests.wake_at(), self.next_heartbeat].into_iter().flatten().min()
     }
 
-    /// Takes a sent datagram's buffer back.
+    /// Returns the buffer of a sent datagram for reuse.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < SPARE_BUFFERS {
             self.spare.push(buffer);
         }
     }
 
-    /// The account.
+    /// Returns the request counters.
     pub fn ledger(&self) -> &Ledger {
         &self.requests.ledger
     }
 
-    /// Sessions that are established.
+    /// Returns the number of established sessions.
     pub fn live_sessions(&self) -> usize {
         self.live
     }
 
-    /// Sessions that are established and about which nothing is under way: each can be deleted.
+    /// Returns the established sessions without a pending request, which can be deleted.
     pub fn deletable(&self) -> Vec<SessionId> {
         let places = self.places.iter().enumerate();
         let live = places.filter(|(_, place)| matches!(place.state, State::Live(_)));
         live.map(|(index, place)| SessionId::new(place.generation, index as u32)).collect()
     }
 
-    /// Requests from now on are sent again so often (N1); how often before. Those under way whose octets were not kept are not.
+    /// Sets the number of retransmissions (N1) of further requests, and returns the previous one. Pending requests
+    /// whose bytes were not kept are not retransmitted.
     pub fn retransmit(&mut self, n1: u8) -> u8 {
         self.requests.retransmit(n1)
     }
 
-    /// Whether an association stands.
+    /// Returns whether an association exists.
     pub fn is_associated(&self) -> bool {
         self.associated
     }
 
-    /// The messages, to look at or to build others from.
+    /// Returns the message templates.
     pub fn templates(&self) -> &SessionTemplates {
         &self.templates
     }
 
-    /// Asks for an association.
+    /// Requests an association.
     pub fn associate(&mut self, now: Time) -> Result<(), Refused> {
         let request = AssociationSetupRequest {
             node_id: self.settings.node.into(),
@@ -158,7 +159,7 @@ impl Smf {
         self.ask(now, Kind::Association, request)
     }
 
-    /// Asks for the association's end. No heartbeat follows.
+    /// Requests the release of the association, and stops heartbeats.
     pub fn release(&mut self, now: Time) -> Result<(), Refused> {
         let request =
             AssociationReleaseRequestMessage { node_id: self.settings.node.into(), ..Default::default() };
@@ -173,12 +174,12 @@ impl Smf {
         self.ask(now, Kind::Heartbeat, HeartbeatRequest { recovery_time_stamp, ..Default::default() })
     }
 
-    /// Asks for a session; `intended` is when that should have happened.
+    /// Requests a session. `intended` is the scheduled time of the request.
     pub fn establish(&mut self, now: Time, intended: Time, spec: SessionSpec) -> Result<SessionId, Refused> {
         let (index, generation) = self.next_place()?;
         let id = SessionId::new(generation, index);
         let mut out = self.buffer();
-        // The number is patched in when everything else is known to fit.
+        // The sequence number is written once everything else is known to fit.
         if !self.templates.write_establishment(0, id.0, spec, &mut out) {
             self.recycle(out);
             return Err(Refused::UeAddress);
@@ -191,7 +192,7 @@ impl Smf {
         Ok(id)
     }
 
-    /// Where the next session is to be, and which use of the place it is.
+    /// Returns the place of the next session, and its number of earlier uses.
     fn next_place(&self) -> Result<(u32, u32), Refused> {
         if !self.associated {
             return Err(Refused::NotAssociated);
@@ -205,7 +206,7 @@ impl Smf {
         }
     }
 
-    /// Takes the place that [`next_place`](Self::next_place) named.
+    /// Occupies the place that [`next_place`](Self::next_place) returned.
     fn occupy(&mut self, index: u32, place: Place) {
         match self.free.pop() {
             Some(_) => self.places[index as usize] = place,
@@ -213,7 +214,7 @@ impl Smf {
         }
     }
 
-    /// Asks for a change of a session.
+    /// Requests a change of a session.
     pub fn modify(
         &mut self,
         now: Time,
@@ -228,7 +229,7 @@ impl Smf {
         Ok(())
     }
 
-    /// Asks for a session's end.
+    /// Requests the deletion of a session.
     pub fn delete(&mut self, now: Time, intended: Time, id: SessionId) -> Result<(), Refused> {
         let (sequence, up_seid) = self.begin_about(now, intended, Kind::Deletion, id)?;
         let mut out = self.buffer();
@@ -256,7 +257,7 @@ impl Smf {
     fn ask(&mut self, now: Time, kind: Kind, message: impl Into<Message>) -> Result<(), Refused> {
         let sequence = self.requests.begin(now, now, kind, None)?;
         let mut out = self.buffer();
-        // A node's message of fixed content always fits.
+        // A node message with fixed content always fits.
         let _ = Pdu::new(message, None, sequence).encode(&mut out);
         self.send(sequence, out);
         Ok(())
@@ -274,7 +275,7 @@ impl Smf {
     }
 
     fn receive(&mut self, now: Time, datagram: &[u8]) {
-        // The hot path; heartbeats carry a time stamp that only the decoder reads.
+        // Hot path. Heartbeats take the slow path, because only the decoder reads their time stamp.
         if let Some(response) = Response::read(datagram)
             && response.message_type != message_type::HEARTBEAT_RESPONSE
         {
@@ -296,10 +297,10 @@ impl Smf {
     }
 
     fn receive_garbage(&mut self, now: Time, datagram: &[u8], error: DecodeError) {
-        // Octet 2 is the type, if there is one; responses have even node numbers and odd session numbers.
+        // Octet 2 is the message type, if present. Node responses have even numbers, session responses odd ones.
         let message_type = datagram.get(1).copied().unwrap_or(0);
         if let Some((header, cause)) = refusal(datagram).filter(|(header, _)| header.seid.is_some()) {
-            // Enough is there to know what became of the request.
+            // The header and the cause are enough to complete the request.
             self.answered_about(now, &header, cause, NONE);
         } else if !is_request(message_type) {
             self.requests.malformed();
@@ -311,7 +312,7 @@ impl Smf {
         self.outputs.push_back(SmfOutput::Event(SmfEvent::Malformed(error)));
     }
 
-    /// Refuses a Session Report Request that lacks an element, or has a wrong one (§7.6.6 to §7.6.9).
+    /// Rejects a Session Report Request with a missing or wrong element (§7.6.6 to §7.6.9).
     fn refuse_report(&mut self, header: Header, cause: Cause, offending: Option<u16>) {
         let seid = match self.state(SessionId(header.seid.unwrap_or(0))) {
             Some(State::Live(up_seid) | State::Busy(up_seid)) => up_seid,
@@ -320,7 +321,7 @@ impl Smf {
         let offending_ie = offending.filter(|ie_type| *ie_type != 0).map(OffendingIe);
         let response = SessionReportResponse { cause, offending_ie, ..Default::default() };
         let mut out = self.buffer();
-        // A short answer always fits.
+        // A short response always fits.
         let _ = Pdu::new(response, Some(seid), header.sequence).encode(&mut out);
         self.outputs.push_back(SmfOutput::Send(out));
     }
@@ -368,7 +369,7 @@ impl Smf {
         }
     }
 
-    /// The slow path of a session's response.
+    /// Processes a session response on the slow path.
     fn answered_about(
         &mut self,
         now: Time,
@@ -396,7 +397,7 @@ impl Smf {
         }
     }
 
-    /// A changed time stamp means that the UPF has lost its sessions (TS 23.527 §4.2).
+    /// Detects a restart of the UPF: a changed time stamp means that it has lost its sessions (TS 23.527 §4.2).
     fn note_recovery(&mut self, recovery: RecoveryTimeStamp) {
         let before = self.peer_recovery.replace(recovery);
         if before.is_some_and(|before| before != recovery) {
@@ -416,7 +417,8 @@ impl Smf {
         }
     }
 
-    /// Ends the request of a response. The tunnels of an established session are reported before its request is done.
+    /// Completes the request that a response belongs to. The tunnels of an established session are reported before
+    /// its request completes.
     fn answered(
         &mut self,
         now: Time,
@@ -450,9 +452,9 @@ impl Smf {
         }
     }
 
-    /// A session was established after its request was given up: nobody here knows it any more, so the UPF need not.
+    /// Deletes a session that was established after its request had timed out. This SMF no longer knows the session.
     fn delete_orphan(&mut self, now: Time, up_seid: u64) {
-        // With a full table it stays an orphan; the late answer is in the account either way.
+        // If the window is full, the session remains at the UPF. The late response is counted in either case.
         if let Ok(sequence) = self.requests.begin(now, now, Kind::Deletion, None) {
             let mut out = self.buffer();
             self.templates.write_deletion(sequence, up_seid, &mut out);
@@ -460,7 +462,7 @@ impl Smf {
         }
     }
 
-    /// What the end of a request other than a successful establishment means for its session.
+    /// Updates the session after the end of a request, except for a successful establishment.
     fn ended(&mut self, done: Done<Option<SessionId>>) {
         if let Some(id) = done.about
             && let Some(index) = self.place(id)
@@ -475,7 +477,7 @@ impl Smf {
             match (self.places[index].state, cause) {
                 (State::Establishing, _) => self.vacate(index),
                 (State::Busy(_) | State::Live(_), _) if gone => self.vacate(index),
-                // A late answer is not the one that is being waited for.
+                // A late response does not complete the pending request.
                 (State::Busy(_), _) if matches!(done.outcome, Outcome::Late(_)) => {}
                 (State::Busy(up_seid), _) => self.places[index].state = State::Live(up_seid),
                 _ => {}
@@ -491,7 +493,7 @@ impl Smf {
         self.free.push(index as u32);
     }
 
-    /// Where a session is, if it still is.
+    /// Returns the index of a session, if it exists.
     fn place(&self, id: SessionId) -> Option<usize> {
         let index = (id.0 as u32).checked_sub(1)? as usize;
         let place = self.places.get(index)?;
@@ -549,11 +551,11 @@ impl Smf {
                 }
                 (AssociationUpdateResponse { node_id, cause, ..Default::default() }.into(), None)
             }
-            // The rest is for a UPF to answer.
+            // Other requests are for a UPF to answer.
             _ => return,
         };
         let mut out = self.buffer();
-        // A short answer always fits.
+        // A short response always fits.
         let _ = Pdu::new(answer, seid, sequence).encode(&mut out);
         self.held.hold(now, from, sequence, &out);
         self.outputs.push_back(SmfOutput::Send(out));

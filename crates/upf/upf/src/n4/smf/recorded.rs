@@ -5,10 +5,10 @@ use crate::n4::ledger::Kind;
 use crate::pfcp::*;
 
 impl Smf {
-    /// Asks for a session with these rules; Node ID and CP F-SEID become this SMF's.
+    /// Requests a session with these rules. Node ID and CP F-SEID are replaced by this SMF's.
     ///
     /// # Errors
-    /// The request cannot be sent now, or does not fit a datagram.
+    /// The request cannot be sent now, or does not fit into a datagram.
     pub fn establish_recorded(
         &mut self,
         now: Time,
@@ -27,10 +27,10 @@ impl Smf {
         Ok(id)
     }
 
-    /// Asks for this change of a session; Node ID and CP F-SEID, where given, become this SMF's.
+    /// Requests this change of a session. Node ID and CP F-SEID, where present, are replaced by this SMF's.
     ///
     /// # Errors
-    /// The request cannot be sent now, or does not fit a datagram.
+    /// The request cannot be sent now, or does not fit into a datagram.
     pub fn modify_recorded(
         &mut self,
         now: Time,
@@ -49,7 +49,7 @@ impl Smf {
         Ok(())
     }
 
-    /// Provisions applications; the Node ID, where given, becomes this SMF's.
+    /// Provisions applications. The Node ID, where present, is replaced by this SMF's.
     ///
     /// # Errors
     /// The request cannot be sent now.
@@ -58,7 +58,7 @@ impl Smf {
             return Err(Refused::NotAssociated);
         }
         request.node_id = request.node_id.map(|_| self.settings.node.into());
-        // It came in one datagram, so it fits one.
+        // The request came in one datagram, so it fits into one.
         self.ask(now, Kind::Association, request)
     }
 
@@ -74,7 +74,7 @@ impl Smf {
     }
 }
 
-/// Writes a sequence number into a session's message.
+/// Writes the sequence number of a session message.
 fn number(out: &mut [u8], sequence: u32) {
     let at = SESSION_HEADER_LEN - 4;
     if let Some(room) = out.get_mut(at..at + 3) {

@@ -1,4 +1,4 @@
-//! What goes into an [`Smf`](super::Smf) and comes out of it.
+//! Settings, inputs and outputs of an [`Smf`](super::Smf).
 use crate::n4::dialect::Dialect;
 use crate::n4::ledger::Done;
 use crate::n4::requests::{Full, Retransmission};
@@ -9,32 +9,33 @@ use std::time::Duration;
 /// Settings of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmfSettings {
-    /// Its address, also its node id.
+    /// Address of the SMF, also its Node ID.
     pub node: IpAddr,
-    /// When it started, seconds since 1900. One value for association and heartbeats, and for every run at an address:
-    /// a user plane that sees another one deletes the sessions, some of them in the middle of the next run.
+    /// Start time of the SMF, in seconds since 1900. Use one value for association and heartbeats, and for all runs
+    /// at an address. A user plane that sees another value deletes the sessions, possibly in the middle of the next
+    /// run.
     pub recovery_time_stamp: u32,
-    /// The UPF's habits.
+    /// Dialect of the UPF.
     pub dialect: Dialect,
-    /// When to send again; with `n1: 0` a request unanswered after `t1` is lost.
+    /// Retransmission. With `n1: 0` a request without a response after `t1` is lost.
     pub retransmission: Retransmission,
-    /// Requests under way at most; rounded up to a power of two. As many ended ones are remembered, to tell late and
-    /// duplicate answers from unexpected ones.
+    /// Maximum number of pending requests, rounded up to a power of two. The same number of completed requests is
+    /// remembered, to tell late and duplicate responses from unexpected ones.
     pub window: usize,
-    /// Sessions at most.
+    /// Maximum number of sessions.
     pub max_sessions: usize,
-    /// Interval of heartbeats while associated; `None` sends none.
+    /// Interval of heartbeats while associated; `None` sends no heartbeats.
     pub heartbeat: Option<Duration>,
-    /// The first sequence number. Where the dialect asks for fresh ones, take one that the run before did not use,
-    /// such as the start time's lower bits.
+    /// First sequence number. If the dialect requires fresh numbers, take one that the previous run did not use, such
+    /// as the lower bits of the start time.
     pub first_sequence: u32,
-    /// Upper half of the first sessions' SEIDs. A user plane that still holds sessions of a run before takes a repeated
-    /// SEID for the same session: take a number that no such run used.
+    /// Upper half of the first sessions' SEIDs. Take a number that no earlier run used: a user plane that still holds
+    /// earlier sessions takes a repeated SEID for the same session.
     pub first_generation: u32,
 }
 
 impl SmfSettings {
-    /// What a load generator wants at this address: 65,536 requests under way, a million sessions.
+    /// Returns settings for a load generator at this address: 65,536 pending requests and a million sessions.
     pub fn new(node: IpAddr, dialect: Dialect) -> Self {
         Self {
             node,
@@ -50,8 +51,8 @@ impl SmfSettings {
     }
 }
 
-/// A session of this SMF: its SEID at this end. The lower half is its place, the upper half counts the place's users, so
-/// that what is said about a session that is gone is not taken for its successor's.
+/// Session of this SMF: its SEID at this end. The lower half is its place. The upper half counts the uses of the
+/// place, so that a message about a deleted session is not taken for one about its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u64);
 
@@ -61,74 +62,75 @@ impl SessionId {
     }
 }
 
-/// What happens to an [`Smf`](super::Smf).
+/// Input of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmfInput<'a> {
-    /// A datagram came from the UPF.
+    /// A datagram from the UPF has arrived.
     Received(&'a [u8]),
     /// Time has passed.
     Wake,
 }
 
-/// What an [`Smf`](super::Smf) wants.
+/// Output of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmfOutput {
-    /// Send this datagram to the UPF; give the buffer back with [`Smf::recycle`](super::Smf::recycle).
+    /// Send this datagram to the UPF, then return the buffer with [`Smf::recycle`](super::Smf::recycle).
     Send(Vec<u8>),
-    /// Take note.
+    /// An event for the application.
     Event(SmfEvent),
 }
 
-/// What an [`Smf`](super::Smf) has to say.
+/// Event of an [`Smf`](super::Smf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmfEvent {
-    /// A request has ended; `about` is `None` for requests between nodes. A lost one may end once more, late.
+    /// A request has completed. `about` is `None` for requests between nodes. A lost request may complete once more,
+    /// late.
     Done(Done<Option<SessionId>>),
     /// The UPF chose this uplink tunnel for a session.
     Tunnel(SessionId, CreatedTunnel),
-    /// The association stands.
+    /// The UPF accepted the association.
     Associated {
-        /// What the UPF can.
+        /// Features of the UPF.
         features: UpFunctionFeatures,
     },
-    /// The UPF has started anew and knows no session; so many are gone.
+    /// The UPF has restarted and lost its sessions.
     PeerRestarted {
-        /// Sessions that were established.
+        /// Number of sessions that were established.
         sessions: usize,
     },
-    /// The UPF reports about a session.
+    /// The UPF sent a report about a session.
     Report(SessionId, Box<SessionReportRequest>),
-    /// The UPF reports about paths.
+    /// The UPF sent a report about paths.
     NodeReport(Box<NodeReportRequest>),
-    /// The UPF asks to be released.
+    /// The UPF requested its release.
     ReleaseRequested,
-    /// A response, or a request, that could not be read.
+    /// A response or request could not be decoded.
     Malformed(DecodeError),
 }
 
-/// Why a request was not sent.
+/// Reason why a request was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// No association stands.
+    /// There is no association.
     #[error("no association with the UPF")]
     NotAssociated,
-    /// Too many requests are under way.
+    /// Too many requests are pending.
     #[error(transparent)]
     Full(#[from] Full),
     /// Too many sessions.
     #[error("{limit} sessions exist, the limit")]
     Sessions {
-        /// The limit.
+        /// Maximum number of sessions.
         limit: usize,
     },
-    /// The session does not exist, or a request about it is under way.
+    /// The session does not exist, or a request about it is pending.
     #[error("session {0:?} is not established, or a request about it is under way")]
     Session(SessionId),
-    /// A composed request does not fit a datagram.
+    /// A composed request does not fit into a datagram.
     #[error("the request is longer than a PFCP message may be")]
     TooLong,
-    /// There is nothing to repeat.
+    /// The recording has no session.
     #[error("the recording has no session")]
     NothingRecorded,
     /// The UE's address is not of the profile's IP version.
@@ -136,19 +138,20 @@ pub enum Refused {
     UeAddress,
 }
 
-/// Whether a response's SEID is the session's that the request was about. A refusal may carry 0 (§7.2.2.4.2).
+/// Returns whether a response's SEID is that of the session the request was about. A rejection may carry 0
+/// (§7.2.2.4.2).
 pub(super) fn is_about(seid: Option<u64>, about: Option<SessionId>, cause: Option<Cause>) -> bool {
     let refused = cause.is_some_and(|cause| !cause.is_accepted());
     match (seid, about) {
         (Some(0), _) if refused => true,
         (Some(seid), Some(SessionId(id))) => seid == id,
-        // Nobody asked: whoever counts it will say so.
+        // No request matches. The response is counted as unexpected later.
         (_, None) => true,
         (None, Some(_)) => false,
     }
 }
 
-/// Whether a message of this type asks for an answer.
+/// Returns whether a message of this type is a request.
 pub(in crate::n4) fn is_request(message_type: u8) -> bool {
     match message_type {
         1..=10 => !message_type.is_multiple_of(2),

@@ -1,4 +1,4 @@
-//! Addresses of UEs: which session has which, and those that this end chooses.
+//! UE addresses: which session has which, and those that this UPF assigns.
 use super::Upf;
 use crate::n4::mix::Map;
 use crate::n4::rules::{RuleFault, Session};
@@ -8,14 +8,14 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// A range of addresses for UEs, as `10.60.0.0/16`: all of it but the first and the last one.
+/// Address range for UEs, such as `10.60.0.0/16`: all addresses but the first and the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UePool {
     first: u32,
     bits: u8,
 }
 
-/// Why a text is not a [`UePool`].
+/// Error: the text is not a [`UePool`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a pool of UE addresses; allowed is ADDRESS/BITS of IPv4 with 8 to 30 bits")]
 pub struct UePoolError(String);
@@ -41,15 +41,15 @@ impl fmt::Display for UePool {
 /// UE addresses in use.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    /// Sessions by the addresses that packets from the data network find them by: see [`keys`].
+    /// Sessions by the keys of their UE addresses: see [`keys`].
     owners: Map<u64, u64>,
     pool: Option<UePool>,
-    /// Addresses of the pool that have been given out, but for those given back.
+    /// Number of addresses taken from the start of the pool; returned ones are in `free`.
     taken: u32,
     free: VecDeque<u32>,
 }
 
-/// Addresses by which packets from the data network find a session: IPv4 whole, IPv6 by its /64.
+/// Returns the keys under which downlink packets find a session: an IPv4 address, or the /64 of an IPv6 address.
 pub(super) fn keys(session: &Session) -> impl Iterator<Item = (u64, PdrId)> {
     let from_network = |pdr: &&CreatePdr| {
         let interface = pdr.pdi.source_interface;
@@ -78,26 +78,26 @@ impl Addresses {
         self.owners.contains_key(&key)
     }
 
-    /// A session has these addresses now.
+    /// Records that a session has these addresses.
     pub(super) fn take(&mut self, keys: impl Iterator<Item = u64>, seid: u64) {
         self.owners.extend(keys.map(|key| (key, seid)));
     }
 
-    /// A session does not have these addresses any more; chosen ones may be chosen again.
+    /// Records that a session no longer has these addresses. Assigned ones become available again.
     pub(super) fn give(&mut self, keys: impl Iterator<Item = u64>, seid: u64) {
         for key in keys {
             if self.owners.get(&key) != Some(&seid) {
                 continue;
             }
             self.owners.remove(&key);
-            // Beyond `taken` the address comes up by itself.
+            // Addresses from `taken` on are available already.
             let given =
                 |pool: &UePool| (1..=u64::from(self.taken)).contains(&key.wrapping_sub(pool.first.into()));
             self.free.extend(self.pool.filter(given).map(|_| key as u32));
         }
     }
 
-    /// An address of the pool that no session has; the ones given back longest ago come last.
+    /// Returns an address of the pool that no session has. Never used addresses come first.
     fn choose(&mut self) -> Option<Ipv4Addr> {
         let pool = self.pool?;
         let size = (1_u32 << (32 - pool.bits)) - 2;
@@ -119,17 +119,17 @@ impl Addresses {
         None
     }
 
-    /// An address that was chosen for a session that did not come about.
+    /// Returns an address to the pool, because its session was not established.
     pub(super) fn give_back(&mut self, address: Ipv4Addr) {
         self.free.push_back(address.into());
     }
 }
 
 impl Upf {
-    /// Chooses the UE's address where the establishment wishes it, one for all rules (TS 29.244 §5.21).
+    /// Assigns a UE address if the establishment requests one; all rules get the same (TS 29.244 §5.21).
     ///
     /// # Errors
-    /// No pool, or none of it is left.
+    /// There is no pool, or it is exhausted.
     pub(super) fn choose_address(
         &mut self,
         request: &mut SessionEstablishmentRequest,
@@ -151,7 +151,7 @@ impl Upf {
         Ok(Some(address))
     }
 
-    /// Refuses addresses that another session has: its packets would be taken over. A dialect may let them be.
+    /// Rejects addresses of another session, whose packets would be redirected. Some dialects allow this.
     pub(super) fn check_addresses(&self, seid: Option<u64>, session: &Session) -> Result<(), RuleFault> {
         if self.settings.dialect.demands.shares_addresses {
             return Ok(());
@@ -166,7 +166,7 @@ impl Upf {
     }
 }
 
-/// Adds the chosen address to the answer for the rules that have it.
+/// Adds the assigned address to the response, for the rules that requested it.
 pub(super) fn report_chosen(session: &Session, address: Ipv4Addr, created: &mut Vec<CreatedPdr>) {
     let has_it = |ue: &UeIpAddress| ue.addresses.v4 == Some(address);
     for pdr in &session.pdrs {

@@ -1,9 +1,10 @@
-//! Sessions that look like one before: recognised by their octets, carried out without decoding.
+//! Recognises sessions that differ from an earlier one in a few fields, and handles them without decoding.
 //!
-//! An SMF's requests differ from each other in a few fields. The first of a kind is decoded and carried out as any; its
-//! octets and what became of it are kept as a shape. A later one with the same octets but for those fields would be
-//! decoded to the same rules with other numbers, so it is answered from the shape. Whatever is not of a known shape
-//! makes the session an ordinary one first ([`Upf::make_ordinary`]). Tests hold both ways equal, answer by answer.
+//! An SMF's requests differ from each other in a few fields. The first request of a kind is decoded and carried out.
+//! Its bytes and its result are kept as a *shape*. A later request with the same bytes except for these fields would
+//! be decoded to the same rules with other numbers, so it is answered from the shape. Any other request about such a
+//! session first converts it to an ordinary session ([`Upf::make_ordinary`]). Tests compare both paths, response by
+//! response.
 use super::addresses::v4_key;
 use super::seids::place;
 use super::{Upf, UpfEvent, UpfOutput};
@@ -14,10 +15,10 @@ use crate::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
-/// Shapes of each kind at most; what comes beyond is decoded.
+/// Maximum number of shapes of each kind; further requests are decoded.
 pub const MAX_SHAPES: usize = 64;
 
-/// Octets of which some may be others.
+/// Bytes of a message, of which some may differ.
 #[derive(Debug)]
 struct Pattern {
     octets: Vec<u8>,
@@ -43,16 +44,16 @@ impl Pattern {
     }
 }
 
-/// Where a session message has its sequence number, whatever its shape.
+/// Position of the sequence number in a session message, whatever its shape.
 const SEQUENCE: Range<usize> = SESSION_HEADER_LEN - 4..SESSION_HEADER_LEN - 1;
 const SEID: Range<usize> = SEID_AT..SEID_AT + 8;
 
-/// An establishment and what became of it.
+/// Establishment and its result.
 #[derive(Debug)]
 struct Shape {
     pattern: Pattern,
     cp_seid: Slot,
-    /// Unless this end chooses it.
+    /// Present if the SMF chooses the TEID.
     teid: Option<Slot>,
     ue: [Slot; 2],
     session: Session,
@@ -61,7 +62,7 @@ struct Shape {
     answer_teid: Option<Slot>,
 }
 
-/// A modification that gives the downlink a tunnel.
+/// Modification that sets the downlink tunnel.
 #[derive(Debug)]
 struct ChangeShape {
     pattern: Pattern,
@@ -72,7 +73,7 @@ struct ChangeShape {
     answer: Template,
 }
 
-/// A session that a shape and a few numbers describe.
+/// Session that is described by a shape and a few numbers.
 #[derive(Debug, Clone, Copy)]
 struct Light {
     seid: u64,
@@ -81,17 +82,17 @@ struct Light {
     teid: u32,
     ue: Ipv4Addr,
     shape: usize,
-    /// The shape of its last change, its tunnel there.
+    /// Shape of the last change, and its tunnel.
     change: Option<(usize, u32, Ipv4Addr)>,
 }
 
-/// What is known of shapes, and the sessions that have one.
+/// Shapes, and the sessions that have one.
 #[derive(Debug, Default)]
 pub(super) struct Alike {
     shapes: Vec<Shape>,
     changes: Vec<ChangeShape>,
     deletion: Option<Template>,
-    /// By place: see [`Seids`](super::seids::Seids).
+    /// Indexed by place: see [`Seids`](super::seids::Seids).
     places: Vec<Option<Light>>,
     live: usize,
 }
@@ -120,14 +121,14 @@ impl Alike {
         Some(light)
     }
 
-    /// Sessions whose shape is of a kind.
+    /// Returns the sessions whose prototype satisfies `is_meant`.
     pub(super) fn with_shape(&self, is_meant: impl Fn(&Session) -> bool) -> Vec<u64> {
         let meant: Vec<bool> = self.shapes.iter().map(|shape| is_meant(&shape.session)).collect();
         let lights = self.places.iter().flatten();
         lights.filter(|light| meant.get(light.shape) == Some(&true)).map(|light| light.seid).collect()
     }
 
-    /// The session that sends into this tunnel.
+    /// Returns the session that sends into this tunnel.
     pub(super) fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
         let into = |light: &&Light| match light.change {
             Some((_, own, at)) => own == teid && IpAddr::V4(at) == peer,
@@ -144,7 +145,7 @@ impl Alike {
         self.get(seid).map(|light| light.cp_seid)
     }
 
-    /// Forgets a session; its uplink tunnel and its UE.
+    /// Removes a session. Returns its uplink TEID and its UE's address.
     pub(super) fn forget(&mut self, seid: u64) -> Option<(u32, Ipv4Addr)> {
         self.remove(seid).map(|light| (light.teid, light.ue))
     }
@@ -155,7 +156,7 @@ fn number<const N: usize>(slot: &Slot, datagram: &[u8]) -> Option<[u8; N]> {
 }
 
 impl Upf {
-    /// Carries out a request of a known shape; `false` if it is none, and nothing has happened.
+    /// Carries out a request of a known shape. Returns `false`, without any effect, if the shape is unknown.
     pub(super) fn quick(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(head) = datagram.first_chunk::<SESSION_HEADER_LEN>() else { return false };
         let sequence = u32::from_be_bytes([0, head[12], head[13], head[14]]);
@@ -201,7 +202,7 @@ impl Upf {
             Some(slot) => Some(u32::from_be_bytes(number(slot, datagram)?)),
             None => None,
         };
-        // The general way says what is wrong.
+        // The general path finds out what is wrong.
         if number(&shape.ue[1], datagram) != Some(ue)
             || wished.is_some_and(|teid| self.tunnels.contains_key(&Teid(teid)))
             || self.addresses.has(v4_key(ue.into()))
@@ -240,7 +241,7 @@ impl Upf {
         let light = light.filter(|light| light.seid == seid && light.peer == from.ip())?;
         let at = changes.iter().position(|change| change.pattern.fits(datagram))?;
         let change = &changes[at];
-        // It must be about the downlink alone, and leave nothing of an earlier change behind that it does not set.
+        // The change must concern the downlink alone, and set everything that an earlier change has set.
         let pdrs = &shapes.get(light.shape)?.session.pdrs;
         let far = Some(change.update.far_id);
         let same = |before: usize| before == at || effect(&changes[before].update) == effect(&change.update);
@@ -285,7 +286,7 @@ impl Upf {
         Some(())
     }
 
-    /// Makes a session an ordinary one, with rules of its own.
+    /// Converts a session to an ordinary one, with separate rules.
     pub(super) fn make_ordinary(&mut self, seid: u64) {
         let Some(light) = self.alike.remove(seid) else { return };
         let Alike { shapes, changes, .. } = &self.alike;
@@ -307,7 +308,7 @@ impl Upf {
                 way.outer_header_creation = Some(OuterHeaderCreation::gtpu(teid, IpAddr::V4(peer)));
             }
             let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
-            // It was accepted when its shape was learnt, and depends on nothing else.
+            // The request was accepted when its shape was learnt, and depends on nothing else.
             if let Ok(next) = session.modified(request, &self.settings.dialect.demands) {
                 session = next;
             }
@@ -315,7 +316,7 @@ impl Upf {
         self.sessions.insert(seid, session);
     }
 
-    /// The request has been carried out the general way, and accepted: the next one like it need not be.
+    /// Learns the shape of a request that the general path has accepted.
     pub(super) fn learn(&mut self, datagram: &[u8], seid: u64) {
         let Some(template) = Template::of(datagram) else { return };
         match datagram[1] {
@@ -382,7 +383,7 @@ impl Upf {
     }
 }
 
-/// What a change sets, its tunnel and the wish for end markers aside.
+/// Returns what a change sets, apart from its tunnel and end markers.
 fn effect(update: &UpdateFar) -> UpdateFar {
     let mut effect = update.clone();
     if let Some(way) = &mut effect.update_forwarding_parameters {

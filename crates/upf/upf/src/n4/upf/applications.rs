@@ -1,5 +1,5 @@
-//! Applications and their packet flow descriptions (TS 29.244 §6.2.5): what PFD Management provisions, and the sessions
-//! whose rules name an application.
+//! Applications with their packet flow descriptions (PFDs, TS 29.244 §6.2.5): PFD Management provisions them, and
+//! rules of sessions refer to them.
 use super::plane::DataPlane;
 use super::{Reply, Upf, UpfEvent, UpfOutput};
 use crate::n4::rules::{RuleFault, Session};
@@ -9,18 +9,18 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Applications that have flow descriptions.
+/// Maximum number of applications with flow descriptions.
 const MAX_APPLICATIONS: usize = 1 << 10;
-/// Flow descriptions of one application.
+/// Maximum number of flow descriptions of an application.
 const MAX_FLOWS: usize = 64;
-/// Type of PFD Contents, which a refusal names.
+/// Type of PFD Contents, for the Offending IE of a rejection.
 const PFD_CONTENTS: OffendingIe = OffendingIe(61);
 
-/// Applications by their identifier.
+/// Applications by identifier.
 pub(super) type Applications = HashMap<Bytes, Arc<ApplicationPfds>>;
 
 impl Upf {
-    /// Replaces the flow descriptions of the applications named, or deletes those of all if none is named (§7.4.3.1).
+    /// Replaces the flow descriptions of the given applications, or deletes all if none is given (§7.4.3.1).
     pub(super) fn manage_pfds(
         &mut self,
         from: SocketAddr,
@@ -106,8 +106,8 @@ impl Upf {
         }
     }
 
-    /// Gives a session the flow descriptions of the applications that its rules name. One that the session names already
-    /// stays known to it, even if its descriptions have been deleted.
+    /// Gives a session the flow descriptions of the applications that its rules name. An application that the session
+    /// already has remains valid, even if its descriptions have been deleted.
     ///
     /// # Errors
     /// The first rule that names an unknown application.
@@ -129,7 +129,7 @@ impl Upf {
     }
 }
 
-/// An application that no packet belongs to.
+/// Application that no packet belongs to.
 fn without_pfds(id: Bytes) -> Arc<ApplicationPfds> {
     Arc::new(ApplicationPfds { application_id: Opaque(id), ..Default::default() })
 }

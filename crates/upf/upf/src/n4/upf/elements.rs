@@ -1,24 +1,24 @@
-//! Every information element that a session request may carry, and what becomes of it: the table that refusals and the
-//! UP Function Features are taken from.
+//! Support of each information element of session requests. Rejections and the UP Function Features follow from this
+//! table.
 //!
 //! An element of a later release or of a vendor is in no table and is ignored, as TS 29.244 §7.6.5 requires.
 use crate::n4::dialect::Demands;
 use crate::n4::rules::{INACTIVITY, RuleFault};
 use crate::pfcp::*;
 
-/// What becomes of an element.
+/// Support of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// It is carried out.
+    /// The UPF applies it.
     Acted,
-    /// It asks for nothing that could be carried out.
+    /// The element is for information; there is nothing to apply.
     Informative,
-    /// The rule, or the request, is refused.
+    /// The UPF rejects the rule or the request.
     Refused,
 }
 use Support::{Acted, Informative, Refused};
 
-/// Where an element stands.
+/// Message or grouped element that contains an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Session Establishment Request.
@@ -41,7 +41,7 @@ pub enum Group {
     Bar,
 }
 
-/// One element of a group.
+/// Information element in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Element {
     /// Its group.
@@ -50,15 +50,15 @@ pub struct Element {
     pub ie_type: u16,
     /// Its name in TS 29.244.
     pub name: &'static str,
-    /// What becomes of it.
+    /// Support by this UPF.
     pub support: Support,
-    /// The UP Function Feature that announces it.
+    /// UP Function Feature that announces it.
     pub feature: u128,
 }
 
 macro_rules! elements {
     ($( $group:ident { $( $ie_type:literal $name:literal $support:ident $(announces $feature:ident)?; )* } )*) => {
-        /// Every element, group by group.
+        /// All elements, by group.
         pub const ELEMENTS: &[Element] = &[$( $( Element {
             group: Group::$group,
             ie_type: $ie_type,
@@ -226,7 +226,7 @@ elements! {
     }
 }
 
-/// Reporting triggers that a meter can bring about.
+/// Reporting triggers that the usage meter supports.
 const TRIGGERS: u128 = ReportingTriggers::PERIO
     | ReportingTriggers::VOLTH
     | ReportingTriggers::TIMTH
@@ -238,12 +238,12 @@ const TRIGGERS: u128 = ReportingTriggers::PERIO
     | ReportingTriggers::TIMQU
     | ReportingTriggers::EVETH
     | ReportingTriggers::EVEQU;
-/// Measurement methods of a meter.
+/// Measurement methods that the usage meter supports.
 const METHODS: u128 = MeasurementMethod::DURAT | MeasurementMethod::VOLUM | MeasurementMethod::EVENT;
-/// Kinds of measurement that a meter can do.
+/// Measurement information flags that the usage meter supports.
 const MEASUREMENTS: u128 = MeasurementInformation::ISTM | MeasurementInformation::MNOP;
 
-/// The UP Function Features that the table announces.
+/// Returns the UP Function Features that the table announces.
 pub(super) fn features(demands: &Demands) -> UpFunctionFeatures {
     let acted = ELEMENTS.iter().filter(|element| element.support == Acted);
     let all = acted.fold(0, |features, element| features | element.feature);
@@ -256,13 +256,13 @@ fn support(group: Group, ie_type: u16) -> Option<Support> {
     elements.find(|element| element.ie_type == ie_type).map(|element| element.support)
 }
 
-/// Refuses elements of a group that the codec keeps raw.
+/// Rejects unsupported elements of a group that the codec keeps undecoded.
 fn check_raw(group: Group, others: &[RawIe]) -> Result<(), Cause> {
     let refused = others.iter().any(|ie| support(group, ie.ie_type) == Some(Refused));
     if refused { Err(Cause::SERVICE_NOT_SUPPORTED) } else { Ok(()) }
 }
 
-/// Refuses a decoded element, if the table says so.
+/// Rejects a decoded element if the table says so.
 fn check_field(group: Group, ie_type: u16, is_set: bool) -> Result<(), Cause> {
     if is_set && support(group, ie_type) == Some(Refused) {
         Err(Cause::SERVICE_NOT_SUPPORTED)
@@ -279,7 +279,7 @@ fn named(failed: FailedRuleId) -> impl Fn(Cause) -> RuleFault {
     move |cause| RuleFault { cause, failed: Some(failed) }
 }
 
-/// Refuses what an establishment asks for and no part of this user plane does.
+/// Rejects an establishment that requests an unsupported feature.
 pub(super) fn check_establishment(request: &SessionEstablishmentRequest) -> Result<(), RuleFault> {
     check_raw(Group::Establishment, &request.others)?;
     request.create_pdrs.iter().try_for_each(check_pdr)?;
@@ -289,7 +289,7 @@ pub(super) fn check_establishment(request: &SessionEstablishmentRequest) -> Resu
     request.create_bar.iter().try_for_each(check_bar)
 }
 
-/// Refuses what a modification asks for and no part of this user plane does.
+/// Rejects a modification that requests an unsupported feature.
 pub(super) fn check_modification(request: &SessionModificationRequest) -> Result<(), RuleFault> {
     check_raw(Group::Modification, &request.others)?;
     request.create_pdrs.iter().try_for_each(check_pdr)?;
@@ -380,7 +380,7 @@ fn check_bar(bar: &CreateBar) -> Result<(), RuleFault> {
 mod tests {
     use super::*;
 
-    /// A refused element of a rule refuses the rule by name, whatever its group.
+    /// The table would silently accept an element that the codec knows and the table lacks.
     #[test]
     fn every_element_of_the_codec_is_declared() {
         let groups: [(&[Group], &[u16]); 15] = [

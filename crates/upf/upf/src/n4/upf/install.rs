@@ -1,4 +1,4 @@
-//! Establishing a session: its rules, its tunnels, its UE's address.
+//! Establishes sessions: rules, tunnels, UE address.
 use super::addresses;
 use super::elements;
 use super::{DataPlane, Upf};
@@ -56,7 +56,7 @@ impl Upf {
         Ok((seid, created))
     }
 
-    /// Chooses tunnels where that is wished for, and refuses those that another session has.
+    /// Assigns TEIDs where the SMF requests it, and rejects those that another session has.
     pub(super) fn take_tunnels(
         &mut self,
         seid: u64,
@@ -89,8 +89,9 @@ impl Upf {
         Ok(created)
     }
 
-    /// A TEID that no session has; never 0, which error indications use. The first of a session is its place, with the
-    /// number of the place's uses above, so it comes back after 2,048 of them; others are counted.
+    /// Returns a TEID that no session has; never 0, which error indications use. The first TEID of a session is its
+    /// place, with the number of uses of the place in the upper bits, so it repeats after 2,048 uses. Further TEIDs
+    /// are counted up.
     pub(super) fn free_teid(&mut self, first_of: Option<u64>) -> u32 {
         if let Some(seid) = first_of
             && (seid as u32) < 1 << PLACE_BITS
@@ -103,7 +104,7 @@ impl Upf {
         loop {
             let teid = self.next_teid;
             self.next_teid = self.next_teid.wrapping_add(1).max(1);
-            // Sessions are far fewer than TEIDs, so this ends.
+            // There are far fewer sessions than TEIDs, so the loop ends.
             if !self.tunnels.contains_key(&Teid(teid)) {
                 return teid;
             }

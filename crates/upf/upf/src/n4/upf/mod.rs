@@ -1,4 +1,4 @@
-//! The UPF's end: associations with SMFs, sessions and their rules, reports.
+//! UPF's end: associations with SMFs, sessions and their rules, reports.
 mod addresses;
 mod alike;
 mod applications;
@@ -34,22 +34,22 @@ use std::net::{IpAddr, SocketAddr};
 
 #[derive(Debug)]
 struct Association {
-    /// Where the setup came from.
+    /// Source address of the association setup.
     address: IpAddr,
     recovery: RecoveryTimeStamp,
     next_heartbeat: Option<Time>,
     unanswered: u8,
 }
 
-/// The machine: see the [module](super).
+/// State machine of a UPF: see the [module](super).
 #[derive(Debug)]
 pub struct Upf {
     settings: UpfSettings,
     associations: BTreeMap<NodeId, Association>,
     sessions: Map<u64, Session>,
-    /// Sessions that a shape describes.
+    /// Sessions that are described by a shape.
     alike: Alike,
-    /// Uplink TEID to session.
+    /// Sessions by uplink TEID.
     tunnels: Map<Teid, u64>,
     addresses: Addresses,
     applications: Applications,
@@ -64,17 +64,17 @@ pub struct Upf {
     counters: UpfCounters,
 }
 
-/// Buffers kept for the next answers.
+/// Maximum number of buffers kept for later responses.
 const SPARE_BUFFERS: usize = 256;
-/// Tunnels that have no place begin here.
+/// First TEID that is not derived from a place.
 const FIRST_COUNTED_TEID: u32 = 1 << 31;
-/// Reports and heartbeats under way.
+/// Maximum number of pending reports and heartbeats.
 const WINDOW: usize = 1 << 12;
-/// Session reports that wait for room in the window.
+/// Maximum number of session reports that wait for room in the window.
 const MAX_DELAYED: usize = 1 << 16;
 
-/// What a request leads to.
-// It lives for a moment on the stack.
+/// Result of a request.
+// Short-lived, on the stack.
 #[allow(clippy::large_enum_variant)]
 enum Reply {
     Message(Message, Option<u64>),
@@ -82,7 +82,7 @@ enum Reply {
 }
 
 impl Upf {
-    /// A machine without associations.
+    /// Creates a UPF without associations.
     pub fn new(settings: UpfSettings) -> Self {
         Self {
             held: Cache::new(settings.dialect.demands.holding, settings.held_answers),
@@ -103,7 +103,7 @@ impl Upf {
         }
     }
 
-    /// Takes a sent datagram's buffer back.
+    /// Returns the buffer of a sent datagram for reuse.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         if self.spare.len() < SPARE_BUFFERS {
             buffer.clear();
@@ -119,7 +119,7 @@ impl Upf {
     /// Handles an input. `plane` compiles rules before they are accepted, and reports usage.
     pub fn handle_with(&mut self, now: Time, input: UpfInput<'_>, plane: &mut dyn DataPlane) {
         if let UpfInput::Received(mut from, datagram) = input {
-            // Whoever is answered at one port is known by it as well.
+            // With this setting the UPF identifies an SMF by its address alone.
             if let Some(port) = self.settings.dialect.demands.answers_to {
                 from.set_port(port);
             }
@@ -139,65 +139,65 @@ impl Upf {
         self.heartbeats(now);
     }
 
-    /// What follows; `None` when there is nothing more.
+    /// Returns the next output, if there is one.
     pub fn poll(&mut self) -> Option<UpfOutput> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`Upf::handle`] with [`UpfInput::Wake`] at the latest.
+    /// Returns the latest time at which to call [`Upf::handle`] with [`UpfInput::Wake`].
     pub fn wake_at(&self) -> Option<Time> {
         let heartbeat = self.associations.values().filter_map(|association| association.next_heartbeat).min();
         [self.requests.wake_at(), heartbeat].into_iter().flatten().min()
     }
 
-    /// What [`UpfEvent::EstablishedAlike`] names.
+    /// Returns the session that [`UpfEvent::EstablishedAlike`] refers to.
     pub fn prototype(&self, shape: usize) -> Option<&Session> {
         self.alike.prototype(shape)
     }
 
-    /// A session by the SEID at this end; none that has only a shape.
+    /// Returns a session by the SEID at this end; `None` for sessions that are described by a shape.
     pub fn session(&self, seid: u64) -> Option<&Session> {
         self.sessions.get(&seid)
     }
 
-    /// The session that sends into this tunnel. A walk over all: error indications are rare.
+    /// Returns the session that sends into this tunnel. Searches all sessions, because error indications are rare.
     pub fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
         let mut ordinary = self.sessions.iter().filter(|(_, session)| session.sends_into(teid, peer));
         ordinary.next().map(|(seid, _)| *seid).or_else(|| self.alike.by_downlink_tunnel(teid, peer))
     }
 
-    /// The session whose uplink packets come through this tunnel.
+    /// Returns the session with this uplink TEID.
     pub fn by_tunnel(&self, teid: u32) -> Option<u64> {
         self.tunnels.get(&Teid(teid)).copied()
     }
 
-    /// Sessions that exist.
+    /// Returns the number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.len() + self.alike.len()
     }
 
-    /// What came in and what became of it.
+    /// Returns the counters of received messages.
     pub fn counters(&self) -> UpfCounters {
         self.counters
     }
 
-    /// The account of its own requests.
+    /// Returns the counters of the UPF's own requests.
     pub fn ledger(&self) -> &Ledger {
         &self.requests.ledger
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &UpfSettings {
         &self.settings
     }
 
-    /// Answers held.
+    /// Returns the number of responses held.
     pub fn held_answers(&self) -> usize {
         self.held.len()
     }
 
-    /// Reports about a session, at once or when there is room in the window of requests; `false` if the session does not
-    /// exist or too many reports wait.
+    /// Sends a report about a session, at once or when there is room in the window of requests. Returns `false` if
+    /// the session does not exist or too many reports wait.
     pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
         self.make_ordinary(seid);
         let Some(session) = self.sessions.get(&seid) else { return false };
@@ -215,7 +215,7 @@ impl Upf {
         self.ask(now, to, seid, Kind::Report, report.into(), Some(cp_seid))
     }
 
-    /// Reports that a packet waits for a session's UE.
+    /// Reports that a packet waits for the UE of a session.
     pub fn report_downlink_data(&mut self, now: Time, seid: u64, pdr_id: PdrId) -> bool {
         let downlink_data_report = DownlinkDataReport { pdr_ids: vec![pdr_id], ..Default::default() };
         let report = SessionReportRequest {
@@ -238,7 +238,8 @@ impl Upf {
         let mut out = Vec::new();
         let Ok(sequence) = self.requests.begin(now, now, kind, (to, about)) else { return false };
         if Pdu::new(message, seid, sequence).encode(&mut out).is_err() {
-            // It runs into its timer; a report too long is the caller's fault and is seen as lost.
+            // The timer completes the request. A report that is too long is a bug of the caller and is counted as
+            // lost.
             return false;
         }
         self.requests.keep(sequence, &out);
@@ -307,7 +308,7 @@ impl Upf {
         }
     }
 
-    /// What the SMF calls the session that we call so; 0 if there is none.
+    /// Returns the SMF's SEID of the session with this SEID; 0 if there is no such session.
     fn cp_seid(&self, seid: u64) -> u64 {
         let light = || self.alike.cp_seid(seid).unwrap_or(0);
         self.sessions.get(&seid).map_or_else(light, |session| session.cp_f_seid.seid)
@@ -363,7 +364,7 @@ impl Upf {
             Message::SessionEstablishmentRequest(request) => self.establish(from, request, plane),
             Message::SessionModificationRequest(request) => self.modify(from, seid, request, plane),
             Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, plane),
-            // Reports and the like are for an SMF to answer.
+            // Reports and similar messages are for an SMF to answer.
             _ => Reply::Silence,
         };
         match reply {
@@ -530,7 +531,7 @@ impl Upf {
         self.settings.dialect.demands.any_owner || session.is_owned_by(from.ip())
     }
 
-    /// As [`Upf::cp_seid`], but 0 for who does not own the session.
+    /// Like [`Upf::cp_seid`], but returns 0 if the sender does not own the session.
     fn cp_seid_of(&self, from: SocketAddr, seid: u64) -> u64 {
         let own = self.sessions.get(&seid).filter(|session| self.takes_from(session, from));
         own.map_or(0, |session| session.cp_f_seid.seid)

@@ -1,4 +1,4 @@
-//! SMFs that come, prove that they live, start anew, and go.
+//! Associations: setup, heartbeats, restart and release of SMFs.
 use super::elements;
 use super::{Association, Reply, Upf, UpfEvent, UpfOutput};
 use crate::Time;
@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Session Retention Information (TS 29.244 §8.2.133): the SMF keeps its sessions across the setup.
 const SESSION_RETENTION_INFORMATION: u16 = 183;
-/// PFCPASRsp-Flags (§8.2.134), of which the first bit says that the sessions were retained.
+/// PFCPASRsp-Flags (§8.2.134). The first bit reports that the sessions were retained.
 const AS_RSP_FLAGS: u16 = 184;
 
 fn sessions_retained() -> RawIe {
@@ -19,7 +19,7 @@ fn sessions_retained() -> RawIe {
 }
 
 impl Upf {
-    /// The UP Function Features: those of the elements that are acted on, and those of the settings.
+    /// Returns the UP Function Features: those of the supported elements, and those of the settings.
     fn features(&self) -> UpFunctionFeatures {
         let of_elements = elements::features(&self.settings.dialect.demands);
         let chooses = if self.settings.ue_pool.is_some() { UpFunctionFeatures::UEIP } else { 0 };
@@ -42,7 +42,7 @@ impl Upf {
         }
     }
 
-    /// A heartbeat or report of ours that was given up.
+    /// Processes a heartbeat or report of the UPF that has timed out.
     pub(super) fn unanswered(&mut self, done: Done<(SocketAddr, u64)>) {
         if done.kind != Kind::Heartbeat {
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
@@ -61,12 +61,12 @@ impl Upf {
         }
     }
 
-    /// Where an SMF receives requests.
+    /// Returns the address for requests to an SMF.
     pub(super) fn smf_address(&self, address: IpAddr) -> SocketAddr {
         SocketAddr::new(address, self.settings.smf_port)
     }
 
-    /// Whether an SMF of this Node ID is associated at this address, whatever the port.
+    /// Returns whether an SMF with this Node ID is associated at this address, with any port.
     pub(super) fn is_associated(&self, node: &NodeId, address: IpAddr) -> bool {
         self.associations.get(node).is_some_and(|association| association.address == address)
     }
@@ -99,7 +99,7 @@ impl Upf {
         Reply::Message(response.into(), None)
     }
 
-    /// Deletes the sessions of an SMF.
+    /// Deletes the sessions of an SMF. Returns their number.
     pub(super) fn delete_all(&mut self, node: &NodeId) -> usize {
         self.delete_where(|session| session.node == *node)
     }
@@ -154,10 +154,11 @@ impl Upf {
         Reply::Message(response.into(), None)
     }
 
-    /// An SMF that has started anew knows no session: its sessions go, if the dialect minds.
+    /// Processes an SMF's recovery time stamp. A restarted SMF has lost its sessions, so they are deleted if the
+    /// dialect does so.
     pub(super) fn note_recovery(&mut self, address: IpAddr, recovery: RecoveryTimeStamp) {
         let mut here = self.associations.iter_mut().filter(|(_, association)| association.address == address);
-        // A heartbeat has no Node ID: with several SMFs at an address it is anybody's.
+        // A heartbeat has no Node ID, so with several SMFs at an address its sender is unknown.
         let (Some((node, association)), None) = (here.next(), here.next()) else { return };
         let before = std::mem::replace(&mut association.recovery, recovery);
         let purges = match self.settings.dialect.demands.purges {

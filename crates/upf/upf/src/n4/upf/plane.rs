@@ -1,38 +1,38 @@
-//! What the control half needs of its data plane before it answers.
+//! Interface through which the control half uses its data plane before it responds.
 use crate::n4::rules::{RuleFault, Session};
 use crate::pfcp::{
     ApplicationPfds, Cause, SessionModificationRequest, SmReqFlags, UpdateUrr, UrrId, UsageReport,
     UsageReportTrigger,
 };
 
-/// A data plane as the control half sees it while it serves a request.
+/// Data plane, as the control half uses it while it handles a request.
 pub trait DataPlane {
     /// Compiles a session's rules without installing them.
     ///
     /// # Errors
-    /// Cause and Failed Rule ID of the first rule that cannot be carried out.
+    /// Cause and Failed Rule ID of the first unsupported rule.
     fn check(&mut self, session: &Session) -> Result<(), RuleFault>;
 
     /// Compiles the flow descriptions of an application.
     ///
     /// # Errors
-    /// Cause of the first one that cannot be compared with packets.
+    /// Cause of the first flow description that cannot be matched with packets.
     fn check_application(&mut self, application: &ApplicationPfds) -> Result<(), Cause>;
 
-    /// Reports usage of a session since the last report.
+    /// Reports the usage of a session since the last report.
     fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport>;
 }
 
-/// Usage that a request asks for.
+/// Usage that a request queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageQuery<'a> {
-    /// These usage rules; `None`: all of the session.
+    /// Usage rules; `None` for all rules of the session.
     pub urrs: Option<&'a [UrrId]>,
     /// Flags of the Usage Report Trigger.
     pub trigger: u128,
 }
 
-/// No data plane: every rule compiles, nothing is used.
+/// No data plane: accepts all rules and reports no usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NoDataPlane;
 
@@ -50,11 +50,11 @@ impl DataPlane for NoDataPlane {
     }
 }
 
-/// Usage that a modification asks for, and quotas that it grants.
+/// Usage that a modification queries, and quotas that it grants.
 pub(super) struct UsageChange {
     removed: Vec<UrrId>,
     queried: Vec<UrrId>,
-    /// QAURR: every rule that is not removed.
+    /// QAURR: all rules that are not removed.
     all: bool,
     pub(super) granted: Vec<UrrId>,
 }

@@ -1,11 +1,11 @@
-//! Requests that could not be read: the answer that blames the right element.
+//! Rejections of requests that cannot be decoded, with the offending element.
 use super::Upf;
 use crate::Time;
 use crate::pfcp::*;
 use std::net::SocketAddr;
 
 impl Upf {
-    /// Refuses a request that could not be read.
+    /// Rejects a request that cannot be decoded.
     pub(super) fn refuse(
         &mut self,
         now: Time,

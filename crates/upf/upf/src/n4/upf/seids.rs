@@ -1,7 +1,7 @@
-//! Names of sessions: a place in the lower half, how often it was given out in the upper one.
+//! Session endpoint identifiers (SEIDs): the lower half is a place, the upper half the number of its uses.
 
-/// Places are used again, the last one first: what is kept by place stays small and warm however many sessions have
-/// come and gone, and a name does not come back for four thousand million uses of its place.
+/// Allocator of SEIDs. The last released place is reused first, so tables that are indexed by place stay small and in
+/// the CPU cache. A SEID repeats after 2^32 uses of its place.
 #[derive(Debug, Default)]
 pub(super) struct Seids {
     uses: Vec<u32>,
@@ -9,20 +9,20 @@ pub(super) struct Seids {
     last: u64,
 }
 
-/// The place that a name has, from 0.
+/// Returns the place of a SEID, from 0.
 pub(super) fn place(seid: u64) -> Option<usize> {
     (seid as u32 as usize).checked_sub(1)
 }
 
 impl Seids {
-    /// The name that [`take`](Self::take) would give.
+    /// Returns the SEID that [`take`](Self::take) would return.
     pub(super) fn next(&self) -> u64 {
         let place = self.free.last().copied().unwrap_or(self.uses.len() as u32);
         let uses = self.uses.get(place as usize).copied().unwrap_or(0);
         u64::from(uses) << 32 | (u64::from(place) + 1)
     }
 
-    /// A name that no session has. Sessions are bounded far below 2^32, so a place fits.
+    /// Allocates a SEID. The number of sessions is far below 2^32, so a place fits.
     pub(super) fn take(&mut self) -> u64 {
         self.last = self.next();
         if self.free.pop().is_none() {
@@ -31,12 +31,12 @@ impl Seids {
         self.last
     }
 
-    /// The name given last.
+    /// Returns the SEID allocated last.
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Nobody has this name any more.
+    /// Releases a SEID.
     pub(super) fn give(&mut self, seid: u64) {
         if let Some(uses) = place(seid).and_then(|place| self.uses.get_mut(place)) {
             *uses = uses.wrapping_add(1);

@@ -1,4 +1,4 @@
-//! What goes into a [`Upf`](super::Upf) and comes out of it.
+//! Settings, inputs and outputs of a [`Upf`](super::Upf).
 use super::addresses::UePool;
 use crate::n4::dialect::{Dialect, PFCP_PORT};
 use crate::n4::ledger::Done;
@@ -9,33 +9,33 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Settings of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpfSettings {
-    /// Its N4 address, also its Node ID.
+    /// N4 address of the UPF, also its Node ID.
     pub node: IpAddr,
-    /// Its N3 address, in the F-TEIDs that it chooses.
+    /// N3 address of the UPF, for F-TEIDs that it assigns.
     pub n3: IpAddr,
-    /// Port that its own requests go to.
+    /// Destination port of the UPF's own requests.
     pub smf_port: u16,
-    /// When it started, seconds since 1900.
+    /// Start time of the UPF, in seconds since 1900.
     pub recovery_time_stamp: u32,
-    /// Its habits.
+    /// Dialect that the UPF follows.
     pub dialect: Dialect,
-    /// Sessions at most; beyond, cause 75.
+    /// Maximum number of sessions. Further ones are rejected with cause 75.
     pub max_sessions: usize,
-    /// Associations at most; beyond, cause 75.
+    /// Maximum number of associations. Further ones are rejected with cause 75.
     pub max_associations: usize,
-    /// Answers held at most, to answer duplicates with.
+    /// Maximum number of responses that are held to answer duplicates.
     pub held_answers: usize,
-    /// For its own requests: heartbeats and reports.
+    /// Retransmission of the UPF's own requests: heartbeats and reports.
     pub retransmission: Retransmission,
-    /// Addresses for UEs that ask for one (feature UEIP).
+    /// Address pool for UEs without a given address (feature UEIP).
     pub ue_pool: Option<UePool>,
-    /// Sessions that look like one before are recognised by their octets, and come as
+    /// Recognises sessions that are like an earlier one by their bytes. They are reported as
     /// [`UpfEvent::EstablishedAlike`] and [`UpfEvent::Redirected`].
     pub recognise: bool,
 }
 
 impl UpfSettings {
-    /// A UPF at this address: a million sessions, 64 SMFs, 65,536 answers held.
+    /// Returns settings for a UPF at this address: a million sessions, 64 SMFs, 65,536 held responses.
     pub fn new(node: IpAddr, dialect: Dialect) -> Self {
         Self {
             node,
@@ -53,87 +53,88 @@ impl UpfSettings {
     }
 }
 
-/// What happens to a [`Upf`](super::Upf).
+/// Input of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpfInput<'a> {
-    /// A datagram came from an SMF.
+    /// A datagram from an SMF has arrived.
     Received(SocketAddr, &'a [u8]),
     /// Time has passed.
     Wake,
 }
 
-/// What a [`Upf`](super::Upf) wants.
+/// Output of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpfOutput {
-    /// Send this datagram.
+    /// Send this datagram to this address.
     Send(SocketAddr, Vec<u8>),
-    /// Take note.
+    /// An event for the data plane.
     Event(UpfEvent),
 }
 
-/// What a [`Upf`](super::Upf) has to say to its data plane. A session's rules are at [`Upf::session`](super::Upf::session).
+/// Event of a [`Upf`](super::Upf), for its data plane. A session's rules are at
+/// [`Upf::session`](super::Upf::session).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UpfEvent {
-    /// There is a new session.
+    /// A session was established.
     Established(u64),
-    /// A session's rules have changed; end markers are asked for into the tunnels that were left.
+    /// A session's rules have changed.
     Modified {
-        /// The session.
+        /// SEID of the session.
         seid: u64,
-        /// Outer headers of the tunnels left.
+        /// Outer headers of the abandoned tunnels into which end markers are requested.
         end_markers: Vec<OuterHeaderCreation>,
-        /// Drop what is buffered.
+        /// Buffered packets must be dropped.
         drop_buffered: bool,
-        /// Usage rules whose quota was granted again.
+        /// Usage rules with a new quota.
         granted: Vec<UrrId>,
     },
-    /// There is a new session like [`Upf::prototype`](super::Upf::prototype), but for its numbers.
+    /// A session was established that is like [`Upf::prototype`](super::Upf::prototype), except for its numbers.
     EstablishedAlike {
-        /// The session.
+        /// SEID of the session.
         seid: u64,
-        /// Which prototype.
+        /// Index of the prototype.
         shape: usize,
-        /// Its uplink tunnel.
+        /// Uplink TEID.
         teid: u32,
-        /// Its UE.
+        /// UE address.
         ue: Ipv4Addr,
     },
-    /// The downlink of such a session goes into this tunnel now.
+    /// The downlink of a session that is like a prototype has a new tunnel.
     Redirected {
-        /// The session.
+        /// SEID of the session.
         seid: u64,
-        /// The tunnel's name at the base station.
+        /// TEID at the base station.
         teid: u32,
-        /// The base station.
+        /// Address of the base station.
         peer: Ipv4Addr,
-        /// The tunnel before, if an end marker is to go there.
+        /// Previous tunnel, if it gets an end marker.
         left: Option<OuterHeaderCreation>,
     },
-    /// Drop what is buffered for a session.
+    /// The buffered packets of a session must be dropped.
     DropBuffered(u64),
-    /// A session is gone.
+    /// A session was deleted.
     Deleted(u64),
-    /// An SMF is associated.
+    /// An SMF has associated.
     Associated(SocketAddr),
-    /// An SMF is gone, and so many sessions with it.
+    /// An SMF was released, together with this number of sessions.
     Released(SocketAddr, usize),
-    /// A report has been answered, or given up; `about` is its session.
+    /// A report was answered, or has timed out; `about` has its session.
     Reported(Done<(SocketAddr, u64)>),
 }
 
-/// What came in and what became of it.
+/// Counters of received messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UpfCounters {
-    /// Requests carried out or refused, duplicates not counted.
+    /// Requests carried out or rejected, without duplicates.
     pub requests: u64,
-    /// Requests refused.
+    /// Requests rejected.
     pub refused: u64,
-    /// Requests answered from the cache.
+    /// Duplicate requests, answered from the cache.
     pub duplicates: u64,
-    /// Requests left without an answer, as the dialect has it.
+    /// Requests without a response, as the dialect requires.
     pub silent: u64,
-    /// Datagrams that could not be read and got no answer.
+    /// Datagrams that could not be decoded and got no response.
     pub dropped: u64,
-    /// Session reports dropped because too many waited for room in the request window.
+    /// Session reports dropped because too many waited for room in the window of requests.
     pub reports_dropped: u64,
 }
