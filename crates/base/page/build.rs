@@ -1,5 +1,5 @@
-//! Writes the files of `web/` to where they are embedded from: modules without lines of comments, most of which are types, and
-//! without indentation, which nobody should be sent. Nothing else is done to them.
+//! Prepares the files of `web/` for embedding. Removes comments, most of which are types, and indentation, because
+//! browsers do not need them.
 use std::fs;
 use std::path::Path;
 
@@ -24,8 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Lines of comments are left out: those that begin with `//`, and those from a line that begins with `/**` to the one that ends it.
-/// No text of `web/` goes over a line (`tests` of this crate), so that what a line begins with says nothing.
+/// Removes comments: lines that begin with `//`, and lines from `/**` to `*/`. No string of `web/` spans several
+/// lines (see the tests of this crate), so the beginning of a line decides.
 fn bare(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::with_capacity(text.len());

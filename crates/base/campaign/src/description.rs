@@ -1,4 +1,4 @@
-//! What a rig says about itself, before anything runs.
+//! Static description of a rig.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,97 +9,97 @@ use crate::metric::Metric;
 use crate::schema::Key;
 use crate::value::Value;
 
-/// How long a repeat takes, for the expected duration of a campaign.
+/// Duration of a repeat, for the expected duration of a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RepeatTime {
-    /// Its warm-up and its window.
+    /// Warm-up and window.
     #[default]
     Windows,
-    /// Its window alone: nothing warms up.
+    /// The window only, without a warm-up.
     Window,
-    /// The time of this setting.
+    /// Value of this setting.
     Setting(&'static str),
-    /// No window where the setting has one of these values, because the answer is computed; warm-up and window elsewhere.
+    /// 0 if the setting has one of these values, because the result is computed; otherwise warm-up and window.
     ComputedWhen(&'static str, &'static [&'static str]),
 }
 
-/// What a rig says about itself.
+/// Static description of a rig.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RigDescription {
     /// Name in a scenario's `rig = "…"`.
     pub name: String,
-    /// Names that it had before; scenarios and stored results may use them.
+    /// Earlier names, which scenarios and stored results may still use.
     pub aliases: Vec<String>,
-    /// One line for people.
+    /// Description in one line.
     pub comment: String,
     /// Keys of the rig's sections (`sut.*`, `load.*`).
     pub keys: Vec<Key>,
-    /// What it measures.
+    /// Metrics that the rig measures.
     pub metrics: Vec<Metric>,
-    /// What the environment must have; `doctor` and the runner's first message use it.
+    /// Requirements on the machine, for `doctor` and for the runner's first message.
     pub needs: Vec<Need>,
-    /// Time to bring the system up and down, for the expected duration of a campaign.
+    /// Time to start and stop the system, for the expected duration of a campaign.
     pub set_up: Duration,
-    /// How long a repeat takes besides [`set_up`](Self::set_up).
+    /// Duration of a repeat, without [`set_up`](Self::set_up).
     pub repeat_time: RepeatTime,
-    /// After which time a request without a response counts as lost; `None`: nothing waits for responses. A search's trial
-    /// lasts [`Self::trial_at_least`].
+    /// Time after which a request without a response counts as lost; `None` if the rig has no responses. A search's
+    /// trial takes [`Self::trial_at_least`].
     pub response_timeout: Option<ResponseTimeout>,
-    /// What `bench new` writes: a short scenario that shows something true within two minutes, with `[sweep.axes]`,
+    /// Scenario written by `bench new`: short, with a meaningful result within two minutes. It has `[sweep.axes]`,
     /// `[measure]`, `[[plot]]` and a commented `[search]`, in this order.
     pub starter: &'static str,
 }
 
 impl RigDescription {
-    /// Whether it is called so, now or before.
+    /// Returns whether this is the rig's name or one of its aliases.
     pub fn is(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// The shortest trial of a search over load in which missing responses show: a few response timeouts, of which one is
-    /// the drain; 0 where nothing waits for responses.
+    /// Returns the minimum duration of a trial in a search over load, so that missing responses show: a few response
+    /// time-outs, the last of which is the drain; 0 if the rig has no responses.
     pub fn trial_at_least(&self, settings: &BTreeMap<String, Value>) -> Duration {
         self.response_timeout.map_or(Duration::ZERO, |timeout| timeout.of(settings) * TIMEOUTS_PER_TRIAL)
     }
 
-    /// The metric to which a name such as `rtt_us_p99` belongs.
+    /// Returns the metric to which a name such as `rtt_us_p99` belongs.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
     }
 
-    /// Every name that a plot or an expectation may use.
+    /// Returns all names that a plot or an expectation may use.
     pub fn metric_names(&self) -> Vec<String> {
         self.metrics.iter().flat_map(Metric::names).collect()
     }
 }
 
-/// Response timeouts that a trial of a search lasts at least, the last of which is the drain.
+/// Number of response time-outs in the shortest trial of a search. The last one is the drain.
 const TIMEOUTS_PER_TRIAL: u32 = 3;
 
-/// After which time a request without a response counts as lost.
+/// Time after which a request without a response counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseTimeout {
-    /// The setting that says so.
+    /// Setting that defines it.
     pub setting: Option<&'static str>,
-    /// Without that setting.
+    /// Value without that setting.
     pub default: Duration,
 }
 
 impl ResponseTimeout {
-    /// With these settings.
+    /// Returns the time-out with these settings.
     pub fn of(&self, settings: &BTreeMap<String, Value>) -> Duration {
         let set = self.setting.and_then(|path| settings.get(path)).and_then(Value::span);
         set.unwrap_or(self.default)
     }
 }
 
-/// Something that a rig needs from the machine.
+/// Requirement of a rig on the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
-    /// What (`"chromium"`, `"2 free cores"`, `"SCTP in the kernel"`).
+    /// The requirement (`"chromium"`, `"2 free cores"`, `"SCTP in the kernel"`).
     pub what: String,
-    /// Why, and what is done without it.
+    /// Reason, and the consequence if it is not met.
     pub why: String,
-    /// Whether it is there; `Err` says how to get it.
+    /// Whether it is met; the error describes how to meet it.
     pub met: Result<(), String>,
 }

@@ -1,4 +1,4 @@
-//! Results that other tools measured: hyperfine's JSON, and tables as CSV.
+//! Imports results of other tools: hyperfine's JSON, and tables as CSV.
 
 mod csv;
 mod hyperfine;
@@ -19,69 +19,69 @@ use crate::value::Value;
 pub use csv::{ROWS_MAX, csv};
 pub use hyperfine::{hyperfine, is_hyperfine};
 
-/// Name of the rig of imported results: nothing runs it.
+/// Name of the rig of imported results, which cannot be run.
 pub const RIG: &str = "imported";
-/// The most columns or parameters of an imported result.
+/// Maximum number of columns or parameters of an imported result.
 pub const COLUMNS_MAX: usize = 100;
 
-/// Results that cannot be imported.
+/// Reason why results cannot be imported.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// Nothing was measured.
+    /// The file has no measurement.
     #[error("it has no rows: expected a header and at least one row of values")]
     Empty,
-    /// More than is read.
+    /// The file exceeds a limit.
     #[error("it has more than {1} {0}; at most {1} are read")]
     TooMany(&'static str, usize),
-    /// A quoted field does not end.
+    /// A quoted field has no closing quote.
     #[error("line {0}: a quoted field is not closed")]
     OpenQuote(usize),
-    /// A row with other fields than the header.
+    /// A row has another number of fields than the header.
     #[error("line {line}: {found} fields where the header has {expected}")]
     Fields {
         /// Line in the file, from 1.
         line: usize,
-        /// Fields of the row.
+        /// Number of fields in the row.
         found: usize,
-        /// Fields of the header.
+        /// Number of fields in the header.
         expected: usize,
     },
-    /// A value of a metric that is not a number.
+    /// The value of a metric is not a number.
     #[error("line {line}: \"{value}\" in column \"{column}\" is not a finite number")]
     NotANumber {
         /// Line in the file, from 1.
         line: usize,
         /// Column.
         column: String,
-        /// The field.
+        /// Content of the field.
         value: String,
     },
-    /// Two columns of one name, or one without a name.
+    /// Two columns have the same name, or a column has none.
     #[error("the header has no name, or the same name twice: \"{0}\"")]
     Header(String),
-    /// A column that the caller named.
+    /// There is no column with the given name.
     #[error("there is no column \"{0}\"; there are: {1}")]
     NoColumn(String, String),
-    /// Settings only.
+    /// All columns are settings.
     #[error("no column is a metric: expected a column of numbers that is not a setting")]
     NoMetric,
-    /// A file of hyperfine without what it writes.
+    /// The file is not a valid export of hyperfine.
     #[error("it is not a result of hyperfine: {0}")]
     Hyperfine(String),
-    /// The scenario that stands for the import.
+    /// The scenario that describes the import is invalid.
     #[error("it cannot be described as a campaign: {0}")]
     Scenario(String),
 }
 
-/// A measurement of another tool.
+/// Measurement of another tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Row {
     settings: BTreeMap<String, Value>,
     metrics: BTreeMap<String, f64>,
 }
 
-/// What was imported, before it is a campaign.
+/// Imported rows, before they become a campaign.
 #[derive(Debug, Clone, Default)]
 struct Imported {
     title: String,
@@ -94,7 +94,7 @@ struct Imported {
 }
 
 impl Imported {
-    /// As results: rows of equal axes are repeats, in the order of the file.
+    /// Converts the rows to results. Rows with equal axes are repeats, in the order of the file.
     fn results(self) -> Result<Results, ImportError> {
         let rig = self.rig();
         let scenario = Scenario::parse(&self.scenario(), "import", &Overrides::default(), &[rig])
@@ -141,7 +141,7 @@ impl Imported {
         values
     }
 
-    /// A rig that has these settings and metrics, for the scenario's parser.
+    /// Returns a rig with these settings and metrics, for the scenario's parser.
     fn rig(&self) -> RigDescription {
         let key = |path: &String| {
             let number =
@@ -185,7 +185,7 @@ impl Imported {
     }
 }
 
-/// A metric by the name of its column. Its direction is known only where the name says it.
+/// Returns the metric for a column name. Its direction is known only if the name implies it.
 fn metric(name: &str) -> Metric {
     let lower = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));

@@ -12,7 +12,7 @@ named! {
         Degraded = "degraded",
         /// Measured; the system could not follow the load at all.
         Overloaded = "overloaded",
-        /// The system crashed, hung or refused.
+        /// The system crashed, hung or rejected the load.
         SutFailed = "sut_failed",
         /// The repeat exceeded its time limit.
         Timeout = "timeout",
@@ -24,7 +24,7 @@ named! {
 }
 
 impl Outcome {
-    /// Whether its numbers count in means, plots and verdicts.
+    /// Returns whether its numbers count in means, plots and verdicts.
     pub fn counts(self) -> bool {
         matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)
     }

@@ -1,4 +1,4 @@
-//! From a scenario to the points that are measured, and how long that will take.
+//! Plan of a campaign: the points of a scenario, and their expected duration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use crate::value::Value;
 
 pub use crate::point::Point;
 
-/// The points of a scenario.
+/// Points of a scenario, with expected durations.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// In the order of the axes.
+    /// Points, in the order of the axes.
     pub points: Vec<Point>,
-    /// Time that one repeat of a point is expected to take where the answer is measured.
+    /// Expected duration of a repeat whose result is measured.
     pub repeat_expected: Duration,
-    /// The same where the answer is computed.
+    /// Expected duration of a repeat whose result is computed.
     pub computed_expected: Duration,
-    /// How long a repeat takes, by the rig.
+    /// Duration of a repeat, as the rig describes it.
     pub repeat_time: RepeatTime,
-    /// Time after which a repeat is given up.
+    /// Time limit of a repeat.
     pub repeat_timeout: Duration,
-    /// Repeats of each point.
+    /// Number of repeats of each point.
     pub repeats: u32,
 }
 
@@ -46,7 +46,7 @@ impl Plan {
             Some(Search::Mlr { loss_ratios, sum, budget, .. }) => {
                 most = *budget;
                 let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
-                // Both bounds of every goal are looked at until they are settled; about ten trials lead there.
+                // Both bounds of every goal are tested until they are decided; about ten trials lead to them.
                 (2 * loss_ratios.len() as u32 * sum + 10).min((each as u32).max(1))
             }
             Some(Search::Plr { budget, .. }) => {
@@ -54,7 +54,7 @@ impl Plan {
                 let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
                 (each as u32).clamp(1, crate::search::plr::TRIALS_MAX)
             }
-            // A bisection needs about this many halvings; its bound is the scenario's.
+            // A bisection needs about this number of halvings. The scenario sets its maximum.
             Some(Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. }) => {
                 let Load { min, max, precision, .. } = *load;
                 let halvings =
@@ -80,12 +80,12 @@ impl Plan {
         }
     }
 
-    /// Expected time of the whole campaign.
+    /// Returns the expected duration of the campaign.
     pub fn expected(&self) -> Duration {
         self.points.iter().map(|point| self.expected_of(point)).sum::<Duration>() * self.repeats
     }
 
-    /// Expected time of one repeat of a point.
+    /// Returns the expected duration of one repeat of a point.
     pub fn expected_of(&self, point: &Point) -> Duration {
         match self.repeat_time {
             RepeatTime::Windows | RepeatTime::Window => self.repeat_expected,
@@ -125,7 +125,8 @@ fn combinations(scenario: &Scenario) -> Vec<Vec<(String, Value)>> {
     }
 }
 
-/// The scenario's settings with the axes' values; keys of choices that are not taken here go, those of the taken come.
+/// Returns the scenario's settings with the values of the axes. Keys of choices that are not selected are removed,
+/// keys of selected ones are added.
 fn complete(scenario: &Scenario, rig: &RigDescription, axes: &[(String, Value)]) -> BTreeMap<String, Value> {
     let mut settings = scenario.settings.clone();
     settings.extend(axes.iter().cloned());

@@ -9,16 +9,16 @@ use crate::value::Value;
 /// One combination of the axes' values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Place in the plan, from 0.
+    /// Index in the plan, from 0.
     pub index: usize,
-    /// The axes and their values here, in the order of the scenario.
+    /// Axes and their values, in the order of the scenario.
     pub axes: Vec<(String, Value)>,
-    /// Every setting of the rig, defaults included.
+    /// All settings of the rig, including defaults.
     pub settings: BTreeMap<String, Value>,
 }
 
 impl Point {
-    /// Whether each of these settings has that value here.
+    /// Returns whether the point has these settings.
     pub fn matches(&self, filter: &BTreeMap<String, Value>) -> bool {
         filter.iter().all(|(path, value)| self.settings.get(path).is_some_and(|own| own.same(value)))
     }

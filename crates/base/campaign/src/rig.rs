@@ -1,4 +1,4 @@
-//! The door for a system under test: a [`Rig`] brings it up, loads it, measures, and takes it down again.
+//! Interface of a system under test: a [`Rig`] starts it, loads it, measures it, and stops it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,39 +28,39 @@ pub trait Rig: Send {
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError>;
     /// Loads it for [`Run::duration`] and records.
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError>;
-    /// Takes everything down, whatever state it is in; called twice it does nothing the second time.
+    /// Stops everything, in any state. A second call has no effect.
     fn tear_down(&mut self);
-    /// What a campaign of this rig found in words, the most important first; it stands above everything else.
+    /// Returns the findings of a campaign in words, the most important first. They appear at the top of all output.
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
-    /// What a point will load the system with, computed before anything runs, as lines of text; `None`: nothing to say.
-    /// The error says why the point cannot run.
+    /// Returns what a point will load the system with, as lines of text, computed before anything runs; `None`: no
+    /// preview. The error is the reason why the point cannot run.
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
 }
 
-/// Why a rig could not do what it was asked.
+/// Reason why a rig failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RigError {
-    /// The system under test's fault.
+    /// The system under test failed.
     #[error("the system under test failed: {0}")]
     Sut(String),
-    /// The machine's fault: something is missing. Other points may work.
+    /// The machine lacks something. Other points may work.
     #[error("the environment lacks something: {0}")]
     Environment(String),
-    /// The rig's own fault.
+    /// The rig itself failed.
     #[error("the rig failed: {0}")]
     Rig(String),
-    /// [`Run::stop`] said so.
+    /// [`Run::stop`] requested it.
     #[error("stopped before the end")]
     Stopped,
 }
 
 impl RigError {
-    /// The outcome that a repeat with this error has.
+    /// Returns the outcome of a repeat with this error.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Sut(_) => Outcome::SutFailed,
@@ -71,84 +71,84 @@ impl RigError {
     }
 }
 
-/// What a rig is asked to do: one repeat of one point.
+/// Request to a rig: one repeat of one point.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// The point; its settings are complete and of the types that the rig's schema states.
+    /// Point. Its settings are complete and of the types that the rig's schema declares.
     pub point: &'a Point,
-    /// Which repeat, from 0.
+    /// Index of the repeat, from 0.
     pub repeat: u32,
-    /// For everything random in the load; differs between points and repeats, the same when resumed.
+    /// Seed of everything random in the load. It differs between points and repeats, and is the same after a resume.
     pub seed: u64,
-    /// How long to load before recording.
+    /// Duration of the load before recording.
     pub warm_up: Duration,
-    /// How long to record.
+    /// Duration of the recording.
     pub duration: Duration,
-    /// When to give up.
+    /// Stop request; see [`Stop`].
     pub stop: Stop,
-    /// Settings that a search replaces, above those of the point.
+    /// Settings that a search replaces. They take precedence over those of the point.
     pub(crate) overrides: BTreeMap<String, Value>,
 }
 
 impl<'a> Run<'a> {
-    /// A run outside a campaign, for a rig's own tests.
+    /// Creates a run outside a campaign, for a rig's tests.
     pub fn new(point: &'a Point, repeat: u32, seed: u64, duration: Duration) -> Self {
         let stop = Stop::never();
         Self { point, repeat, seed, warm_up: Duration::ZERO, duration, stop, overrides: BTreeMap::new() }
     }
 
-    /// The value of a key, a search's choice before the point's.
+    /// Returns the value of a key. A search's choice takes precedence over the point's setting.
     pub fn value(&self, path: &str) -> Option<&Value> {
         self.overrides.get(path).or_else(|| self.point.settings.get(path))
     }
 
-    /// A number (spans in seconds); `None` if the key is absent or no number.
+    /// Returns a number (durations in seconds); `None` if the key is absent or not a number.
     pub fn number(&self, path: &str) -> Option<f64> {
         self.value(path)?.number()
     }
 
-    /// A length of time.
+    /// Returns a duration.
     pub fn span(&self, path: &str) -> Option<Duration> {
         self.value(path)?.span()
     }
 
-    /// Text.
+    /// Returns a text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.value(path)?.text()
     }
 }
 
-/// Tells a rig to give up: the user's wish or the point's time-out. Cheap to clone and to ask.
+/// Stop request: by the user, or by the point's time-out. Cheap to clone and to check.
 #[derive(Debug, Clone)]
 pub struct Stop {
     wish: Arc<AtomicBool>,
-    /// Between two repeats alone.
+    /// Takes effect between two repeats only.
     after: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }
 
 impl Stop {
-    /// Never, until [`Self::wish`] is called.
+    /// Creates a stop request without a deadline, which takes effect when [`Self::wish`] is called.
     pub fn never() -> Self {
         Self { wish: Arc::default(), after: Arc::default(), deadline: None }
     }
 
-    /// The same wish with a deadline.
+    /// Returns a clone with a deadline.
     pub fn with_deadline(&self, deadline: Instant) -> Self {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// Asks to stop, for all clones (Ctrl-C).
+    /// Requests a stop, for all clones (Ctrl-C).
     pub fn wish(&self) {
         self.wish.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the user asked.
+    /// Returns whether the user requested a stop.
     pub fn wished(&self) -> bool {
         self.wish.load(Ordering::Relaxed)
     }
 
-    /// Asks to stop once the repeat under way is finished and kept, for all clones; no rig hears of it.
+    /// Requests a stop after the current repeat has been stored, for all clones. Rigs do not see this request.
     pub fn wish_after(&self) {
         self.after.store(true, Ordering::Relaxed);
     }
@@ -158,20 +158,20 @@ impl Stop {
         self.after.load(Ordering::Relaxed)
     }
 
-    /// Takes back what [`Self::wish_after`] asked for: the session goes on.
+    /// Withdraws the request of [`Self::wish_after`]: the session continues.
     pub fn go_on(&self) {
         self.after.store(false, Ordering::Relaxed);
     }
 
-    /// Whether to give up now.
+    /// Returns whether the rig must stop now.
     pub fn now(&self) -> bool {
         self.wished() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Sleeps in slices so that a stop is heard within 20 ms.
+    /// Sleeps in slices, so that a stop request takes effect within 20 ms.
     ///
     /// # Errors
-    /// [`RigError::Stopped`] if it has to stop before the time is over.
+    /// [`RigError::Stopped`] if a stop is requested earlier.
     pub fn sleep(&self, time: Duration) -> Result<(), RigError> {
         let end = Instant::now() + time;
         loop {

@@ -1,4 +1,4 @@
-//! The runner: measures what is not yet finished, in a shuffled and interleaved order, and journals each repeat.
+//! Runner: measures all unfinished repeats in a shuffled and interleaved order, and writes each to the journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,97 +18,97 @@ use crate::value::Value;
 
 mod repeat;
 
-/// How long after its deadline a rig may take to notice it, before it is given up for lost.
+/// Time after its deadline in which a rig has to react, before the runner considers it hung.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// What the command line draws.
+/// Progress of a session, for the command line.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Before the first repeat.
+    /// The session has started.
     Started {
-        /// Repeats to measure now.
+        /// Number of repeats to measure.
         to_do: usize,
-        /// Repeats that an earlier session finished.
+        /// Number of repeats that earlier sessions finished.
         done_before: usize,
-        /// Expected time of this session.
+        /// Expected duration of this session.
         expected: Duration,
     },
-    /// A repeat begins.
+    /// A repeat has started.
     Measuring {
         /// Index of the point.
         point: usize,
         /// [`Point::label`].
         label: String,
-        /// Which repeat.
+        /// Index of the repeat.
         repeat: u32,
     },
-    /// A window of the repeat under way was measured: a trial of a search, or the repeat itself.
+    /// A window of the current repeat was measured: a trial of a search, or the repeat itself.
     Measured {
         /// Index of the point.
         point: usize,
-        /// Which repeat.
+        /// Index of the repeat.
         repeat: u32,
-        /// What it was and gave.
+        /// Settings and results of the window.
         window: Window,
     },
-    /// A repeat is finished and kept.
+    /// A repeat has finished and is stored.
     Finished {
         /// Index of the point.
         point: usize,
-        /// Which repeat.
+        /// Index of the repeat.
         repeat: u32,
-        /// What became of it.
+        /// Outcome.
         outcome: Outcome,
-        /// Why, if it is not `ok`.
+        /// Reason for the outcome, if it is not `ok`.
         reason: String,
-        /// What was recorded of it, the answer of a search included.
+        /// Recorded metrics, including the result of a search.
         metrics: BTreeMap<String, f64>,
-        /// Repeats still to do.
+        /// Number of remaining repeats.
         left: usize,
-        /// Expected remaining time, from the pace so far.
+        /// Expected remaining time, from the speed so far.
         remaining: Duration,
     },
 }
 
-/// One window of measuring, before anything is made of it.
+/// Raw result of one measured window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
-    /// What a search chose: its load or its knobs; empty without a search.
+    /// Settings that a search chose: its load or its knobs; empty without a search.
     pub settings: BTreeMap<String, Value>,
-    /// Of the full duration.
+    /// Share of the full duration.
     pub share: f64,
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
-    /// What was recorded.
+    /// Recorded metrics.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// How a session ended.
+/// Summary of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
-    /// Repeats that this session finished.
+    /// Number of repeats that this session finished.
     pub finished: usize,
-    /// Whether the user stopped it; running again resumes.
+    /// The user stopped the session. The next run resumes it.
     pub stopped: bool,
 }
 
-/// Why a session could not go on. What is finished is kept; running again resumes.
+/// Reason why a session failed. Finished repeats are stored; the next run resumes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The environment's fault.
+    /// The machine lacks something that the rig needs.
     #[error("the environment lacks what rig \"{rig}\" needs: {}", list(needs))]
     Needs {
         /// Name of the rig.
         rig: String,
-        /// What is missing.
+        /// Unmet needs.
         needs: Vec<Need>,
     },
-    /// The medium's fault.
+    /// The journal cannot be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The rig's fault: it hangs where it must not. The repeat is kept as a time-out.
+    /// The rig did not stop in time. The repeat is stored as a time-out.
     #[error("the rig did not return {} s after its deadline at {point}; start again to resume with the next point", GRACE.as_secs())]
     RigLost {
         /// Label of the point.
@@ -124,7 +124,7 @@ fn list(needs: &[Need]) -> String {
     needs.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The order of measuring, the same for the same seed: every point once, shuffled, then every point again.
+/// Returns the order of measurement, which the seed determines: all points once, shuffled, then all points again.
 pub fn order(scenario: &Scenario, plan: &Plan) -> Vec<(usize, u32)> {
     let mut order = Vec::with_capacity(plan.points.len() * plan.repeats as usize);
     for repeat in 0..plan.repeats {
@@ -141,9 +141,9 @@ pub fn order(scenario: &Scenario, plan: &Plan) -> Vec<(usize, u32)> {
     order
 }
 
-/// The seed of a repeat: the same whenever it is measured.
+/// Returns the seed of a repeat, which is the same in every session.
 pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
-    // splitmix64 over the three, so that neighbours share nothing.
+    // splitmix64 over all three, so that neighbouring seeds are unrelated.
     let mut state = seed;
     for part in [point as u64, u64::from(repeat)] {
         state = state.wrapping_add(part).wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -154,11 +154,11 @@ pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
     state
 }
 
-/// Measures every repeat that the journal does not have. `stop` ends the session after tearing down; the repeat under
-/// way is then not kept, unless it was only [asked for after it](Stop::wish_after).
+/// Measures all repeats that the journal does not have. `stop` ends the session after tearing down. The current
+/// repeat is then discarded, unless the stop was requested [after it](Stop::wish_after).
 ///
 /// # Errors
-/// The environment's, the medium's or the rig's fault; see [`RunError`].
+/// The environment, the journal or the rig failed; see [`RunError`].
 pub fn run(
     rig: Box<dyn Rig>,
     scenario: &Scenario,
@@ -223,18 +223,18 @@ pub fn run(
     Ok(session)
 }
 
-/// What the rig's thread says.
+/// Message of the rig's thread.
 enum Said {
     Window(Window),
     Ended(Reply),
 }
 
-/// What became of a repeat.
+/// Result of a repeat.
 struct Reply {
     outcome: Outcome,
     reason: String,
     recording: Recording,
-    /// The rig gave up because of a stop request.
+    /// The rig stopped because of a stop request.
     stopped: bool,
 }
 
@@ -260,7 +260,7 @@ struct Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
-        // A rig that is lost is not waited for longer than at a deadline.
+        // Does not wait for a hung rig longer than at a deadline.
         while self.replies.recv_timeout(GRACE).is_ok() {}
     }
 }
@@ -272,14 +272,14 @@ impl Worker {
         let scenario = Arc::new(scenario);
         std::thread::spawn(move || {
             while let Ok(job) = inbox.recv() {
-                // The receiver is gone once the campaign has given this rig up.
+                // Sending fails once the campaign has given up this rig.
                 let tell = |window| drop(outbox.send(Said::Window(window)));
                 let reply = guarded(&mut *rig, &scenario, &job, &tell);
                 if outbox.send(Said::Ended(reply)).is_err() {
                     return;
                 }
             }
-            // Components that stay up between repeats end before the session's end is reported.
+            // Components that stay up between repeats end before the end of the session is reported.
             drop(rig);
             drop(outbox);
         });
@@ -308,7 +308,7 @@ impl Worker {
             if stop.wished() {
                 give_up = give_up.min(Instant::now() + GRACE);
             }
-            // Short waits, so that the user's wish is heard.
+            // Short waits, so that the user's stop request takes effect soon.
             let wait = give_up.saturating_duration_since(Instant::now()).min(Duration::from_millis(200));
             match self.replies.recv_timeout(wait) {
                 Ok(Said::Ended(reply)) => break Some(reply),
@@ -323,12 +323,12 @@ impl Worker {
     }
 }
 
-/// A repeat with everything that may go wrong in a rig turned into an outcome. Always tears down.
+/// Runs a repeat and turns every failure of the rig into an outcome. Always tears down.
 fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, tell: &dyn Fn(Window)) -> Reply {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop, tell)
     }));
-    // A tear-down that panics leaves the rig in no worse a state than before.
+    // The process continues after a panic in the tear-down.
     let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.tear_down()));
     let failed = |outcome, reason: String, stopped| Reply {
         outcome,

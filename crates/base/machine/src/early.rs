@@ -1,22 +1,22 @@
-//! Reports that came before anybody listened: kept for the first listener that wants them. A report on demand comes once, often
-//! before its requester has opened the stream.
+//! Buffers reports that arrive before a listener exists, for the first listener that wants them. A report on demand
+//! comes once, often before its requester has opened the stream.
 use super::feed::{About, Filter, Line};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Lines kept of a subscription ...
+/// Maximum number of lines per subscription.
 const LINES_MAX: usize = 64;
-/// ... their bytes ...
+/// Maximum size of these lines, in bytes.
 const BYTES_MAX: usize = 256 << 10;
-/// ... and subscriptions with such lines; a further one takes the place of the one with the lowest number.
+/// Maximum number of subscriptions with such lines. A further one replaces the one with the lowest number.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
-/// What became of the reports of a subscription that no listener wanted when they came.
+/// Counters of reports of a subscription that arrived before a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EarlyCounts {
-    /// Kept for a listener.
+    /// Reports that wait for a listener.
     pub kept: usize,
-    /// Dropped, because there were more than are kept.
+    /// Reports dropped because of a limit.
     pub dropped: u64,
 }
 
@@ -34,10 +34,10 @@ struct Kept {
 pub(super) struct Early(BTreeMap<u32, Kept>);
 
 impl Early {
-    /// Keeps a report; the oldest ones of its subscription make room.
+    /// Keeps a report. The oldest reports of its subscription are dropped to make room.
     pub(super) fn keep(&mut self, about: &About<'_>, line: Bytes) {
         if self.0.len() >= SUBSCRIPTIONS_MAX && !self.0.contains_key(&about.subscription) {
-            // One that ended without a listener is most likely among the oldest numbers.
+            // A subscription that ended without a listener most likely has a low number.
             self.0.pop_first();
         }
         let kept = self.0.entry(about.subscription).or_insert_with(|| Kept {
@@ -72,12 +72,12 @@ impl Early {
         lines
     }
 
-    /// Forgets the reports of a subscription that has ended without a listener.
+    /// Drops the reports of a subscription that has ended without a listener.
     pub(super) fn forget(&mut self, subscription: u32) {
         self.0.remove(&subscription);
     }
 
-    /// Reports of a subscription that wait for a listener.
+    /// Returns the counters of a subscription.
     pub(super) fn counts(&self, subscription: u32) -> EarlyCounts {
         self.0.get(&subscription).map_or_else(EarlyCounts::default, |kept| EarlyCounts {
             kept: kept.lines.len(),

@@ -1,6 +1,6 @@
-//! Octets as text.
+//! Base64 encoding.
 
-/// RFC 4648, section 4.
+/// Encodes bytes (RFC 4648, section 4).
 pub fn base64(bytes: &[u8]) -> String {
     const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -19,7 +19,7 @@ pub fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// RFC 4648, section 10.
+    /// Test vectors of RFC 4648, section 10.
     #[test]
     fn base64_is_the_standards() {
         for (plain, coded) in

@@ -1,4 +1,4 @@
-//! The page for people: the files of `web/` as they are (but for comments), and some of them as one file that needs no server. No I/O.
+//! The web page: the files of `web/` without comments, and some of them as one file that needs no server. No I/O.
 
 mod base64;
 mod saved;
@@ -6,30 +6,30 @@ mod saved;
 pub use base64::base64;
 pub use saved::{Saved, escape};
 
-/// What a server says beside its files: scripts and styles from there alone, nothing written into the page; it is in nobody's
-/// frame and sends no form. Pictures are made by the page itself (`blob:`), to be saved.
+/// Content security policy of the server: scripts and styles from the server only, no inline code, no frames, no
+/// forms. The page creates pictures for download itself (`blob:`).
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Octets of all files together, at most.
+/// Maximum size of all files together, in bytes.
 pub const BYTES_MAX: usize = 150 << 10;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// One file.
+/// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File {
-    /// Its path below the server's root: `/web/app.js`.
+    /// Path on the server: `/web/app.js`.
     pub path: &'static str,
-    /// Its content type.
+    /// Content type.
     pub form: &'static str,
-    /// What stands in it.
+    /// Content.
     pub text: &'static str,
 }
 
 macro_rules! files {
     ($($path:literal $file:literal $form:expr;)+) => {
-        /// Every file of `web/`.
+        /// All files of `web/`.
         pub const FILES: &[File] =
             &[$(File { path: $path, form: $form, text: include_str!(concat!(env!("OUT_DIR"), "/", $file)) }),+];
     };
@@ -68,12 +68,12 @@ files! {
     "/web/turns.js" "turns.js" SCRIPT;
 }
 
-/// The file at a path of the server; `None` if there is none.
+/// Returns the file at a path of the server.
 pub fn file(path: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.path == path)
 }
 
-/// The page of a verb that shows what it does: the RIC's frame around another script.
+/// Returns the live page of a command: the RIC's page with another script.
 pub fn board() -> String {
     let frame = file("/").map_or("", |file| file.text);
     [
@@ -104,7 +104,7 @@ mod tests {
         assert!(bytes <= BYTES_MAX, "{bytes} octets");
         let served: BTreeSet<&str> = FILES.iter().map(|file| file.path).collect();
         assert_eq!(served.len(), FILES.len());
-        // Every module that one imports is there.
+        // Every imported module exists.
         for file in FILES.iter().filter(|file| file.form == SCRIPT) {
             for import in file.text.lines().filter_map(|line| line.split_once(" from \"./")) {
                 let name = format!("/web/{}", import.1.trim_end_matches("\";"));
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn no_text_goes_over_a_line() {
         for file in FILES.iter().filter(|file| file.form == SCRIPT) {
-            // A quote of that sort within another one.
+            // Removes quoted backticks, so that only those that begin or end a string are counted.
             let open = |line: &&str| line.replace("\"`\"", "").matches('`').count() % 2 == 1;
             assert_eq!(file.text.lines().find(open), None, "{}", file.path);
         }

@@ -1,27 +1,27 @@
-//! Modules, styles and data as one file, which opens from a disk without a server and asks for nothing.
+//! Bundles modules, styles and data into one file that opens from a disk, without a server.
 
 use sha2::{Digest, Sha256};
 
 use crate::{File, base64, file};
 
-/// What a saved page is made of.
+/// Content of a saved page.
 #[derive(Debug, Clone, Copy)]
 pub struct Saved<'a> {
-    /// Above the window.
+    /// Title of the window.
     pub title: &'a str,
-    /// The module that runs, without its ending: `saved` of `web/saved.js`.
+    /// Name of the main module, without extension: `saved` for `web/saved.js`.
     pub entry: &'a str,
-    /// Styles before those of the page: an embedded font.
+    /// Additional styles, before those of the page: an embedded font.
     pub styles: &'a str,
-    /// What the module shows, as JSON: in an element with the id `data`.
+    /// Data of the module as JSON, in an element with the id `data`.
     pub json: &'a str,
-    /// What those read whose browser runs no scripts, a paragraph each; text, not markup.
+    /// Paragraphs for browsers without scripts; text, not markup.
     pub words: &'a [String],
 }
 
 impl Saved<'_> {
-    /// The file. Its policy allows the one script and the one style in it by their hashes, and nothing from anywhere: neither the
-    /// data nor whatever is made of it can become code.
+    /// Returns the file. Its policy allows only its own script and style, by hash, and no external resources. Data
+    /// can therefore never become code.
     pub fn html(&self) -> String {
         let script = bundle(self.entry);
         let page = file("/web/page.css").map_or("", |file| file.text);
@@ -35,7 +35,7 @@ impl Saved<'_> {
         let words: String = self.words.iter().map(|text| format!("<p>{}</p>", escape(text))).collect();
         let icon = file("/web/icon.svg").map_or("", |file| file.text);
         let icon = format!("data:image/svg+xml;base64,{}", base64(icon.as_bytes()));
-        // In JSON a `<` stands in texts alone, where its number says the same: no text can end its element.
+        // In JSON, `<` occurs in strings only, where its escape is equivalent. No string can end the element.
         let json = self.json.replace('<', "\\u003c");
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -54,13 +54,14 @@ fn hash(text: &str) -> String {
     base64(&Sha256::digest(text.as_bytes()))
 }
 
-/// Text as it stands in a page, between tags or in an attribute.
+/// Escapes text for use between tags or in an attribute.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A module and all that it imports as one script: each becomes a function that is called once and gives what it exports, those
-/// that are imported first. The modules of `web/` keep to a form for it: an import is a line, an export begins one.
+/// Bundles a module and its imports into one script. Each module becomes a function that is called once and returns
+/// its exports; imported modules come first. The modules of `web/` keep to a form for this: an import is one line,
+/// and an export begins a line.
 fn bundle(entry: &str) -> String {
     let mut script = String::from("\n");
     let mut done: Vec<String> = Vec::new();
@@ -68,7 +69,7 @@ fn bundle(entry: &str) -> String {
     script
 }
 
-/// Depth first; a circle of imports would end at the first module that is met twice.
+/// Appends modules depth first. A cycle of imports ends at the first module that is visited twice.
 fn append(name: &str, done: &mut Vec<String>, script: &mut String) {
     if done.iter().any(|own| own == name) {
         return;
@@ -93,13 +94,13 @@ fn append(name: &str, done: &mut Vec<String>, script: &mut String) {
     ));
 }
 
-/// `import { a, b } from "./name.js";` as `({ a, b }, name)`.
+/// Parses `import { a, b } from "./name.js";` into `({ a, b }, name)`.
 fn import(line: &str) -> Option<(&str, &str)> {
     let (names, from) = line.strip_prefix("import ")?.split_once(" from \"./")?;
     Some((names, from.strip_suffix(".js\";")?))
 }
 
-/// The name that a line declares.
+/// Returns the name that a line declares.
 fn declared(line: &str) -> Option<&str> {
     let mut words = line.split(|sign: char| !(sign.is_alphanumeric() || sign == '_'));
     words.find(|word| !matches!(*word, "" | "async" | "function" | "class" | "const" | "let"))
@@ -122,7 +123,7 @@ mod tests {
     fn what_is_shown_never_becomes_markup() {
         let html = saved();
         assert!(!html.contains("alert(1)<") && !html.contains("<script>"));
-        // The data's element and the module's; the module itself looks for the former in other reports.
+        // One element for the data and one for the module. The module itself looks for the former in other reports.
         let named = bundle("saved").matches("<script").count();
         assert_eq!((html.matches("<script").count() - named, html.matches("</script>").count()), (2, 2));
         assert!(html.contains("\\u003c/script>"));
@@ -141,7 +142,7 @@ mod tests {
             let text = html.split(open).nth(1).unwrap().split(close).next().unwrap();
             assert!(policy.contains(&format!("'sha256-{}'", hash(text))), "{open}");
         }
-        // The hash of the empty text, FIPS 180-4.
+        // Hash of the empty text, FIPS 180-4.
         assert_eq!(hash(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
     }
 
@@ -155,7 +156,7 @@ mod tests {
             let count = script.matches(&format!("const ${name} = (")).count();
             let used = script.matches(&format!("}} = ${name};")).count();
             assert_eq!(count, usize::from(used > 0 || name == "saved"), "{name}");
-            // In the form that is understood: no import or export is left.
+            // No import or export is left, so all had the supported form.
             let text = file.text;
             assert!(
                 text.lines().all(|line| !line.starts_with("import ") || import(line).is_some()),

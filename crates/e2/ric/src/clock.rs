@@ -1,4 +1,4 @@
-//! The wall clock next to a machine's own time, and when the values of a report were collected.
+//! Wall clock of a machine, and the collection time of reports.
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2sm::{Stamp, Timing};
 use std::time::Duration;
@@ -16,7 +16,7 @@ impl WallClock {
         self.ahead_us = wall.zip(machine_us(now)).and_then(|(wall, now)| wall.checked_sub(now));
     }
 
-    /// The time of `now`, microseconds since the Unix epoch; `None` before the clock was set.
+    /// Returns the wall-clock time of `now` in microseconds since the Unix epoch; `None` before the clock was set.
     pub(crate) fn us(&self, now: Time) -> Option<i64> {
         self.ahead_us?.checked_add(machine_us(now)?)
     }
@@ -26,8 +26,8 @@ fn machine_us(now: Time) -> Option<i64> {
     i64::try_from(now.as_nanos() / 1_000).ok()
 }
 
-/// When the values of a report were collected, microseconds since the Unix epoch; a node may write the time of sending where
-/// the standard wants the beginning. `wall_us`: when the report arrived.
+/// Returns the collection time of a report's values, in microseconds since the Unix epoch. A node may send its send
+/// time, although the standard requires the begin of the collection. `wall_us`: arrival time of the report.
 pub(crate) fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
     let time = wall_us.map(|now_us| timing.add(stamp, now_us));
     match time {

@@ -56,9 +56,9 @@ pub struct ReportStats {
     pub lost: Option<u64>,
     /// Arrival time of the last report, on the driver's clock.
     pub received: Option<Time>,
-    /// When its values were collected, microseconds since the Unix epoch; `None` if that is unknown.
+    /// Time at which its values were collected, in microseconds since the Unix epoch; `None` if unknown.
     pub tstamp_us: Option<i64>,
-    /// Reports missing between others, by their time stamps.
+    /// Reports that are missing between others, according to their time stamps.
     pub missing: u64,
 }
 
@@ -138,12 +138,12 @@ impl Report {
         }
     }
 
-    /// A subscription begins: what is known for reading its reports, and nothing of its time stamps.
+    /// Starts a subscription: resets the reader of its reports, and its time stamps.
     fn begin(&mut self, context: Context) {
         (self.context, self.timing) = (context, Timing::default());
     }
 
-    /// Whether it is a report that can be read. `wall_us`: the time of its arrival, if the clock is known.
+    /// Stores a report. Returns whether it can be decoded. `wall_us`: its arrival time, if the wall clock is known.
     fn take(
         &mut self,
         now: Time,
@@ -257,7 +257,7 @@ impl MonitorHandle {
         lock(&self.0).clock.set(now, unix);
     }
 
-    /// Whether the monitor and all other handles are gone.
+    /// Returns whether the monitor and all other handles have been dropped.
     pub fn is_alone(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }

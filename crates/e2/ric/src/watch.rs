@@ -70,7 +70,7 @@ impl Watch {
         watched.offers.iter().find(|offer| offer.model == model).map(|offer| offer.function)
     }
 
-    /// What is known for reading the reports of a model from a node.
+    /// Returns what is needed to decode the reports of a model from a node.
     pub(crate) fn context(&self, node: &GlobalE2NodeId, model: ModelIndex) -> Option<Context> {
         let offer = self.nodes.get(node)?.offers.iter().find(|offer| offer.model == model)?;
         let action = offer.details.actions.first().and_then(|action| action.definition.clone());

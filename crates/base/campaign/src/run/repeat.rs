@@ -160,8 +160,8 @@ impl Trials<'_, '_> {
             || self.rig.describe().keys.iter().any(kind)
     }
 
-    /// A trial of a search over load, with the objective's value; `Err`: a repeat that ends here, without a
-    /// result.
+    /// Runs a trial of a search over load, and returns the objective's value. The error is a repeat that ends without
+    /// a result.
     fn at(
         &mut self,
         search: &Search,
@@ -282,7 +282,7 @@ impl Trials<'_, '_> {
         Ok((outcome, format!("best of {} trials: {}", machine.trials(), words.join(", ")), recording))
     }
 
-    /// A trial that restarts the system, since knobs may take effect at the start only.
+    /// Runs a trial with restarted components, because knobs may take effect at the start only.
     fn afresh(&mut self, overrides: BTreeMap<String, Value>) -> Result<Seen, RigError> {
         self.rig.tear_down();
         self.run.overrides = overrides.clone();
@@ -314,7 +314,7 @@ fn knobs_at(knobs: &[Axis], choice: &[usize]) -> BTreeMap<String, Value> {
     chosen.map(|(knob, &value)| (knob.path.clone(), knob.values[value].clone())).collect()
 }
 
-/// The load in the rig's words.
+/// Returns the load as settings of the rig.
 fn offered(axis: &str, load: f64, whole: bool) -> BTreeMap<String, Value> {
     let load = if whole { Value::Int(load.round() as i64) } else { Value::Float(load) };
     BTreeMap::from([(axis.to_owned(), load)])
@@ -331,7 +331,7 @@ fn passed(search: &Search, seen: Seen) -> Measured {
     (seen.outcome, seen.reason, seen.recording)
 }
 
-/// Sent shares of the full trials' loads, by load. At most the trials of one search.
+/// Sent share of the load in the full trials, by load. Bounded by the trials of one search.
 #[derive(Default)]
 struct Sent(Vec<(f64, f64)>);
 
@@ -341,8 +341,8 @@ impl Sent {
         self.0.push((load, 1.0 - unsent.clamp(0.0, 1.0)));
     }
 
-    /// The load as it was sent in the last trial at it. Only a load in requests or packets per second is sent in part; half a
-    /// base station is not.
+    /// Returns the load that was sent in the last trial at this load. Only a load in requests or packets per second
+    /// can be sent in part.
     fn of(&self, axis: &str, rig: &RigDescription, load: f64) -> f64 {
         let rate = rig.keys.iter().any(|key| key.path == axis && key.unit.ends_with("/s"));
         let share = self.0.iter().rev().find(|(own, _)| *own == load).map_or(1.0, |(_, share)| *share);

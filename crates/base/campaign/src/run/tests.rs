@@ -116,7 +116,7 @@ fn a_rate_search_finds_the_capacity_of_each_point() {
     }
 }
 
-/// A capacity of 1,000 a second that varies by 1 % from trial to trial: half of the trials lose nothing at 1,000, and at
+/// Capacity of 1,000 per second that varies by 1 % between trials: half of the trials lose nothing at 1,000, and at
 /// most 1 % at 1,010.
 #[test]
 fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() {
@@ -137,7 +137,7 @@ fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() 
     assert!(point.values("search.throughput").iter().all(|rate| (980.0..=1010.0).contains(rate)));
     let trials = point.values("search.trials");
     assert!(trials.iter().all(|trials| (82.0..1200.0).contains(trials)), "{trials:?}");
-    // What the generator cannot send ends the search as it does a bisection; too small a budget is said.
+    // Load that the generator cannot send ends the search, as in a bisection. A budget that is too small is reported.
     let most = format!("{sut}most = 800.0\n[measure]\nrepeats = 1\n{search}");
     let (results, ..) = run_all(&most);
     let reason = results.points[0].reason();
@@ -165,7 +165,7 @@ fn goals_of_a_search_are_few_and_different() {
     }
 }
 
-/// 4 workers carry 4,000 a second, of which the generator sends 1,500 at most.
+/// 4 workers carry 4,000 per second. The generator sends at most 1,500 of them.
 #[test]
 fn load_that_was_not_sent_is_no_result_and_a_search_says_where_it_ended() {
     let sut =
@@ -263,7 +263,7 @@ fn a_stalled_server_shows_its_true_p99() {
     assert!(point.summary("rtt_us_service_p99", 0.95).unwrap().mean < 2_000.0);
 }
 
-/// Counts how long it was loaded before its window, and what it was asked to record.
+/// Records its load time before the window, and the recording time that was requested.
 #[derive(Debug)]
 struct Clocked(Duration);
 
@@ -307,7 +307,7 @@ fn computed_points_wait_for_no_window() {
     assert_eq!(expected(RepeatTime::ComputedWhen("sut.law", &["queue"])), 12);
 }
 
-/// A rate or a histogram of a rig that knows nothing of trims used to hold what was to be cut.
+/// A rate or a histogram must not contain what was recorded in the trimmed time.
 #[test]
 fn what_is_trimmed_is_loaded_and_never_recorded() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
@@ -373,7 +373,7 @@ fn shares_and_distributions_that_cannot_be_are_refused() {
     }
 }
 
-/// Capacity wavers by 0.5 % about 1,000: a load of 997.5 loses 0.1 % on average.
+/// The capacity varies by 0.5 % around 1,000: a load of 997.5 loses 0.1 % on average.
 #[test]
 fn a_soak_tells_the_critical_load_and_its_interval() {
     let soak = "[sut]\nkappa = 0.0\nsigma = 0.0\nnoise = 0.005\n[measure]\nduration = \"1s\"\nrepeats = 3\n[search]\ntype = \"plr\"\n\
@@ -394,7 +394,7 @@ fn a_soak_tells_the_critical_load_and_its_interval() {
         reason.contains("0.001 is lost on average at") && reason.contains("by 120 trials in 2min"),
         "{reason}"
     );
-    // What cannot be sent, or is not enough, is said.
+    // Load that cannot be sent, and a capacity that is too small, are reported.
     let (results, ..) = run_all(&soak.replace("max = 4000.0", "max = 700.0"));
     assert!(
         results.points[0].reason().contains("the true value may be above"),
@@ -510,11 +510,11 @@ fn open_ended_search_answers_with_a_bound_and_says_what_ended_it() {
     let range = answer(&format!("{sut}{search}"));
     assert_eq!((range.bound, range.limited_by, range.value), (Bound::AtLeast, Some(LimitedBy::Range), 800.0));
     assert_eq!((range.text().as_str(), range.half_width), ("≥ 800", None));
-    // As it was sent, and not as it was asked for.
+    // The result is the load that was sent, not the requested one.
     let sent = answer(&format!("{sut}[load]\nmost = 600.0\n{search}"));
     assert_eq!((sent.bound, sent.limited_by), (Bound::AtLeast, Some(LimitedBy::Generator)));
     assert!((sent.value - 600.0).abs() < 6.0 && sent.value <= 600.0, "{sent:?}");
-    // Where the budget ends after the lower end was confirmed and before the upper one is, the answer is open.
+    // If the budget ends after the lower bound was confirmed and before the upper one is, the result is open.
     let all = (950..1050).step_by(13).flat_map(|lambda| (8..15).map(move |trials| (lambda, trials)));
     let budgets = all.filter_map(|(lambda, trials)| {
         let sut = sut.replace("[sut]", &format!("[sut]\nlambda = {lambda}"));
