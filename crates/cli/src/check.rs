@@ -18,10 +18,10 @@ use crate::output::{Format, Output};
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
-    /// List the checks, with their clauses, and try none
+    /// List the checks with their clauses, without running them
     #[arg(long, global = true)]
     list: bool,
-    /// Write the verdicts here as JUnit's XML, too
+    /// Also write the verdicts to this file as JUnit XML
     #[arg(long, global = true)]
     junit: Option<PathBuf>,
 }
@@ -30,11 +30,11 @@ pub struct Arguments {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum What {
-    /// A user plane function: N4, and N3 where --n3 is given
+    /// Check a user plane function: N4, and N3 if --n3 is given
     Upf(UpfArguments),
-    /// A near-RT RIC: we are base stations that connect to it
+    /// Check a near-RT RIC, with emulated base stations that connect to it
     Ric(RicArguments),
-    /// A base station's E2 agent: we are the RIC that it connects to
+    /// Check the E2 agent of a base station, with an emulated RIC that it connects to
     Agent(AgentArguments),
 }
 
@@ -44,7 +44,7 @@ enum What {
     after_help = "Examples:\n  ranlab check upf 127.0.0.8:8805 --n3 127.0.0.8:2152 --gnb 127.0.1.1:2152\n  ranlab check upf 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 --only 'trap 3,echo'"
 )]
 struct UpfArguments {
-    /// The UPF's N4
+    /// Address and port of the UPF's N4
     #[arg(value_name = "ADDRESS:PORT", value_parser = crate::args::socket_address, required_unless_present = "list")]
     address: Option<SocketAddr>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ struct UpfArguments {
     after_help = "Examples:\n  ranlab check ric tcp://127.0.0.1:36421 --e42 tcp://127.0.0.1:36422 --junit ric.xml\n  ranlab check ric sctp://10.0.0.1:36421 --only setup,reset"
 )]
 struct RicArguments {
-    /// The RIC's listener for base stations
+    /// Address of the RIC's listener for base stations
     #[arg(required_unless_present = "list")]
     address: Option<Address>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ struct RicArguments {
     after_help = "Examples:\n  ranlab check agent tcp://127.0.0.1:36421 --junit agent.xml\n  ranlab check agent sctp://0.0.0.0:36421 --hostile\n  ranlab check agent shim:///run/ranlab:36421 --node \"001.01 411/du 0\""
 )]
 struct AgentArguments {
-    /// Where we listen, and the agent connects to
+    /// Address on which the agent's connection is accepted
     #[arg(required_unless_present = "list")]
     address: Option<Address>,
     #[command(flatten)]

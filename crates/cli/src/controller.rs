@@ -26,17 +26,17 @@ pub struct Arguments {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Which {
-    /// Which controllers see which UEs, by what UEs chose when they attached
+    /// Assign UEs to controllers by the network or slice that they selected
     Association(Association),
-    /// Slices of LTE and NR base stations, by REST and by policy
+    /// Control slices of LTE and NR base stations, over REST and by policy
     Slicing(Slicing),
-    /// Queues, filters and pacers of radio bearers, by REST; statistics on a bus
+    /// Control queues, filters and pacers of radio bearers over REST; publish statistics
     Traffic(Traffic),
-    /// Operators share base stations without seeing each other: below a RIC, towards each of them base stations
+    /// Share base stations among isolated operators, each with its own controller
     Virt(Virt),
-    /// A controller as FlexRAN's: RIB updater and task manager in cycles of 1 ms
+    /// Run a controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms
     Flexran(Flexran),
-    /// A controller as 5G-EmPOWER's: registered base stations, a message for each UE
+    /// Run a controller like 5G-EmPOWER's: registered base stations, one message per UE
     Empower(Empower),
 }
 
@@ -47,7 +47,7 @@ enum Which {
 struct Association {
     #[command(flatten)]
     controller: Flags<AssociationPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
@@ -59,7 +59,7 @@ struct Association {
 struct Slicing {
     #[command(flatten)]
     controller: Flags<SlicingPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
@@ -71,7 +71,7 @@ struct Slicing {
 struct Traffic {
     #[command(flatten)]
     controller: Flags<TrafficPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
@@ -83,7 +83,7 @@ struct Traffic {
 struct Virt {
     #[command(flatten)]
     controller: Flags<VirtPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
@@ -93,7 +93,7 @@ struct Virt {
 struct Flexran {
     #[command(flatten)]
     controller: Flags<FlexranPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
@@ -105,7 +105,7 @@ struct Flexran {
 struct Empower {
     #[command(flatten)]
     controller: Flags<EmpowerPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

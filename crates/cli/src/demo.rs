@@ -40,10 +40,10 @@ pub struct Arguments {
     /// Report period
     #[arg(long, default_value = "10ms", value_parser = args::duration)]
     period: Duration,
-    /// How long to watch
+    /// Duration of the demo
     #[arg(long, default_value = "20s", value_parser = args::duration)]
     duration: Duration,
-    /// Serve the RIC's page as well, on loopback at a port that the system chooses, and tell its address
+    /// Also serve the RIC's live page, on loopback at a free port that is printed
     #[arg(long)]
     web: bool,
 }

@@ -13,7 +13,7 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab doctor --format json")]
 pub struct Arguments {
-    /// How long to watch for neighbours that disturb measurements; 0s: not at all
+    /// Duration of the check for other activity that disturbs measurements; 0s: no check
     #[arg(long, default_value = "1s", value_parser = args::duration)]
     watch: Duration,
 }

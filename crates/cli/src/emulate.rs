@@ -24,12 +24,12 @@ use crate::web::Web;
 /// Protocol of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Protocol {
-    /// E2 of O-RAN
+    /// O-RAN E2
     #[default]
     E2,
-    /// FlexRAN: as its controller shows, 0.x until then; Mosaic5G 2.x from the start with --mosaic
+    /// FlexRAN: version 0.x or Mosaic5G 2.x as its controller uses; with --mosaic, Mosaic5G 2.x from the start
     Flexran,
-    /// OpenEmpower of 5G-EmPOWER, of the version that --openempower says
+    /// OpenEmpower of 5G-EmPOWER, in the version of --openempower
     Empower,
     /// FlexRAN 0.x
     FlexranRtc,
@@ -47,18 +47,18 @@ enum Protocol {
     after_help = "Examples:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s\n  ranlab emulate --radio nr:106 --ues 2 --flows voip,tcp@5s\n  ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms"
 )]
 pub struct Arguments {
-    /// What the base stations speak
+    /// Protocol of the base stations
     #[arg(long, value_enum, default_value_t)]
     protocol: Protocol,
     #[command(flatten)]
     fleet: Flags<FleetPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
-    /// How long to try to reach the controller, 0s: once [default: until it is reached]
+    /// Maximum time to try to connect to the controller; 0s: one attempt [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     wait: Option<Duration>,
-    /// With E2: a file that gets a line for each ping of a control that was executed, the base station and the ping's number
+    /// With E2: file for executed pings, one line each with the base station and the ping's number
     #[arg(long, value_name = "FILE")]
     log_pings: Option<PathBuf>,
     #[command(flatten)]

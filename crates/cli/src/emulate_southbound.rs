@@ -20,23 +20,24 @@ use crate::web::Web;
 pub struct Southern {
     #[command(flatten, next_help_heading = "With --protocol flexran or empower")]
     fleet: Flags<SouthFleetPart>,
-    /// FlexRAN: speak Mosaic5G 2.x
+    /// FlexRAN: use Mosaic5G 2.x
     #[arg(long)]
     pub mosaic: bool,
     /// 5G-EmPOWER: version of OpenEmpower
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub openempower: u8,
-    /// Print the base stations' Ethernet addresses, one a line, for a controller's registration, and end
+    /// Print the base stations' Ethernet addresses, one per line, for registration at a controller, and exit
     #[arg(long)]
     identities: bool,
-    /// At the end ask the controller how many base stations it knows, e.g. http://127.0.0.1:9999/stats=/eNB_config: a list is
-    /// counted; none is a failure
+    /// At the end, read the number of base stations that the controller knows, e.g.
+    /// http://127.0.0.1:9999/stats=/eNB_config; a list is counted, and a missing value is an error
     #[arg(long, value_name = "URL[=PATTERN]")]
     read_back: Option<Question>,
-    /// And how many UEs, e.g. http://127.0.0.1:9999/stats=/eNB_config/*/UE/ueConfig
+    /// At the end, read the number of UEs that the controller knows, e.g.
+    /// http://127.0.0.1:9999/stats=/eNB_config/*/UE/ueConfig
     #[arg(long, value_name = "URL[=PATTERN]")]
     read_back_ues: Option<Question>,
-    /// Afterwards start one more base station and tell how long its initialisation takes, with this much patience
+    /// At the end, start one more base station and report how long its initialisation takes, up to this time
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     probe: Option<Duration>,
 }

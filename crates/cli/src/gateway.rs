@@ -12,12 +12,12 @@ use crate::output::{Format, Output};
 /// Arguments of `gateway`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab gateway --listen shim:///tmp/e2/127.0.0.1:36421 --connect tcp://127.0.0.1:36421\n  ranlab gateway --listen tcp://0.0.0.0:36421 --connect sctp://10.0.0.1:36421 \\\n                 --listen tcp://0.0.0.0:36422 --connect sctp://10.0.0.1:36422\n\nshim:// is a folder of programs that run with our library preloaded (make preload, RANLAB_SCTP=/tmp/e2)."
+    after_help = "Examples:\n  ranlab gateway --listen shim:///tmp/e2/127.0.0.1:36421 --connect tcp://127.0.0.1:36421\n  ranlab gateway --listen tcp://0.0.0.0:36421 --connect sctp://10.0.0.1:36421 \\\n                 --listen tcp://0.0.0.0:36422 --connect sctp://10.0.0.1:36422\n\nshim:// names a folder of Unix sockets. Programs with the preload library connect there instead of over SCTP (make preload, RANLAB_SCTP=/tmp/e2)."
 )]
 pub struct Arguments {
     #[command(flatten)]
     gateway: Flags<GatewayPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

@@ -10,15 +10,16 @@ const CONTINUED: &str = "      ";
 
 /// Formats a command and all its subcommands.
 pub fn arrange(command: Command) -> Command {
+    let name = command.get_name().to_owned();
     let command = command.term_width(COLUMNS).mut_subcommands(arrange).mut_args(|argument| {
         let id = argument.get_id().as_str().to_owned();
-        let argument = match heading(&id) {
+        let argument = match heading(&name, &id) {
             Some(heading) if argument.get_help_heading().is_none() && !argument.is_positional() => {
                 argument.help_heading(heading)
             }
             _ => argument,
         };
-        match placeholder(&id).filter(|_| argument.get_action().takes_values()) {
+        match placeholder(&name, &id).filter(|_| argument.get_action().takes_values()) {
             Some(name) => argument.value_name(name),
             None => argument,
         }
@@ -62,9 +63,14 @@ pub fn examples(command: &Command) -> Vec<String> {
     examples
 }
 
-/// Returns the heading of an option, by its name; `None`: "Options".
-fn heading(id: &str) -> Option<&'static str> {
+/// Returns the heading of an option, by its name; `None`: "Options". Some names mean something else in an xApp.
+fn heading(command: &str, id: &str) -> Option<&'static str> {
     Some(match id {
+        "dialect" if matches!(command, "ping" | "monitor") => "Protocol version",
+        "bus" if command == "traffic" => "Statistics",
+        "bus" | "advertise" if command == "worker" => "Network",
+        "ue" | "plmn" if matches!(command, "monitor" | "control" | "slice") => return None,
+        "window" | "rate" if matches!(command, "ping" | "orders") => return None,
         "format" | "verbose" | "help" | "version" => "Global options",
         id if id.starts_with("tls_") => "Global options",
         id if id.starts_with("web") => "Live page",
@@ -91,8 +97,11 @@ fn heading(id: &str) -> Option<&'static str> {
 }
 
 /// Returns the placeholder for an option's value, by the option's name; `None`: the option's own.
-fn placeholder(id: &str) -> Option<&'static str> {
+fn placeholder(command: &str, id: &str) -> Option<&'static str> {
     Some(match id {
+        "ue" if command == "monitor" => "RNTI",
+        "ue" if command == "slice" => "RNTI=SLICE",
+        "ue" if command == "control" => "NAME=NUMBER,…",
         "http" | "n4" | "n3" | "smf" | "gnb" | "server" | "rmr" | "slicing" => "ADDRESS:PORT",
         "connect" | "e2" | "e42" | "advertise_e2" | "advertise_e42" | "sdl" | "publish" | "bus" => "URL",
         id if id.ends_with("_file") => "FILE",

@@ -13,7 +13,7 @@ use crate::exit::Failure;
     after_help = "Example:\n  ranlab completions bash > ~/.local/share/bash-completion/completions/ranlab"
 )]
 pub struct CompletionsArguments {
-    /// Which shell
+    /// Shell
     shell: Shell,
 }
 
@@ -21,7 +21,7 @@ pub struct CompletionsArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab man ~/.local/share/man/man1 && man ranlab-bench-run")]
 pub struct ManArguments {
-    /// Folder that gets a page for each verb; it is made if it is not there
+    /// Folder for the pages, one per command; it is created if missing
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }

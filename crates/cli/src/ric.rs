@@ -21,10 +21,10 @@ use crate::ric_hint::{self, Peer};
 pub struct Arguments {
     #[command(flatten)]
     ric: Flags<RicPart>,
-    /// Print what to write into the configuration of this peer so that it finds the RIC, and end
+    /// Print the configuration that connects this peer to the RIC, and exit
     #[arg(long, value_enum, value_name = "PEER")]
     hint: Option<Peer>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

@@ -10,13 +10,13 @@ pub(crate) enum Peer {
     Oai,
     /// srsRAN Project's gNB, CU or DU
     Srsran,
-    /// OCUDU's, srsRAN Project's successor
+    /// OCUDU's gNB, CU or DU (successor of srsRAN Project)
     Ocudu,
     /// FlexRIC's emulated base stations and xApps
     Flexric,
     /// ns-O-RAN's simulated base stations
     NsOran,
-    /// O-RAN SC's xApps, srsRAN's among them
+    /// O-RAN SC's xApps, including srsRAN's
     OranSc,
 }
 

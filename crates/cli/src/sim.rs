@@ -37,37 +37,37 @@ const USUAL_FACTOR: f64 = 100.0;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ranlab sim scenarios/flexric/fig13a.toml\n  ranlab sim scenarios/flexric/fig11.toml --point 1 --without xapp.traffic --seeds 10\n\n\
-                  The same file is a live network: ranlab bench run FILE.\n\
-                  Exit codes: 0 passed, 1 a required expectation fails or a repeat failed, 2 the scenario is wrong or does not run \
-                  in virtual time."
+                  `ranlab bench run FILE` runs the same scenario live.\n\
+                  Exit codes: 0 passed; 1 a required expectation or a repeat failed; 2 the scenario is invalid or cannot run in \
+                  virtual time."
 )]
 pub struct Arguments {
     #[command(flatten)]
     reading: Reading,
-    /// Only this point of the scenario's, counted from 0
+    /// Index of the only point to run, from 0 [default: all points]
     #[arg(long, value_name = "N")]
     point: Option<usize>,
-    /// So many seeds of each point [default: the scenario's repeats]
+    /// Number of seeds per point [default: the scenario's repeats]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     seeds: Option<u32>,
-    /// This seed alone, as an earlier run told it
+    /// Run only this seed, as printed by an earlier run
     #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Each seed twice, with and without this one, and what it makes of every UE: xapp, xapp.slices, sut.traffic, …
+    /// Run each seed with and without this component, and compare every UE: xapp, xapp.slices, sut.traffic, …
     #[arg(long, value_name = "NAME")]
     without: Option<String>,
-    /// Write a page into this folder, with figures and tables as files: that of `bench run`; with --without, who gains and who
-    /// pays
+    /// Write a report into this folder, with figures and tables as files; with --without, gains and losses of each UE
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Write states.parquet and controls.parquet into this folder: what each UE had in each half second, and what xApps asked
-    /// for with what it changed; docs/explanation/virtual-time.md has the columns
+    /// Write states.parquet (each UE in each half second) and controls.parquet (each control with its effect) into
+    /// this folder; columns: docs/explanation/virtual-time.md
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
-    /// With --record: half seconds before and after a control over which its effect is taken
+    /// With --record: number of half seconds before and after a control over which its effect is measured
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     periods: u16,
-    /// Tell what happens: who starts, dies, connects and asks for what, and what goes wrong; with --without, in the world without that one alone
+    /// Print events: starts, crashes, connections, requests and errors; with --without, only of the run without the
+    /// component
     #[arg(long)]
     events: bool,
 }

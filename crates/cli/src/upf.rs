@@ -13,12 +13,12 @@ use crate::output::{Format, Output};
 /// Arguments of `upf`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab upf --n4 127.0.0.8:8805 --n3 127.0.0.8:2152 --n6 reflect\n  ranlab upf --n6 udp://127.0.0.8:2153,127.0.0.10:2153 --design software --workers 2\n  ranlab upf --service 1ms --loss-permille 10      # a mock whose behaviour is known"
+    after_help = "Examples:\n  ranlab upf --n4 127.0.0.8:8805 --n3 127.0.0.8:2152 --n6 reflect\n  ranlab upf --n6 udp://127.0.0.8:2153,127.0.0.10:2153 --design software --workers 2\n  ranlab upf --service 1ms --loss-permille 10      # known behaviour, to test a load generator"
 )]
 pub struct Arguments {
     #[command(flatten)]
     upf: Flags<UpfPart>,
-    /// Ends after so long; without it, at Ctrl-C
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

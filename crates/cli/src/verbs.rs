@@ -22,16 +22,16 @@ Examples:
   ranlab doctor
   ranlab pcap decode --verify capture.pcap
 
-Every verb prints for people; --format json ends with one JSON object instead, ndjson prints one object a line as things
-happen and the same object at the end. -v tells what happens inside, -vv more; RANLAB_LOG=ranlab_transport=debug by part.
-With json and ndjson, an error is an object too: {\"error\": {\"code\", \"kind\", \"message\"}}.
-Exit codes: 0 ok, 1 a check or threshold failed, 2 usage or input, 3 the environment lacks something, 130 interrupted.";
+Every command prints text. --format json prints one JSON object at the end; ndjson also prints one per line while it runs.
+Errors are then objects, too: {\"error\": {\"code\", \"kind\", \"message\"}}.
+-v and -vv log to stderr; RANLAB_LOG=ranlab_transport=debug logs one crate in detail.
+Exit codes: 0 ok; 1 a check or threshold failed; 2 wrong usage or input; 3 the machine lacks something; 130 interrupted.";
 
 /// Build, emulate and benchmark programmable radio access networks.
 #[derive(Debug, Parser)]
 #[command(name = "ranlab", version = env!("RANLAB_VERSION"), after_help = EXAMPLES)]
 struct CommandLine {
-    /// How to print: for people, or JSON
+    /// Output format: text, one JSON object at the end, or one JSON object per line
     #[arg(
         long,
         global = true,
@@ -55,13 +55,13 @@ struct CommandLine {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Watch a RIC, base stations and two xApps at work
+    /// Show a RIC, base stations and two xApps at work
     Demo(demo::Arguments),
-    /// Run a near-RT RIC for base stations and xApps
+    /// Run a near-real-time RIC for base stations and xApps
     Ric(ric::Arguments),
-    /// Join programs that speak SCTP to our transports
+    /// Forward connections between SCTP programs and other transports
     Gateway(gateway::Arguments),
-    /// Run a controller: of slices, of traffic, or of another SD-RAN protocol
+    /// Run a specialised controller: slicing, traffic, or another SD-RAN protocol
     Controller(controller::Arguments),
     /// Emulate base stations and their UEs towards a controller
     Emulate(emulate::Arguments),
@@ -69,21 +69,21 @@ enum Verb {
     Upf(upf::Arguments),
     /// Load a user plane function with sessions and packets
     Load(load::Arguments),
-    /// Check conformance, clause by clause
+    /// Check the conformance of a UPF, RIC or E2 agent, clause by clause
     Check(check::Arguments),
-    /// Run an xApp that measures or steers
+    /// Run an xApp that measures or controls
     Xapp(xapp::Arguments),
-    /// Measure: campaigns from a scenario to a report
+    /// Measure: run scenarios, write reports, compare results
     Bench(bench::Arguments),
-    /// Run a scenario's network in virtual time, and tell what a controller or an xApp is worth
+    /// Simulate a scenario in virtual time, and measure the effect of an xApp or controller
     Sim(sim::Arguments),
-    /// Hold a part of an experiment for a campaign that runs elsewhere
+    /// Run a component of an experiment for a campaign on another machine
     Worker(worker::Arguments),
     /// Read and write captures of E2 and E42
     Pcap(pcap::Arguments),
-    /// Tell what this machine has, lacks, and what to do about it
+    /// Check this machine, and suggest how to get what is missing
     Doctor(doctor::Arguments),
-    /// Print completions for a shell
+    /// Print a completion script for a shell
     Completions(manual::CompletionsArguments),
     /// Write manual pages
     Man(manual::ManArguments),

@@ -26,13 +26,13 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// Address and access options of a page.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Web {
-    /// Show what happens on a page: on loopback at a port that the system chooses, or at this address
+    /// Serve a live page, at this address or on loopback at a free port
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = crate::args::socket_address)]
     web: Option<SocketAddr>,
-    /// With --web: a file with a secret that whoever looks has to know; needed beyond loopback
+    /// With --web: file with the token that the page requires; needed on a non-loopback address
     #[arg(long, value_name = "FILE", requires = "web")]
     web_token_file: Option<PathBuf>,
-    /// With --web: a further name of this machine by which the page may be asked for; repeatable
+    /// With --web: additional host name accepted in the Host header; repeatable
     #[arg(long, value_name = "NAME", requires = "web")]
     web_host: Vec<String>,
 }

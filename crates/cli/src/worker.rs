@@ -20,26 +20,26 @@ const PARTS_MAX: usize = 64;
 /// Arguments of `worker`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ssh lab7 ranlab worker\n  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24\n\
-  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24 --bus nats://10.0.0.1:4222\n  \
+    after_help = "Examples:\n  ssh lab7 ranlab worker\n  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24\n  \
+                  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24 --bus nats://10.0.0.1:4222\n  \
                   ranlab worker --find nats://10.0.0.1:4222\n\n\
-                  A scenario names the place: `load.at = \"ssh://lab7\"` or `load.at = \"tcp://10.0.0.7:7000\"`, or all that a bus \
-                  tells of: `load.at = \"nats://10.0.0.1:4222\"`."
+                  A scenario gives the location of a component: `load.at = \"ssh://lab7\"`, \
+                  `load.at = \"tcp://10.0.0.7:7000\"`, or `load.at = \"nats://10.0.0.1:4222\"` for all announced workers."
 )]
 pub struct Arguments {
-    /// Wait for campaigns here; without it, one campaign talks over the standard input and output
+    /// Address on which campaigns are accepted; without it, one campaign uses standard input and output
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::args::socket_address)]
     listen: Option<SocketAddr>,
-    /// Only these peers may connect; required beside loopback
+    /// Accept connections only from these addresses; repeatable; required on a non-loopback address
     #[arg(long, value_name = "IP[/BITS]")]
     allow: Vec<Allowed>,
-    /// Tell whoever asks at this NATS server that a worker is here
+    /// NATS server on which this worker announces itself
     #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", requires = "listen")]
     bus: Option<Bus>,
-    /// With --bus: where campaigns reach this worker [default: what it listens at]
+    /// With --bus: address at which campaigns reach this worker [default: --listen]
     #[arg(long, value_name = "HOST:PORT", requires = "bus")]
     advertise: Option<String>,
-    /// List the workers that a NATS server tells of, with what their clocks are wrong by
+    /// List the workers announced on a NATS server, with the errors of their clocks
     #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", conflicts_with_all = ["listen", "socket"])]
     find: Option<Bus>,
     /// Serve the socket that is the standard input and output

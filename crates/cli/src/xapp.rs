@@ -21,19 +21,19 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Kind {
-    /// Measure round trips through a base station's HW function
+    /// Measure round trips to base stations (service model HW)
     Ping(ping::Arguments),
-    /// Watch the statistics of every base station: rates, losses, age
+    /// Show statistics of all base stations: rates, losses, age
     Monitor(monitor::Arguments),
-    /// List base stations and what they offer: report styles, measurements, control actions, structures
+    /// List base stations with their report styles, measurements, control actions and structures
     Nodes(nodes::Arguments),
-    /// Send orders of O-RAN's RC to base stations: quotas of slices, handover
+    /// Send O-RAN RC controls to base stations: slice quotas, handover
     Control(control::Arguments),
-    /// Send numbered orders to all base stations in turn and tell what became of each: a load for runs in which RICs die
+    /// Send numbered controls to all base stations and report the outcome of each, for tests in which RICs crash
     Orders(orders::Arguments),
-    /// Ask the slicing controller for slices and put UEs into them
+    /// Configure slices and assign UEs through the slicing controller
     Slice(slice::Arguments),
-    /// Help a low-latency flow by the traffic controller when it waits behind a greedy one
+    /// Protect a low-latency flow from a greedy one through the traffic controller
     Traffic(traffic::Arguments),
 }
 

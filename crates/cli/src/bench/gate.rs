@@ -13,8 +13,8 @@ use crate::output::Output;
 /// Arguments of a run that passes or fails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Gate {
-    /// Exit with 1 for these verdicts and outcomes too: inconclusive, differs, unmeasurable, stale; degraded, overloaded,
-    /// sut_failed, timeout, invalid
+    /// Also exit with 1 for these verdicts and outcomes: inconclusive, differs, unmeasurable, stale; degraded,
+    /// overloaded, sut_failed, timeout, invalid
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "CI")]
     fail_on: Vec<FailOn>,
     /// Write the expectations as JUnit XML

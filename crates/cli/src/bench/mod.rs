@@ -37,27 +37,27 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Write a scenario of a rig: short and ready to run, or with every setting
+    /// Print a scenario of a rig: short and ready to run, or with every setting
     New(scenario::New),
-    /// Check a scenario: what it resolves to, how many points, how long it will take
+    /// Check a scenario: resolved settings, points, expected duration
     Check(scenario::Check),
-    /// Run a scenario, or go on with it, and write its report
+    /// Run or resume a scenario, and write its report
     Run(run::Arguments),
     /// Write the report of a campaign again
     Report(results::Report),
-    /// Ask a campaign: SQL, or a filter over its points
+    /// Query a campaign: SQL, or a filter over its points
     Query(results::Query),
-    /// Tell what changed between two campaigns, by how much, and how sure that is
+    /// Compare two campaigns: what changed, by how much, and how certain that is
     Compare(results::Compare),
-    /// Write the packets that a scenario of rig pipeline sends, and what is expected of them, for other testers
+    /// Write the packets of a pipeline scenario, and the expected ones, for other testers
     Trace(packets::Trace),
-    /// Write the configuration of another switch for a scenario of rig pipeline
+    /// Write another switch's configuration for a pipeline scenario
     Config(packets::Config),
-    /// Measure what sharing a network card costs here: a profile for the Xhaul's simulation
+    /// Measure the cost of sharing a network card, as a profile for Xhaul simulations
     Sharing(sharing::Arguments),
     /// Compute a deployment from a demand and measured capacity
     Size(size::Arguments),
-    /// List rigs, their settings and metrics, and the profiles of foreign systems
+    /// List rigs, their settings and metrics, and profiles of third-party systems
     List(scenario::List),
 }
 
@@ -81,13 +81,13 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 /// Options for reading a scenario.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Reading {
-    /// The scenario
+    /// File of the scenario
     #[arg(value_name = "FILE")]
     scenario: PathBuf,
-    /// Set something that the file says otherwise; repeatable
+    /// Override a setting of the scenario; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Shrink to a smoke run: a second a point, the ends of each axis; watermarked, never counted
+    /// Smoke run: one second per point, only the ends of each axis; its numbers are marked and never count
     #[arg(long)]
     quick: bool,
 }

@@ -22,15 +22,15 @@ const RIG: &str = "pipeline";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ranlab bench trace scenarios/tipsy/own.toml --out own.pcapng\n  \
                   ranlab bench trace my.toml --set load.dir=uplink --out up.pcap\n\n\
-                  FILE.pcapng has both ports as interfaces `access` and `core`; of FILE.pcap there is one for each port where\n\
-                  packets enter by both. What is expected to leave stands in FILE-expected, by the port that it leaves by.")]
+                  A pcapng file has both ports, as interfaces `access` and `core`. If packets enter by both ports, there is one pcap\n\
+                  file per port. FILE-expected has the packets that must leave, by port.")]
 pub(super) struct Trace {
     #[command(flatten)]
     reading: Reading,
-    /// Which point of the scenario's sweep; `bench check` lists them
+    /// Index of the point, as listed by `bench check`
     #[arg(long, default_value_t = 0)]
     point: usize,
-    /// Where packets are written, .pcap or .pcapng
+    /// File for the packets (.pcap or .pcapng)
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -43,13 +43,13 @@ pub(super) struct Trace {
 pub(super) struct Config {
     #[command(flatten)]
     reading: Reading,
-    /// Which point of the scenario's sweep; `bench check` lists them
+    /// Index of the point, as listed by `bench check`
     #[arg(long, default_value_t = 0)]
     point: usize,
-    /// For whom; docs/reference/backends.md says what each can express
+    /// Target switch; docs/reference/backends.md lists what each one supports
     #[arg(long, value_name = "ENGINE")]
     engine: String,
-    /// Folder that is made for its files
+    /// Folder for the files; it is created
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 }

@@ -26,12 +26,13 @@ const SHOWN_MAX: usize = 40;
     after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet\n  ranlab bench report docs/results/marc/fig8.json\n  ranlab bench report law.csv"
 )]
 pub(super) struct Report {
-    /// Folder of a campaign, its file, a stored result or hyperfine's (.json), or a table (.csv)
+    /// Campaign (folder or file), stored result (.json), hyperfine result (.json), or table (.csv)
     campaign: PathBuf,
-    /// Where to write [default: beside the campaign's file; of a stored result results/ and its name]
+    /// Folder of the report [default: the campaign's folder; results/NAME for a stored result]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Column of a CSV file that is a setting, not a metric; repeatable [default: texts, and concurrencies such as n or threads]
+    /// Column of a CSV file that is a setting, not a metric; repeatable [default: text columns, and concurrencies
+    /// such as n or threads]
     #[arg(long, value_name = "COLUMN")]
     axis: Vec<String>,
     #[command(flatten)]
@@ -45,12 +46,12 @@ pub(super) struct Report {
                   ranlab bench query results/my --where '{\"load.nodes\": {\"$gt\": 10}, \"outcome\": \"ok\"}' --csv"
 )]
 pub(super) struct Query {
-    /// Folder of a campaign, its file, or a stored result (.json)
+    /// Campaign (folder or file), or stored result (.json)
     campaign: PathBuf,
     /// SQL over results(point, label, repeat, outcome, metric, value, bound), points, repeats, metrics, names
     #[arg(required_unless_present_any = ["filter", "csv"], conflicts_with = "filter")]
     sql: Option<String>,
-    /// Points that pass a filter in JSON ($gt, $gte, $lt, $lte, $ne, $in, $not), as rows of settings and means
+    /// Print points that match a JSON filter ($gt, $gte, $lt, $lte, $ne, $in, $not), as rows of settings and means
     #[arg(long = "where", value_name = "JSON")]
     filter: Option<String>,
     /// Print comma-separated values
@@ -65,37 +66,39 @@ pub(super) struct Query {
     ranlab bench compare results/table3 --first sut.engine=ovs-dpdk --second sut.engine=native --metric mpps_charged \\\n      \
     --per pipeline.name --out pictures\n  ranlab bench compare results/before results/after --fail-if 'sessions_per_s < -5%'\n  \
     ranlab bench compare old.json new.json   (hyperfine --export-json)\n\n\
-    Exit codes: 0 no threshold is exceeded, or none is given; 1 a threshold is exceeded, or the second system failed; 2 wrong\n\
-    input, or a threshold although settings differ that are not meant to (see --differ); 3 the environment lacks something"
+    Exit codes: 0 no threshold is exceeded, or there is none; 1 a threshold is exceeded, or the second system failed; \
+    2 wrong input, or a threshold with unintended differences of settings (see --differ); 3 the machine lacks something"
 )]
 pub(super) struct Compare {
-    /// Folder or file of the first campaign, a stored result or hyperfine's (.json), or a table (.csv)
+    /// First campaign (folder or file), stored result (.json), hyperfine result (.json), or table (.csv)
     a: PathBuf,
-    /// The second one likewise; with `--first` and `--second` it is the first [default: the first]
+    /// Second campaign; may be omitted with `--first` and `--second`, which then compare points of the first
     #[arg(required_unless_present_all = ["first", "second"])]
     b: Option<PathBuf>,
-    /// Of the first, only the points with this setting, which is then no difference (sut.engine=ovs-dpdk)
+    /// Use only points of the first campaign with this setting, which is then not reported as a difference
+    /// (sut.engine=ovs-dpdk)
     #[arg(long, value_name = "PATH=VALUE", requires = "second")]
     first: Option<String>,
-    /// Of the second likewise (sut.engine=native)
+    /// Use only points of the second campaign with this setting (sut.engine=native)
     #[arg(long, value_name = "PATH=VALUE", requires = "first")]
     second: Option<String>,
-    /// Write a picture of each metric here, as SVG, both sides in it
+    /// Write an SVG picture of each metric with both campaigns into this folder
     #[arg(long, value_name = "FOLDER", requires = "metric")]
     out: Option<PathBuf>,
-    /// A picture for each value of this setting (pipeline.name)
+    /// With --out: one picture for each value of this setting (pipeline.name)
     #[arg(long, value_name = "PATH", requires = "out")]
     per: Option<String>,
-    /// Only these metrics; repeatable [default: all that both have, but for host.* and tool.*]
+    /// Metrics to compare; repeatable [default: all common metrics except host.* and tool.*]
     #[arg(long)]
     metric: Vec<String>,
-    /// Column of a CSV file that is a setting, not a metric; repeatable [default: texts, and concurrencies such as n or threads]
+    /// Column of a CSV file that is a setting, not a metric; repeatable [default: text columns, and concurrencies
+    /// such as n or threads]
     #[arg(long, value_name = "COLUMN")]
     axis: Vec<String>,
-    /// Setting or section in which the two are meant to differ, besides sut; repeatable (load.rate, measure)
+    /// Setting or section that differs intentionally, in addition to sut; repeatable (load.rate, measure)
     #[arg(long, value_name = "PATH")]
     differ: Vec<String>,
-    /// Exit with 1 if this change is shown; repeatable ('sessions_per_s < -5%', 'rtt_us_p99 > +10%')
+    /// Exit with 1 if the comparison shows this change; repeatable ('sessions_per_s < -5%', 'rtt_us_p99 > +10%')
     #[arg(long, value_name = "THRESHOLD")]
     fail_if: Vec<String>,
 }

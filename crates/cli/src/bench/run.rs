@@ -33,9 +33,10 @@ const NUMBERS_MAX: usize = 5;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run my.toml --web        # watch, stop and resume it on a page\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n  ranlab bench run gate.toml --fail-on inconclusive,degraded --junit gate.xml\n\n\
-                  The same command goes on with a campaign that was stopped or killed.\n\
-                  Exit codes: 0 measured, 1 a required expectation fails, a verdict or outcome of --fail-on, or the system fails everywhere,\n\
-                  2 the scenario is wrong, 3 the environment lacks something or lets nothing be measured, 130 interrupted."
+                  The same command resumes a campaign that was stopped or killed.\n\
+                  Exit codes: 0 measured; 1 a required expectation failed, a verdict or outcome of --fail-on occurred, or the system \
+                  failed at every point; 2 the scenario is invalid; 3 the machine lacks something, or nothing could be measured; \
+                  130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -43,13 +44,13 @@ pub(crate) struct Arguments {
     /// Folder of the campaign and its report [default: results/ and the path of the scenario]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Say what would be measured, and measure nothing
+    /// Print what would be measured, without measuring
     #[arg(long)]
     dry_run: bool,
-    /// Run the commands of a system's profile, which `bench check` shows
+    /// Allow the commands in the profile of a third-party system (shown by `bench check`)
     #[arg(long)]
     allow_commands: bool,
-    /// Begin anew; the campaign that is there is kept under another name
+    /// Start again; an existing campaign is kept under another name
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]

@@ -19,9 +19,9 @@ const SHOWN_MAX: usize = 20;
     after_help = "Examples:\n  ranlab bench new e2-statistics > my.toml\n  ranlab bench new gate > gate.toml\n  ranlab bench new e2-statistics --all > my.toml"
 )]
 pub(super) struct New {
-    /// What is measured (`ranlab bench list` names all), or gate: a UPF's gate for a CI job
+    /// Name of a rig (see `ranlab bench list`), or gate: a CI gate for a UPF
     rig: String,
-    /// Write every setting, with its default, unit and meaning
+    /// Print every setting, with its default, unit and meaning
     #[arg(long)]
     all: bool,
 }

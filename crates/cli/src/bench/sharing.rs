@@ -14,7 +14,7 @@ use crate::output::{Format, Output};
     after_help = "Example:\n  ranlab bench sharing --out here.toml\n  ranlab bench run scenarios/xhaul/fig4.toml --set sut.sharing_profile=here.toml"
 )]
 pub(super) struct Arguments {
-    /// How often each way to share has its turn, with 8 packets
+    /// Number of rounds; in each round every way of sharing sends 8 packets
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(range()))]
     rounds: u32,
     /// Write the profile to this file instead of printing it

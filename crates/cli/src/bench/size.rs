@@ -15,18 +15,18 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  ranlab bench size profile.toml\n\nA profile:\n\n  \
     [demand]\n  subscribers = 1_000_000\n  mbps_per_user = 0.1\n  sessions_per_ue_hour = 2\n  headroom = 0.2        # share of capacity that stays free\n  \
-    spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n  price = 5_000         # in any currency; may be left out\n\n  [capacity]            # measured\n  \
+    spare_instances = 1   # N+1\n\n  [blade]\n  cores = 24\n  watts = 400\n  per_rack = 16\n  price = 5_000         # in any currency; optional\n\n  [capacity]            # measured\n  \
     users_per_core = 1000\n  cores_per_instance = 4\n  cores_measured = [1, 4]\n  law = { lambda = 1000, sigma = 0.05, kappa = 0.002 }\n\n\
-    Instead of users_per_core, a campaign and an objective: the largest load that kept it gives the users of a core\n\n  \
+    Alternative to users_per_core: a campaign and an objective. The largest load that met it gives the users per core\n\n  \
     [capacity.from]\n  campaign = \"results/my\"\n  axis = \"load.nodes\"\n  users_per_load = 32   # UEs of each base station\n  \
     metric = \"latency_us_p99\"\n  at_most = 10_000\n\n\
-    Of a campaign with a [search] neither axis nor metric nor at_most: the load that it found counts.\n\n\
-    Or a point of a campaign, a metric of which is the capacity of one core; the ends of its interval are sized, too\n\n  \
+    For a campaign with a [search], omit axis, metric and at_most: the load that it found is used.\n\n\
+    Alternative: a point of a campaign with a metric that gives the capacity of a core; both ends of its interval are used\n\n  \
     [capacity.at]\n  campaign = \"docs/results/tipsy/table3.json\"\n  where = { \"sut.engine\" = \"native\", \"pipeline.name\" = \"mgw\" }\n  \
     metric = \"users_per_blade\"\n  users_per_unit = 0.0416667   # a blade of 24 cores\n\n\
-    Without watts, a blade takes what that campaign has measured by energy counters, where its machine had them.")]
+    Without watts, the power is what the campaign measured with energy counters, if its machine had them.")]
 pub(super) struct Arguments {
-    /// The profile
+    /// File of the profile
     profile: PathBuf,
 }
 

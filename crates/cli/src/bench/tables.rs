@@ -12,7 +12,7 @@ pub(super) struct Tables {
     /// Also write tables/{points,repeats,series,distributions}.csv
     #[arg(long)]
     csv: bool,
-    /// Also write the same as Apache Parquet, for data frames and DuckDB
+    /// Also write these tables as Apache Parquet, for data frames and DuckDB
     #[arg(long)]
     parquet: bool,
 }

@@ -40,8 +40,10 @@ Examples (with `ranlab upf` in another terminal):
   ranlab load upf --replay smf.pcap --times 1000 --arrivals constant --rate 200
   ranlab load upf --mode calibrate
   ranlab load upf --sessions 1000 --uplink 50000 --web       # rates, outcomes and latencies on a page
-The data network is ours with --n6 udp://LOCAL,UPF (as `ranlab upf --n6 udp://UPF,LOCAL`) or --n6 routed://ADDRESS
-where the kernel routes between UEs and that address; without it the UPF has to reflect for packets to be seen.")]
+
+--n6 udp://LOCAL,UPF emulates the data network (with `ranlab upf --n6 udp://UPF,LOCAL`).
+--n6 routed://ADDRESS does so where the kernel routes between UEs and that address.
+Without --n6, packets are counted only if the UPF's data network reflects them.")]
 pub struct UpfArguments {
     #[command(flatten)]
     load: Flags<UpfLoadPart>,

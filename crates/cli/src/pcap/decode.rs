@@ -21,9 +21,9 @@ const EXAMPLES: &str = "\
 Examples:
   ranlab pcap decode --verify capture.pcap
   ranlab pcap decode --e2ap 1.01 --notation setup.bin
-  ranlab pcap decode capture.pcap --html session.html    # who said what to whom, as one file that needs no server
-  ranlab pcap decode capture.pcap --web                  # ... on a page, until Ctrl-C
-  ranlab pcap decode capture.pcap --follow --web         # ... of a capture while it is taken";
+  ranlab pcap decode capture.pcap --html session.html    # a sequence diagram as one file
+  ranlab pcap decode capture.pcap --web                  # the diagram as a page, until Ctrl-C
+  ranlab pcap decode capture.pcap --follow --web         # of a capture that is being written";
 
 /// Arguments of `pcap decode`.
 #[derive(Debug, clap::Args)]
@@ -32,10 +32,11 @@ pub(super) struct Arguments {
     /// Encode each message again and compare the bytes
     #[arg(long)]
     verify: bool,
-    /// Print each message in full, in ASN.1 value notation, and its payloads by the names of their service model
+    /// Print each message in full, in ASN.1 value notation, with decoded payloads of its service model
     #[arg(long)]
     notation: bool,
-    /// What the files hold [default: from each connection's setup; without one port 36422 is E42, anything else E2]
+    /// Protocol of the files [default: from each connection's setup; without a setup, E42 for port 36422 and
+    /// otherwise E2]
     #[arg(long = "as", value_parser = super::side(), value_name = "SIDE")]
     side: Option<Side>,
     /// E2AP version: 1.01, 2.03 or 3.01; default: from the connection's setup, 2.03 for a file with one PDU
@@ -44,15 +45,15 @@ pub(super) struct Arguments {
     /// Service model of all payloads [default: from the RAN functions of each connection's setup]
     #[arg(long, value_name = "NAME")]
     sm: Option<&'static dyn Model>,
-    /// Write who said what to whom into this file: one page that opens without a server or a network
+    /// Write a sequence diagram to this file: one page that opens without a server
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
-    /// Go on at the capture's end as it grows, until Ctrl-C: one file, which pcap record, tcpdump or dumpcap writes
+    /// Follow one capture that is still being written (by pcap record, tcpdump or dumpcap), until Ctrl-C
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
     web: Web,
-    /// Captures (pcap, pcapng), or files that hold one PDU each
+    /// Captures (pcap, pcapng), or files with one PDU each
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

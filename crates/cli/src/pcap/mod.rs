@@ -20,9 +20,9 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show the E2AP and E42 messages in captures and in files that hold one PDU
+    /// Print the E2AP and E42 messages of captures, and of files with one PDU
     Decode(decode::Arguments),
-    /// Stand between agents or xApps and a RIC, and record what passes
+    /// Record the messages between agents or xApps and a RIC, as a proxy
     Record(record::Arguments),
 }
 
@@ -38,8 +38,8 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 fn side() -> impl TypedValueParser<Value = Side> {
     let value = |name: &'static str, help: &'static str| PossibleValue::new(name).help(help);
     PossibleValuesParser::new([
-        value("e2", "Between an E2 node and a RIC"),
-        value("e42", "Between an xApp and a RIC"),
+        value("e2", "Messages between an E2 node and a RIC"),
+        value("e42", "Messages between an xApp and a RIC"),
     ])
     .map(|side| if side == "e42" { Side::E42 } else { Side::E2 })
 }

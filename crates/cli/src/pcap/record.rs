@@ -27,19 +27,19 @@ Example (agents connect to port 36431 instead of 36421):
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// Where agents or xApps connect to
+    /// Address on which agents or xApps are accepted
     #[arg(long, value_name = "URL")]
     listen: Address,
-    /// Where the RIC listens
+    /// Address of the RIC
     #[arg(long, value_name = "URL")]
     connect: Address,
-    /// What passes; default: e42 if either address has port 36422, else e2
+    /// Protocol of the messages; default: e42 if either address has port 36422, otherwise e2
     #[arg(long, value_parser = super::side())]
     side: Option<Side>,
-    /// The pcapng file to write
+    /// pcapng file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Stop after this long; default: at Ctrl-C
+    /// Duration of the recording; default: until Ctrl-C
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

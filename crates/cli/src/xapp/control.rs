@@ -30,28 +30,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
     after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-quota 1=0:30 --plmn 505.01 --effect 10 --kpi DRB.UEThpDl,RRU.PrbTotDl\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01"
 )]
 pub struct Arguments {
-    /// The RIC's listener for xApps
+    /// Address of the RIC's listener for xApps
     #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
     connect: Address,
-    /// Further RICs of several that are one (ric --bus): the next one is tried where one is not there or refuses; repeatable
+    /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC is unreachable or rejects the
+    /// xApp; repeatable
     #[arg(long, value_name = "ADDRESS")]
     or_at: Vec<Address>,
-    /// Base station by its whole identity ("gnb 505.01 7/du 1", with or without "gnb"), or all of a network ("505.01") [default: all that offer the order]
+    /// Base station by its complete identity ("gnb 505.01 7/du 1", with or without "gnb"), or all base stations of a
+    /// network ("505.01") [default: all that support the control]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Style 2 action 6, quotas of slices in %: SST[-SD]=MIN:MAX[:DEDICATED]
+    /// Set slice quotas (RC style 2, action 6) in %: SST[-SD]=MIN:MAX[:DEDICATED]
     #[arg(long, value_delimiter = ',', value_name = "QUOTA", required_unless_present = "rc_handover")]
     rc_quota: Vec<Quota>,
-    /// Style 3 action 1, a handover: the UE's number at its base station (or --ue), and the cell's 36 bits as hexadecimal digits
+    /// Hand over a UE (RC style 3, action 1): its number at the base station (or --ue), and the 36-bit identity of
+    /// the target cell in hexadecimal
     #[arg(long, value_name = "[UE=]CELL", conflicts_with = "rc_quota")]
     rc_handover: Option<Handover>,
-    /// UE of the order, as reports name it in ue_ids: amf, guami, f1ap, e1ap, w1ap, mme, ran=NUMBER with commas between
+    /// UE of the control, as in ue_ids of reports: amf, guami, f1ap, e1ap, w1ap, mme or ran, as NAME=NUMBER,
+    /// separated by commas
     #[arg(long, value_name = "IDS")]
     ue: Option<UeNumbers>,
-    /// Network of the slices or of the cell [default: the base station's]
+    /// Network (PLMN) of the slices or of the cell [default: the base station's]
     #[arg(long)]
     plmn: Option<Plmn>,
-    /// Show also the effect of the order: KPIs over N reports before it and N after it, in total, by slice and by UE
+    /// Also print the effect of the control: KPIs over N reports before and after it, in total, per slice and per UE
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     effect: Option<u32>,
     /// With --effect: KPIs, columns of --sm or measurements of KPM; repeatable
@@ -63,7 +67,7 @@ pub struct Arguments {
     /// With --effect: time between two reports
     #[arg(long, value_name = "TIME", value_parser = args::duration, default_value = "100ms", requires = "effect")]
     period: Duration,
-    /// Version of E2AP whose numbering the RIC speaks
+    /// E2AP version of the RIC, which determines the numbering of messages
     #[arg(long, default_value_t = Version::V2_03)]
     e2ap: Version,
 }

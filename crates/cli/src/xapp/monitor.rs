@@ -26,21 +26,22 @@ const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Arguments of `xapp monitor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as what they grow by each second; files and --format ndjson have them as they came."
+    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as increments per second. Files and --format ndjson have the reported values."
 )]
 pub struct Arguments {
     #[command(flatten)]
     monitor: Flags<MonitorPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
-    /// Show, stream and record the values of this UE alone
+    /// UE (RNTI) whose values are shown, streamed and recorded [default: all]
     #[arg(long, value_name = "RNTI")]
     ue: Option<u32>,
-    /// Record a row for each UE, bearer or tunnel of each report: .csv, or .parquet, which is readable after the end
+    /// Record a row per UE, bearer or tunnel of each report as .csv or .parquet; Parquet is readable once the xApp
+    /// has ended
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Tell of rates, losses and age alone, not of values
+    /// Print only rates, losses and age, without values
     #[arg(long)]
     totals: bool,
 }

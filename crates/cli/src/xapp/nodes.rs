@@ -26,16 +26,17 @@ const NAMES_PER_LINE: usize = 6;
     after_help = "Examples:\n  ranlab xapp nodes\n  ranlab xapp nodes --node \"505.01 1\" --sm kpm --format json"
 )]
 pub struct Arguments {
-    /// The RIC's listener for xApps
+    /// Address of the RIC's listener for xApps
     #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
     connect: Address,
-    /// Base station by its whole identity ("gnb 505.01 7/du 1", with or without "gnb"), or all of a network ("505.01") [default: all]
+    /// Base station by its complete identity ("gnb 505.01 7/du 1", with or without "gnb"), or all base stations of a
+    /// network ("505.01") [default: all]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Service models by name; repeatable [default: all]
+    /// Service models to list, by name; repeatable [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     sm: Vec<String>,
-    /// Version of E2AP whose numbering the RIC speaks
+    /// E2AP version of the RIC, which determines the numbering of messages
     #[arg(long, default_value_t = Version::V2_03)]
     e2ap: Version,
 }

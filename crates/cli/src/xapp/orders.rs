@@ -18,19 +18,21 @@ const LAST_WAIT: Duration = Duration::from_secs(6);
     after_help = "Example:\n  ranlab xapp orders --connect tcp://10.0.0.1:36422 --or-at tcp://10.0.0.2:36422 --rate 50 --duration 1m --format ndjson"
 )]
 pub struct Arguments {
-    /// The RIC's listener for xApps
+    /// Address of the RIC's listener for xApps
     #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
     connect: Address,
-    /// Further RICs of several that are one (ric --bus): the next one is tried where one is lost, not there or refuses; repeatable
+    /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC disconnects, is unreachable or
+    /// rejects the xApp; repeatable
     #[arg(long, value_name = "ADDRESS")]
     or_at: Vec<Address>,
-    /// Orders per second, to all base stations in turn: pings of HW that want an acknowledgement
+    /// Controls per second, sent to the base stations in rotation; each is an HW ping that requests an
+    /// acknowledgement
     #[arg(long, default_value_t = 20)]
     rate: u32,
-    /// Number of the first order, so that several xApps' are told apart (emulate --log-pings)
+    /// Number of the first control; distinct numbers identify the xApps in emulate --log-pings
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     first: u32,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

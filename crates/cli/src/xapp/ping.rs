@@ -22,7 +22,7 @@ const COUNT: u32 = 1000;
 pub struct Arguments {
     #[command(flatten)]
     ping: Flags<PingPart>,
-    /// End after this long, if not by --count; Ctrl-C ends it too, with the same summary
+    /// Maximum duration; Ctrl-C ends the run with the same summary
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }

@@ -17,7 +17,7 @@ use crate::output::{Format, Output};
 pub struct Arguments {
     #[command(flatten)]
     traffic: Flags<TrafficXappPart>,
-    /// End by itself after this long
+    /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
 }
