@@ -207,19 +207,19 @@ pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
 /// PLRsearch; `seen`: the distributions that are measured after it.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
-        Scalar Higher "search.load" "" "the load that was looked for: the largest (or smallest) that passed a full trial, as it was sent";
+        Scalar Higher "search.load" "" "result of the search: the largest (or smallest) sent load that passed a full trial";
         Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
-        Scalar Higher "search.lower" "" "of a search for the smallest, the largest value that failed a full trial";
+        Scalar Higher "search.lower" "" "in a search for the smallest value: the largest one that failed a full trial";
         Scalar Higher "search.unsent" "" "the smallest load that the generator could not send, if it ended the search";
         Scalar Higher "search.best" "" "the metric at the best setting of the knobs";
-        Scalar Lower "search.trials" "" "trials that the search took";
-        Series Neither "search.tried" "" "what was tried, trial by trial";
+        Scalar Lower "search.trials" "" "number of trials of the search";
+        Series Neither "search.tried" "" "trials of the search, in order";
     };
     for goal in 0..goals {
         let comments = [
-            ("load", "the largest load that keeps the goal"),
-            ("upper", "the smallest load that does not"),
-            ("throughput", "what goes through at the largest load that keeps the goal"),
+            ("load", "largest load that meets the goal"),
+            ("upper", "smallest load that misses the goal"),
+            ("throughput", "throughput at the largest load that meets the goal"),
         ];
         for (what, comment) in comments.into_iter().skip(if goal == 0 { 2 } else { 0 }) {
             let comment = format!("{comment} (goal {})", goal + 1);
@@ -228,11 +228,11 @@ pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric
     }
     if soak {
         all.extend(metrics! {
-            Scalar Higher "search.critical_low" "" "lower end of the critical load's interval, by either function, and by a capacity of each trial's own where that may be (99 % each)";
-            Scalar Higher "search.critical_high" "" "upper end of the critical load's interval, likewise (99 % each)";
-            Scalar Neither "search.whole_trials" "" "1: trials differ as if the system had another capacity in each, which the interval allows for; 0: as packets that are lost each for itself";
-            Scalar Higher "search.critical_stretch" "" "the critical load by the function that sets in exponentially";
-            Scalar Higher "search.critical_erf" "" "the critical load by the function that sets in as a normal distribution";
+            Scalar Higher "search.critical_low" "" "lower end of the 99 % interval of the critical load, over both fitted functions and, if trials differ, over their capacities";
+            Scalar Higher "search.critical_high" "" "upper end of the 99 % interval of the critical load, as for search.critical_low";
+            Scalar Neither "search.whole_trials" "" "1: the capacity differs between trials, which the interval includes; 0: losses are independent of the trial";
+            Scalar Higher "search.critical_stretch" "" "critical load from the fit of an exponential function";
+            Scalar Higher "search.critical_erf" "" "critical load from the fit of a normal distribution";
         });
     }
     all.extend(seen);
