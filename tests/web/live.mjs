@@ -287,9 +287,9 @@ async function sequence(browser) {
     await page.until(() => document.querySelectorAll("svg.sequence .said").length > 5 && document.querySelector(".tree li"), "the messages");
     await page.press("Tab");
     await page.tabTo(`(it) => it.classList.contains("sequence")`, "the messages");
-    const before = await page.run(() => document.querySelector("[aria-label='The chosen message'] h2").textContent);
+    const before = await page.run(() => document.querySelector("[aria-label='Selected message'] h2").textContent);
     await page.press("End");
-    const last = await page.run(() => document.querySelector("[aria-label='The chosen message'] h2").textContent);
+    const last = await page.run(() => document.querySelector("[aria-label='Selected message'] h2").textContent);
     assert.notEqual(last, before, "keys choose a message");
     await page.press("Home");
     // axe is slow with hundreds of rows.

@@ -95,7 +95,7 @@ async function by_keys(browser) {
   assert.notEqual(await marks(), before, "plus shows a part");
   await page.press("0");
   assert.equal(await marks(), before, "0 shows all");
-  await page.tabTo(`(it) => it.tagName === "BUTTON" && it.textContent === "Look at it your way"`, "the explorer");
+  await page.tabTo(`(it) => it.tagName === "BUTTON" && it.textContent === "Draw your own figure"`, "the explorer");
   await page.press("Enter");
   assert.equal(await page.run(() => document.activeElement.tagName), "SELECT");
   const split = await page.run(() => {
@@ -120,7 +120,7 @@ async function overlay(page) {
   const { nodeId } = await page.send("DOM.querySelector", { nodeId: root.nodeId, selector: "#overlay" });
   const status = () => document.querySelector(".overlays [role=status]").textContent;
   await page.send("DOM.setFileInputFiles", { nodeId, files: [resolve(folder, "large.db")] });
-  await page.until(`(${status})().includes("is not laid over")`, "the refusal of a file that is no report");
+  await page.until(`(${status})().includes("cannot be added")`, "the refusal of a file that is no report");
   await page.send("DOM.setFileInputFiles", { nodeId, files: [resolve(folder, "gallery", "report.html")] });
   await page.until(() => document.querySelectorAll("svg.plot .over").length > 10, "another campaign over this one");
 }

@@ -66,7 +66,7 @@ async function start() {
     models = (await ask("GET", "/v1/models")).models;
   } catch (error) {
     const refused = /** @type {{status?: number, message: string}} */ (error);
-    if (refused.status === 401) return tellHealth("locked", "Who asks has to know its token");
+    if (refused.status === 401) return tellHealth("locked", "This server requires a token");
     tellHealth("lost", refused.message);
     setTimeout(start, 2_000);
     return;

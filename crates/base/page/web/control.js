@@ -18,7 +18,7 @@ const slice = (id, label, share) => ({ id, label, scheduler: "pf", parameters: {
 const EXAMPLES = {
   slice: [
     ["Two slices, 70 % and 30 %, idle resources shared", { configure: { algorithm: "nvs", sharing: true, slices: [slice(1, "gold", 700_000), slice(2, "silver", 300_000)] } }],
-    ["One slice of 50 %, the rest stays idle", { configure: { algorithm: "nvs", sharing: false, slices: [slice(1, "half", 500_000)] } }],
+    ["One slice of 50 %, the rest of the carrier unused", { configure: { algorithm: "nvs", sharing: false, slices: [slice(1, "half", 500_000)] } }],
     ["Slice 1 deleted", { delete: 1 }],
   ],
   traffic: [["Queue 1 of bearer 4 deleted", { bearer: { rnti: 1, rbid: 4 }, action: { deleteQueue: 1 } }]],
@@ -35,21 +35,21 @@ export class Control {
     this.count = 0;
     this.model = h("select", { change: () => this.chosen() });
     this.example = h("select", { change: () => this.write() });
-    this.message = h("textarea", { spellcheck: "false", "aria-label": "Message of the command, JSON by the names of the model" });
+    this.message = h("textarea", { spellcheck: "false", "aria-label": "Control message, as JSON with the names of the service model" });
     this.effect = h("select", { change: () => this.columns() });
     this.list = h("div", { class: "row" });
-    this.button = h("button", { type: "submit", class: "main" }, "Send the command");
+    this.button = h("button", { type: "submit", class: "main" }, "Send control");
     this.status = h("p", { role: "status", class: "soft" });
     this.results = h("div", { class: "views" });
-    this.none = h("p", { class: "soft" }, "This base station offers no model that takes commands by names.");
+    this.none = h("p", { class: "soft" }, "This base station offers no service model whose controls can be written here.");
     this.form = h("form", { submit: (/** @type {Event} */ event) => { event.preventDefault(); void this.send(); } },
-      h("div", { class: "row" }, h("label", { class: "field" }, "Model", this.model), h("label", { class: "field" }, "Begin with", this.example)),
+      h("div", { class: "row" }, h("label", { class: "field" }, "Model", this.model), h("label", { class: "field" }, "Example", this.example)),
       this.message,
-      h("div", { class: "row" }, h("label", { class: "field" }, "Measure its effect by", this.effect)),
+      h("div", { class: "row" }, h("label", { class: "field" }, "Measure the effect with", this.effect)),
       h("fieldset", {}, h("legend", {}, "Columns to compare"), this.list),
       h("div", { class: "row" }, this.button, this.status));
     this.element = h("section", { class: "panel", "aria-label": "Control" },
-      h("div", { class: "bar" }, h("h2", {}, "Control with its measured effect")), this.none, this.form, this.results);
+      h("div", { class: "bar" }, h("h2", {}, "Send a control and measure its effect")), this.none, this.form, this.results);
     this.form.hidden = true;
   }
 
@@ -84,7 +84,7 @@ export class Control {
     const columns = model?.columns.filter(measurable) ?? [];
     const box = (/** @type {{name: string, headline: boolean}} */ column) =>
       h("label", { class: "check" }, h("input", { type: "checkbox", value: column.name, checked: column.headline }), column.name);
-    put(this.list, ...(columns.length > 0 ? columns.map(box) : [h("p", { class: "soft" }, "Without an effect the answer is the base station's alone.")]));
+    put(this.list, ...(columns.length > 0 ? columns.map(box) : [h("p", { class: "soft" }, "Without a model, only the base station's response is shown.")]));
   }
 
   async send() {
@@ -92,7 +92,7 @@ export class Control {
     try {
       message = JSON.parse(this.message.value);
     } catch (error) {
-      tell(this.status, `The message is no JSON: ${error instanceof Error ? error.message : error}`);
+      tell(this.status, `The message is not valid JSON: ${error instanceof Error ? error.message : error}`);
       return;
     }
     /** @type {any} */
@@ -101,7 +101,7 @@ export class Control {
     const columns = boxes.map((box) => box.value).slice(0, COLUMNS_MAX);
     if (this.effect.value && columns.length > 0) body.effect = { sm: this.effect.value, columns, periods: 10, period_ms: 100 };
     this.button.disabled = true;
-    tell(this.status, "The base station is asked.");
+    tell(this.status, "Waiting for the base station.");
     this.count += 1;
     const name = `command ${this.count}`;
     try {

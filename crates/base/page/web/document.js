@@ -50,7 +50,7 @@ export function parsed(text) {
 export function parse(text) {
   const found = parsed(text);
   const lists = ["points", "axes", "metrics", "figures", "expected"];
-  if (found?.format !== FORMAT || lists.some((name) => !Array.isArray(found[name]))) throw new Error(`it is no ${FORMAT}`);
+  if (found?.format !== FORMAT || lists.some((name) => !Array.isArray(found[name]))) throw new Error(`it is not a ${FORMAT}`);
   return found;
 }
 
@@ -100,7 +100,7 @@ export function explored(doc, asked, pins, overlays) {
   const axis = doc.axes.find(({ path }) => path === asked.x);
   const metric = doc.metrics.find(({ name }) => name === asked.y);
   const by = doc.axes.find(({ path }) => path === asked.by);
-  if (!axis || !metric) return figure({ title: "Any metric over any axis", missing: "There is nothing to be drawn." });
+  if (!axis || !metric) return figure({ title: "Any metric over any axis", missing: "There is nothing to draw." });
   const numeric = axis.values.every(([, number]) => number !== null);
   const form = /** @type {import("./figure.js").Form} */ (numeric ? "band" : "whiskers");
   const named = [...groups(doc, asked, pins)];
@@ -121,7 +121,7 @@ export function explored(doc, asked, pins, overlays) {
   const more = named.length > SERIES_MAX ? `Only ${SERIES_MAX} of ${named.length} series are shown. ` : "";
   return figure({
     title: `${metric.label} against ${axis.label}${by ? `, by ${by.name}` : ""}${at.length > 0 ? `, at ${at.join(", ")}` : ""}`,
-    caption: `${more}Mean over repeats and its ${Math.round(doc.confidence * 100)} % interval; no points are taken together.`,
+    caption: `${more}Mean over repeats with its ${Math.round(doc.confidence * 100)} % interval. Each point is shown separately.`,
     x: numeric ? "numbers" : "names", names: numeric ? [] : axis.values.map(([value]) => value), x_label: axis.label,
     y_label: `${metric.name}${metric.unit ? ` (${metric.unit})` : ""}`, zero_x: true, series,
   });

@@ -11,9 +11,9 @@ const NONE = "(nothing)";
 export class Explore {
   constructor() {
     this.plot = tooled(new Plot({ height: 340, labels: true }), "explored");
-    this.choices = h("div", { class: "tools", role: "group", "aria-label": "What is drawn" });
+    this.choices = h("div", { class: "tools", role: "group", "aria-label": "Figure settings" });
     this.element = h("section", { class: "panel", id: "explore" },
-      h("div", { class: "bar" }, h("h2", {}, "Look at it your way")), this.choices, this.plot.element);
+      h("div", { class: "bar" }, h("h2", {}, "Draw your own figure")), this.choices, this.plot.element);
     this.plot.element.classList.add("bare");
     /** @type {import("./document.js").Asked} */
     this.asked = { x: "", y: "", by: null };

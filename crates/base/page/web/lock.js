@@ -9,7 +9,7 @@ export function lock(whose, flag, why, entered) {
     event.preventDefault();
     keepToken(field.value);
     entered();
-  } }, h("h1", {}, `${whose} asks for a token`), h("p", { class: "soft" }, `${why}. It is the content of the file that ${flag} names; it stays in this tab.`),
+  } }, h("h1", {}, `${whose} requires a token`), h("p", { class: "soft" }, `${why}: the content of the file given with ${flag}. It is kept in this tab only.`),
   h("label", { for: "token" }, "Token"), field, h("button", { type: "submit", class: "main" }, "Enter"));
   return { form, field };
 }

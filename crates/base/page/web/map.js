@@ -13,10 +13,10 @@ import { whole } from "./turns.js";
  * @type {Record<string, {name: string, unit: string, steps: number[], of: (node: NodeRow) => number | null}>}
  */
 const MEASURES = {
-  rate: { name: "Reports a second", unit: "", steps: [0, 1, 10, 50, 100, 500, 1000], of: (node) => node.rate },
+  rate: { name: "Reports per second", unit: "", steps: [0, 1, 10, 50, 100, 500, 1000], of: (node) => node.rate },
   delay: { name: "Delay of reports", unit: "us", steps: [0, 200, 500, 1e3, 5e3, 2e4, 1e5], of: (node) => node.delay },
-  queued: { name: "Octets that wait", unit: "B", steps: [0, 1, 1e3, 1e4, 1e5, 1e6, 1e7], of: (node) => node.queued },
-  requests: { name: "Requests under way", unit: "", steps: [0, 1, 2, 4, 8, 16, 32], of: (node) => node.requests },
+  queued: { name: "Queued bytes", unit: "B", steps: [0, 1, 1e3, 1e4, 1e5, 1e6, 1e7], of: (node) => node.queued },
+  requests: { name: "Pending requests", unit: "", steps: [0, 1, 2, 4, 8, 16, 32], of: (node) => node.requests },
 };
 
 const CELL_MAX = 26, CELL_MIN = 4, HEIGHT = 300;
@@ -84,7 +84,7 @@ export class NodeMap {
     const pen = sized(this.canvas, width, height);
     const it = MEASURES[this.measure];
     const what = it ? it.name.toLowerCase() : "state";
-    set(this.canvas, { "aria-label": `${nodes.length} base stations by ${what}. The list below has the same.` });
+    set(this.canvas, { "aria-label": `${nodes.length} base stations by ${what}. The list below has the same values.` });
     const colors = it ? [...scale(), color("--line")] : ["--line", "--idle", "--c2", "--bad"].map(color);
     const look = [width, size, nodes.length, devicePixelRatio, ...colors].join();
     if (look !== this.shown) {

@@ -152,7 +152,7 @@ export class Stream {
     }
     const wait = Math.min(PATIENCE[0] * 2 ** this.tries, PATIENCE[1]);
     this.tries += 1;
-    this.tell("lost", why instanceof Refused ? why.message : "the server does not answer");
+    this.tell("lost", why instanceof Refused ? why.message : "the server does not respond");
     this.timer = setTimeout(() => this.open(), wait);
   }
 

@@ -43,7 +43,7 @@ export class NodeView {
         h("div", { class: "bar" }, h("h1", {}, id), this.state), this.facts, this.hints),
       h("section", { class: "panel", "aria-label": "Service models" },
         h("div", { class: "bar" }, h("h2", {}, "Service models"), h("label", { class: "field" }, "Every", this.period)),
-        h("p", { class: "soft" }, "What is opened here is subscribed at this base station; closing it, or this page, ends the subscription."),
+        h("p", { class: "soft" }, "Opening a model subscribes to its reports at this base station. Closing it, or this page, ends the subscription."),
         this.functions, this.unknown),
       this.panels,
       this.control.element,
@@ -76,7 +76,7 @@ export class NodeView {
   tell(node) {
     const { peer, e2ap, kind, since_s, subscriptions, counters } = node;
     const facts = [kind, `E2AP ${e2ap}`, `from ${peer}`, `${node.connected ? "connected" : "away"} for ${show(since_s)} s`,
-      `${subscriptions} subscriptions`, `${show(counters.indications)} indications`, `${counters.requests} requests under way`];
+      `${subscriptions} subscriptions`, `${show(counters.indications)} indications`, `${counters.requests} pending requests`];
     put(this.facts, ...facts.map((fact) => h("li", {}, fact)));
     put(this.hints, ...node.hints.map((/** @type {any} */ hint) => h("p", { class: "note" }, hint.hint)));
     const text = JSON.stringify(node.functions);
@@ -87,7 +87,7 @@ export class NodeView {
     put(this.functions, ...shown.map((model) => this.button(model)));
     const others = node.functions.filter((/** @type {any} */ f) => !shown.some((model) => model.name === f.sm));
     const words = others.map((/** @type {any} */ f) => `${f.id} ${f.name ?? f.oid ?? "without a name"}`);
-    tell(this.unknown, words.length > 0 ? `Offered, without reports at intervals that are known here: ${words.join("; ")}.` : "");
+    tell(this.unknown, words.length > 0 ? `Offered, but without periodic reports that can be shown: ${words.join("; ")}.` : "");
     this.control.offer(names);
   }
 
@@ -157,7 +157,7 @@ class Panel {
     this.watch = watch;
     const { name } = watch.model;
     this.status = h("p", { class: "soft", role: "status" }, "asking the base station");
-    this.scope = h("select", { change: () => this.show(this.marks) }, h("option", { value: "" }, "all, as a mean"));
+    this.scope = h("select", { change: () => this.show(this.marks) }, h("option", { value: "" }, "all (mean)"));
     this.every = h("input", { type: "checkbox", change: () => this.show(this.marks) });
     this.areas = [new Plot({ height: 230 }), new Plot({ height: 230 })];
     this.wide = h("div", { class: "two" }, ...this.areas.map((plot) => plot.element));
@@ -197,9 +197,9 @@ class Panel {
     const slices = watch.model.name === "slice" && watch.rows.size > 0;
     this.wide.hidden = !slices;
     if (slices) {
-      this.areas[0].draw(watch.areas("dl_prbs", "Resource blocks a second by slice", "", marks));
+      this.areas[0].draw(watch.areas("dl_prbs", "Resource blocks per second by slice", "", marks));
       yield;
-      this.areas[1].draw(watch.areas("dl_bytes", "Octets a second by slice", "B/s", marks));
+      this.areas[1].draw(watch.areas("dl_bytes", "Bytes per second by slice", "B/s", marks));
     }
     const columns = watch.columns(this.every.checked);
     for (const [id, plot] of this.plots) {
@@ -226,7 +226,7 @@ class Panel {
     const options = [...this.scope.options].slice(1).map((option) => option.value);
     if (scopes.join("\n") === options.join("\n")) return;
     const chosen = this.scope.value;
-    put(this.scope, h("option", { value: "" }, "all, as a mean"), ...scopes.map((scope) => h("option", { value: scope }, scope)));
+    put(this.scope, h("option", { value: "" }, "all (mean)"), ...scopes.map((scope) => h("option", { value: scope }, scope)));
     this.scope.value = scopes.includes(chosen) ? chosen : "";
   }
 

@@ -10,7 +10,7 @@ export function overlaying(changed) {
   /** @type {import("./document.js").Overlay[]} */
   let all = [];
   const told = h("span", { class: "soft", role: "status" });
-  const clear = h("button", { type: "button", hidden: true, click: () => show([], "") }, "Take off");
+  const clear = h("button", { type: "button", hidden: true, click: () => show([], "") }, "Remove");
   const show = (/** @type {typeof all} */ overlays, /** @type {string} */ why) => {
     all = overlays;
     clear.hidden = all.length === 0;
@@ -21,16 +21,16 @@ export function overlaying(changed) {
     try {
       if (file.size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX >> 20} MB`);
       const doc = parse(await file.text());
-      if (all.length >= FILES_MAX) throw new Error(`${FILES_MAX} lie over it already`);
+      if (all.length >= FILES_MAX) throw new Error(`at most ${FILES_MAX} reports can be compared`);
       const when = doc.meta[0] ?? file.name;
       show([...all, { name: all.some(({ name }) => name === when) ? file.name : when, doc }], "");
     } catch (error) {
-      tell(told, `${file.name} is not laid over: ${/** @type {Error} */ (error).message}. A report.html of ranlab is wanted.`);
+      tell(told, `${file.name} cannot be added: ${/** @type {Error} */ (error).message}. Choose a report.html of ranlab.`);
     }
   };
   const field = h("input", { type: "file", id: "overlay", accept: ".html,.json", multiple: true, change: async () => {
     for (const file of field.files ?? []) await take(file);
     field.value = "";
   } });
-  return h("div", { class: "overlays tools" }, h("label", { class: "field", for: "overlay" }, "Lay over it another report"), field, clear, told);
+  return h("div", { class: "overlays tools" }, h("label", { class: "field", for: "overlay" }, "Compare with another report"), field, clear, told);
 }

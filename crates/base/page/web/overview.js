@@ -39,8 +39,8 @@ export class Overview {
     this.noXapps = h("p", { class: "soft" }, "No xApp is connected.");
     this.hints = h("ul", { class: "lines" });
     this.log = h("ul", { class: "lines" });
-    this.empty = h("p", { class: "note" }, "No base station has connected yet. ", h("code", {}, "ranlab emulate --nodes 20"), " on this machine is one way; ",
-      h("code", {}, "ranlab ric --hint oai"), " tells what others need in their configuration.");
+    this.empty = h("p", { class: "note" }, "No base station has connected yet. ", h("code", {}, "ranlab emulate --nodes 20"), " starts emulated ones; ",
+      h("code", {}, "ranlab ric --hint oai"), " prints the configuration that connects a real one.");
     this.element = h("div", { class: "views beyond" });
     this.parts = this.build();
   }
@@ -56,7 +56,7 @@ export class Overview {
       this.delays.element,
       panel("xApps", null, this.noXapps, this.xapps.element),
       panel("List of base stations", h("label", { class: "field", for: "filter" }, "Find", this.filter), this.found, this.nodes.element),
-      h("div", { class: "two" }, panel("What is likely wrong", null, this.hints), panel("What happened", null, this.log)),
+      h("div", { class: "two" }, panel("Likely problems", null, this.hints), panel("Recent events", null, this.log)),
     ];
   }
 
@@ -82,8 +82,8 @@ export class Overview {
     this.list();
     yield;
     const hints = store.hints.map((hint) => h("li", {}, h("b", {}, hint.node ?? hint.peer), `: ${hint.hint}`, hint.times > 1 && ` (${hint.times} times)`));
-    lines(this.hints, hints, "Nothing that the RIC knows of.");
-    lines(this.log, store.log.slice(0, 12).map(({ at, text }) => h("li", {}, h("time", {}, clock(at)), text)), "Nothing since this page is open.");
+    lines(this.hints, hints, "None known to the RIC.");
+    lines(this.log, store.log.slice(0, 12).map(({ at, text }) => h("li", {}, h("time", {}, clock(at)), text)), "None since this page was opened.");
   }
 
   list() {
@@ -143,8 +143,8 @@ function rates(store) {
   const line = (/** @type {string} */ name, /** @type {string} */ of, /** @type {number} */ color) =>
     ({ name, form: /** @type {const} */ ("line"), color, samples: store.tracks.get(of)?.samples ?? [] });
   return figure({
-    title: "Indications a second",
-    caption: "Received from base stations for subscriptions, and given to xApps; one that several xApps asked for counts once for each.",
+    title: "Indications per second",
+    caption: "Received from base stations, and forwarded to xApps. An indication for several xApps counts once per xApp.",
     series: [line("received", "indications_per_s", 0), line("forwarded to xApps", "forwarded_per_s", 2)],
   });
 }
@@ -153,8 +153,8 @@ function rates(store) {
 function drops(store) {
   const samples = (/** @type {string} */ of) => store.tracks.get(of)?.samples ?? [];
   return figure({
-    title: "Dropped indications a second",
-    caption: "What peers did not take in time is dropped, the oldest first, and counted; it is seen by its gap in the sequence numbers.",
+    title: "Dropped indications per second",
+    caption: "If an xApp does not read in time, its oldest indications are dropped. It sees a gap in the sequence numbers.",
     series: [{ name: "dropped", form: "line", color: 1, samples: samples("dropped_per_s") }],
   });
 }
@@ -168,8 +168,8 @@ class Delays {
     this.held = null;
     this.heat = new Heat({ steps: [0, 200, 500, 1e3, 5e3, 2e4, 1e5] });
     this.button = h("button", { type: "button", "aria-pressed": "false", click: () => (this.held ? this.stop() : this.start()) }, "Measure delays");
-    this.status = h("p", { class: "soft", role: "status" }, "A report is asked for once a second of each of the first ",
-      `${MEASURED_MAX} base stations, as long as this is pressed and this view is open.`);
+    this.status = h("p", { class: "soft", role: "status" }, "Requests one report per second from each of the first ",
+      `${MEASURED_MAX} base stations, while this button is on and this view is open.`);
     this.element = h("section", { class: "panel", "aria-label": "Delay of reports" },
       h("div", { class: "bar" }, h("h2", {}, "Delay of reports"), h("div", { class: "tools" }, this.button)), this.status, this.heat.element);
     this.heat.element.classList.remove("chart");
@@ -182,7 +182,7 @@ class Delays {
     this.button.setAttribute("aria-pressed", "true");
     const model = (/** @type {NodeRow} */ node) => BEARING.find((name) => node.models.includes(name));
     const asked = [...this.store.nodes.values()].filter((node) => node.state > 0 && model(node)).slice(0, MEASURED_MAX);
-    if (asked.length === 0) tell(this.status, "No base station offers reports that bear a time.");
+    if (asked.length === 0) tell(this.status, "No base station offers reports with a time stamp.");
     let refused = 0, last = "";
     const next = async () => {
       for (let node = asked.shift(); node && this.held === held; node = asked.shift()) {
@@ -217,7 +217,7 @@ class Delays {
     if (rows.length === 0) return;
     yield* this.heat.drawing(figure({
       title: "Longest delay in each second, base station to RIC",
-      caption: "By the clocks of both: from the report's time stamp to its arrival, of subscriptions made over HTTP.",
+      caption: "From the report's time stamp (clock of the base station) to its arrival (clock of the RIC), for subscriptions over HTTP.",
       unit: "us", series: rows,
     }));
   }

@@ -92,14 +92,14 @@ export class Plot {
     tell(this.title, figure.title);
     tell(this.note, figure.missing || figure.caption);
     const keys = this.labels ? "Arrow keys read values, plus and minus zoom, 0 shows all" : "Arrow keys read values";
-    set(this.svg, { "aria-label": `${figure.title}. ${figure.caption} ${keys}; the table below has all.` });
+    set(this.svg, { "aria-label": `${figure.title}. ${figure.caption} ${keys}; the table below has all values.` });
     this.details.refresh();
     this.drawn = laid(figure);
     const empty = figure.missing !== "" || this.drawn.every((series) => series.points.length === 0);
     this.svg.toggleAttribute("hidden", empty);
     if (empty) {
       this.legend.hidden = true;
-      if (!figure.missing) tell(this.note, "Nothing has come yet.");
+      if (!figure.missing) tell(this.note, "No data yet.");
       return;
     }
     if (this.width === 0) return;

@@ -73,7 +73,7 @@ export class Report {
   /** @param {Document} doc */
   head(doc) {
     document.title = doc.title;
-    const quick = doc.quick && h("p", { class: "note bad" }, "QUICK RUN: a smoke test of the set-up. No number here is a result.");
+    const quick = doc.quick && h("p", { class: "note bad" }, "QUICK RUN: a smoke test of the setup. Its numbers are not results.");
     put(this.parts.head, h("h1", {}, doc.title), h("p", { class: "soft" }, doc.meta.join(" · ")),
       doc.command && h("p", { class: "soft" }, "Measure again: ", h("code", {}, doc.command)), quick,
       list(doc.answers, "answer"), ...doc.warnings.map((it) => h("p", { class: "note" }, ...prose(it))));
@@ -116,7 +116,7 @@ export class Report {
         this.explore.ask(plot);
         this.explore.element.scrollIntoView({ block: "start" });
         this.explore.choices.querySelector("select")?.focus();
-      } }, "Look at it your way"));
+      } }, "Draw your own figure"));
   }
 
   /** @param {Document} doc */
@@ -158,7 +158,7 @@ export class Report {
       this.points(doc);
     } }, `All ${doc.points.length} points, all ${doc.metrics.length} metrics`);
     const save = h("button", { type: "button", click: () => give("points.csv", csv(pointRows(doc))) }, "Save as CSV");
-    const left = doc.left_out > 0 ? ` ${doc.left_out} metrics stand in points.csv alone.` : "";
+    const left = doc.left_out > 0 ? ` ${doc.left_out} more metrics are in points.csv.` : "";
     const first = shown.length < doc.points.length ? `The first ${shown.length} of ${doc.points.length}. ` : "";
     put(this.parts.points, h("div", { class: "bar" }, h("h2", { id: "points" }, "Points"), h("div", { class: "tools" }, less && more, save)),
       h("p", { class: "soft" }, `${first}Mean ± half width of its ${Math.round(doc.confidence * 100)} % interval over repeats.${left}`),

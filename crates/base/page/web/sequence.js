@@ -54,7 +54,7 @@ function dump({ hex, octets }) {
     const signs = line.map((it) => String.fromCharCode(parseInt(it, 16)).replace(/[^ -~]/, "·")).join("");
     lines.push(`${at.toString(16).padStart(4, "0")}  ${line.join(" ").padEnd(LINE * 3)} ${signs}`);
   }
-  if (octets > all.length) lines.push(`… ${octets - all.length} more octets`);
+  if (octets > all.length) lines.push(`… ${octets - all.length} more bytes`);
   return lines.join("\n");
 }
 
@@ -65,15 +65,15 @@ export class Sequence {
     this.find = h("input", { type: "search", id: "find", placeholder: "name, field or end", input: () => this.filter() });
     this.faults = h("input", { type: "checkbox", change: () => this.filter() });
     this.count = h("p", { class: "soft", role: "status" });
-    this.svg = s("svg", { class: "sequence", role: "img", tabindex: 0, "aria-label": "Messages by lane and time. Arrow keys choose a message, Home and End the first and the last; what it says stands below, and the table has all." });
+    this.svg = s("svg", { class: "sequence", role: "img", tabindex: 0, "aria-label": "Messages by lane and time. Arrow keys choose a message, Home and End the first and the last; its content is shown below, and the table lists all messages." });
     this.view = h("div", { class: "lanes" }, this.svg);
-    this.chosen = h("section", { class: "panel", "aria-label": "The chosen message" });
+    this.chosen = h("section", { class: "panel", "aria-label": "Selected message" });
     this.said = h("p", { class: "hidden", role: "status" });
     this.table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages" });
     this.details = h("details", { class: "behind", toggle: () => this.rows() }, h("summary", {}, "Messages as a table"), this.table);
     this.element = h("div", { class: "views" }, h("div", { class: "top" }, this.head, h("div", { class: "tools" }, this.theme)),
       h("section", { class: "panel", "aria-label": "Sequence" }, h("div", { class: "bar" }, h("label", { class: "field", for: "find" }, "Find", this.find),
-        h("label", { class: "check" }, this.faults, "Faults alone"), this.count), this.view, this.said, this.details), this.chosen);
+        h("label", { class: "check" }, this.faults, "Only faults"), this.count), this.view, this.said, this.details), this.chosen);
     /** @type {Document | null} */
     this.doc = null;
     /** Indices of those that are shown. @type {number[]} */
@@ -171,11 +171,11 @@ export class Sequence {
     const link = (/** @type {number} */ to, /** @type {string} */ words) => h("button", { type: "button", class: "small", click: () => this.choose(to) }, words);
     const answer = messages.findIndex(({ answers }) => answers === n);
     put(this.chosen, h("div", { class: "bar" }, h("h2", {}, `${it.n}. ${it.name}`), h("div", { class: "tools" },
-      it.answers !== null && link(it.answers, `Its request, ${show(it.took_us, "us")} before`), answer >= 0 && link(answer, `Its answer, ${show(messages[answer].took_us, "us")} later`))),
-    h("p", { class: "soft" }, [after(it.at_us), it.side, way, `${it.octets} octets`].filter(Boolean).join(" · ")), it.fault && h("p", { class: "note bad" }, it.fault),
+      it.answers !== null && link(it.answers, `Its request, ${show(it.took_us, "us")} before`), answer >= 0 && link(answer, `Its response, ${show(messages[answer].took_us, "us")} later`))),
+    h("p", { class: "soft" }, [after(it.at_us), it.side, way, `${it.octets} bytes`].filter(Boolean).join(" · ")), it.fault && h("p", { class: "note bad" }, it.fault),
     h("ul", { class: "facts" }, ...it.fields.map(([name, value]) => h("li", {}, h("b", {}, name), ` ${value}`))),
-    h("div", { class: "two" }, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "What it says" }, it.words ? tree(it.words) : h("p", { class: "soft" }, "It cannot be read.")),
-      h("pre", { tabindex: 0, "aria-label": "Octets" }, dump(it))));
+    h("div", { class: "two" }, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Content" }, it.words ? tree(it.words) : h("p", { class: "soft" }, "It cannot be decoded.")),
+      h("pre", { tabindex: 0, "aria-label": "Bytes" }, dump(it))));
   }
 
   rows() {

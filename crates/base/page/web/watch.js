@@ -168,7 +168,7 @@ export class Watch {
     const chosen = every ? numbers : (head.length > 0 ? head : numbers).slice(0, FIGURES);
     return chosen.map(({ name, kind, unit }) => {
       const per = kind === "counter";
-      return { id: name, title: per ? `${name} a second` : name, unit: per && unit ? `${unit}/s` : unit };
+      return { id: name, title: per ? `${name} per second` : name, unit: per && unit ? `${unit}/s` : unit };
     });
   }
 
@@ -191,7 +191,7 @@ export class Watch {
   areas(id, title, unit, marks) {
     const rows = [...this.rows.values()].sort((a, b) => Number(a.cells.slice_id) - Number(b.cells.slice_id));
     const series = rows.map((row, color) => ({ name: row.name, form: /** @type {const} */ ("area"), color, samples: track(row.tracks, id).samples.map((sample) => this.share(sample)) }));
-    return figure({ title, unit, series, marks, caption: "Each slice stands on those before it: the upper edge is all of them together." });
+    return figure({ title, unit, series, marks, caption: "Stacked: the upper edge is the sum of all slices." });
   }
 
   /**
@@ -213,8 +213,8 @@ export class Watch {
     }));
     const any = rows.some((row) => row.samples.length > 0);
     return figure({
-      title: "Reports by their delay, base station to RIC", series: any ? rows : [], missing: any ? "" : "These reports bear no time.",
-      caption: "From a report's time stamp, by the base station's clock, to its arrival, by the RIC's.",
+      title: "Reports by their delay, base station to RIC", series: any ? rows : [], missing: any ? "" : "These reports have no time stamp.",
+      caption: "From the report's time stamp (clock of the base station) to its arrival (clock of the RIC).",
     });
   }
 }
