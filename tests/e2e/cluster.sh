@@ -10,7 +10,7 @@ nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 
 # Errors name the wrong option, and secrets do not appear in them.
 ric_refuses "--bus-name" --bus nats://127.0.0.1:4222
-ric_refuses "is no name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b"
+ric_refuses "is not a name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b"
 ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 ! grep -q hush refused.txt
 ric_refuses "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a

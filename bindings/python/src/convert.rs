@@ -43,7 +43,7 @@ fn form_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Form> {
     if let Ok(fields) = value.cast::<PyDict>() {
         let field = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             let name =
-                name.extract().map_err(|_| Fault::config(format!("{name} is no name: text is needed")))?;
+                name.extract().map_err(|_| Fault::config(format!("{name} is not a name: text is needed")))?;
             Ok((name, form_within(&value, inner)?))
         };
         return fields.iter().map(field).collect::<PyResult<_>>().map(Form::Fields);

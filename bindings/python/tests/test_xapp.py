@@ -175,7 +175,7 @@ class Network(unittest.TestCase):
         self.assertGreater(turns, 20)
 
     def test_invalid_subscriptions_raise_reason(self) -> None:
-        with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is no service model of ours; allowed are hw, mac'):
+        with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is not a service model of ours; allowed are hw, mac'):
             self.xapp.subscribe("mack")
         with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; there are "gnb 505.01 1"'):
             self.xapp.subscribe("mac", node="x")
@@ -197,8 +197,8 @@ class Network(unittest.TestCase):
             self.xapp.control(node, "slice", {"configure": {**HALVES["configure"], "slices": over}})
         self.assertIsInstance(refused.exception.octets, bytes)
         for wrong, words in [
-            ({"configur": {}}, '"configur" is no name of it'),
-            ({"configure": {**HALVES["configure"], "colour": 1}}, '"colour" is no name of it'),
+            ({"configur": {}}, 'unknown name "configur"'),
+            ({"configure": {**HALVES["configure"], "colour": 1}}, 'unknown name "colour"'),
             ({"configure": object()}, "is none of None, bool, int"),
             ({"configure": 1 << 70}, "more than 64 bits"),
         ]:

@@ -101,7 +101,7 @@ fn pdu_errors_are_reported() {
     let mut delete = vec![0, 9, 0, 18, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e];
     assert!(problem(&delete[..15]).starts_with("undecodable: truncated"));
     delete[9] |= 0x3f;
-    assert!(problem(&delete).starts_with("differing: at octet 9: padding bits"));
+    assert!(problem(&delete).starts_with("differing: at byte 9: padding bits"));
     let v1 = std::fs::read(format!("{VECTORS}/e2ap/v1_01/ResetRequest-min.bin")).unwrap();
     assert!(problem(&v1).ends_with("try --e2ap 1.01"));
     std::fs::remove_file(file).unwrap();

@@ -47,7 +47,7 @@ pub enum ObjectiveError {
     NoSearch,
     /// The search's result is not a capacity.
     #[error(
-        "the campaign's search looked for the smallest value that passes, which is no capacity: search for the largest load"
+        "the campaign's search looked for the smallest value that passes, which is not a capacity: search for the largest load"
     )]
     Smallest,
     /// Not even the smallest load was served within the objective.

@@ -79,14 +79,14 @@ impl Stored {
     /// Says what is missing.
     pub fn parse(text: &str) -> Result<Self, StoredError> {
         let stored: Self = serde_json::from_str(text)
-            .map_err(|error| StoredError(format!("it is no stored result: {error}")))?;
+            .map_err(|error| StoredError(format!("it is not a stored result: {error}")))?;
         if stored.points.is_empty() {
             return Err(StoredError("it keeps verdicts alone, no points".to_owned()));
         }
         for (name, own) in stored.points.iter().flat_map(|point| &point.distributions) {
             if !own.is_kept() {
                 return Err(StoredError(format!(
-                    "the distribution of `{name}` is no list of up to 25 values with their numbers, ascending"
+                    "the distribution of `{name}` is not a list of up to 25 values with their numbers, ascending"
                 )));
             }
         }

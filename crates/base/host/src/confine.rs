@@ -140,7 +140,7 @@ pub fn described(group: Option<&Group>, why: &str) -> String {
     match group {
         Some(group) => format!("memory, CPU and processes by {}; open files by rlimit", group.kind()),
         None => format!(
-            "memory of each process, processes and open files by rlimit; CPU by nice {NICE}, which is no bound ({why})"
+            "memory of each process, processes and open files by rlimit; CPU by nice {NICE}, which is not a bound ({why})"
         ),
     }
 }

@@ -67,7 +67,7 @@ pub enum MeterError {
         command: String,
     },
     /// The control group does not exist.
-    #[error("{} is no control group: it has no cgroup.procs", path.display())]
+    #[error("{} is not a control group: it has no cgroup.procs", path.display())]
     NoCgroup {
         /// The requested directory.
         path: PathBuf,

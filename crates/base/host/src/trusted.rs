@@ -54,7 +54,7 @@ pub enum Distrust {
         mode: u32,
     },
     /// It is longer than allowed.
-    #[error("{} has more than {most} octets", path.display())]
+    #[error("{} has more than {most} bytes", path.display())]
     TooLong {
         /// Path of the file.
         path: PathBuf,

@@ -102,7 +102,7 @@ pub fn check_folder(folder: &Path) -> io::Result<()> {
     let user = this_user();
     let mode = found.mode() & 0o7777;
     match () {
-        () if !found.is_dir() => refuse("it is no folder".to_owned()),
+        () if !found.is_dir() => refuse("it is not a folder".to_owned()),
         () if found.uid() != user => {
             refuse(format!("it belongs to user {}, this program runs as {user}", found.uid()))
         }

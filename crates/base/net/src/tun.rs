@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 pub fn open_tun(name: &str) -> io::Result<File> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(['/', '\0']) {
         let why = format!(
-            "\"{name}\" is no name of a network device; 1 to {} characters are allowed",
+            "\"{name}\" is not a name of a network device; 1 to {} characters are allowed",
             libc::IFNAMSIZ - 1
         );
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));

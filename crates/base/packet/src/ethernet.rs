@@ -56,7 +56,7 @@ impl fmt::Debug for Mac {
 
 /// The text is not a MAC address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no MAC address; write six octets like 02:4d:00:00:00:01")]
+#[error("\"{0}\" is not a MAC address; write six bytes like 02:4d:00:00:00:01")]
 pub struct NotAMac(String);
 
 impl std::str::FromStr for Mac {

@@ -37,7 +37,7 @@ pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, writ
 #[non_exhaustive]
 pub enum PacketError {
     /// The bytes end within a header, or within the length that a header announces.
-    #[error("{layer} needs {needs} octets, {has} are there")]
+    #[error("{layer} needs {needs} bytes, {has} are there")]
     Truncated {
         /// Truncated header.
         layer: &'static str,
@@ -57,7 +57,7 @@ pub enum PacketError {
         expected: u8,
     },
     /// A length field is smaller than the header itself.
-    #[error("{layer} announces {announced} octets, its header alone takes {least}")]
+    #[error("{layer} announces {announced} bytes, its header alone takes {least}")]
     Length {
         /// Affected header.
         layer: &'static str,

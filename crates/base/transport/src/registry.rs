@@ -15,7 +15,7 @@ pub enum RegisterError {
     #[error("{0}:// is another transport's scheme already")]
     Taken(String),
     /// The text is not a valid scheme.
-    #[error("{0:?} is no scheme: write lower-case letters, digits, + and -, a letter first")]
+    #[error("{0:?} is not a scheme: write lower-case letters, digits, + and -, a letter first")]
     Scheme(String),
 }
 

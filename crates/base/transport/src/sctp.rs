@@ -362,7 +362,7 @@ impl Association for Carried {
             if pdu.iter().map(|slice| slice.len()).sum::<usize>() <= MESSAGE_BYTES_MAX {
                 return error;
             }
-            let most = format!("a message of shim:// has at most {MESSAGE_BYTES_MAX} octets");
+            let most = format!("a message of shim:// has at most {MESSAGE_BYTES_MAX} bytes");
             io::Error::new(io::ErrorKind::InvalidInput, most)
         })
     }

@@ -44,7 +44,7 @@ pub async fn check(address: &Address) -> Result<(), String> {
     drop(near);
     let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, far.framer());
     if let Some(pdu) = next(&far, &mut reader).await? {
-        return Err(format!("a PDU of {} octets after the last one", pdu.len()));
+        return Err(format!("a PDU of {} bytes after the last one", pdu.len()));
     }
     drop((far, listener));
     match in_time("connecting to nobody", connect(&bound, &options)).await? {
@@ -72,7 +72,7 @@ async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
                     Some(pdu) if pdu == expected => {}
                     Some(pdu) => {
                         return Err(format!(
-                            "a PDU of {} octets came as {} others",
+                            "a PDU of {} bytes came as {} others",
                             expected.len(),
                             pdu.len()
                         ));
@@ -113,7 +113,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
         let frames = if writer.rest_bytes() > 0 { &[][..] } else { &frames[..] };
         sent += writer.write(near, frames).map_err(|error| error.to_string())?.taken;
         if sent * body.len() > HELD_BACK_BYTES {
-            return Err(format!("a peer that does not read has been sent {} octets", sent * body.len()));
+            return Err(format!("a peer that does not read has been sent {} bytes", sent * body.len()));
         }
     }
     // A connection that is not writable must also refuse, although it may have some room left.

@@ -20,12 +20,12 @@ pub(super) struct Difference {
 /// Rule that the received bytes probably break; clauses are of X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rule {
-    #[error("a length determinant takes more octets than its value needs (11.9.3.5 to 11.9.3.7)")]
+    #[error("a length determinant takes more bytes than its value needs (11.9.3.5 to 11.9.3.7)")]
     NonMinimalLength,
     #[error("padding bits are not zero (11.2.7)")]
     Padding,
     #[error(
-        "{0} octets too many: padding behind a value in its open type, or a number with leading zero octets (11.1, 11.3.6)"
+        "{0} bytes too many: padding behind a value in its open type, or a number with leading zero bytes (11.1, 11.3.6)"
     )]
     ExtraOctets(usize),
     #[error("another encoding of the same value")]
@@ -36,7 +36,7 @@ pub(super) enum Rule {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at octet {}: {}", self.octet, self.rule)
+        write!(f, "at byte {}: {}", self.octet, self.rule)
     }
 }
 

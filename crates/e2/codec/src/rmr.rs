@@ -65,7 +65,7 @@ pub struct Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RmrError {
     /// Longer than [`MESSAGE_MAX`], or too short for the headers.
-    #[error("a message of {0} octets; from {BODY} to {MESSAGE_MAX} are allowed")]
+    #[error("a message of {0} bytes; from {BODY} to {MESSAGE_MAX} are allowed")]
     Length(u32),
     /// The parts exceed the message.
     #[error("the lengths within a message go beyond its end")]

@@ -128,7 +128,7 @@ fn control_in_json_or_bytes_returns_the_nodes_outcome() {
     for (message, status, words) in [
         (json!("zz"), 422, "hexadecimal"),
         (json!(7), 422, "hexadecimal"),
-        (json!({ "remove": 1 }), 409, "\"remove\" is no name of it"),
+        (json!({ "remove": 1 }), 409, "unknown name \"remove\""),
         (json!({ "delete": 70_000 }), 409, "70000 is outside 0..65535"),
         (json!("ffffffff"), 409, "it is refused"),
     ] {

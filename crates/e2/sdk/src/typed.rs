@@ -101,7 +101,7 @@ pub struct Report<M: ServiceModel> {
 
 /// An indication that cannot be decoded in its service model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{node} sends what is no indication of {model}: {error}")]
+#[error("{node} sends what is not an indication of {model}: {error}")]
 pub struct Malformed {
     /// Node.
     pub node: GlobalE2NodeId,

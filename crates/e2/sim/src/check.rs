@@ -60,7 +60,7 @@ impl World {
     fn check_ric(&self, ric: &RicSnapshot, outbox_bytes: usize) -> Result<(), String> {
         for c in &ric.connections {
             if c.queued_bytes > outbox_bytes {
-                return Err(format!("{} octets wait for {}", c.queued_bytes, c.peer));
+                return Err(format!("{} bytes wait for {}", c.queued_bytes, c.peer));
             }
             let dropped = c.outbox.dropped_full + c.outbox.dropped_old;
             let gaps = self.ledger.ric_gaps.get(&c.id.0).copied().unwrap_or(0);

@@ -81,7 +81,7 @@ impl Impostor {
             )) => self.refused += 1,
             Ok(e42::Message::SetupFailure(_)) => {}
             Ok(other) => self.successes.push(format!("got a {}", other.name())),
-            Err(rejection) => self.successes.push(format!("got what is no message: {rejection}")),
+            Err(rejection) => self.successes.push(format!("got what is not a message: {rejection}")),
         }
     }
 

@@ -52,7 +52,7 @@ impl World {
         node: &GlobalE2NodeId,
         indication: &IndicationView,
     ) -> Result<(), String> {
-        let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable octets", message.len());
+        let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable bytes", message.len());
         let beat = Beat::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
         if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
             return Err(format!(

@@ -361,7 +361,7 @@ impl World {
                         let from = &w.hosts[sender.party].name;
                         let to = &w.hosts[receiver.party].name;
                         let code = &pdu[..2.min(pdu.len())];
-                        format!("{from} -> {to} on {number}: {} octets, code {code:02x?}", pdu.len())
+                        format!("{from} -> {to} on {number}: {} bytes, code {code:02x?}", pdu.len())
                     });
                 }
                 if matches!(&self.hosts[sender.party].kind, Kind::Agent(agent) if agent.judged) {

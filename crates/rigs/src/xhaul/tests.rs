@@ -87,7 +87,7 @@ fn background_does_not_change_unrelated_flows() {
 fn plan_warns_of_fragments_and_rejects_overload() {
     let two = [("cells.split", text("2"))];
     let told = Xhaul.preview(&settings(&two)).unwrap().unwrap();
-    assert!(told.contains("46 octets longer than the MTU of 1500 and are fragmented"), "{told}");
+    assert!(told.contains("46 bytes longer than the MTU of 1500 and are fragmented"), "{told}");
     let full = [("cells.count", Value::Int(20))];
     let why = Xhaul.preview(&settings(&full)).unwrap().unwrap_err();
     assert!(why.contains("midhaul1>CU-card is offered"), "{why}");

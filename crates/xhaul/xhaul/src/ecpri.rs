@@ -89,13 +89,13 @@ pub struct DelayMeasurement<'a> {
 #[non_exhaustive]
 pub enum EcpriError {
     /// Incomplete common header.
-    #[error("an eCPRI header has {HEADER_SIZE} octets, these are {0}")]
+    #[error("an eCPRI header has {HEADER_SIZE} bytes, these are {0}")]
     NoHeader(usize),
     /// Unknown revision.
     #[error("the eCPRI revision is {REVISION}, not {0}")]
     Revision(u8),
     /// Fewer bytes than stated in the header.
-    #[error("the eCPRI header says {need} octets of payload, there are {have}")]
+    #[error("the eCPRI header says {need} bytes of payload, there are {have}")]
     Truncated {
         /// Announced bytes.
         need: usize,
@@ -103,7 +103,7 @@ pub enum EcpriError {
         have: usize,
     },
     /// Payload too short for the fields of its type.
-    #[error("eCPRI message type {message_type} has at least {need} octets of payload, not {have}")]
+    #[error("eCPRI message type {message_type} has at least {need} bytes of payload, not {have}")]
     TooShort {
         /// Message type.
         message_type: u8,
@@ -113,7 +113,7 @@ pub enum EcpriError {
         have: usize,
     },
     /// More data than a message can hold (fault of the caller).
-    #[error("an eCPRI payload has up to {PAYLOAD_MAX} octets, not {0}")]
+    #[error("an eCPRI payload has up to {PAYLOAD_MAX} bytes, not {0}")]
     TooLong(usize),
     /// Value too large for its field, or `Other` with a type that has its own variant (fault of the caller).
     #[error("seconds have 48 bits, and types 0 to 3, 5 and 6 are not `Other`")]

@@ -59,7 +59,7 @@ pub struct Frame<'a> {
 #[non_exhaustive]
 pub enum If4p5Error {
     /// Incomplete header.
-    #[error("an IF4p5 header has {HEADER_SIZE} octets, these are {0}")]
+    #[error("an IF4p5 header has {HEADER_SIZE} bytes, these are {0}")]
     TooShort(usize),
     /// Different protocol, or the byte order of a big-endian sender.
     #[error("the type of IF4p5 is 0x080a in little endian, not {0:#06x}")]

@@ -66,7 +66,7 @@ pub enum Pattern {
 #[non_exhaustive]
 pub enum PatternError {
     /// A frame that Ethernet does not have.
-    #[error("a frame has {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} octets on the wire, not {0}")]
+    #[error("a frame has {WIRE_BYTES_MIN} to {WIRE_BYTES_MAX} bytes on the wire, not {0}")]
     Frame(u32),
     /// No frame, or too many.
     #[error("a release has 1 to {FRAMES_MAX} frames, not {0}")]

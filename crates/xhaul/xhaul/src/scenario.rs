@@ -304,13 +304,13 @@ impl<'s> Builder<'s> {
             let load = load.map_err(|source| ScenarioError::Split { cell: cell.name.clone(), source })?;
             if let Some(over) = load.fragmented_by {
                 self.warnings.push(format!(
-                    "cell {} {way}: packets are {over} octets longer than the MTU of {} and are fragmented",
+                    "cell {} {way}: packets are {over} bytes longer than the MTU of {} and are fragmented",
                     cell.name, self.scenario.mtu
                 ));
             }
             let prach = IF4P5_PRACH_BYTES + 12;
             if way == "UL" && matches!(split, Split::If4p5 { udp: false }) && self.scenario.mtu < prach {
-                self.warnings.push(format!("cell {} UL: PRACH needs an MTU of {prach} octets", cell.name));
+                self.warnings.push(format!("cell {} UL: PRACH needs an MTU of {prach} bytes", cell.name));
             }
             let stream = Stream {
                 name: format!("{} {way}", cell.name),

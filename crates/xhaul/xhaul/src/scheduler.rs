@@ -73,7 +73,7 @@ pub struct TokenBucket {
 #[non_exhaustive]
 pub enum SchedulerError {
     /// A turn too short to be worth looking round.
-    #[error("a quantum is {QUANTUM_BYTES_MIN} octets or more, not {0}")]
+    #[error("a quantum is {QUANTUM_BYTES_MIN} bytes or more, not {0}")]
     Quantum(u32),
     /// Everything express, or a class that does not exist.
     #[error("express classes begin at 1 to 7, not {0}")]

@@ -103,10 +103,10 @@ pub enum SplitError {
     #[error("a mantissa has 1 to 16 bits, not {0}")]
     Mantissa(u8),
     /// User data without packets, or packets without bytes.
-    #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 octets")]
+    #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 bytes")]
     User,
     /// A frame size that Ethernet does not have.
-    #[error("an MTU is 576 to 9000 octets, not {0}")]
+    #[error("an MTU is 576 to 9000 bytes, not {0}")]
     Mtu(u32),
     /// The smallest unit (one PRB) does not fit a frame.
     #[error("{split} needs an MTU of {need} octets: it cannot be divided further")]

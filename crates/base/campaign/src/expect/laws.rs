@@ -106,7 +106,7 @@ struct Seen<'a> {
 impl Seen<'_> {
     fn at(&self, axis: &str) -> Result<f64, String> {
         let number = self.point.point.settings.get(axis).and_then(Value::number);
-        number.ok_or_else(|| format!("`{axis}` is no number at {}", self.point.point.label()))
+        number.ok_or_else(|| format!("`{axis}` is not a number at {}", self.point.point.label()))
     }
 }
 

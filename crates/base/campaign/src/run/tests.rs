@@ -361,7 +361,7 @@ fn shares_and_distributions_that_cannot_be_are_refused() {
         ),
         (
             "latency_at = [0.5]",
-            "`search.latency_of`: `latency_ns` is no distribution of rig \"mock\"; it has rtt_us",
+            "`search.latency_of`: `latency_ns` is not a distribution of rig \"mock\"; it has rtt_us",
         ),
     ] {
         let text = format!(

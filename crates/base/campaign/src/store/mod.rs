@@ -95,7 +95,7 @@ pub enum StoreError {
     #[error("the campaign's file failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// Some other file.
-    #[error("`{0}` is no campaign of this tool")]
+    #[error("`{0}` is not a campaign of this tool")]
     NoCampaign(String),
     /// Written by another version of the tool.
     #[error("`{file}` has format {found}; this version reads {} to {}", READABLE.start(), READABLE.end())]

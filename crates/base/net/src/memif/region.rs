@@ -14,7 +14,7 @@ const HUGETLBFS: libc::c_long = 0x9584_58f6;
 pub enum RegionError {
     /// It is not a memory file: a file on disk, a device, or a file on a file system that the peer serves
     /// could block this process.
-    #[error("a region's descriptor is no memory file (memfd): {0}")]
+    #[error("a region's descriptor is not a memory file (memfd): {0}")]
     Kind(io::Error),
     /// It could be truncated in use: access beyond its end kills a process (SIGBUS).
     #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
@@ -23,7 +23,7 @@ pub enum RegionError {
     #[error("a region is of huge pages, of which the machine may have too few; allowed are ordinary pages")]
     Huge,
     /// It is shorter than announced.
-    #[error("a region of {announced} octets was announced, there are {found}")]
+    #[error("a region of {announced} bytes was announced, there are {found}")]
     Short {
         /// Size in the message.
         announced: u64,

@@ -62,7 +62,7 @@ pub enum RingFault {
         log2_size: u8,
     },
     /// Its buffers are not within the memory.
-    #[error("buffers of {octets} octets from {offset} on are not within their region")]
+    #[error("buffers of {octets} bytes from {offset} on are not within their region")]
     Buffers {
         /// Offset of the buffers.
         offset: u32,
@@ -88,7 +88,7 @@ pub enum RingFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorFault {
     /// It points outside the memory.
-    #[error("a descriptor leads to {length} octets at {offset} of region {region}, which are not there")]
+    #[error("a descriptor leads to {length} bytes at {offset} of region {region}, which are not there")]
     Outside {
         /// Region.
         region: u16,
@@ -98,7 +98,7 @@ pub enum DescriptorFault {
         length: u32,
     },
     /// The packet is longer than the available room.
-    #[error("a packet of {packet} octets does not fit into {room}")]
+    #[error("a packet of {packet} bytes does not fit into {room}")]
     Room {
         /// Bytes of the packet, as far as known.
         packet: usize,

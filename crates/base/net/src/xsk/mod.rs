@@ -72,7 +72,7 @@ pub enum XskError {
     Privilege,
     /// The memory may not be locked.
     #[error(
-        "the kernel may not lock {octets} octets for this process; raise `ulimit -l`, or run with CAP_IPC_LOCK"
+        "the kernel may not lock {octets} bytes for this process; raise `ulimit -l`, or run with CAP_IPC_LOCK"
     )]
     Memory {
         /// Requested bytes.
@@ -359,7 +359,7 @@ fn check(options: &XskOptions) -> Result<(), XskError> {
     let frame = options.frame_bytes;
     let ring = options.ring;
     if !XSK_FRAME_BYTES.contains(&frame) {
-        return Err(XskError::Size { what: "octets for a frame", given: frame, allowed: "2048 and 4096" });
+        return Err(XskError::Size { what: "bytes for a frame", given: frame, allowed: "2048 and 4096" });
     }
     if !(ring.is_power_of_two() && (XSK_RING[0]..=XSK_RING[1]).contains(&ring)) {
         return Err(XskError::Size {

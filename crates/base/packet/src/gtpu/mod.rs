@@ -50,7 +50,7 @@ pub mod extension_type {
 #[non_exhaustive]
 pub enum GtpuError {
     /// The datagram ends before the element does.
-    #[error("{what} needs {need} octets, the datagram has {have}")]
+    #[error("{what} needs {need} bytes, the datagram has {have}")]
     Truncated {
         /// Element being read.
         what: &'static str,
@@ -66,7 +66,7 @@ pub enum GtpuError {
     #[error("protocol type 0 is GTP', not GTP")]
     ProtocolType,
     /// The announced length differs from the datagram's length.
-    #[error("the header announces {announced} octets, the datagram has {have}")]
+    #[error("the header announces {announced} bytes, the datagram has {have}")]
     Length {
         /// Announced bytes after the first eight.
         announced: usize,
@@ -94,7 +94,7 @@ pub enum GtpuError {
     #[error("unknown message type {0}")]
     UnknownMessage(u8),
     /// Length that does not fit the length field, or an extension header whose length is not 4n - 2 bytes.
-    #[error("{what} of {len} octets cannot be encoded")]
+    #[error("{what} of {len} bytes cannot be encoded")]
     Unencodable {
         /// Element being written.
         what: &'static str,

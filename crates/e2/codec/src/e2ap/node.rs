@@ -68,7 +68,7 @@ impl fmt::Display for Plmn {
 
 /// The text is not a valid PLMN.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no network; write MCC.MNC, e.g. 505.01")]
+#[error("{0:?} is not a network; write MCC.MNC, e.g. 505.01")]
 pub struct NotAPlmn(pub String);
 
 impl FromStr for Plmn {

@@ -13,7 +13,7 @@ pub enum RejectReason {
     #[error("procedure code {0} has no such message in this version")]
     UnknownProcedure(u8),
     /// The message is followed by further bytes.
-    #[error("{0} octets follow the message")]
+    #[error("{0} bytes follow the message")]
     TrailingOctets(usize),
 }
 

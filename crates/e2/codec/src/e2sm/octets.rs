@@ -94,7 +94,7 @@ pub enum SmError {
         offered: String,
     },
     /// The octet string must be empty: an error of the sender.
-    #[error("{have} octets where the service model has none")]
+    #[error("{have} bytes where the service model has none")]
     NotEmpty {
         /// Number of received bytes.
         have: usize,
@@ -134,7 +134,7 @@ fn list(encodings: &[Encoding]) -> String {
 }
 
 /// Error text for types without names.
-const NO_FORM: &str = "form by names for this: take octets";
+const NO_FORM: &str = "named form of this value: use its bytes";
 
 /// A value that is transferred as an octet string of E2AP.
 pub trait Octets: Sized {

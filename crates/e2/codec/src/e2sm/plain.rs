@@ -28,7 +28,7 @@ pub const INDICATION_HEADER: [u8; 4] = [0; 4];
 #[non_exhaustive]
 pub enum PlainError {
     /// The payload is shorter than the minimum of its type.
-    #[error("plain payload has {have} octets, the smallest has {need}")]
+    #[error("plain payload has {have} bytes, the smallest has {need}")]
     TooShort {
         /// Minimum length, in bytes.
         need: usize,
@@ -37,7 +37,7 @@ pub enum PlainError {
     },
     /// The count does not match the length: elements are missing or there are trailing bytes.
     #[error(
-        "plain payload says {count} elements of {element_size} octets ({need} octets in all), but has {have}"
+        "plain payload says {count} elements of {element_size} bytes ({need} bytes in all), but has {have}"
     )]
     CountMismatch {
         /// Number of elements according to the count.
@@ -50,7 +50,7 @@ pub enum PlainError {
         have: usize,
     },
     /// A field of fixed size (event trigger, indication header) has another size.
-    #[error("plain {what} has {have} octets, it must have exactly {need}")]
+    #[error("plain {what} has {have} bytes, it must have exactly {need}")]
     WrongSize {
         /// Field.
         what: &'static str,
@@ -60,7 +60,7 @@ pub enum PlainError {
         have: usize,
     },
     /// The caller's buffer is too small for the encoding (an error of the caller).
-    #[error("plain payload needs {need} octets, the buffer has room for {room}")]
+    #[error("plain payload needs {need} bytes, the buffer has room for {room}")]
     NoRoom {
         /// Size of the encoding, in bytes.
         need: usize,

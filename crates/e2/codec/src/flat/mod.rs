@@ -115,7 +115,7 @@ pub enum FlatError {
         limit: usize,
     },
     /// String too long.
-    #[error("a string of {have} octets; at most {limit} are allowed")]
+    #[error("a string of {have} bytes; at most {limit} are allowed")]
     TooLong {
         /// Length, bytes.
         have: usize,

@@ -36,7 +36,7 @@ pub enum EncodeError {
 
 /// Bytes that are not a valid value of the expected type: fault of the peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{fault} at octet {octet}{}{field}", if field.is_empty() { "" } else { " in " })]
+#[error("{fault} at byte {octet}{}{field}", if field.is_empty() { "" } else { " in " })]
 pub struct DecodeError {
     /// Fault.
     pub fault: DecodeFault,
@@ -102,7 +102,7 @@ pub enum DecodeFault {
     #[error("it must be {0}")]
     NotA(&'static str),
     /// A name that the type does not have.
-    #[error("{0:?} is no name of it")]
+    #[error("unknown name {0:?}")]
     UnknownName(String),
     /// A duplicate information element.
     #[error("information element {0} came twice")]

@@ -149,7 +149,7 @@ impl FormSource {
     }
 
     fn hexadecimal(&mut self) -> Result<Bytes> {
-        const WHAT: &str = "hexadecimal digits, two for each octet";
+        const WHAT: &str = "hexadecimal digits, two for each byte";
         let text = self.text(WHAT)?;
         let digit = |octet: u8| char::from(octet).to_digit(16);
         let pairs = text.as_bytes().chunks(2);
@@ -427,10 +427,10 @@ mod tests {
         for (wrong, words) in [
             (slice(share(2_000_000)), "2000000 is outside 0..1000000 in capacity"),
             (slice(share(-1)), "zero or above"),
-            (slice(fields([("speed", Form::Integer(1))])), "\"speed\" is no name of it in SliceParameters"),
-            (changed("scheduler", Some(Form::Text("best".into()))), "\"best\" is no name of it"),
+            (slice(fields([("speed", Form::Integer(1))])), "unknown name \"speed\" in SliceParameters"),
+            (changed("scheduler", Some(Form::Text("best".into()))), "unknown name \"best\""),
             (changed("label", None), "missing in label"),
-            (changed("colour", Some(Form::Null)), "\"colour\" is no name of it in Slice"),
+            (changed("colour", Some(Form::Null)), "unknown name \"colour\" in Slice"),
             (changed("id", Some(Form::Text("1".into()))), "it must be a whole number in id"),
             (Form::Null, "an object"),
         ] {

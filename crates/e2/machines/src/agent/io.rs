@@ -87,7 +87,7 @@ pub enum CloseReason {
     #[error("the controller does not speak E2AP: {0}")]
     NotE2ap(String),
     /// The PDU of the controller exceeds the limit.
-    #[error("the controller sent a PDU of {len} octets (limit {limit})")]
+    #[error("the controller sent a PDU of {len} bytes (limit {limit})")]
     TooLong {
         /// Length of the PDU, in bytes.
         len: usize,
@@ -287,7 +287,7 @@ pub enum ControllerError {
     #[error("a controller has 1 to {0} addresses")]
     Addresses(usize),
     /// The address is empty or too long.
-    #[error("a controller's address has 1 to {0} octets")]
+    #[error("a controller's address has 1 to {0} bytes")]
     BadAddress(usize),
     /// The setup with the controller is not complete.
     #[error("{0} is not set up")]

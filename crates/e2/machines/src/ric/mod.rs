@@ -409,7 +409,7 @@ impl Ric {
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;
             let limit = self.config.limits.pdu_bytes;
-            return self.links.close(id, format!("a PDU of {} octets; {limit} are allowed", pdu.len()));
+            return self.links.close(id, format!("a PDU of {} bytes; {limit} are allowed", pdu.len()));
         }
         if let Role::Node(place) = role
             && match coding {

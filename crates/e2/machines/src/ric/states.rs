@@ -61,7 +61,7 @@ impl Keeps {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
     /// The snapshot is larger than the iApp's limit.
-    #[error("it has {bytes} octets, at most {most} are allowed")]
+    #[error("it has {bytes} bytes, at most {most} are allowed")]
     TooLarge {
         /// Size, in bytes.
         bytes: usize,
@@ -80,7 +80,7 @@ pub enum NotTaken {
     #[error("{0}")]
     Malformed(String),
     /// The limit of the store is reached.
-    #[error("snapshots of {SNAPSHOTS_BYTES_MAX} octets are in the store, or {SNAPSHOTS_MAX} of them")]
+    #[error("snapshots of {SNAPSHOTS_BYTES_MAX} bytes are in the store, or {SNAPSHOTS_MAX} of them")]
     NoRoom,
 }
 
@@ -433,7 +433,7 @@ impl Ric {
         let Some(Keeps { version: expected, .. }) = keeps(iapp.as_ref()) else { return };
         let most = iapp.keeps().map_or(0, |keeps| keeps.most());
         let taken = match &known.snapshot {
-            None => Err(NotTaken::Malformed("it is no snapshot of this format".to_owned())),
+            None => Err(NotTaken::Malformed("it is not a snapshot of this format".to_owned())),
             Some(it) if it.version != expected => Err(NotTaken::Version { version: it.version, expected }),
             Some(it) if it.octets.len() > most => Err(NotTaken::TooLarge { bytes: it.octets.len(), most }),
             Some(it) => {

@@ -65,7 +65,7 @@ impl fmt::Display for Dialect {
 
 /// The text is not a valid dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no dialect of E42; known are auto, ranlab, flexric")]
+#[error("\"{0}\" is not a dialect of E42; known are auto, ranlab, flexric")]
 pub struct UnknownDialect(String);
 
 impl FromStr for Dialect {

@@ -76,7 +76,7 @@ pub enum CloseReason {
     #[error("the peer does not speak E42: {0}")]
     NotE42(String),
     /// The PDU of the RIC exceeds the limit.
-    #[error("the RIC sent a PDU of {len} octets (limit {limit})")]
+    #[error("the RIC sent a PDU of {len} bytes (limit {limit})")]
     TooLong {
         /// Length of the PDU, in bytes.
         len: usize,

@@ -76,7 +76,7 @@ impl IApp for Ledger {
     ) -> Result<(), String> {
         let Some(node) = about else { return Err("of no node".to_owned()) };
         let order = std::str::from_utf8(snapshot).ok().and_then(|text| text.parse().ok());
-        let order = order.ok_or_else(|| format!("{snapshot:?} is no order"))?;
+        let order = order.ok_or_else(|| format!("{snapshot:?} is not an order"))?;
         self.shelf.open().entry(self.ric).or_default().orders.insert(*node, order);
         Ok(())
     }

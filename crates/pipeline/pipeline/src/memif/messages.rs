@@ -158,7 +158,7 @@ impl Ring {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemifError {
     /// Invalid length of a message.
-    #[error("a memif message has {MESSAGE_BYTES} octets, this has {0}")]
+    #[error("a memif message has {MESSAGE_BYTES} bytes, this has {0}")]
     Length(usize),
     /// Undefined message type.
     #[error("memif has no message of type {0}; allowed are 1 to 8")]

@@ -159,7 +159,7 @@ pub enum Refusal {
         next: usize,
     },
     /// A region of an invalid size.
-    #[error("a region of {0} octets is announced; allowed are 1 to {REGION_OCTETS_MAX}")]
+    #[error("a region of {0} bytes is announced; allowed are 1 to {REGION_OCTETS_MAX}")]
     RegionOctets(u64),
     /// An impossible or duplicate ring.
     #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
@@ -172,7 +172,7 @@ pub enum Refusal {
     RingSize(u8),
     /// A ring outside a region, partly outside it, or misaligned.
     #[error(
-        "a ring at {offset} of region {region} is announced, which must be a multiple of {RING_ALIGNMENT} and end within the region's {octets:?} octets"
+        "a ring at {offset} of region {region} is announced, which must be a multiple of {RING_ALIGNMENT} and end within the region's {octets:?} bytes"
     )]
     RingPlace {
         /// Announced region.
@@ -183,7 +183,7 @@ pub enum Refusal {
         octets: Option<u64>,
     },
     /// Bytes in front of packets that were not agreed.
-    #[error("{0} private octets in front of packets are announced; allowed are 0")]
+    #[error("{0} private bytes in front of packets are announced; allowed are 0")]
     Private(u16),
     /// The announcements ended without a ring in each direction, or with a gap among them.
     #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]

@@ -118,14 +118,14 @@ pub enum SettingsError {
     #[error("a memif interface has 1 to {RINGS_MAX} rings in each direction, {0} are asked for")]
     Rings(u16),
     /// An invalid size of buffers.
-    #[error("memif buffers have 64 to 65536 octets, in steps of 64; {0} are asked for")]
+    #[error("memif buffers have 64 to 65536 bytes, in steps of 64; {0} are asked for")]
     Buffer(u32),
     /// An invalid name.
-    #[error("a memif name has at most 31 octets and no zero among them: {0:?}")]
+    #[error("a memif name has at most 31 bytes and no zero among them: {0:?}")]
     Name(String),
     /// Rings and buffers together are too large.
     #[error(
-        "these memif rings and buffers take {0} octets; at most {REGION_OCTETS_MAX} are allowed: fewer descriptors, or smaller buffers"
+        "these memif rings and buffers take {0} bytes; at most {REGION_OCTETS_MAX} are allowed: fewer descriptors, or smaller buffers"
     )]
     Memory(u64),
 }

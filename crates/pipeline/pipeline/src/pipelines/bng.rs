@@ -24,8 +24,8 @@ parameters! {
         nhop: u32 = 2, "Next hops towards the servers.";
         user_conn: u32 = 1, "Translations of each user.";
         fw_rules: u32 = 1, "Rules of the firewall in each direction; traffic never meets them, as published.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
         fluct_user: u32 = 0, "Users that arrive and depart each second.";
         fluct_server: u32 = 0, "Servers that appear and disappear each second.";
         gw_ip: Ipv4Addr = gateway::GW_IP, "Address of the gateway.";

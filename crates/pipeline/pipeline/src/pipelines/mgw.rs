@@ -20,8 +20,8 @@ parameters! {
         bst: u32 = 1, "Base stations.";
         server: u32 = 1, "Servers, a /24 each.";
         nhop: u32 = 2, "Next hops towards the servers.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
         fluct_user: u32 = 0, "Users that arrive and depart each second.";
         handover: u32 = 0, "Handovers each second.";
         fluct_server: u32 = 0, "Servers that appear and disappear each second.";

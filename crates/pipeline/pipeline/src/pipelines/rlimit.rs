@@ -13,8 +13,8 @@ parameters! {
     Rlimit, fakedrop true {
         user: u32 = 1, "Users.";
         family: Family = Family::Ipv4, "IP version of the users.";
-        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, octets per second.";
-        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, octets.";
+        rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
+        rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
     }
 }
 

@@ -85,7 +85,7 @@ pub enum TrafficError {
     #[error(transparent)]
     Pipeline(#[from] ParameterError),
     /// A frame length that is too small for headers, or too large for Ethernet.
-    #[error("pkt-size is {0}; allowed are {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} octets")]
+    #[error("pkt-size is {0}; allowed are {FRAME_BYTES_MIN} to {FRAME_BYTES_MAX} bytes")]
     Size(u16),
     /// Too many packets or flows.
     #[error("{parameter} is {value}; at most {PACKETS_MAX} are allowed")]

@@ -38,7 +38,7 @@ pub enum Law {
 #[non_exhaustive]
 pub enum LawError {
     /// No law of that name or form.
-    #[error("\"{0}\" is no law; write one of {LAWS}")]
+    #[error("\"{0}\" is not a law; write one of {LAWS}")]
     Form(String),
     /// A parameter out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]

@@ -18,7 +18,7 @@ pub const MAX_LINE_BYTES: usize = 1_024;
 #[non_exhaustive]
 pub enum TraceError {
     /// It has another form.
-    #[error("line {line}: \"{text}\" is no event; write e.g. \"12.5 activated node=0 ue=3 cqi=9\"")]
+    #[error("line {line}: \"{text}\" is not an event; write e.g. \"12.5 activated node=0 ue=3 cqi=9\"")]
     Form {
         /// Number of the line, from 1.
         line: usize,
@@ -46,7 +46,7 @@ pub enum TraceError {
         before: Duration,
     },
     /// A line or a trace that is too long.
-    #[error("line {line}: at most {MAX_LINE_BYTES} octets a line and {MAX_TRACE_EVENTS} events are allowed")]
+    #[error("line {line}: at most {MAX_LINE_BYTES} bytes a line and {MAX_TRACE_EVENTS} events are allowed")]
     TooLong {
         /// Number of the line, from 1.
         line: usize,

@@ -82,7 +82,7 @@ impl Steering {
     /// Stores a pushed function.
     pub(super) fn push(&mut self, name: &str, code: &[u8]) -> Result<(), Refusal> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            return refuse(Reason::Invalid, format!("a function's name has 1 to {NAME_BYTES_MAX} octets"));
+            return refuse(Reason::Invalid, format!("a function's name has 1 to {NAME_BYTES_MAX} bytes"));
         }
         if self.pushed.len() >= PUSHED_MAX && !self.pushed.contains_key(name) {
             return refuse(Reason::TooMany, format!("at most {PUSHED_MAX} functions are held"));

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 /// The reason why a text is not a supported flow description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{rule}\" is no flow description: {why}; allowed is \"permit out PROTOCOL from ADDRESS [PORTS] to ADDRESS [PORTS]\""
+    "\"{rule}\" is not a flow description: {why}; allowed is \"permit out PROTOCOL from ADDRESS [PORTS] to ADDRESS [PORTS]\""
 )]
 pub struct FlowError {
     rule: String,

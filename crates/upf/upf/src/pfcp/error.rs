@@ -6,7 +6,7 @@ use super::{Cause, Header};
 #[non_exhaustive]
 pub enum DecodeError {
     /// Too short for a header; no answer is possible.
-    #[error("a header needs {need} octets, the datagram has {have}")]
+    #[error("a header needs {need} bytes, the datagram has {have}")]
     Truncated {
         /// Needed bytes.
         need: usize,
@@ -22,7 +22,7 @@ pub enum DecodeError {
         sequence: u32,
     },
     /// The announced length exceeds the datagram (§7.6.3).
-    #[error("the header announces {announced} octets, the datagram has {have}")]
+    #[error("the header announces {announced} bytes, the datagram has {have}")]
     Length {
         /// The rest of the header, to answer a request with cause 68.
         header: Header,
@@ -125,7 +125,7 @@ pub enum EncodeError {
         needed: bool,
     },
     /// A message or an element exceeds its 16-bit length field.
-    #[error("{len} octets do not fit a 16-bit length field")]
+    #[error("{len} bytes do not fit a 16-bit length field")]
     TooLong {
         /// Its length, bytes.
         len: usize,

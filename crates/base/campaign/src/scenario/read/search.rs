@@ -71,7 +71,7 @@ impl Reader<'_> {
         if let Some(key) = self.rig.keys.iter().find(|key| key.path == axis) {
             if key.kind.accept(&Value::Float(1.0)).is_err() && key.kind.accept(&Value::Int(1)).is_err() {
                 self.errors
-                    .push(node.error(format!("`search.axis`: `{axis}` is no number, so it is no load")));
+                    .push(node.error(format!("`search.axis`: `{axis}` is not a number, so it is not a load")));
             }
         } else {
             let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
@@ -105,7 +105,7 @@ impl Reader<'_> {
             all.map(|own| own.name.as_str()).filter(|own| !own.starts_with("search.")).collect();
         if !shares.is_empty() && !known.contains(&metric.as_str()) {
             let sentence = format!(
-                "`search.latency_of`: `{metric}` is no distribution of rig \"{}\"; it has {}",
+                "`search.latency_of`: `{metric}` is not a distribution of rig \"{}\"; it has {}",
                 self.rig.name,
                 known.join(", ")
             );

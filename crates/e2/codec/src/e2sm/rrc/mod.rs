@@ -180,7 +180,7 @@ impl fmt::Display for Snssai {
 
 /// The text is not a valid S-NSSAI.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no S-NSSAI; write SST or SST-SD: 0 to 255, six hexadecimal digits, e.g. 1-0000ff")]
+#[error("{0:?} is not an S-NSSAI; write SST or SST-SD: 0 to 255, six hexadecimal digits, e.g. 1-0000ff")]
 pub struct NotAnSnssai(pub String);
 
 impl FromStr for Snssai {

@@ -93,7 +93,7 @@ impl TrafficConfig {
             TrafficAction::SetStage(Stage { module: Some(module), .. })
                 if !(1..=MODULE_BYTES_MAX).contains(&module.wasm.len()) =>
             {
-                return refuse(Reason::Invalid, format!("a module has 1 to {MODULE_BYTES_MAX} octets"));
+                return refuse(Reason::Invalid, format!("a module has 1 to {MODULE_BYTES_MAX} bytes"));
             }
             // A stage precedes the configured parts, which stay unchanged.
             TrafficAction::SetStage(_) => {}

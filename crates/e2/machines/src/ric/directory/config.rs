@@ -6,7 +6,7 @@ pub const NAME_LEN_MAX: usize = 32;
 
 /// The text is not a valid RIC name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no name of a RIC: 1 to {NAME_LEN_MAX} of a-z, A-Z, 0-9, - and _ are")]
+#[error("{0:?} is not a name of a RIC: 1 to {NAME_LEN_MAX} of a-z, A-Z, 0-9, - and _ are")]
 pub struct NoName(pub String);
 
 /// Configuration of a RIC that is one of several.

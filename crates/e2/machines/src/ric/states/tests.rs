@@ -126,7 +126,7 @@ fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
         (6, by("south", 3, "newer"), NotTaken::Version { version: 3, expected: 2 }),
         (7, by("south", 2, "bad"), NotTaken::Malformed("it is bad".to_owned())),
         (8, by("south", 2, &long), NotTaken::TooLarge { bytes: 17, most: 16 }),
-        (9, "ranlab9".to_owned(), NotTaken::Malformed("it is no snapshot of this format".to_owned())),
+        (9, "ranlab9".to_owned(), NotTaken::Malformed("it is not a snapshot of this format".to_owned())),
     ] {
         *lab.words.lock().unwrap() = Some("before".to_owned());
         lab.told(revision, &value);

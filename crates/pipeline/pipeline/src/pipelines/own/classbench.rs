@@ -34,7 +34,7 @@ pub(super) fn rules(file: &str, text: &str) -> Result<Vec<Rule>, OwnError> {
         }
         let wrong = |what: String| lines.error(number, OwnFault::Rule(what));
         if line.len() > LINE_MAX {
-            return Err(wrong(format!("the line has {} octets, at most {LINE_MAX} are read", line.len())));
+            return Err(wrong(format!("the line has {} bytes, at most {LINE_MAX} are read", line.len())));
         }
         rules.push(rule(line).map_err(wrong)?);
     }
@@ -77,7 +77,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     };
     let prefix = |text: &str| {
         text.parse::<AnyPrefix>()
-            .map_err(|_| format!("\"{text}\" is no prefix such as 10.0.0.0/8 or 2001:db8::/32"))
+            .map_err(|_| format!("\"{text}\" is not a prefix such as 10.0.0.0/8 or 2001:db8::/32"))
     };
     match (prefix(src)?, prefix(dst)?) {
         (AnyPrefix::V4(src), AnyPrefix::V4(dst)) => {
@@ -97,5 +97,5 @@ fn masked(text: &str, most: u32) -> Result<(u32, u32), String> {
         u32::from_str_radix(digits, 16).ok().filter(|value| *value <= most)
     };
     let both = text.split_once('/').and_then(|(value, mask)| Some((number(value)?, number(mask)?)));
-    both.ok_or_else(|| format!("\"{text}\" is no value and mask such as 0x06/0xFF"))
+    both.ok_or_else(|| format!("\"{text}\" is not a value and mask such as 0x06/0xFF"))
 }

@@ -20,7 +20,7 @@ pub use ranlab_packet::{Mac, NotAMac};
 #[non_exhaustive]
 pub enum EmpowerError {
     /// The message ends before the element does.
-    #[error("{what} needs {need} octets, the message has {have}")]
+    #[error("{what} needs {need} bytes, the message has {have}")]
     Truncated {
         /// Element being read.
         what: &'static str,
@@ -38,7 +38,7 @@ pub enum EmpowerError {
         allowed: u8,
     },
     /// The length in the header differs from that of the message, or is out of range.
-    #[error("the header announces {announced} octets; {least} to {most} are allowed")]
+    #[error("the header announces {announced} bytes; {least} to {most} are allowed")]
     Length {
         /// Announced length.
         announced: usize,
@@ -48,13 +48,13 @@ pub enum EmpowerError {
         most: usize,
     },
     /// The message is longer than stated in its header.
-    #[error("{0} octets after the end of the message")]
+    #[error("{0} bytes after the end of the message")]
     Trailing(usize),
     /// Event type other than 1 (single), 2 (scheduled), 3 (triggered).
     #[error("event type {0}; 1 (single), 2 (scheduled) and 3 (triggered) are allowed")]
     EventType(u8),
     /// TLV with a length that differs from that of its type.
-    #[error("TLV {kind:#06x} has a value of {have} octets; its type has {need}")]
+    #[error("TLV {kind:#06x} has a value of {have} bytes; its type has {need}")]
     TlvLength {
         /// Type of the TLV.
         kind: u16,
@@ -64,7 +64,7 @@ pub enum EmpowerError {
         have: usize,
     },
     /// Length that does not fit the length field.
-    #[error("{what} of {len} octets cannot be encoded; at most {most} are allowed")]
+    #[error("{what} of {len} bytes cannot be encoded; at most {most} are allowed")]
     Unencodable {
         /// Element being written.
         what: &'static str,

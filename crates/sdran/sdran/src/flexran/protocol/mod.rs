@@ -51,16 +51,16 @@ pub const DECODED_BYTES_PER_BODY_BYTE: usize = 1_024;
 #[non_exhaustive]
 pub enum FlexranError {
     /// The announced body is larger than controllers accept.
-    #[error("a body of {0} octets; at most {MAX_BODY_BYTES} are allowed")]
+    #[error("a body of {0} bytes; at most {MAX_BODY_BYTES} are allowed")]
     TooLong(usize),
     /// The body is not valid protobuf of this protocol.
-    #[error("the body is no FlexRAN message: {0}")]
+    #[error("the body is not a FlexRAN message: {0}")]
     Protobuf(#[from] prost::DecodeError),
     /// The envelope is empty, or contains a message that this protocol does not define.
     #[error("the envelope holds no message of FlexRAN 0.x or Mosaic5G 2.x")]
     NoMessage,
     /// The length before the body differs from the body's length.
-    #[error("the frame announces {announced} octets, {have} follow")]
+    #[error("the frame announces {announced} bytes, {have} follow")]
     Length {
         /// Announced length, bytes.
         announced: usize,

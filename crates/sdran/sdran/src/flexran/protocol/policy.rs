@@ -101,11 +101,11 @@ fn untagged(text: &str) -> &str {
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    untagged(text).parse().map_err(|_| format!("{text:?} is no whole number"))
+    untagged(text).parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
 fn share(text: &str) -> Result<u32, String> {
-    let share: f64 = untagged(text).parse().map_err(|_| format!("{text:?} is no number"))?;
+    let share: f64 = untagged(text).parse().map_err(|_| format!("{text:?} is not a number"))?;
     if !(0.0..=1.0).contains(&share) {
         return Err(format!("a share is 0 to 1, not {text:?}"));
     }
@@ -115,7 +115,7 @@ fn share(text: &str) -> Result<u32, String> {
 
 fn list<T>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    let inner = inner.ok_or_else(|| format!("{text:?} is no list, [a, b]"))?;
+    let inner = inner.ok_or_else(|| format!("{text:?} is not a list, [a, b]"))?;
     let items = inner.split(',').map(item).collect::<Result<Vec<_>, _>>()?;
     if items.len() > POLICY_SLICES_MAX {
         return Err(format!("at most {POLICY_SLICES_MAX} slices"));

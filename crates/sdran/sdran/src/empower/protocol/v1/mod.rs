@@ -348,7 +348,7 @@ impl Body {
 }
 
 fn only_u32(mut reader: Reader<'_>) -> Result<u32, EmpowerError> {
-    let number = reader.u32("four octets of padding")?;
+    let number = reader.u32("four bytes of padding")?;
     reader.end()?;
     Ok(number)
 }
