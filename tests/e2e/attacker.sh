@@ -100,9 +100,9 @@ own=bad/monitor.toml
 wrong() { sed "$1" manifests/monitor.toml >$own; refuses "$2"; }
 ln -s ../manifests/monitor.toml bad/link.toml; refuses 'link.toml is a symbolic link'; rm bad/link.toml
 mkfifo bad/pipe.toml; refuses 'pipe.toml is no file'; rm bad/pipe.toml
-cp manifests/monitor.toml $own; chmod 0666 $own; refuses 'may be written by its group or by everybody'
+cp manifests/monitor.toml $own; chmod 0666 $own; refuses 'is writable by its group or by all users'
 chmod 0644 $own; chown 65207 $own; refuses 'belongs to user 65207'
-chown 0 $own; chmod 0777 bad; refuses 'may be written by its group or by everybody'
+chown 0 $own; chmod 0777 bad; refuses 'is writable by its group or by all users'
 chmod 0755 bad; cp $own 'bad/..monitor.toml'; refuses 'is not a valid xApp name'; rm bad/..monitor.toml
 cp $own bad/other.toml; refuses "is monitor's already"; rm bad/other.toml
 wrong 's/65201/root/' 'is root'
@@ -120,7 +120,7 @@ wrong "s#^cpus = 2#&\n[log]\nfile = \"$place/alias.log\"#" 'alias.log'
 cp manifests/monitor.toml $own
 refuses 'takes --http-token-file on loopback as well' --http 127.0.0.1:0
 chmod 0644 token; refuses 'may be read by others' --http 127.0.0.1:0 --http-token-file token; chmod 0600 token
-chmod 0666 rules.toml; refuses 'may be written by its group or by everybody'; chmod 0644 rules.toml
+chmod 0666 rules.toml; refuses 'is writable by its group or by all users'; chmod 0644 rules.toml
 
 export NODE="gnb 505.01 1"
 "$RANLAB" emulate --connect "unix://$place/e2" --radio nr:106 --nodes 1 --ues 2 --flows full --sm mac,rlc,kpm --format ndjson >stations.txt &

@@ -50,8 +50,8 @@ refused() {
     if "$@" >refused.txt 2>&1; then cat refused.txt; exit 1; fi
     grep -q "$words" refused.txt || { cat refused.txt; exit 1; }
 }
-refused "does not know the authority of our certificate" as stranger xapp ping --connect "$e42" --count 1
-authority=others refused "of an authority that we do not know" as xapp xapp ping --connect "$e42" --count 1
+refused "the authority of our certificate is unknown to the peer" as stranger xapp ping --connect "$e42" --count 1
+authority=others refused "signed by an unknown authority" as xapp xapp ping --connect "$e42" --count 1
 refused "for another name than the address has" as xapp xapp ping --connect "tls://localhost:${e42##*:}" --count 1
 refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
 refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key xapp.key

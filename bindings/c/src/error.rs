@@ -39,11 +39,11 @@ errors! {
     RANLAB_ERR_NOT_READY = 16, c"the xApp is not connected to a RIC";
     RANLAB_ERR_UNKNOWN_CONNECTION = 17, c"there is no such connection";
     RANLAB_ERR_UNKNOWN_IAPP = 18, c"there is no such iApp";
-    RANLAB_ERR_UNKNOWN_CONTROL = 19, c"no control is being handled, or its answer was given, or nobody waits for it any more";
+    RANLAB_ERR_UNKNOWN_CONTROL = 19, c"no control is being handled, it has been answered, or its requester no longer waits";
     RANLAB_ERR_MODEL = 20, c"no service model of the library has this OID";
     RANLAB_ERR_NOT_OF_MODEL = 21, c"the service model has no such bytes, or no reports at such a period";
     RANLAB_ERR_ORDER = 22, c"no base station can carry out the order; why names the value and what is allowed";
-    RANLAB_ERR_NOT_OFFERED = 23, c"the node's RAN function definition does not list it; why says what it lists";
+    RANLAB_ERR_NOT_OFFERED = 23, c"the node's RAN function definition does not list it; `why` has what it lists";
 }
 
 /// See the header.

@@ -175,7 +175,7 @@ class Network(unittest.TestCase):
         self.assertGreater(turns, 20)
 
     def test_invalid_subscriptions_raise_reason(self) -> None:
-        with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is not a service model of ours; allowed are hw, mac'):
+        with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is not a known service model; allowed are hw, mac'):
             self.xapp.subscribe("mack")
         with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; there are "gnb 505.01 1"'):
             self.xapp.subscribe("mac", node="x")

@@ -320,7 +320,7 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     let reported = world.controller.rib().agents()[&1].ues[&2].report.is_some();
     assert!(reported, "it is reported of where it is");
     // An impossible handover is rejected with a reason.
-    assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a UE"));
+    assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a known UE"));
     assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("base station 9"));
     assert!(world.order(Some(1), &Order::HandOver(1, 1)).unwrap_err().contains("in that cell"));
     assert_eq!(world.order(Some(2), &Order::HandOver(2, 1)), Ok(()), "and back");

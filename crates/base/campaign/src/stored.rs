@@ -149,7 +149,7 @@ impl Stored {
         let known = self.points.iter().any(|point| point.metrics.keys().any(kept_share));
         let caveat = self.unsent_share_max.filter(|share| !known && *share > UNSENT_AT_MOST).map(|share| {
             format!(
-                "up to {} % of the load was not sent, and the file does not say where",
+                "up to {} % of the load was not sent, and the file does not name the points",
                 short(share * 100.0)
             )
         });

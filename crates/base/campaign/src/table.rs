@@ -126,7 +126,7 @@ impl Filter {
         for (key, json) in object {
             if key.starts_with('$') {
                 if path.is_empty() {
-                    return Err(FilterError(format!("`{key}` must stand below a key")));
+                    return Err(FilterError(format!("`{key}` must be below a key")));
                 }
                 self.0.push((path.to_owned(), test(key, json, depth)?));
             } else {

@@ -95,7 +95,7 @@ impl Peak {
         match self {
             Self::At { n, low, high } => format!("{n:.1} ({low:.1} to {high:.1})"),
             Self::NotShown { beyond: Some(n) } => {
-                format!("no peak exists or it lies beyond {n:.0}: κ may be 0")
+                format!("no peak exists, or it is beyond {n:.0}: κ may be 0")
             }
             Self::NotShown { beyond: None } => "no peak is shown: κ may be 0".to_owned(),
             Self::First => "no peak: a single one is best".to_owned(),
@@ -132,19 +132,20 @@ impl UslFlag {
     pub fn sentence(&self) -> String {
         match self {
             Self::SigmaAtLeastOne => {
-                "contention is 1 or more: there is no peak, a single one is best".to_owned()
+                "contention is 1 or more: there is no peak, and a concurrency of 1 is best".to_owned()
             }
-            Self::PeakExtrapolated => "the peak lies beyond what was measured and is extrapolated".to_owned(),
+            Self::PeakExtrapolated => "the peak is beyond the measured range and is extrapolated".to_owned(),
             Self::Capped { from } => {
                 format!(
-                    "from {from} on a cap was reached; those points say nothing about the system and were left out"
+                    "from {from} on a cap was reached; those points do not show the system and were left out"
                 )
             }
             Self::Plateau => {
-                "the last points stand still: look for a cap (link, quota, generator)".to_owned()
+                "the throughput of the last points is constant: look for a cap (link, quota, generator)"
+                    .to_owned()
             }
             Self::Superlinear => {
-                "scales better than linear somewhere, which the law does not know".to_owned()
+                "it scales better than linearly somewhere, which the law cannot describe".to_owned()
             }
             Self::PoorFit => "the law misses the points by more than 10 %".to_owned(),
         }

@@ -302,7 +302,7 @@ fn areas_stack_and_have_labels() {
     assert_eq!(figure.title, "Cores that the system keeps busy, black (cores) over time (s), stacked");
     assert_eq!((figure.x_label.as_str(), figure.y_label.as_str()), ("time (s)", "stacked (cores)"));
     assert!(figure.caption.ends_with(
-        "Repeat 1 alone at load.workers=1; each area lies upon the one before. Other points are not shown. \
+        "Only repeat 1 at load.workers=1; the areas are stacked. Other points are not shown. \
          sut.cpu_cores: cores that the system keeps busy."
     ));
     assert!(figure.zero.1 && !figure.log_y, "heights add up from 0");
@@ -321,7 +321,7 @@ fn areas_stack_and_have_labels() {
         (2, 1),
         "areas and legend"
     );
-    assert!(page.contains("each area lies upon the one before"), "{:?}", written.figures);
+    assert!(page.contains("the areas are stacked"), "{:?}", written.figures);
 }
 
 #[test]

@@ -118,15 +118,14 @@ fn network_probes(facts: &Facts) -> Check {
         [] => "none of ping and iperf3".to_owned(),
         some => some.join(", "),
     };
-    let advice = "install iputils-ping and iperf3 to run them beside our own probe (rig xhaul, `live.ping`, `live.iperf3`)";
+    let advice = "install iputils-ping and iperf3 to run them in parallel with ranlab's probe (rig xhaul, `live.ping`, `live.iperf3`)";
     check("network probes", found, (facts.network_probes.len() < 2).then_some((Status::Fair, advice)))
 }
 
 fn virtual_functions(facts: &Facts) -> Check {
     let ports = &facts.virtual_functions;
     let found = if ports.is_empty() { "no port with virtual functions".to_owned() } else { ports.join(", ") };
-    let advice =
-        "rig xhaul: for SR-IOV a switch port for each container stands in; it does not share the port's rate";
+    let advice = "rig xhaul: SR-IOV is emulated by a switch port for each container, which does not share the port's rate";
     check("SR-IOV", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
@@ -246,7 +245,7 @@ fn quiet(lately: &MachineInterval) -> Check {
         pressure * 100.0
     );
     let noisy = lately.steal_share > STEAL_MAX || pressure > CPU_PRESSURE_MAX;
-    let advice = "others use this machine: measurements taken now are invalid";
+    let advice = "other programs use this machine: measurements would be invalid now";
     check("quiet", found, noisy.then_some((Status::Fair, advice)))
 }
 

@@ -38,7 +38,7 @@ pub enum Distrust {
         uid: u32,
     },
     /// Other users may write it.
-    #[error("{} may be written by its group or by everybody (mode {mode:04o}); take that away (chmod go-w)", path.display())]
+    #[error("{} is writable by its group or by all users (mode {mode:04o}); remove that permission (chmod go-w)", path.display())]
     Writable {
         /// Path of the file.
         path: PathBuf,

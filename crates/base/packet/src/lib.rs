@@ -37,7 +37,7 @@ pub use tunnel::{GRE_BYTES, Gre, GreHeader, VXLAN_BYTES, VXLAN_PORT, Vxlan, writ
 #[non_exhaustive]
 pub enum PacketError {
     /// The bytes end within a header, or within the length that a header announces.
-    #[error("{layer} needs {needs} bytes, {has} are there")]
+    #[error("{layer} needs {needs} bytes, {has} are available")]
     Truncated {
         /// Truncated header.
         layer: &'static str,

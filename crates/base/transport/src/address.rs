@@ -75,7 +75,7 @@ pub enum AddressError {
         scheme: String,
     },
     /// Host or port is missing or malformed.
-    #[error("\"{text}\" is not HOST:PORT with a port from 0 to 65535 (an IPv6 host stands in brackets)")]
+    #[error("\"{text}\" is not HOST:PORT with a port from 0 to 65535 (write an IPv6 host in brackets)")]
     HostPort {
         /// Text after `://`.
         text: String,

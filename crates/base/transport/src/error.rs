@@ -205,7 +205,7 @@ impl AcceptError {
 pub enum Unsupported {
     /// The machine has no SCTP.
     #[error(
-        "{0}; use tcp:// or unix:// between programs of ours, and shim:// towards a preloaded one (`make preload`)"
+        "{0}; use tcp:// or unix:// between ranlab's programs, and shim:// towards a program with the preload library (`make preload`)"
     )]
     NoSctp(#[source] ranlab_net::SctpUnavailable),
     /// No transport is registered for the scheme.

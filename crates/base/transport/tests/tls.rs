@@ -94,8 +94,8 @@ fn only_valid_certificates_are_accepted() {
                 }
             };
             told(ours.somebody(&["late.lab"], true, &ours), "calls our certificate expired").await;
-            told(others.somebody(&["gnb-2.lab"], false, &ours), "does not know the authority").await;
-            told(ours.somebody(&["gnb-3.lab"], false, &others), "an authority that we do not know").await;
+            told(others.somebody(&["gnb-2.lab"], false, &ours), "is unknown to the peer").await;
+            told(ours.somebody(&["gnb-3.lab"], false, &others), "signed by an unknown authority").await;
             // A peer without TLS shows no certificate; the listener keeps working.
             let Address::Tls { port, .. } = bound else { unreachable!() };
             let plain: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();

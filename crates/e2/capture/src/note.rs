@@ -16,7 +16,7 @@ pub enum Note {
     #[error(transparent)]
     Capture(#[from] Fault),
     /// An unsupported link layer.
-    #[error("packets of link type {0} are not taken apart")]
+    #[error("packets of link type {0} are not decoded")]
     LinkType(u16),
     /// Invalid headers.
     #[error("a packet with a malformed {0} header")]
@@ -28,7 +28,7 @@ pub enum Note {
     #[error("SCTP payload protocol {0} is not E2")]
     OtherPayloadProtocol(u32),
     /// I-DATA (RFC 8260).
-    #[error("an SCTP I-DATA chunk is not taken apart")]
+    #[error("an SCTP I-DATA chunk is not decoded")]
     InterleavedData,
     /// A duplicate chunk.
     #[error("an SCTP chunk was sent again and is skipped")]

@@ -493,7 +493,7 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
     });
     assert!(
         told.unwrap()
-            .starts_with(&format!("the xApp is told of {nodes} base stations, {} do not", 300 - nodes))
+            .starts_with(&format!("the xApp receives {nodes} base stations; {} more do not", 300 - nodes))
     );
     assert_eq!(listed(&mut w, true).0, 300);
 }

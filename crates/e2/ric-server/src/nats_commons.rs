@@ -114,7 +114,7 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) 
     let mut heard = match client.subscribe(format!("{begins}*.*")).await {
         Ok(heard) => Some(heard),
         Err(error) => {
-            tracing::warn!(%error, "messages of other RICs are not heard");
+            tracing::warn!(%error, "messages of other RICs are not received");
             None
         }
     };

@@ -425,7 +425,7 @@ fn json(body: String) -> Response {
 }
 
 fn not_found() -> Response {
-    problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json says what there is")
+    problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json lists all resources")
 }
 
 fn not_allowed(allow: &str) -> Response {

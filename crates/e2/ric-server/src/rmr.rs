@@ -163,7 +163,7 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
         204 => return,
         _ => {
             let why = String::from_utf8_lossy(&reply.body).into_owned();
-            tracing::warn!(%peer, meid = message.meid, why, "a control over RMR is not taken");
+            tracing::warn!(%peer, meid = message.meid, why, "a control over RMR is not accepted");
             return rmr.count(|counts| counts.ignored += 1);
         }
     };

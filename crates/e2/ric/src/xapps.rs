@@ -95,9 +95,7 @@ pub enum XappRuleError {
         text: String,
     },
     /// The rule has neither `peer` nor `name`.
-    #[error(
-        "rule {0} says neither whose it is (peer) nor how a manifest of a hosted xApp refers to it (name)"
-    )]
+    #[error("rule {0} has neither `peer` (whose rule it is) nor `name` (for the manifest of a hosted xApp)")]
     Nobody(usize),
     /// Two rules have the same name.
     #[error("rule {rule} is called {name:?} as one before; a name is of one rule")]

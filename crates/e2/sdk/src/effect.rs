@@ -95,7 +95,7 @@ pub enum EffectFailure {
     Control(#[from] ControlFailure),
     /// The base station stopped reporting or responding.
     #[error(
-        "the base station did not report, or did not answer, within {0:?}; whether it did what it was told is unknown"
+        "the base station did not report, or did not respond, within {0:?}; whether it applied the control is unknown"
     )]
     Silent(Duration),
 }

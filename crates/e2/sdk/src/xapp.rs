@@ -370,7 +370,7 @@ pub enum ControlFailure {
         outcome: Option<Bytes>,
     },
     /// The xApp ended before the response arrived.
-    #[error("the xApp ended before the answer came")]
+    #[error("the xApp ended before the response arrived")]
     Ended,
 }
 

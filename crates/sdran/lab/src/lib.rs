@@ -188,7 +188,7 @@ impl<P: Policy> Server<P> {
                     }
                     if begun.elapsed() > ORDER_PATIENCE {
                         driver.with(|served, _| served.policy.forget(order));
-                        let silent = "a base station does not say whether it did it; only ranlab's do";
+                        let silent = "the base station does not confirm commands; only ranlab's do";
                         break Answer::Refused(504, silent.to_owned());
                     }
                     tokio::time::sleep(ORDER_LOOK).await;

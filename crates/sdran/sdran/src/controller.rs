@@ -127,7 +127,7 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
     }
     if c.back_pressure > 0 && c.dropped == 0 {
         advice.push(
-            "Agents were held back and nothing was lost: reports are older than their period says; lengthen it."
+            "Agents were slowed down and nothing was lost: reports are older than their period; use a longer one."
                 .to_owned(),
         );
     }

@@ -95,7 +95,7 @@ pub enum EcpriError {
     #[error("the eCPRI revision is {REVISION}, not {0}")]
     Revision(u8),
     /// Fewer bytes than stated in the header.
-    #[error("the eCPRI header says {need} bytes of payload, there are {have}")]
+    #[error("the eCPRI header announces {need} bytes of payload, there are {have}")]
     Truncated {
         /// Announced bytes.
         need: usize,

@@ -109,7 +109,7 @@ pub enum SplitError {
     #[error("an MTU is 576 to 9000 bytes, not {0}")]
     Mtu(u32),
     /// The smallest unit (one PRB) does not fit a frame.
-    #[error("{split} needs an MTU of {need} octets: it cannot be divided further")]
+    #[error("{split} needs an MTU of {need} bytes: it cannot be divided further")]
     Indivisible {
         /// Name of the split.
         split: &'static str,

@@ -19,7 +19,7 @@ pub(super) fn sentence(comparison: &Comparison, pairs: usize) -> String {
     }
     let said = match rows.iter().all(|row| matches!(row.finding, Finding::Unknown | Finding::Equal)) {
         true if rows.iter().any(|row| row.finding == Finding::Unknown) => {
-            "Nothing can be said: at least two repeats of each point are needed on both sides.".to_owned()
+            "No comparison is possible: each point needs at least two repeats on both sides.".to_owned()
         }
         true => "Every number is the same constant on both sides.".to_owned(),
         false => findings(comparison),

@@ -304,7 +304,7 @@ fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Fi
         |(_, points): &Group<'_>| places(figure, plot, points).iter().any(|(_, here)| here.len() > 1);
     if groups.iter().any(several) {
         let how = if statistic.is_some() { ", their histograms merged repeat by repeat" } else { "" };
-        let text = format!(" Points that differ only in what is not shown here are taken together{how}.");
+        let text = format!(" Points that differ only in settings not shown here are combined{how}.");
         figure.caption.push_str(&text);
     }
 }
@@ -430,7 +430,7 @@ fn stacked(results: &Results, plot: &Plot, figure: &mut Figure) {
         figure.series.push(Series { name: words::layer(results, name), color, form: Form::Area, samples });
     }
     let of = if point.point.axes.is_empty() { String::new() } else { format!(" at {}", point.point.label()) };
-    let text = format!("Repeat {} alone{of}; each area lies upon the one before.", run.repeat + 1);
+    let text = format!("Only repeat {}{of}; the areas are stacked.", run.repeat + 1);
     figure.caption.push_str(&text);
     if points().filter(counting).count() > 1 {
         figure.caption.push_str(" Other points are not shown.");

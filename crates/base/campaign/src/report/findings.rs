@@ -22,7 +22,7 @@ pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
     let more = found.len().saturating_sub(ANSWERS_MAX);
     let mut sentences: Vec<String> = found.into_iter().take(ANSWERS_MAX).collect();
     if more > 0 {
-        sentences.push(format!("The answers at {more} more points stand in the table of points."));
+        sentences.push(format!("The table of points has the results of {more} more points."));
     }
     sentences.extend(verdicts(results, judged));
     sentences
@@ -194,8 +194,8 @@ fn outcomes(results: &Results) -> Vec<String> {
                 "the system did less than was asked but kept working (degraded)"
             }
             Outcome::Overloaded => "the system could not follow the load (overloaded)",
-            Outcome::SutFailed => "the system failed, so that there are no numbers",
-            Outcome::Timeout => "the repeats did not end in time, so that there are no numbers",
+            Outcome::SutFailed => "the system failed, so there are no numbers",
+            Outcome::Timeout => "the repeats did not end in time, so there are no numbers",
             Outcome::Invalid => "the measurement is invalid and its numbers are not used",
             Outcome::Unmeasurable => "nothing could be measured here",
         };
@@ -205,7 +205,7 @@ fn outcomes(results: &Results) -> Vec<String> {
         let differ = points().any(|point| first.is_some_and(|first| first.reason() != point.reason()));
         let why = first.map_or_else(String::new, |point| match differ {
             true => format!(
-                ": {} at {}, and likewise elsewhere (see the table of points)",
+                ": {} at {}, and at other points (see the table of points)",
                 point.reason(),
                 point.point.label()
             ),

@@ -46,7 +46,7 @@ pub(super) fn falls(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
         }
         figure.series.push(Series { name: name.clone(), color, form: Form::Falls, samples });
     }
-    figure.caption.push_str("Each bar stands upon the one before: means over repeats. ");
+    figure.caption.push_str("The bars are stacked; means over repeats. ");
     if let Some(bound) = &plot.z {
         let most = |group: &Group<'_>| of(group, bound).map(|summary| summary.max);
         bounds(&groups.iter().map(most).collect::<Vec<_>>(), figure);
@@ -163,7 +163,7 @@ mod tests {
             Scenario::parse(&text, "t", &Overrides::default(), &[rig]).unwrap_err().to_string()
         };
         assert!(told("lateness_us_p50", "throughput").contains("in another unit than `y`"));
-        assert!(told("lateness_us_p50", "rtt_us_p50").contains("is there twice"));
+        assert!(told("lateness_us_p50", "rtt_us_p50").contains("occurs twice"));
         assert!(told("lateness_us_p50", "latenes_us_p50").contains("`lateness_us_p50` is the nearest"));
         assert!(told("\"rtt_us_p99\"", "\"loss_ratio\"").contains("`z`: `loss_ratio` is in another unit"));
     }

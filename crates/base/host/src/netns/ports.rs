@@ -248,7 +248,7 @@ fn made_functions(testbed: &mut Testbed, port: &Taken, count: usize) -> Result<V
         )));
     }
     if number("sriov_numvfs") != Some(0) {
-        return Err(lacks("it has virtual functions that somebody else made: write 0 to its sriov_numvfs"));
+        return Err(lacks("it has virtual functions of another program: write 0 to its sriov_numvfs"));
     }
     testbed.note(Loan::Functions { device: device.to_string_lossy().into_owned() })?;
     std::fs::write(device.join("sriov_numvfs"), count.to_string())

@@ -60,7 +60,9 @@ impl Stamping {
     pub fn by_card(&self) -> Result<(StampConfig, u32), String> {
         let lacks = |what: &str| Err(format!("its card {what}"));
         if self.flags & HARDWARE != HARDWARE || self.sent & (1 << TX_ON) == 0 {
-            return lacks("takes no time stamps of what leaves and arrives (or its driver does not say)");
+            return lacks(
+                "has no time stamps for sent and received packets (or its driver does not report them)",
+            );
         }
         let Some(filter) = FILTERS.into_iter().find(|filter| self.received & (1 << filter) != 0) else {
             return lacks("stamps no PTP frames that arrive");
@@ -122,7 +124,7 @@ impl Testbed {
         let told = told.and_then(|()| within(namespace, || config.tell(inside)));
         told.map_err(|error| NetnsError::Port {
             port: inside.to_owned(),
-            why: format!("its card was asked for time stamps: {error}"),
+            why: format!("its card cannot be configured for time stamps: {error}"),
         })
     }
 }

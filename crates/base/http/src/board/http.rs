@@ -90,11 +90,12 @@ async fn respond(
             checked_body(headers, body).await?;
             match board.ask(action) {
                 Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
-                Err(Unheard::NotOffered) => {
-                    Err(problem(StatusCode::CONFLICT, "this cannot be asked for now; the page says what can"))
-                }
+                Err(Unheard::NotOffered) => Err(problem(
+                    StatusCode::CONFLICT,
+                    "this action is not available now; the page lists the available ones",
+                )),
                 Err(Unheard::Full) => {
-                    Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for; try again"))
+                    Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too many requests; try again"))
                 }
             }
         }

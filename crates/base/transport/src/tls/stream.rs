@@ -66,9 +66,7 @@ impl Write for Records<'_> {
 pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
     let what = match error.downcast_ref::<Error>() {
         Some(Error::InvalidCertificate(why)) => match why {
-            CertificateError::UnknownIssuer => {
-                "the peer's certificate is of an authority that we do not know"
-            }
+            CertificateError::UnknownIssuer => "the peer's certificate is signed by an unknown authority",
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 "the peer's certificate has expired"
             }
@@ -84,7 +82,7 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
         Some(Error::AlertReceived(alert)) => {
             use rustls::AlertDescription as Alert;
             match alert {
-                Alert::UnknownCA => "the peer does not know the authority of our certificate",
+                Alert::UnknownCA => "the authority of our certificate is unknown to the peer",
                 Alert::CertificateExpired => "the peer calls our certificate expired",
                 Alert::CertificateRequired => "the peer wants a certificate of us",
                 other => return told(format!("the peer refuses us: {other:?}")),

@@ -537,7 +537,7 @@ pub fn customary() -> impl Iterator<Item = &'static dyn Model> {
 
 /// The text is not the name of one of [`MODELS`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a service model of ours; allowed are {list}", list = names(MODELS))]
+#[error("\"{0}\" is not a known service model; allowed are {list}", list = names(MODELS))]
 pub struct UnknownModel(pub String);
 
 /// Returns a list of names, for example `mac, rlc`.

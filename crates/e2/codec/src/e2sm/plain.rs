@@ -37,7 +37,7 @@ pub enum PlainError {
     },
     /// The count does not match the length: elements are missing or there are trailing bytes.
     #[error(
-        "plain payload says {count} elements of {element_size} bytes ({need} bytes in all), but has {have}"
+        "plain payload announces {count} elements of {element_size} bytes ({need} bytes in all), but has {have}"
     )]
     CountMismatch {
         /// Number of elements according to the count.

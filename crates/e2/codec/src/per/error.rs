@@ -105,6 +105,6 @@ pub enum DecodeFault {
     #[error("unknown name {0:?}")]
     UnknownName(String),
     /// A duplicate information element.
-    #[error("information element {0} came twice")]
+    #[error("information element {0} occurs twice")]
     DuplicateIe(u16),
 }

@@ -257,7 +257,7 @@ pub enum AgentEvent {
 #[non_exhaustive]
 pub enum RegisterError {
     /// Another function has this id.
-    #[error("RAN function id {0} is taken")]
+    #[error("RAN function id {0} is already in use")]
     IdTaken(RanFunctionId),
     /// The id exceeds the maximum.
     #[error("RAN function id {0} is outside 0..4095")]

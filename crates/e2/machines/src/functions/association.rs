@@ -96,7 +96,8 @@ impl RanFunction for Association {
     ) -> Result<ControlOutcome, Cause> {
         let command = AssociationCommand::decode(control.message).ok_or(INVALID)?;
         let may = self.open || ctx.controller() == ctx.first_controller();
-        let foreign = || Refusal::new(Reason::NotOwner, "the default controller alone says who sees whom");
+        let foreign =
+            || Refusal::new(Reason::NotOwner, "only the default controller assigns UEs to controllers");
         let done = if may { obey(ctx, command) } else { Err((FAILED, foreign())) };
         match done {
             Ok(added) => {

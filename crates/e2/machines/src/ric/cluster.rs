@@ -127,7 +127,7 @@ impl Ric {
         let held = cluster.directory.held_on(conn);
         cluster.directory.handle(now, DirectoryInput::Left { conn });
         if let Some(node) = held {
-            let why = "its connection is gone".to_owned();
+            let why = "its connection has ended".to_owned();
             self.links.event(RicEvent::Disowned { node, why, at: now });
         }
     }
@@ -171,8 +171,8 @@ impl Ric {
         self.yield_proxy(now, &node);
         let rival = self.nodes.find(&node).and_then(|place| self.nodes.at(place)?.conn);
         if let Some(rival) = rival.filter(|rival| *rival != conn) {
-            self.links.close(rival, "the node is set up anew".to_owned());
-            self.part(now, rival, NodeLoss::Closed("the node is set up anew".to_owned()));
+            self.links.close(rival, "the node is set up again".to_owned());
+            self.part(now, rival, NodeLoss::Closed("the node is set up again".to_owned()));
         }
         self.links.event(RicEvent::Owned { node, epoch, at: now });
         self.accept_setup(now, conn, version, request);

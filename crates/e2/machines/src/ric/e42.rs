@@ -330,7 +330,7 @@ impl Ric {
         if left_out > 0 {
             let told = nodes.len();
             let what = format!(
-                "the xApp is told of {told} base stations, {left_out} do not fit in the {bound} bytes that it may take"
+                "the xApp receives {told} base stations; {left_out} more do not fit into its limit of {bound} bytes"
             );
             self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
         }

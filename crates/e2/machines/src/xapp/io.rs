@@ -131,7 +131,7 @@ pub enum Failure {
     #[error("nobody answered")]
     Unanswered,
     /// The connection was lost before the response arrived.
-    #[error("the connection was lost before the answer came")]
+    #[error("the connection was lost before the response arrived")]
     Disconnected,
 }
 

@@ -122,7 +122,7 @@ impl A1 {
             }
             (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy).await,
             (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy).await,
-            _ => Err(Fault::new(404, "no such resource; /openapi.json says what there is")),
+            _ => Err(Fault::new(404, "no such resource; /openapi.json lists all resources")),
         }
     }
 

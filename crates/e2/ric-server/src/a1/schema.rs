@@ -191,7 +191,7 @@ impl Check<'_> {
             }
             ("allOf" | "anyOf" | "oneOf", _) => self.several((name, wanted), value, at, depth),
             ("not", _) if self.value(wanted, value, at, depth + 1).is_ok() => {
-                refuse("it is what it must not be")
+                refuse("it has a value that `not` excludes")
             }
             ("items", Json::Array(all)) => {
                 let mut each = all.iter().enumerate();
@@ -202,9 +202,7 @@ impl Check<'_> {
                 let twice =
                     || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
                 match name {
-                    "uniqueItems" if wanted == &Json::Bool(true) && twice() => {
-                        refuse("an item is there twice")
-                    }
+                    "uniqueItems" if wanted == &Json::Bool(true) && twice() => refuse("an item occurs twice"),
                     _ => counted(name, "Items", wanted, all.len()).map_or(Ok(()), |why| refuse(&why)),
                 }
             }

@@ -15,7 +15,7 @@ pub enum NotDrained {
     #[error("this RIC is not a member of a cluster (--bus)")]
     Alone,
     /// No other RIC accepts base stations.
-    #[error("no other RIC was heard of just now that takes base stations")]
+    #[error("no other RIC that accepts base stations has reported recently")]
     NoOther,
 }
 

@@ -288,10 +288,7 @@ impl Console {
         out: &mut IAppOutbox,
     ) -> Result<u32, Fault> {
         if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
-            return Err(Fault::new(
-                503,
-                format!("{SUBSCRIPTIONS_MAX} subscriptions are there, no more are allowed"),
-            ));
+            return Err(Fault::new(503, format!("{SUBSCRIPTIONS_MAX} subscriptions exist, the maximum")));
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {

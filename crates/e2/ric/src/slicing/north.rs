@@ -58,7 +58,7 @@ impl Slicing {
     ) -> Result<Done, Fault> {
         use Method::{Delete, Get, Put};
         let node = self.nodes.get(&id).ok_or_else(|| missing("node", &id.to_string(), THERE))?;
-        let silent = || Fault::new(503, "the base station has not said yet what slices it has");
+        let silent = || Fault::new(503, "the base station has not reported its slices yet");
         let report = || node.report.as_ref().ok_or_else(silent);
         let slice_id = |text| number::<u16>(text, "slice", u16::MAX.into());
         let command = match (path, request.method) {

@@ -151,7 +151,7 @@ impl SliceResource {
     /// Converts to the service model's slice with this id.
     pub(super) fn slice(&self, id: u16) -> Result<Slice, Fault> {
         if self.id.is_some_and(|own| own != id) {
-            return Err(Fault::new(409, format!("the path says slice {id}, the body another")));
+            return Err(Fault::new(409, format!("the path has slice {id}, the body another one")));
         }
         if self.label.len() > LABEL_MAX || self.label.chars().any(|c| !(' '..='~').contains(&c)) {
             return Err(Fault::new(422, format!("a label is at most {LABEL_MAX} characters of ASCII")));

@@ -209,7 +209,8 @@ impl Virt {
 
 /// Converts the outcome of a control sent by this controller.
 fn end(outcome: &Outcome) -> Result<(), Refusal> {
-    let unsaid = |cause: &Cause| Refusal::new(Reason::NotSupported, format!("it says no more than: {cause}"));
+    let unsaid =
+        |cause: &Cause| Refusal::new(Reason::NotSupported, format!("it gives no other reason than: {cause}"));
     match outcome {
         Outcome::Done(_) => Ok(()),
         Outcome::Failed { outcome: Some(words), cause } => {

@@ -96,7 +96,7 @@ fn apart(elements: &[&Element], at: usize) -> Option<Lack> {
         ),
         _ => true,
     };
-    let reason = Reason::NotWritten("what stands between a match and the use of its result");
+    let reason = Reason::NotWritten("elements between a match and the use of its result");
     (!follows).then(|| Lack { element: element_name(elements[at]), reason })
 }
 

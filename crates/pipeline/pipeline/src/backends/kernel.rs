@@ -50,7 +50,7 @@ impl Backend for Kernel {
                     Reason::NotWritten("translations of address and port by a map")
                 }
                 Element::Emit { port, .. } if *port == direction.ingress() => {
-                    Reason::NotWritten("packets that go back by the port that they came by")
+                    Reason::NotWritten("packets that leave through the port where they arrived")
                 }
                 _ => return None,
             };

@@ -107,7 +107,7 @@ impl fmt::Display for Reason {
             Self::NoMatch(what) => write!(f, "it does not match {what}"),
             Self::NoAction(what) => write!(f, "it cannot {what}"),
             Self::TooMany { what, asked, most } => {
-                write!(f, "{asked} {what} are asked for, it takes {most}")
+                write!(f, "{asked} {what} are required, it supports {most}")
             }
             Self::NotWritten(what) => write!(f, "this version does not write {what} for it"),
         }

@@ -89,7 +89,7 @@ fn lack(asked: &Asked<'_>, direction: Direction, elements: &[&Element], at: usiz
             Some(Reason::NoAction("write a source MAC that is not its port's own"))
         }
         Element::Emit { port, .. } if *port == direction.ingress() => {
-            Some(Reason::NotWritten("packets that go back by the port that they came by"))
+            Some(Reason::NotWritten("packets that leave through the port where they arrived"))
         }
         Element::Admit { mac: None, .. } if routed => {
             Some(Reason::NoMatch("frames to any address in its routing: a port has one"))
@@ -105,17 +105,17 @@ fn lack(asked: &Asked<'_>, direction: Direction, elements: &[&Element], at: usiz
         }
         Element::Decap { kind: Encapsulation::Gre, .. } => Some(Reason::NoMatch("keys of GRE")),
         Element::Decap { kind: Encapsulation::Vxlan, .. } => Some(Reason::NotWritten("VXLAN")),
-        Element::Decap { ipv6: true, .. } => Some(Reason::NotWritten("IPv6 that comes out of GTP-U")),
+        Element::Decap { ipv6: true, .. } => Some(Reason::NotWritten("IPv6 inside GTP-U")),
         Element::Encap
             if !tables.tunnels.iter().all(|tunnel| matches!(tunnel.kind, Encapsulation::Gtp { .. })) =>
         {
             Some(Reason::NotWritten("VXLAN, or keys of GRE"))
         }
         Element::FindUserByMac(_) | Element::FindUserBySource(_) => {
-            Some(Reason::NotWritten("users that have no tunnel of their own"))
+            Some(Reason::NotWritten("users without a separate tunnel"))
         }
         Element::FindUserByDestination(_) | Element::Meter if !gtp => {
-            Some(Reason::NotWritten("users that have no tunnel of their own"))
+            Some(Reason::NotWritten("users without a separate tunnel"))
         }
         Element::FindUserByDestination(_) if six(tables, elements[at]) => {
             Some(Reason::NotWritten("IPv6 users"))

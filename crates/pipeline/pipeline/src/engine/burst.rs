@@ -129,7 +129,7 @@ pub enum PushError {
     #[error("a burst takes {BURST} packets")]
     Full,
     /// The frame is longer than [`FRAME_MAX`].
-    #[error("the frame has {0} bytes, at most {FRAME_MAX} are taken")]
+    #[error("the frame has {0} bytes, at most {FRAME_MAX} are allowed")]
     TooLong(usize),
 }
 

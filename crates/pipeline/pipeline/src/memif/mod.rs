@@ -99,7 +99,7 @@ pub enum Down {
         reason: String,
     },
     /// Its socket was closed.
-    #[error("the memif peer has gone")]
+    #[error("the memif peer has disconnected")]
     Gone,
     /// This endpoint stopped it.
     #[error("stopped")]
@@ -119,7 +119,7 @@ pub enum Refusal {
     #[error("{0} has no place here")]
     Unexpected(&'static str),
     /// Missing or additional descriptors.
-    #[error("{message} comes with {wanted} descriptors, {came} came")]
+    #[error("{message} must have {wanted} descriptors, {came} arrived")]
     Descriptors {
         /// Name of the message.
         message: &'static str,
@@ -145,7 +145,7 @@ pub enum Refusal {
         ours: u32,
     },
     /// Packets that are not Ethernet frames.
-    #[error("mode {0} is asked for; allowed is 0, Ethernet")]
+    #[error("mode {0} is requested; allowed is 0, Ethernet")]
     Mode(u8),
     /// A wrong secret.
     #[error("the secret is missing or wrong")]

@@ -112,13 +112,13 @@ impl Settings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// Too many descriptors.
-    #[error("a memif ring has at most 2^{LOG2_RING_MAX} descriptors, 2^{0} are asked for")]
+    #[error("a memif ring has at most 2^{LOG2_RING_MAX} descriptors, 2^{0} are requested")]
     Ring(u8),
     /// No rings, or too many.
-    #[error("a memif interface has 1 to {RINGS_MAX} rings in each direction, {0} are asked for")]
+    #[error("a memif interface has 1 to {RINGS_MAX} rings in each direction, {0} are requested")]
     Rings(u16),
     /// An invalid size of buffers.
-    #[error("memif buffers have 64 to 65536 bytes, in steps of 64; {0} are asked for")]
+    #[error("memif buffers have 64 to 65536 bytes, in steps of 64; {0} are requested")]
     Buffer(u32),
     /// An invalid name.
     #[error("a memif name has at most 31 bytes and no zero among them: {0:?}")]

@@ -23,7 +23,7 @@ parameters! {
         server: u32 = 1, "Servers, a /24 each.";
         nhop: u32 = 2, "Next hops towards the servers.";
         user_conn: u32 = 1, "Translations of each user.";
-        fw_rules: u32 = 1, "Rules of the firewall in each direction; traffic never meets them, as published.";
+        fw_rules: u32 = 1, "Rules of the firewall in each direction; no traffic matches them, as published.";
         rate_limit: u64 = gateway::RATE_LIMIT, "Rate of a user, bytes per second.";
         rate_burst: u32 = gateway::RATE_BURST, "Depth of a user's token bucket, bytes.";
         fluct_user: u32 = 0, "Users that arrive and depart each second.";

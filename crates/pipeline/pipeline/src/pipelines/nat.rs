@@ -25,7 +25,7 @@ parameters! {
         uplink_dst_mac: Mac = Mac([0xaa, 0xbb, 0xbb, 0xaa, 0, 1]), "Destination MAC of what leaves by the core port.";
         #[serde(with = "gateway::mac_text")]
         downlink_dst_mac: Mac = Mac([0xaa, 0xcc, 0xdd, 0xcc, 0, 1]), "Destination MAC of what leaves by the access port.";
-        family: Family = Family::Ipv4, "IP version of what is translated; where both are, translations have them in turn.";
+        family: Family = Family::Ipv4, "IP version of translated packets; with both, translations alternate between them.";
     }
 }
 

@@ -36,7 +36,7 @@ pub enum TraceError {
         text: String,
     },
     /// A time before that of the previous line.
-    #[error("line {line}: {at:?} comes after {before:?}; events stand in the order of their times")]
+    #[error("line {line}: {at:?} follows {before:?}; events must be in the order of their times")]
     Order {
         /// Number of the line, from 1.
         line: usize,

@@ -141,7 +141,7 @@ impl EmpowerAgent1 {
         for tlv in tlvs {
             let Tlv::RrcMeasureRequest(request) = tlv else { continue };
             if self.core.ues.get(request.rnti).is_none() {
-                self.core.fault(format!("a measurement by {}, who is not here", request.rnti));
+                self.core.fault(format!("a measurement by {}, which is not in this cell", request.rnti));
                 continue;
             }
             let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
@@ -198,7 +198,9 @@ impl Station for EmpowerAgent1 {
             Body::UeMeasureRequest(tlvs) => self.measure(now, xid, pdu.opcode, &tlvs),
             Body::HandoverRequest(request) => {
                 if self.core.ues.get(request.rnti).is_none() {
-                    return self.core.fault(format!("a handover of {}, who is not here", request.rnti));
+                    return self
+                        .core
+                        .fault(format!("a handover of {}, which is not in this cell", request.rnti));
                 }
                 let target_station = Some(station(request.target.mac));
                 let rnti = request.rnti;

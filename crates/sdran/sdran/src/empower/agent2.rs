@@ -85,7 +85,7 @@ impl Station for EmpowerAgent2 {
             Kind::Request(operation) => operation,
             // The response to this agent's hello.
             Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
-            Kind::Response(_) => return self.core.fault("a response that nobody asked for".to_owned()),
+            Kind::Response(_) => return self.core.fault("a response without a request".to_owned()),
         };
         match pdu.action {
             action::CAPABILITIES => {

@@ -114,7 +114,7 @@ impl Core {
     ) {
         let mut octets = Vec::new();
         if let Err(error) = encode(&mut octets) {
-            return self.fault(format!("a message of ours: {error}"));
+            return self.fault(format!("cannot encode a message: {error}"));
         }
         if self.connected {
             self.counters.sent += 1;

@@ -88,7 +88,7 @@ impl<V> Session<V> {
         let mut octets = Vec::new();
         match encode(mac, self.seq, &mut octets) {
             Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
-            Err(error) => self.event(EmpowerEvent::Fault(format!("a message of ours: {error}"))),
+            Err(error) => self.event(EmpowerEvent::Fault(format!("cannot encode a message: {error}"))),
         }
     }
 

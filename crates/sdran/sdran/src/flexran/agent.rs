@@ -137,7 +137,7 @@ impl FlexranAgent {
             }
             // Too many UEs for one body: a real agent would stop, this one reports a fault.
             Err(error) => {
-                self.fault(format!("a message of ours: {error}"));
+                self.fault(format!("cannot encode a message: {error}"));
                 false
             }
         }

@@ -139,7 +139,7 @@ impl FlexranAgent {
                 self.outputs.push_back(AgentOutput::Event(event));
             }
             _ => {
-                let what = "a handover command without a UE or a target of ours";
+                let what = "a handover command without a known UE or target";
                 self.fault(what.to_owned());
                 self.done(command.header.as_ref(), Err(Refusal::new(Reason::UnknownUe, what)));
             }

@@ -267,7 +267,7 @@ impl FlexranSession {
         let mut octets = Vec::new();
         match encode_frame(&Envelope::new(direction, message), &mut octets) {
             Ok(()) => self.outputs.push_back(ControllerOutput::Send(octets)),
-            Err(error) => self.event(FlexranEvent::Fault(format!("a message of ours: {error}"))),
+            Err(error) => self.event(FlexranEvent::Fault(format!("cannot encode a message: {error}"))),
         }
     }
 

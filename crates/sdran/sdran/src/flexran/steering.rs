@@ -241,7 +241,7 @@ impl Steering {
                 _ => {
                     return refuse(
                         Reason::Invalid,
-                        "an allocation has a UE, and resource block groups that nobody else has",
+                        "an allocation needs a UE, and resource block groups that no other allocation uses",
                     );
                 }
             }

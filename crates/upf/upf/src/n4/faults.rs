@@ -36,15 +36,15 @@ faults! {
     PdnType "pdn-type" "Without PDN Type downlink packets are dropped.";
     NoTunnel "no-tunnel" "The choice of a tunnel is accepted, without FTUP and without a tunnel.";
     NarrowTriggers "narrow-triggers" "Reporting Triggers of two bytes make a request go unanswered.";
-    WrongTunnel "wrong-tunnel" "Downlink packets go into another tunnel than a modification says.";
+    WrongTunnel "wrong-tunnel" "Downlink packets go into another tunnel than the modification requests.";
     NoAssociation "no-association" "An establishment without association is refused with cause 64.";
     UnknownSession "unknown-session" "A request about an unknown session is refused with cause 64.";
     MissingElement "missing-element" "A missing element is refused with cause 69.";
     WrongLength "wrong-length" "An element of wrong length is refused with cause 69.";
     Version "version" "Another version goes unanswered.";
-    AnyOwner "any-owner" "Requests about a session are taken from any SMF.";
+    AnyOwner "any-owner" "Requests about a session are accepted from any SMF.";
     SourcePort "source-port" "Requests from another port than 8805 go unanswered.";
-    ReportDestination "report-destination" "Reports go to where the establishment came from.";
+    ReportDestination "report-destination" "Reports go to the source address of the establishment.";
     SetDeletion "set-deletion" "A session set deletion deletes nothing.";
     Release "release" "An association release goes unanswered.";
     UeAddress "ue-address" "The choice of a UE address is accepted, and none is chosen.";

@@ -23,7 +23,7 @@ impl Default for Retransmission {
 
 /// Error: the window of pending requests is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{window} requests are under way, the limit")]
+#[error("{window} requests are pending, the limit")]
 pub struct Full {
     /// Size of the window.
     pub window: usize,

@@ -89,7 +89,7 @@ pub enum BoundError {
         stage: String,
     },
     /// A stage that is simulated only.
-    #[error("stage {stage}: bounds know hosts and ports, not the air")]
+    #[error("stage {stage}: bounds exist for hosts and ports, not for the air interface")]
     Simulated {
         /// Name of the stage.
         stage: String,

@@ -119,7 +119,7 @@ impl Reader<'_> {
         };
         let offence = match class {
             Class::Paper | Class::Tuned if !has_source => {
-                "an expectation of class `paper` or `tuned` needs `source`: the statement and where it stands"
+                "an expectation of class `paper` or `tuned` needs `source`: the statement and its place"
             }
             Class::Tuned if !has_tuned => {
                 "an expectation of class `tuned` needs `tuned`: the setting that was chosen to meet it"
@@ -237,7 +237,8 @@ impl Reader<'_> {
             metric.filter(|metric| metric.kind == MetricKind::Series).map(|metric| metric.unit.clone())
         };
         if stack.len() >= AREAS_MAX {
-            let sentence = format!("`stack`: at most {} series can be told apart upon `y`", AREAS_MAX - 1);
+            let sentence =
+                format!("`stack`: at most {} series can be distinguished on top of `y`", AREAS_MAX - 1);
             self.errors.push(node.child("stack").unwrap_or(node).error(sentence));
         }
         let names: Vec<&str> = std::iter::once(y).chain(stack.iter().map(String::as_str)).collect();
@@ -275,7 +276,7 @@ impl Reader<'_> {
                 return;
             }
             let offence = if names[..at].iter().any(|(_, before)| before == name) {
-                "is there twice"
+                "occurs twice"
             } else if unit(self.rig, name) != unit(self.rig, y) {
                 "is in another unit than `y`, and cannot be added to it"
             } else {

@@ -70,8 +70,9 @@ impl Reader<'_> {
         let axis = text(values, "search.axis")?.to_owned();
         if let Some(key) = self.rig.keys.iter().find(|key| key.path == axis) {
             if key.kind.accept(&Value::Float(1.0)).is_err() && key.kind.accept(&Value::Int(1)).is_err() {
-                self.errors
-                    .push(node.error(format!("`search.axis`: `{axis}` is not a number, so it is not a load")));
+                self.errors.push(
+                    node.error(format!("`search.axis`: `{axis}` is not a number, so it is not a load")),
+                );
             }
         } else {
             let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
@@ -136,7 +137,7 @@ impl Reader<'_> {
         let unit = self.rig.keys.iter().find(|key| key.path == load.axis).map(|key| key.unit.as_str());
         if unit.is_some_and(|unit| unit != "1/s") {
             self.errors.push(node.error(format!(
-                "`search.axis`: a soak counts what is lost of so many a second, and `{}` is not in 1/s",
+                "`search.axis`: a soak needs a load in 1/s, and `{}` has another unit",
                 load.axis
             )));
         }

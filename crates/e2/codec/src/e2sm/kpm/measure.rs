@@ -77,7 +77,7 @@ sequence! {
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
         measurement: Measurement [Own] "measType", "Measurement.",
-        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "A value for each; one that says \"no label\" if there is but one.",
+        labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "A value for each; a single one has the label \"no label\".",
     }
 }
 sole_component! {

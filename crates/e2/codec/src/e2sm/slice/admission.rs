@@ -55,7 +55,7 @@ impl SliceSet {
         }
         for (n, slice) in self.slices.iter().enumerate() {
             if self.slices[..n].iter().any(|other| other.id == slice.id) {
-                return refuse(Reason::Exists, format!("slice {} is there twice", slice.id));
+                return refuse(Reason::Exists, format!("slice {} occurs twice", slice.id));
             }
             if slice.label.len() > LABEL_MAX || slice.label.chars().any(|c| !(' '..='~').contains(&c)) {
                 let what = format!("slice {}: a label is at most {LABEL_MAX} characters of ASCII", slice.id);
@@ -92,7 +92,7 @@ impl SliceSet {
         let mut rntis: Vec<u16> = allocation.ues.iter().map(|ue| ue.rnti).collect();
         rntis.sort_unstable();
         match rntis.windows(2).find(|two| two[0] == two[1]) {
-            Some(twice) => invalid(format!("UE {} is there twice", twice[0])),
+            Some(twice) => invalid(format!("UE {} occurs twice", twice[0])),
             None => Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl SliceSet {
             }
             // Kept until an algorithm is set again; it reserves nothing.
             (SliceAlgorithm::None, _) => Ok(0),
-            (algorithm, _) => invalid(&format!("its parameters are none of {}", algorithm.name())),
+            (algorithm, _) => invalid(&format!("its parameters are not those of {}", algorithm.name())),
         }
     }
 }

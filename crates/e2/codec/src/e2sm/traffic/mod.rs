@@ -238,7 +238,7 @@ sequence! {
         rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time in the RLC buffer since the last report of any subscription, in µs.",
         rlc_sojourn_max_us: u32 [Int<0, U32>] "rlcSojournMaxUs", "Maximum, in µs.",
         paced_kbps: u32 [Int<0, U32>] "pacedKbps", "Radio rate of the bearer as estimated by the pacer, in kbit/s; 0 without a pacer.";
-        stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are no stages.",
+        stages: Vec<StageState> [List<1, 2>] "stages", "User-defined stages, including failed ones; absent if there are none.",
     }
     /// State and statistics of a user-defined stage.
     #[derive(Eq, Hash)]

@@ -31,7 +31,7 @@ pub enum WriteFailure {
     #[error("the store takes no writes")]
     Unavailable,
     /// No response arrived. The value may be written, now or later.
-    #[error("no answer came")]
+    #[error("no response arrived")]
     Unknown,
 }
 
@@ -113,7 +113,7 @@ pub enum NotAdmitted {
     #[error("the directory took too long")]
     TooLong,
     /// The RIC is draining.
-    #[error("this RIC is drained; {}", .elsewhere.as_deref().unwrap_or("no other one is there"))]
+    #[error("this RIC is drained; {}", .elsewhere.as_deref().unwrap_or("there is no other one"))]
     Drained {
         /// Address of another RIC that accepts base stations.
         elsewhere: Option<String>,

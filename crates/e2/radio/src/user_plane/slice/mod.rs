@@ -115,7 +115,7 @@ pub enum SliceError {
     #[error("a direction has 1 to {SLICES_MAX} slices (without an algorithm 1), not {0}")]
     Count(usize),
     /// Two of the same identity.
-    #[error("slice {0} is there twice")]
+    #[error("slice {0} occurs twice")]
     Twice(u32),
     /// No such slice.
     #[error("there is no slice {0}")]

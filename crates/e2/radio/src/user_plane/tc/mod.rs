@@ -126,7 +126,7 @@ pub enum TcError {
         allowed: &'static str,
     },
     /// A queue that is named twice.
-    #[error("queue {0} stands twice in the order of priority")]
+    #[error("queue {0} occurs twice in the order of priority")]
     Twice(u32),
 }
 

@@ -18,7 +18,7 @@ impl Backend for OpenFlow {
         &Facts {
             name: "openflow",
             title: "any OpenFlow switch at an address",
-            install: "apt install openvswitch-switch (its ovs-ofctl tells the switch)",
+            install: "apt install openvswitch-switch (for its ovs-ofctl)",
             programs: &["ovs-ofctl"],
             tiers: &[Tier::Veth],
         }

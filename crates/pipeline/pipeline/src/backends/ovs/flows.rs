@@ -404,7 +404,7 @@ pub(super) fn update(asked: &Asked<'_>, dialect: Dialect, changes: &[Change]) ->
 fn unknown() -> Lack {
     Lack {
         element: "change",
-        reason: Reason::NotWritten("changes of users that came later, or to new tunnels"),
+        reason: Reason::NotWritten("changes of users that were added later, or to new tunnels"),
     }
 }
 

@@ -117,7 +117,7 @@ fn lacks(asked: &Asked<'_>) -> Vec<Lack> {
             Element::Decap { kind: Encapsulation::Gtp { .. }, ipv6: true, .. } => lacks.push(Lack {
                 element: element_name(element),
                 // Version 3.1 lost every such packet in comparison with the oracle.
-                reason: Reason::NotWritten("IPv6 that comes out of GTP-U"),
+                reason: Reason::NotWritten("IPv6 inside GTP-U"),
             }),
             _ => {}
         }

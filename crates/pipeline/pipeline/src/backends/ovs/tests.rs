@@ -113,9 +113,9 @@ fn limits_are_reported_as_reasons() {
         OvsDpdk.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err().to_string()
     };
     let many = lacks(r#"{"name":"mgw","user":262145}"#);
-    assert!(many.contains("meter: 262145 meters are asked for, it takes 262144"), "{many}");
+    assert!(many.contains("meter: 262145 meters are required, it supports 262144"), "{many}");
     let many = lacks(r#"{"name":"acl","rule-num":65001}"#);
-    assert!(many.contains("ACL: 65001 rules are asked for, it takes 65000"), "{many}");
+    assert!(many.contains("ACL: 65001 rules are required, it supports 65000"), "{many}");
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
     let asked = Asked { declaration: &declaration, directions: BOTH };
     let attach = Change::Attach { user: UserId(9), tunnel: TunnelId(0) };

@@ -48,7 +48,7 @@ fn limits_are_reported_and_programs_link_maps() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"acl","rule-num":4097}"#).unwrap();
     let declaration = declaration.build().unwrap();
     let refused = Xdp.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err();
-    assert!(refused.to_string().contains("4097 rules are asked for, it takes 4096"), "{refused}");
+    assert!(refused.to_string().contains("4097 rules are required, it supports 4096"), "{refused}");
     let object = object(r#"{"name":"l2fwd"}"#);
     let program = object.programs[0].as_ref().unwrap();
     assert_eq!(program.linked(|_| None), None);

@@ -91,7 +91,7 @@ impl Orders {
         self.pushed.remove(&id);
         let open: Vec<u32> = self.waiting.keys().filter(|(of, _)| *of == id).map(|(_, xid)| *xid).collect();
         for xid in open {
-            self.ended(id, xid, Some("the base station is gone".to_owned()));
+            self.ended(id, xid, Some("the base station has disconnected".to_owned()));
         }
     }
 }

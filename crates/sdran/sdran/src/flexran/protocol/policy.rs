@@ -176,7 +176,7 @@ mod tests {
             ("mac:\n - ul_scheduler:\n", "line 2"),
             ("mac:\n - dl_scheduler:\n    behavior", "no `name : value`"),
             ("mac:\n - dl_scheduler:\n   parameters:\n    selected_subframe : !!int 0", "selected_subframe"),
-            ("mac:\n - dl_scheduler:\n    n_active_slices : two", "no whole number"),
+            ("mac:\n - dl_scheduler:\n    n_active_slices : two", "not a whole number"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : 0.5", "no list"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : [1.5]", "0 to 1"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : [NaN]", "0 to 1"),

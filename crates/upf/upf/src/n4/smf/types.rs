@@ -125,7 +125,7 @@ pub enum Refused {
         limit: usize,
     },
     /// The session does not exist, or a request about it is pending.
-    #[error("session {0:?} is not established, or a request about it is under way")]
+    #[error("session {0:?} is not established, or a request about it is pending")]
     Session(SessionId),
     /// A composed request does not fit into a datagram.
     #[error("the request is longer than a PFCP message may be")]
