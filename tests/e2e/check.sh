@@ -142,6 +142,6 @@ octets that are no message: transfer syntax error
 
 # Without a listener there is no verdict.
 if "$RANLAB" check ric "tcp://127.0.0.1:$(free_port)" >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
-grep -q 'nobody listens' nobody.txt
+grep -q 'no program listens' nobody.txt
 if "$RANLAB" check agent tcp://127.0.0.1:0 --arrival 1s >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
 grep -q 'no agent connects' nobody.txt

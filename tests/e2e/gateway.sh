@@ -52,7 +52,7 @@ import json
 lines = [json.loads(line) for line in open("gateway.txt")]
 report = lines[-1]
 assert report["connections"] > report["passed_on"] >= 5, report
-assert report["troubles"] > 0 and any("nobody listens" in line.get("trouble", "") for line in lines), lines
+assert report["troubles"] > 0 and any("no program listens" in line.get("trouble", "") for line in lines), lines
 assert report["forth"] > 50 and report["back"] > 4 and report["forth_bytes"] > 1000, report
 P
 

@@ -54,7 +54,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 /// Adds what to do if no RIC listens at the address.
 fn with_remedy(failure: Failure) -> Failure {
     match failure {
-        Failure::Environment(text) if text.starts_with("nobody listens at ") && !text.contains(';') => {
+        Failure::Environment(text) if text.starts_with("no program listens at ") && !text.contains(';') => {
             Failure::Environment(format!(
                 "{text}; start a RIC there (`ranlab ric`), or name the address of another with --connect"
             ))

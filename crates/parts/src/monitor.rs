@@ -590,7 +590,7 @@ mod tests {
             assert!(told.contains(&place) && told.ends_with("--dialect flexric"), "{told}");
             // No RIC was ever there, so the error says no more than that.
             let xapp = XappHandle::start(XappConfig::new(place.clone()), options);
-            assert_eq!(joined(&xapp).await.unwrap_err(), format!("nobody listens at {place}"));
+            assert_eq!(joined(&xapp).await.unwrap_err(), format!("no program listens at {place}"));
         });
     }
 }

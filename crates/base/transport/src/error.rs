@@ -10,7 +10,7 @@ use super::Address;
 #[non_exhaustive]
 pub enum ConnectError {
     /// The host responds, but nothing listens at the address, or its accept queue is full.
-    #[error("nobody listens at {address}")]
+    #[error("no program listens at {address}")]
     Refused {
         /// Address.
         address: Address,
@@ -244,7 +244,7 @@ mod tests {
         let unix: Address = "unix:///run/ric".parse().unwrap();
         let told =
             |address: &Address, kind: io::ErrorKind| ConnectError::of(address, kind.into()).to_string();
-        assert_eq!(told(&tcp, io::ErrorKind::ConnectionRefused), "nobody listens at tcp://ric:36421");
+        assert_eq!(told(&tcp, io::ErrorKind::ConnectionRefused), "no program listens at tcp://ric:36421");
         assert_eq!(told(&unix, io::ErrorKind::NotFound), "there is no socket at unix:///run/ric");
         assert_eq!(
             told(&unix, io::ErrorKind::PermissionDenied),

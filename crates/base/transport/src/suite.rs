@@ -33,7 +33,7 @@ pub async fn check(address: &Address) -> Result<(), String> {
     // Bound only now, because checking whether a Unix socket is in use connects to it.
     match Listener::bind(&bound, &options).await {
         Err(BindError::InUse { .. }) => {}
-        Err(error) => return Err(format!("a place in use is told as \"{error}\", not as BindError::InUse")),
+        Err(error) => return Err(format!("an address in use is reported as \"{error}\", not as BindError::InUse")),
         Ok(_) => return Err(format!("two listeners share {bound}")),
     }
     if !peer.contains("://") {
@@ -47,12 +47,12 @@ pub async fn check(address: &Address) -> Result<(), String> {
         return Err(format!("a PDU of {} bytes after the last one", pdu.len()));
     }
     drop((far, listener));
-    match in_time("connecting to nobody", connect(&bound, &options)).await? {
+    match in_time("connecting without a listener", connect(&bound, &options)).await? {
         Err(ConnectError::Refused { .. } | ConnectError::NoSuchPath { .. }) => Ok(()),
         Err(error) => {
-            Err(format!("that nobody listens is told as \"{error}\", not as ConnectError::Refused"))
+            Err(format!("a missing listener is reported as \"{error}\", not as ConnectError::Refused"))
         }
-        Ok(_) => Err(format!("somebody answers at {bound} after its listener has gone")),
+        Ok(_) => Err(format!("{bound} accepts connections after its listener was dropped")),
     }
 }
 

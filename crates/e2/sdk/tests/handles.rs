@@ -57,7 +57,7 @@ fn wrong_address_is_reported_immediately() {
         let XappConnectError::Unreachable(DisconnectReason::Lost(LinkLoss::NotConnected(why))) = &told else {
             panic!("{told}");
         };
-        assert_eq!(why, "nobody listens at mem://nobody-is-here");
+        assert_eq!(why, "no program listens at mem://nobody-is-here");
 
         // An xApp that keeps trying reports the reason of each failed attempt, including a malformed address.
         let stubborn = XappHandle::start(XappConfig::new("127.0.0.1:36422"), options());
