@@ -23,23 +23,23 @@ impl Rig for MockRig {
         RigDescription {
             name: "mock".to_owned(),
             aliases: Vec::new(),
-            comment: "a system that follows known laws, for trying the harness out".to_owned(),
+            comment: "a simulated system that follows known laws, to try out and test the harness".to_owned(),
             keys: keys! {
-                ("sut.law", Kind::choice(&["usl", "queue", "stall"]), "what the system does").or("usl");
+                ("sut.law", Kind::choice(&["usl", "queue", "stall"]), "behaviour of the system: usl (universal scaling law), queue (M/M/1), stall (a queue with one pause)").or("usl");
                 ("sut.lambda", Kind::positive(), "throughput of one worker").unit("1/s").or(1000.0).when("sut.law", &["usl"]);
                 ("sut.sigma", Kind::positive(), "contention").or(0.05).when("sut.law", &["usl"]);
                 ("sut.kappa", Kind::positive(), "crosstalk").or(0.002).when("sut.law", &["usl"]);
-                ("sut.cap", Kind::positive(), "a link that lets no more through").unit("1/s").optional().when("sut.law", &["usl"]);
+                ("sut.cap", Kind::positive(), "maximum throughput, as of a link").unit("1/s").optional().when("sut.law", &["usl"]);
                 ("sut.noise", Kind::share(), "relative standard deviation of throughput").or(0.03).when("sut.law", &["usl"]);
                 ("sut.service_us", Kind::positive(), "mean service time").unit("us").or(100.0).when("sut.law", &["queue", "stall"]);
                 ("sut.stall", Kind::Span, "one pause of the server").or(Duration::from_millis(500)).when("sut.law", &["stall"]);
                 ("sut.build", Kind::Text, "name of the variant; changes nothing").or("a");
                 ("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency").unit("workers").or(1);
-                ("load.rate", Kind::positive(), "requests, offered whatever the system does").unit("1/s").or(5000.0);
-                ("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "requests of a repeat").or(2000);
-                ("load.most", Kind::positive(), "what the generator sends at most").unit("1/s").optional();
-                ("load.takes", Kind::Span, "wall time of a repeat").or(Duration::ZERO);
-                ("load.fails", Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]), "what goes wrong").or("never");
+                ("load.rate", Kind::positive(), "offered requests, in an open loop").unit("1/s").or(5000.0);
+                ("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "number of requests per repeat").or(2000);
+                ("load.most", Kind::positive(), "maximum rate of the generator").unit("1/s").optional();
+                ("load.takes", Kind::Span, "wall-clock time of a repeat").or(Duration::ZERO);
+                ("load.fails", Kind::choice(&["never", "crash", "hang", "panic", "missing", "disturbed", "busy"]), "injected fault").or("never");
             },
             metrics: metrics(),
             needs: Vec::new(),

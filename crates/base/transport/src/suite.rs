@@ -33,7 +33,9 @@ pub async fn check(address: &Address) -> Result<(), String> {
     // Bound only now, because checking whether a Unix socket is in use connects to it.
     match Listener::bind(&bound, &options).await {
         Err(BindError::InUse { .. }) => {}
-        Err(error) => return Err(format!("an address in use is reported as \"{error}\", not as BindError::InUse")),
+        Err(error) => {
+            return Err(format!("an address in use is reported as \"{error}\", not as BindError::InUse"));
+        }
         Ok(_) => return Err(format!("two listeners share {bound}")),
     }
     if !peer.contains("://") {

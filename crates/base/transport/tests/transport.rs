@@ -394,8 +394,11 @@ fn used_addresses_and_missing_listeners_are_reported() {
             assert_eq!(error.to_string(), format!("{bound} is in use by another listener"));
             drop(listener);
             let error = connect(&bound, &options).await.unwrap_err();
-            let expected =
-                if matches!(bound, Address::Unix(_)) { "there is no socket at" } else { "no program listens at" };
+            let expected = if matches!(bound, Address::Unix(_)) {
+                "there is no socket at"
+            } else {
+                "no program listens at"
+            };
             assert_eq!(error.to_string(), format!("{expected} {bound}"));
             drop(Listener::bind(&bound, &options).await.unwrap());
         }
