@@ -88,9 +88,9 @@ pub enum SmError {
     /// A control that the node's RAN function definition does not list: the caller's fault.
     #[error("the base station does not offer {what}; it offers {offered}")]
     NotOffered {
-        /// What was ordered.
+        /// Requested item.
         what: String,
-        /// What the definition lists.
+        /// Items that the definition lists.
         offered: String,
     },
     /// The octet string must be empty: an error of the sender.

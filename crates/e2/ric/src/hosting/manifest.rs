@@ -78,7 +78,7 @@ pub struct LimitsTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RestartTable {
-    /// When to restart: `always`, `failure` or `never`.
+    /// Restart policy: `always`, `failure` or `never`.
     pub when: When,
     /// Delay before the first restart, in milliseconds; doubles with each restart.
     pub first_ms: u64,

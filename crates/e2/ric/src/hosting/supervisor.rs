@@ -122,7 +122,7 @@ pub struct Status {
     pub given_up: u64,
     /// Reason of the last exit or failed start.
     pub last_end: Option<String>,
-    /// How the resource limits are enforced.
+    /// Mechanism that enforces the resource limits.
     pub held_by: Option<String>,
 }
 

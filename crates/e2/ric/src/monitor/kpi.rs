@@ -28,7 +28,7 @@ pub struct KpiExport {
     pub series_max: usize,
 }
 
-/// What the columns of a model become.
+/// Export of a model's columns.
 struct ModelExport {
     model: &'static dyn Model,
     /// Position among the models: the order of `--kpi`.

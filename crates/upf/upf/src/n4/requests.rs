@@ -45,7 +45,7 @@ struct Slot<T> {
     sent: Time,
     attempts: u8,
     about: T,
-    /// Kept for retransmission; empty if there is none.
+    /// Kept for retransmission; empty without retransmission.
     datagram: Vec<u8>,
 }
 

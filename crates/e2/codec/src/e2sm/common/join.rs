@@ -45,7 +45,7 @@ impl fmt::Display for UeNumbers {
 /// A number that names a UE within a base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
-    /// What the AMF of a GUAMI calls it.
+    /// Identifier assigned by the AMF of a GUAMI.
     Core(super::Guami, u64),
     Ran(u64),
     Mme(u32),

@@ -226,7 +226,7 @@ pub(super) fn hex(mac: Mac) -> String {
 }
 
 const HEADERS: &str = "\
-// Written by ranlab: a pipeline for v1model. Entries stand beside it, for simple_switch_CLI.
+// Written by ranlab: a pipeline for v1model. A separate file has the entries, for simple_switch_CLI.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -20,7 +20,7 @@ pub struct SmfSettings {
     /// Retransmission. With `n1: 0` a request without a response after `t1` is lost.
     pub retransmission: Retransmission,
     /// Maximum number of pending requests, rounded up to a power of two. The same number of completed requests is
-    /// remembered, to tell late and duplicate responses from unexpected ones.
+    /// remembered, to distinguish late and duplicate responses from unexpected ones.
     pub window: usize,
     /// Maximum number of sessions.
     pub max_sessions: usize,
