@@ -307,7 +307,7 @@ mod tests {
         let results = results(3, 0.0);
         assert_eq!(results.points.iter().map(|point| point.runs.len()).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(results.points[1].point.settings["sut.build"], Value::from("b"));
-        assert!(Stored::parse("{}").unwrap_err().to_string().contains("no stored result"));
+        assert!(Stored::parse("{}").unwrap_err().to_string().contains("not a stored result"));
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
         }
         for counts in ["[]", "[[2, 1], [1, 1]]", "[[1, 0]]", "[[1, -1]]", "7"] {
             let why = Stored::parse(&json(counts)).unwrap_err().to_string();
-            assert!(why.contains("distribution") || why.contains("no stored result"), "{why}");
+            assert!(why.contains("distribution") || why.contains("not a stored result"), "{why}");
         }
     }
 }

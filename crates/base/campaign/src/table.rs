@@ -227,7 +227,7 @@ mod tests {
         let error = |text| Filter::parse(text).unwrap_err().to_string();
         assert!(error(r#"{"a": {"$near": 1}}"#).contains("there are $eq, $ne, $lt"));
         assert!(error("[1]").contains("must be an object"));
-        assert!(error(r#"{"$gt": 1}"#).contains("must stand below a key"));
+        assert!(error(r#"{"$gt": 1}"#).contains("must be below a key"));
         assert!(error(&(r#"{"a":"#.repeat(40) + "1" + &"}".repeat(40))).contains("nests deeper"));
     }
 

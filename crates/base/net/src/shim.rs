@@ -379,7 +379,7 @@ mod tests {
         }
         fs::remove_dir(&path).unwrap();
         std::os::unix::fs::symlink("/tmp", &path).unwrap();
-        assert!(check_folder(&path).unwrap_err().to_string().contains("no folder"));
+        assert!(check_folder(&path).unwrap_err().to_string().contains("not a folder"));
         fs::remove_file(&path).unwrap();
         assert!(check_folder(&path.join("a/b")).is_err());
     }

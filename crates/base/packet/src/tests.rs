@@ -185,7 +185,7 @@ fn mac_addresses_have_a_text_form() {
     assert_eq!(Mac::from_u64(mac.to_u64()), mac);
     assert_ne!(Mac::local(1), Mac::local(256));
     for text in ["", "aa:22:bb:44:cc", "aa:22:bb:44:cc:66:0", "zz:4d:00:00:00:01", "02:4d:00:00:00:123"] {
-        assert!(text.parse::<Mac>().unwrap_err().to_string().contains("six octets"));
+        assert!(text.parse::<Mac>().unwrap_err().to_string().contains("six bytes"));
     }
 }
 

@@ -89,7 +89,7 @@ fn a_group_is_read_with_those_below_it() {
     assert_eq!((sample.processes, sample.cpu_s), (1, 9.0), "the group's own count wins");
     std::fs::remove_dir_all(&folder).unwrap();
     let error = meter.sample().unwrap_err().to_string();
-    assert!(error.contains("is no control group"), "{error}");
+    assert!(error.contains("is not a control group"), "{error}");
 }
 
 #[test]

@@ -274,7 +274,7 @@ fn filter_sets_parse() {
     let rules = |text: &str| classbench::rules("x.rules", text);
     let error = rules(sound).err().unwrap().to_string();
     assert!(
-        error.starts_with("x.rules:5: no rule of a filter set: \"17/0xFF\" is no value and mask"),
+        error.starts_with("x.rules:5: no rule of a filter set: \"17/0xFF\" is not a value and mask"),
         "{error}"
     );
     let rules_of = rules(&sound.replace("17/0xFF", "0x11/0xFF")).ok().unwrap();
@@ -287,12 +287,12 @@ fn filter_sets_parse() {
     for (line, expected) in [
         ("192.0.2.1/32 1.1.1.1/32 0 : 1 0 : 1 0x06/0xFF", "it does not begin with @"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1", "it is not @src/len"),
-        ("@1.1.1.1/33 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF", "\"1.1.1.1/33\" is no prefix"),
+        ("@1.1.1.1/33 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF", "\"1.1.1.1/33\" is not a prefix"),
         ("@1.1.1.1/32 2.2.2.2/32 5 : 1 0 : 1 0x06/0xFF", "ports 5 : 1 run backwards"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 65536 0 : 1 0x06/0xFF", "port \"65536\" is none of 0 to 65535"),
         ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0x0F", "protocol mask 0x0f; allowed are"),
         ("@1.1.1.1/32 2001:db8::/32 0 : 1 0 : 1 0x06/0xFF", "different IP versions"),
-        ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF 0x10000/0xFFFF", "is no value and mask"),
+        ("@1.1.1.1/32 2.2.2.2/32 0 : 1 0 : 1 0x06/0xFF 0x10000/0xFFFF", "is not a value and mask"),
     ] {
         let error = rules(line).err().unwrap().to_string();
         assert!(error.starts_with("x.rules:1:") && error.contains(expected), "{error}");
