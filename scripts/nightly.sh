@@ -86,9 +86,9 @@ echo "== SCTP of a kernel"
 scripts/test-sctp.sh || failed+=("SCTP")
 echo "== virtual functions and the kernel's schedulers, emulated"
 scripts/test-sriov.sh || failed+=("SR-IOV")
-echo "== the Python package: tests, round trips beside Rust's, the notebook"
+echo "== the Python package: tests, round trips beside Rust's, the notebooks"
 scripts/need.sh python notebook
-{ scripts/python.sh wheel && scripts/python.sh measure && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||
+{ scripts/python.sh wheel && scripts/python.sh measure && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb docs/tutorials/course/*.ipynb; } ||
     failed+=("Python")
 echo "== third-party programs that a variable names (docs/reference/peers.md)"
 SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
