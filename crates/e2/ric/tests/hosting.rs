@@ -74,7 +74,7 @@ fn unknown_parties_act_as_the_operator() {
 #[test]
 fn rule_needs_peer_or_unique_name() {
     let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
-    assert!(told("[[rule]]\npriority = 1\n").contains("says neither whose it is (peer)"));
+    assert!(told("[[rule]]\npriority = 1\n").contains("has neither `peer`"));
     assert!(
         told("[[rule]]\nname = \"a\"\n[[rule]]\nname = \"a\"\n")
             .starts_with("line 3: rule 2 is called \"a\"")

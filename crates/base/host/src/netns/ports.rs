@@ -326,7 +326,7 @@ mod tests {
         let others = device("7", "2");
         for (device, count, word) in [
             (None, 1, "made of software"),
-            (Some(others), 1, "somebody else"),
+            (Some(others), 1, "another program"),
             (Some(fine.clone()), 8, "up to 7"),
         ] {
             let why = told(&mut testbed, device, count).unwrap_err();

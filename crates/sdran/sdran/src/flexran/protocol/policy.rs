@@ -177,7 +177,7 @@ mod tests {
             ("mac:\n - dl_scheduler:\n    behavior", "no `name : value`"),
             ("mac:\n - dl_scheduler:\n   parameters:\n    selected_subframe : !!int 0", "selected_subframe"),
             ("mac:\n - dl_scheduler:\n    n_active_slices : two", "not a whole number"),
-            ("mac:\n - dl_scheduler:\n    slice_percentage : 0.5", "no list"),
+            ("mac:\n - dl_scheduler:\n    slice_percentage : 0.5", "not a list"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : [1.5]", "0 to 1"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : [NaN]", "0 to 1"),
             ("mac:\n - dl_scheduler:\n    slice_percentage : [0, 0, 0, 0, 0]", "at most 4"),
