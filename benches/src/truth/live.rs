@@ -18,6 +18,8 @@ const CAMPAIGNS: u64 = 3;
 const ATTEMPTS_MAX: u64 = 6;
 /// Time that the UPF needs per PFCP message, in microseconds.
 const SERVICE_US: f64 = 100.0;
+/// File whose size is known.
+const FILE: &str = "/bin/sh";
 /// PFCP messages per session: establishment, modification, deletion.
 const MESSAGES: f64 = 3.0;
 
@@ -32,10 +34,19 @@ struct Question {
     within: f64,
 }
 
-fn questions() -> [Question; 3] {
+fn questions() -> Vec<Question> {
     let upf = "[load]\nmode = \"control\"\narrivals = \"constant\"\n";
     let measure = "[measure]\nwarm_up = \"500ms\"\nduration = \"3s\"\nrepeats = 3\n";
-    [
+    let live = |name, rig, text: &str, metric, truth, within| Question {
+        name,
+        rig,
+        text: format!("{text}{measure}"),
+        metric,
+        truth,
+        within,
+    };
+    let size = std::fs::metadata(FILE).map_or(f64::NAN, |file| file.len() as f64 / 1e6);
+    vec![
         Question {
             name: "live, upf: NDR at a service time of 100 us",
             rig: "upf",
@@ -47,22 +58,62 @@ fn questions() -> [Question; 3] {
             truth: 1e6 / (MESSAGES * SERVICE_US),
             within: 0.05,
         },
-        Question {
-            name: "live, upf: 2 % of requests lost, none repeated",
-            rig: "upf",
-            text: format!("[sut]\nloss_permille = 20\n{upf}rate = 2000\nn1 = 0\n{measure}"),
-            metric: "requests_lost_ratio",
-            truth: 0.02,
-            within: 0.15,
-        },
-        Question {
-            name: "live, e2-statistics: 10 nodes at 10 ms",
-            rig: "e2-statistics",
-            text: format!("[load]\nnodes = 10\nues = 8\nperiod = \"10ms\"\nsm = [\"mac\"]\n{measure}"),
-            metric: "indications_per_s",
-            truth: 1_000.0,
-            within: 0.01,
-        },
+        live(
+            "live, upf: 2 % of requests lost, none repeated",
+            "upf",
+            &format!("[sut]\nloss_permille = 20\n{upf}rate = 2000\nn1 = 0\n"),
+            "requests_lost_ratio",
+            0.02,
+            0.15,
+        ),
+        live(
+            "live, e2-statistics: 10 nodes at 10 ms",
+            "e2-statistics",
+            "[load]\nnodes = 10\nues = 8\nperiod = \"10ms\"\nsm = [\"mac\"]\n",
+            "indications_per_s",
+            1_000.0,
+            0.01,
+        ),
+        live(
+            "live, e2-rtt: a ping every 2 ms",
+            "e2-rtt",
+            "[load]\ninterval = \"2ms\"\n",
+            "pings_per_s",
+            500.0,
+            0.01,
+        ),
+        live(
+            "live, base-station: four models at 10 ms",
+            "base-station",
+            "[sut]\nagent = \"e2\"\n[load]\nperiod = \"10ms\"\n",
+            "reports_per_s",
+            400.0,
+            0.01,
+        ),
+        live(
+            "live, pipeline: 1,000 handovers a second",
+            "pipeline",
+            "[pipeline]\nname = \"mgw\"\nhandover = 1000\n[load]\ndir = \"downlink\"\n",
+            "updates_per_s",
+            1_000.0,
+            0.01,
+        ),
+        live(
+            "live, sd-ran: 10 base stations at 50 ms",
+            "sd-ran",
+            "[sut]\ntype = \"ric\"\n[load]\nnodes = 10\nues = 2\nperiod = \"50ms\"\nsm = [\"mac\"]\npatience = \"0s\"\n",
+            "read_messages_per_s",
+            200.0,
+            0.01,
+        ),
+        live(
+            "live, footprint: size of a file",
+            "footprint",
+            &format!("[sut]\ncomponent = \"file\"\npath = \"{FILE}\"\n"),
+            "size_mb",
+            size,
+            1e-6,
+        ),
     ]
 }
 

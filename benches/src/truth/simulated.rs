@@ -1,6 +1,8 @@
 //! Rigs with a simulated form, compared with results calculated by hand.
 
-use ranlab_campaign::rig::Rig;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_rigs::virtual_time::{self, Wish};
 use ranlab_rigs::{Lab, by_name};
 
 use super::Row;
@@ -9,6 +11,45 @@ use crate::process::ranlab;
 
 /// Rate on the wire of a split 7.2x cell of 100 MHz and four layers, in Mbit/s (docs/explanation/xhaul.md).
 const CELL_MBPS: f64 = 6899.2;
+
+/// A rig whose repeats run in virtual time, as `ranlab sim` runs them.
+struct InVirtualTime(Box<dyn Rig>);
+
+impl Rig for InVirtualTime {
+    fn describe(&self) -> RigDescription {
+        self.0.describe()
+    }
+
+    fn prepare(&mut self, _run: &Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+
+    fn warm_up(&mut self, _run: &Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+        let passed = virtual_time::run(run, Wish::default())?;
+        passed.recording.metrics.iter().for_each(|(name, value)| recorder.scalar(name, *value));
+        Ok(passed.outcome)
+    }
+
+    fn tear_down(&mut self) {}
+}
+
+fn radio() -> Box<dyn Rig> {
+    Box::new(InVirtualTime(by_name(&Lab::new(ranlab()), "radio").unwrap_or_else(mock)))
+}
+
+fn tenants() -> Box<dyn Rig> {
+    Box::new(InVirtualTime(by_name(&Lab::new(ranlab()), "tenants").unwrap_or_else(mock)))
+}
+
+/// Traffic of 4 Mbit/s that is sent for 150 ms and pauses for 50 ms: whole packets of 1,500 octets, and 20 periods in
+/// a window of 4 s, wherever it begins.
+const THREE_QUARTERS: &str = "udp:4:150ms:50ms";
+/// What two UEs with that traffic get, in Mbit/s.
+const TWO_UES_MBPS: f64 = 2.0 * 4.0 * 0.75;
 
 fn xhaul() -> Box<dyn Rig> {
     by_name(&Lab::new(ranlab()), "xhaul").unwrap_or_else(mock)
@@ -44,6 +85,26 @@ pub(super) fn rows(seeds: u64) -> Vec<Row> {
             truth: 3.0 * CELL_MBPS,
             precision: 0.002,
             rig: xhaul,
+        },
+        Question {
+            name: "radio: two UEs with on/off traffic",
+            text: format!(
+                "[sut]\ntype = \"ric\"\n[load]\nues = 2\nflows = [\"{THREE_QUARTERS}\"]\n[measure]\nduration = \"4s\"\nrepeats = 5\n"
+            ),
+            metric: "total_mbps",
+            truth: TWO_UES_MBPS,
+            precision: 0.0,
+            rig: radio,
+        },
+        Question {
+            name: "tenants: the same of two UEs of one operator",
+            text: format!(
+                "[load]\nflows = [\"1-2={THREE_QUARTERS}\"]\n[measure]\nduration = \"4s\"\nrepeats = 5\n"
+            ),
+            metric: "tenant1_mbps",
+            truth: TWO_UES_MBPS,
+            precision: 0.0,
+            rig: tenants,
         },
     ];
     questions.iter().map(|question| row(question, seeds)).collect()
