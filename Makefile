@@ -42,7 +42,7 @@ python-test:     ## test the installed Python package: tests, types, examples
 
 test:            ## all tests of the workspace, including the comparison with an independent codec
 	@scripts/need.sh build oracle
-	@RANLAB_PYTHON="$(CURDIR)/.venv/bin/python" scripts/test.sh
+	@RANLAB_PYTHON="$(CURDIR)/.venv/bin/python" scripts/tests.py
 
 test-sctp:       ## tests with the SCTP of a Debian kernel in QEMU: transports, and a RIC with base stations and an xApp
 	@scripts/need.sh build vm

@@ -250,7 +250,7 @@ fn quiet(lately: &MachineInterval) -> Check {
 }
 
 /// Reports that a test cannot run here, with the reason, past the output capture of test harnesses;
-/// `scripts/test.sh` counts these lines.
+/// `scripts/tests.py` counts these lines.
 pub fn skipped(why: impl std::fmt::Display) {
     // A failed write means that standard error is closed, so there is no reader to inform.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\nskipped: {why}\n").as_bytes());
