@@ -74,6 +74,7 @@ pub(super) fn row(question: &Question, seeds: u64) -> Row {
         count: found.iter().filter(|answer| covers(answer)).count() as u64,
         counts: Counts::Covered,
         width: Some(width / reference(question, &found)).filter(|ratio| ratio.is_finite()),
+        disturbed: 0,
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) fn rows(seeds: u64) -> Vec<Row> {
         count: count as u64,
         counts,
         width: None,
+        disturbed: 0,
     };
     vec![
         row(

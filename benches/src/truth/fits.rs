@@ -30,5 +30,6 @@ pub(super) fn rows(seeds: u64) -> Vec<Row> {
         count: covered.iter().filter(|covered| **covered == Some(true)).count() as u64,
         counts: Counts::Covered,
         width: None,
+        disturbed: 0,
     }]
 }

@@ -1,5 +1,6 @@
 //! Check for other activity on the machine before a campaign starts.
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use ranlab_campaign::scenario::Scenario;
@@ -11,12 +12,14 @@ use crate::exit::Failure;
 
 /// Duration of the check; for a short campaign, a tenth of its expected duration.
 const WATCH: Duration = Duration::from_secs(2);
+/// Time to answer the question. Without an answer the campaign continues, as it does without a terminal.
+const TO_ANSWER: Duration = Duration::from_secs(30);
 /// Default limit of a scenario.
 const STEAL_AT_MOST: f64 = 0.02;
 const BUSY_AT_MOST: f64 = 0.1;
 
-/// Watches the machine and reports what it saw. On a terminal, asks whether to continue on a busy machine;
-/// elsewhere the campaign continues.
+/// Watches the machine and reports what it saw. On a terminal, asks for [`TO_ANSWER`] whether to continue on a busy
+/// machine; elsewhere, and without an answer, the campaign continues.
 ///
 /// # Errors
 /// The machine is busy and the user does not want to continue.
@@ -37,18 +40,33 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
     if !busy {
         return Ok(());
     }
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !terminal || answer().is_none_or(|line| matches!(line.trim(), "y" | "Y" | "yes")) {
         eprintln!("continuing: disturbed repeats will be marked or invalid");
         return Ok(());
     }
-    eprint!("Continue? [y/N] ");
-    let _ = std::io::stderr().flush();
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    if read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes") {
-        return Ok(());
-    }
     Err(Failure::Environment("the machine is busy, and nothing was measured".to_owned()))
+}
+
+/// Asks whether to continue. `None` if nobody answered in time.
+fn answer() -> Option<String> {
+    eprint!("Continue? [y/N; without an answer it continues in {} s] ", TO_ANSWER.as_secs());
+    let _ = std::io::stderr().flush();
+    let (send, receive) = channel();
+    // Reading a line cannot be interrupted, so the thread is left behind if there is none.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = std::io::stdin().read_line(&mut line);
+        let _ = send.send(line);
+    });
+    match receive.recv_timeout(TO_ANSWER) {
+        Ok(line) => Some(line),
+        Err(RecvTimeoutError::Timeout) => {
+            eprintln!();
+            None
+        }
+        Err(RecvTimeoutError::Disconnected) => Some(String::new()),
+    }
 }
 
 /// Shares of the machine that other processes may use.
