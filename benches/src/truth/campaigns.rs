@@ -69,7 +69,10 @@ pub(super) fn row(question: &Question, seeds: u64) -> Row {
     let width = median(widths);
     Row {
         name: question.name.to_owned(),
-        truth: format!("{} {:.6}", question.metric, question.truth).trim_end_matches('0').to_owned(),
+        truth: format!("{} {:.6}", question.metric, question.truth)
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned(),
         seeds,
         count: found.iter().filter(|answer| covers(answer)).count() as u64,
         counts: Counts::Covered,

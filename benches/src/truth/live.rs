@@ -103,7 +103,7 @@ fn questions() -> Vec<Question> {
             "live, sd-ran: 10 base stations at 50 ms",
             "sd-ran",
             "[sut]\ntype = \"ric\"\n[load]\nnodes = 10\nues = 2\nperiod = \"50ms\"\nsm = [\"mac\"]\npatience = \"0s\"\n",
-            "read_messages_per_s",
+            "rx_messages_per_s",
             200.0,
             0.01,
         ),
