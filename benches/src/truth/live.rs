@@ -135,7 +135,8 @@ fn answer(question: &Question, results: &Results) -> Option<Answer> {
 }
 
 fn row(question: &Question) -> Row {
-    let (mut measured, mut near) = (0, 0);
+    let mut measured = 0;
+    let mut near = 0;
     for attempt in 0..ATTEMPTS_MAX {
         if measured == CAMPAIGNS {
             break;

@@ -48,12 +48,12 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
     Err(Failure::Environment("the machine is busy, and nothing was measured".to_owned()))
 }
 
-/// Asks whether to continue. `None` if nobody answered in time.
+/// Asks whether to continue. Returns `None` after [`TO_ANSWER`].
 fn answer() -> Option<String> {
     eprint!("Continue? [y/N; without an answer it continues in {} s] ", TO_ANSWER.as_secs());
     let _ = std::io::stderr().flush();
     let (send, receive) = channel();
-    // Reading a line cannot be interrupted, so the thread is left behind if there is none.
+    // A thread, because reading a line cannot be interrupted. Without input it stays.
     std::thread::spawn(move || {
         let mut line = String::new();
         let _ = std::io::stdin().read_line(&mut line);
