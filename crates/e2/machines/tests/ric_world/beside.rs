@@ -37,6 +37,12 @@ impl Beside {
         }
     }
 
+    /// Drops the outbox and the routes of a closed connection, with the messages that its peer has not read.
+    pub fn disconnected(&mut self, conn: ConnId) {
+        self.outboxes.lock().unwrap().remove(&conn);
+        self.tables.remove(&conn);
+    }
+
     /// Returns whether a PDU of a base station took the fast path.
     pub fn passes(&mut self, now: Time, conn: ConnId, pdu: &Bytes) -> bool {
         let Some(table) = self.tables.get(&conn) else { return false };

@@ -121,8 +121,15 @@ impl World {
     }
 
     pub fn disconnect(&mut self, conn: ConnId) {
-        self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
+        self.disconnected(conn);
         self.pump();
+    }
+
+    fn disconnected(&mut self, conn: ConnId) {
+        self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
+        if let Some(beside) = &mut self.beside {
+            beside.disconnected(conn);
+        }
     }
 
     /// Advances the time and processes all deadlines.
@@ -143,7 +150,7 @@ impl World {
                 RicOutput::Transmit(conn) => self.take(conn),
                 RicOutput::Close { conn, reason } => {
                     self.closed.insert(conn, reason);
-                    self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
+                    self.disconnected(conn);
                 }
                 RicOutput::Connect { address, .. } => panic!("a RIC alone connects to {address}"),
                 RicOutput::Event(event) => self.events.push(event),
