@@ -117,19 +117,19 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         let (controller, duration) = match arguments.which {
             Which::Association(association) => {
                 let part = association.controller.config;
-                return ric::attend(&part.start().await?, association.duration, format, |_| ()).await;
+                return ric::attend(&part.serve().await?, association.duration, format, |_| ()).await;
             }
             Which::Slicing(slicing) => {
                 let part = slicing.controller.config;
-                return ric::attend(&part.start().await?, slicing.duration, format, |_| ()).await;
+                return ric::attend(&part.serve().await?, slicing.duration, format, |_| ()).await;
             }
             Which::Traffic(traffic) => {
                 let part = traffic.controller.config;
-                return ric::attend(&part.start().await?, traffic.duration, format, |_| ()).await;
+                return ric::attend(&part.serve().await?, traffic.duration, format, |_| ()).await;
             }
             Which::Virt(virt) => {
                 let part = virt.controller.config;
-                return ric::attend(&part.start().await?.ric, virt.duration, format, |_| ()).await;
+                return ric::attend(&part.serve().await?.ric, virt.duration, format, |_| ()).await;
             }
             Which::Flexran(flexran) => {
                 (SouthController::flexran(&flexran.controller.config).await?, flexran.duration)

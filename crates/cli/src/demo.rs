@@ -144,7 +144,7 @@ impl Scene {
         let e2 = vec![Listen::Own];
         let e42 = vec![Listen::Own];
         let http = arguments.web.then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let ric = Actor::start(&lab, "ric", Part::Ric(RicPart { e2, e42, http, ..RicPart::default() }))?;
+        let ric = Actor::start(&lab, "ric", Part::from(RicPart { e2, e42, http, ..RicPart::default() }))?;
         if let Some(page) = ric.worker.ready.addresses.get("http") {
             // Printed even if a program reads stdout, because the address of the page is needed.
             let told = format!("  the page: {page}/");
@@ -153,13 +153,13 @@ impl Scene {
         let e2 = ric.address("e2")?;
         let e42 = ric.address("e42")?;
         let part = FleetPart { connect: vec![e2], nodes, ues, ..FleetPart::default() };
-        let mut fleet = Actor::start(&lab, "base stations", Part::Fleet(part))?;
+        let mut fleet = Actor::start(&lab, "base stations", Part::from(part))?;
         fleet.wait_until("all base stations connected", "alive", f64::from(nodes))?;
         let part = MonitorPart { connect: e42.clone(), period: arguments.period, ..MonitorPart::default() };
-        let mut monitor = Actor::start(&lab, "xapp monitor", Part::Monitor(part))?;
+        let mut monitor = Actor::start(&lab, "xapp monitor", Part::from(part))?;
         monitor.wait_until("an indication at the xApp", "indications", 1.0)?;
         let part = PingPart { connect: e42, interval: PING, ..PingPart::default() };
-        let ping = Actor::start(&lab, "xapp ping", Part::Ping(part))?;
+        let ping = Actor::start(&lab, "xapp ping", Part::from(part))?;
         Ok(Self { ping, monitor, fleet, ric })
     }
 

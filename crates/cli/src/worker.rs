@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ranlab_campaign::rig::Stop;
 use ranlab_parts::child::Child;
+use ranlab_parts::components::REGISTRY;
 use ranlab_parts::worker::{Trust, Worker, grace, serve};
 use ranlab_parts::{Allowed, Host, Lab, found};
 
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
         Some(address) => listen(address, arguments, format),
         None => {
             let trust = if arguments.socket { Trust::PartsOnly } else { Trust::Full };
-            match serve(Watched(io::stdin()), io::stdout().lock(), trust) {
+            match serve(Watched(io::stdin()), io::stdout().lock(), trust, REGISTRY) {
                 // The campaign has disconnected.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 Err(error) => Err(Failure::of_output(&error)),

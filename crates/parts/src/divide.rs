@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use crate::rig;
 use crate::worker::Trouble;
-use crate::{FleetPart, Part, SouthFleetPart, rig};
 
 /// Maximum number of locations of a load.
 pub const PLACES_MAX: usize = 128;
@@ -24,42 +24,9 @@ pub(crate) fn divisible(what: &str, total: u64, places: usize) -> Result<(), Tro
     Err(rig(format!("{total} {what} cannot be divided among {places} places; at least {places} are needed")))
 }
 
-impl Part {
-    /// Returns the shares of a load for a number of locations, in their order.
-    ///
-    /// # Errors
-    /// The component cannot be divided, or the load is too small.
-    pub fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
-        if places == 1 {
-            return Ok(vec![self.clone()]);
-        }
-        if !(1..=PLACES_MAX).contains(&places) {
-            return Err(rig(format!("a load has 1 to {PLACES_MAX} places, and not {places}")));
-        }
-        match self {
-            Self::Fleet(part) => {
-                let shares = stations(part.nodes, part.first, part.ramp, places)?;
-                let of = |(nodes, first, ramp)| Self::Fleet(FleetPart { nodes, first, ramp, ..part.clone() });
-                Ok(shares.map(of).collect())
-            }
-            Self::SouthFleet(part) => {
-                let shares = stations(part.nodes, part.first, part.ramp, places)?;
-                let of = |(nodes, first, ramp)| {
-                    Self::SouthFleet(SouthFleetPart { nodes, first, ramp, ..part.clone() })
-                };
-                Ok(shares.map(of).collect())
-            }
-            Self::UpfLoad(part) => {
-                Ok(part.divide(places)?.into_iter().map(|part| Self::UpfLoad(Box::new(part))).collect())
-            }
-            _ => Err(rig(format!("this load is one and cannot be divided among {places} places"))),
-        }
-    }
-}
-
 /// Returns number, first index and start times of a location's base stations. All locations share the ramp time.
 /// Identities, seeds and UEs follow from the index of a base station.
-fn stations(
+pub(crate) fn stations(
     nodes: u32,
     first: u32,
     ramp: Option<Duration>,
@@ -79,7 +46,7 @@ fn stations(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PingPart, Seed};
+    use crate::{FleetPart, Part, PingPart, Seed, SouthFleetPart};
 
     #[test]
     fn shares_add_up_and_differ_by_at_most_one() {
@@ -93,10 +60,10 @@ mod tests {
     #[test]
     fn base_stations_are_numbered_consecutively_over_one_ramp() {
         let fleet = FleetPart { nodes: 10, first: 5, ..FleetPart::default() };
-        let shares = Part::Fleet(fleet.clone()).divide(3).unwrap();
+        let shares = Part::from(fleet.clone()).divide(3).unwrap();
         let mut next = 5;
         for share in &shares {
-            let Part::Fleet(share) = share else { panic!("{share:?}") };
+            let Some(share) = share.get::<FleetPart>() else { panic!("{share:?}") };
             assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
             // All shares have the same seed. A base station's seed follows from its index, independent of its location.
             assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
@@ -105,8 +72,8 @@ mod tests {
         assert_eq!((next, shares.len()), (15, 3));
         let second = Some(Duration::from_secs(1));
         let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
-        let [Part::SouthFleet(a), Part::SouthFleet(b)] = &Part::SouthFleet(south).divide(2).unwrap()[..]
-        else {
+        let shares = Part::from(south).divide(2).unwrap();
+        let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetPart>()) else {
             panic!("two shares")
         };
         assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
@@ -116,9 +83,9 @@ mod tests {
     fn indivisible_load_is_rejected() {
         let why = |part: Part, places| part.divide(places).unwrap_err().what;
         let two = FleetPart { nodes: 2, ..FleetPart::default() };
-        let told = why(Part::Fleet(two.clone()), 3);
+        let told = why(Part::from(two.clone()), 3);
         assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
-        assert!(why(Part::Ping(PingPart::default()), 2).contains("is one and cannot be divided"));
-        assert!(why(Part::Fleet(two), PLACES_MAX + 1).contains("1 to 128 places"));
+        assert!(why(Part::from(PingPart::default()), 2).contains("is one and cannot be divided"));
+        assert!(why(Part::from(two), PLACES_MAX + 1).contains("1 to 128 places"));
     }
 }

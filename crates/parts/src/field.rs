@@ -32,8 +32,11 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind, Presence, nearest};
 use ranlab_campaign::value::Value;
 
+mod adapter;
 mod section;
+pub mod testing;
 
+pub use adapter::{As, Each, Maybe, Same, Text};
 pub use section::Section;
 
 /// The source of a field's value.
@@ -65,10 +68,10 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns a setting of type `T` with a default value.
-    pub fn of<T: Setting>(name: &'static str, comment: &str, default: &T) -> Self {
-        let key = Key::new(name, T::kind(), comment);
-        let key = match default.to_value() {
+    /// Returns a setting of type `T`, written as `A` says, with a default value.
+    pub fn of<A: As<T>, T>(name: &'static str, comment: &str, default: &T) -> Self {
+        let key = Key::new(name, A::kind(), comment);
+        let key = match A::to_value(default) {
             Some(value) => key.or(value),
             None => key.optional(),
         };
@@ -245,7 +248,7 @@ impl FieldError {
 
 /// Converts a value to the type `T` of a field. Used by [`config!`](crate::config).
 #[doc(hidden)]
-pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Result<T, FieldError> {
+pub fn checked<A: As<T>, T>(name: &str, fields: &[Field], value: &Value) -> Result<T, FieldError> {
     let field = fields.iter().find(|field| field.name == name);
     let kind = &field.ok_or_else(|| FieldError::unknown(name, fields))?.key.kind;
     // A search may propose a fractional value for an integer field; round it.
@@ -255,12 +258,12 @@ pub fn checked<T: Setting>(name: &str, fields: &[Field], value: &Value) -> Resul
     };
     let wrong =
         |allowed: String| FieldError::Value { name: name.to_owned(), allowed, given: rounded.to_string() };
-    let accepted = T::accept(kind, &rounded).map_err(wrong)?;
-    let unread = |reason: String| match T::EXPLAINS {
+    let accepted = A::accept(kind, &rounded).map_err(wrong)?;
+    let unread = |reason: String| match A::EXPLAINS {
         true => FieldError::Text { name: name.to_owned(), reason },
         false => wrong(reason),
     };
-    T::from_value(&accepted).map_err(unread)
+    A::from_value(&accepted).map_err(unread)
 }
 
 /// A type that a field can have.
@@ -379,22 +382,13 @@ impl<T: Setting> Setting for Vec<T> {
         Kind::List(Box::new(T::kind()))
     }
     fn accept(kind: &Kind, value: &Value) -> Result<Value, String> {
-        let of = if let Kind::List(of) = kind { of } else { kind };
-        let accepted = match value {
-            Value::List(list) => list.iter().map(|value| T::accept(of, value)).collect(),
-            // A rig may vary a single value where the component takes a list.
-            one => T::accept(of, one).map(|one| vec![one]),
-        };
-        accepted.map(Value::List).map_err(|each| format!("a list, each entry {each}"))
+        <Each<Same> as As<Self>>::accept(kind, value)
     }
     fn from_value(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::List(list) => list.iter().map(T::from_value).collect(),
-            _ => Err(Self::kind().allowed()),
-        }
+        <Each<Same> as As<Self>>::from_value(value)
     }
     fn to_value(&self) -> Option<Value> {
-        Some(Value::List(self.iter().filter_map(T::to_value).collect()))
+        <Each<Same> as As<Self>>::to_value(self)
     }
 }
 
@@ -504,14 +498,27 @@ impl<'de, C: Config> serde::de::Visitor<'de> for Reader<C> {
 #[doc(hidden)]
 pub use ranlab_campaign::{schema::Kind as KindOf, value::Value as ValueOf};
 
+/// Returns a field's adapter; without one, the type says itself how it is written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! adapter {
+    () => {
+        $crate::field::Same
+    };
+    ($adapter:ty) => {
+        $adapter
+    };
+}
+
 /// Declares the configuration of a component. Each field has a description (used for flags, keys and rustdoc), a type
-/// that implements [`Setting`], a default, and optional calls of [`Field`]'s methods.
+/// that implements [`Setting`], a default, and optional calls of [`Field`]'s methods. For a type of another crate,
+/// `field: Type as Adapter` names how it is written ([`As`]).
 #[macro_export]
 macro_rules! config {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $default:expr $(, $method:ident ( $($argument:tt)* ))* ; )*
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty $(as $adapter:ty)? = $default:expr $(, $method:ident ( $($argument:tt)* ))* ; )*
         }
     ) => {
         $(#[$meta])*
@@ -534,7 +541,7 @@ macro_rules! config {
             }
             fn get(&self, name: &str) -> Option<$crate::field::ValueOf> {
                 match name {
-                    $( stringify!($field) => $crate::Setting::to_value(&self.$field), )*
+                    $( stringify!($field) => <$crate::adapter!($($adapter)?) as $crate::field::As<$type>>::to_value(&self.$field), )*
                     _ => None,
                 }
             }
@@ -544,14 +551,14 @@ macro_rules! config {
             fn fields() -> Vec<$crate::Field> {
                 let default = Self::default();
                 vec![$(
-                    $crate::Field::of::<$type>(stringify!($field), concat!($($doc),+).trim(), &default.$field)
+                    $crate::Field::of::<$crate::adapter!($($adapter)?), $type>(stringify!($field), concat!($($doc),+).trim(), &default.$field)
                         $( .$method($($argument)*) )*,
                 )*]
             }
             fn set(&mut self, name: &str, value: &$crate::field::ValueOf) -> Result<(), $crate::FieldError> {
                 let fields = <Self as $crate::Config>::fields();
                 match name {
-                    $( stringify!($field) => self.$field = $crate::field::checked(name, &fields, value)?, )*
+                    $( stringify!($field) => self.$field = $crate::field::checked::<$crate::adapter!($($adapter)?), $type>(name, &fields, value)?, )*
                     _ => return Err($crate::FieldError::unknown(name, &fields)),
                 }
                 Ok(())

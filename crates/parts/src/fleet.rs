@@ -18,8 +18,10 @@ use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, ni::Ni, rc::Rc};
 use ranlab_sdk::wire::flat::Coding;
 
+use crate::e2_fields::E2Names;
+use crate::e2_fields::{customary_models, service_models};
+use crate::field::{Each, Maybe, Text};
 use crate::radio::{RadioSettings, StageKey};
-use crate::settings::{customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
 
@@ -44,43 +46,43 @@ config! {
             kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// radio of every base station, which controllers can control: TECHNOLOGY:PRBS, such as lte:25, nr:106 (n78) or
         /// nr-fdd:106; without it, statistics are generated without a radio
-        radio: Option<Spelled<Carrier>> = None;
+        radio: Option<Spelled<Carrier>> as Maybe<Text> = None;
         /// with a radio: slot simulates each slot and packet in real time; fluid computes steps of 10 ms without
         /// packets and commands, for hundreds of cells
-        fidelity: Fidelity = Fidelity::Slot;
+        fidelity: Fidelity as E2Names = Fidelity::Slot;
         /// with a radio: channel quality of each UE, mcs:20 (fixed) or sinr:15 (dB, fading)
-        channel: Spelled<Fading> = Fading::usual();
+        channel: Spelled<Fading> as Text = Fading::usual();
         /// with a radio: size of the RLC buffer of a UE
         rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
         /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
         /// full; repeatable
-        flows: Vec<Spelled<FlowPlan>> = Vec::new();
+        flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
         /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
         /// start
-        stay: Vec<Spelled<Stay>> = Vec::new();
+        stay: Vec<Spelled<Stay>> as Each<Text> = Vec::new();
         /// with a radio: handovers started by the base station, as UES=CELL@TIME with the 36-bit cell identity in
         /// hexadecimal; the base station may ask controllers first (RC); requires kpm, rc or ni in --sm
-        moves: Vec<Spelled<Move>> = Vec::new();
+        moves: Vec<Spelled<Move>> as Each<Text> = Vec::new();
         /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
-        snssai: Vec<Snssai> = Vec::new();
+        snssai: Vec<Snssai> as Each<Text> = Vec::new();
         /// with a radio: networks selected by UEs, MCC.MNC, assigned in rotation; without it, the network of the base
         /// station
-        plmn: Vec<Plmn> = Vec::new();
+        plmn: Vec<Plmn> as Each<Text> = Vec::new();
         /// with a radio: Ed25519 public key (64 hexadecimal digits) that must have signed the stages of traffic
         /// control; repeatable; requires a build with --features wasm
-        stage_key: Vec<Spelled<StageKey>> = Vec::new();
+        stage_key: Vec<Spelled<StageKey>> as Each<Text> = Vec::new();
         /// with a radio and --kind split: number of DUs per base station, one cell each; UEs are attached to them in
         /// rotation
         dus: u32 = 1, range(1, i64::from(DUS_MAX));
         /// kind of base station: gnb, split (CU-CP, CU-UP, DUs), ng-enb, enb or mixed
-        kind: NodeKind = NodeKind::Gnb;
+        kind: NodeKind as E2Names = NodeKind::Gnb;
         /// E2AP version of the base stations: 1.01, 2.03 or 3.01
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// encoding of E2AP: per (aligned PER, as standardized) or flat (FlatBuffers, supported only by ranlab's RIC)
-        encoding: Coding = Coding::Per;
+        encoding: Coding as E2Names = Coding::Per;
         /// encoding of service model messages: plain (packed structs), per or flat, for models that support it; without
         /// it, the usual encoding of each model
-        sm_encoding: Option<Encoding> = None;
+        sm_encoding: Option<Encoding> as Maybe<E2Names> = None;
         /// time over which the base stations start; without it, 1 ms per base station, and with a third-party
         /// controller each starts after the setup of the previous one
         ramp: Option<Duration> = None;

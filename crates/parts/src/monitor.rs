@@ -24,7 +24,9 @@ use ranlab_sdk::wire::e2sm::{AGE_MAX_US, Encoding, Model, Octets};
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
-use crate::settings::{customary_models, service_models};
+use crate::e2_fields::E2Names;
+use crate::e2_fields::{customary_models, service_models};
+use crate::field::{Maybe, Text};
 use crate::values::{Heard, Knowledge, Times, Values};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
@@ -66,14 +68,14 @@ config! {
         /// neighbours of cells
         rc: Vec<String> = vec!["states".to_owned()], kind(Kind::List(Box::new(Kind::choice(&TRIGGERS)))), wiring();
         /// E2AP version of the RIC, which determines the numbering of messages: 1.01, 2.03 or 3.01
-        e2ap: Version = Version::V2_03, wiring();
+        e2ap: Version as E2Names = Version::V2_03, wiring();
         /// encoding of E2AP: per (aligned PER) or flat (FlatBuffers, supported only by ranlab's RIC)
-        encoding: Coding = Coding::Per, wiring();
+        encoding: Coding as E2Names = Coding::Per, wiring();
         /// encoding of service model messages, as configured at the base stations (--sm-encoding)
-        sm_encoding: Option<Encoding> = None, wiring();
+        sm_encoding: Option<Encoding> as Maybe<E2Names> = None, wiring();
         /// dialect of E42: ranlab, flexric, or auto, which starts with FlexRIC's until the RIC identifies itself as
         /// ranlab
-        dialect: Dialect = Dialect::Auto, wiring();
+        dialect: Dialect as Text = Dialect::Auto, wiring();
         /// same as --dialect flexric
         flexric: bool = false, wiring();
         /// maximum number of indications to read per second, to emulate a slow reader

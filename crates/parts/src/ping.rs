@@ -12,6 +12,8 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{Bytes, XappHandle};
 
+use crate::e2_fields::E2Names;
+use crate::field::Text;
 use crate::monitor::messages;
 use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock};
 use crate::worker::{Numbers, Report, Trouble};
@@ -38,14 +40,14 @@ config! {
         /// let the base station start each exchange (RIC insert) instead of reporting
         insert: bool = false, wiring();
         /// E2AP version of the RIC, which determines the numbering of messages: 1.01, 2.03 or 3.01
-        e2ap: Version = Version::V2_03, wiring();
+        e2ap: Version as E2Names = Version::V2_03, wiring();
         /// encoding of E2AP: per (aligned PER) or flat (FlatBuffers, supported only by ranlab's RIC)
-        encoding: Coding = Coding::Per, wiring();
+        encoding: Coding as E2Names = Coding::Per, wiring();
         /// encoding of the pings, as configured at the base station
-        sm_encoding: Coding = Coding::Per, wiring();
+        sm_encoding: Coding as E2Names = Coding::Per, wiring();
         /// dialect of E42: ranlab, flexric, or auto, which starts with FlexRIC's until the RIC identifies itself as
         /// ranlab
-        dialect: Dialect = Dialect::Auto, wiring();
+        dialect: Dialect as Text = Dialect::Auto, wiring();
         /// same as --dialect flexric
         flexric: bool = false, wiring();
         /// send each ping at its scheduled time even if earlier echoes are missing (open loop)

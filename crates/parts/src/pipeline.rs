@@ -15,13 +15,14 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::{Balance, Spread};
 use ranlab_pipeline::trace::{Trace, Traffic};
 
-use super::{NATIVE, Running, counts, environment, rig, sut};
+use super::components::pipeline::NATIVE;
+use super::{Running, counts, environment, rig, sut};
 use crate::captured;
+use crate::choices;
 use crate::config;
 use crate::field::Plain;
 use crate::ring::RingCounters;
 use crate::ring::device::BARE;
-use crate::settings::choices;
 use crate::worker::{Report, Trouble};
 
 /// Number of bursts between two clock readings. A clock reading costs as much as a packet.

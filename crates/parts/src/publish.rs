@@ -19,6 +19,8 @@ pub enum Broker {
     Influx(Influx),
 }
 
+crate::setting_by_text!(Broker);
+
 impl FromStr for Broker {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

@@ -11,9 +11,9 @@ use ranlab_radio::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 
+use crate::rig;
 use crate::virtual_time::FaultPlan;
 use crate::worker::Trouble;
-use crate::{rig, setting_by_text};
 
 /// A value with the text from which it was parsed.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,18 +46,6 @@ impl<T: Spell> FromStr for Spelled<T> {
         Ok(Self { text: text.to_owned(), value })
     }
 }
-
-setting_by_text!(
-    Spelled<Carrier>,
-    Spelled<Fading>,
-    Spelled<FlowPlan>,
-    Spelled<Stay>,
-    Spelled<Move>,
-    Spelled<FaultPlan>,
-    Spelled<StageKey>,
-    Snssai,
-    Plmn
-);
 
 impl Spell for Carrier {
     const ALLOWED: &'static str = "lte:PRBS (FDD, 6 to 100), nr:PRBS (n78: TDD, 30 kHz) and nr-fdd:PRBS (15 kHz), \

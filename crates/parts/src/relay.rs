@@ -15,8 +15,9 @@ use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Ta
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e42;
 
+use crate::choices;
+use crate::e2_fields::E2Names;
 use crate::folder::Folder;
-use crate::settings::choices;
 use crate::worker::{Numbers, Trouble};
 use crate::{E2_PORT, Listen, Running, Task, config, environment, loopback};
 
@@ -40,7 +41,7 @@ config! {
         /// protocol of the relayed messages
         language: Language = Language::E2, inner();
         /// E2AP version: 1.01, 2.03 or 3.01
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
     }
 }
 

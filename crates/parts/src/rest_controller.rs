@@ -15,6 +15,7 @@ use ranlab_ric_server::rest::{LocalBus, Resources};
 use ranlab_sdk::e2::ric::IApp;
 use ranlab_sdk::wire::e2ap::Version;
 
+use crate::e2_fields::E2Names;
 use crate::ric::Door;
 use crate::worker::Trouble;
 use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopback, rig, setting_by_text};
@@ -45,7 +46,7 @@ config! {
         allow: Vec<Allowed> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// with --slicing: period of the slice statistics requested from base stations
         period: Duration = Duration::from_millis(100);
     }
@@ -67,7 +68,7 @@ config! {
         allow: Vec<Allowed> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// period of the slice statistics requested from base stations
         period: Duration = Duration::from_millis(100);
     }
@@ -91,7 +92,7 @@ config! {
         allow: Vec<Allowed> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// period of the statistics requested from base stations
         period: Duration = Duration::from_millis(10);
     }
@@ -138,7 +139,7 @@ impl AssociationPart {
     ///
     /// # Errors
     /// An address cannot be bound, or the period is not supported.
-    pub async fn start(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, Trouble> {
         let door = |address| Door::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
         let resources = Resources { iapp: association::NAME, openapi: association::OPENAPI, events: None };
@@ -173,7 +174,7 @@ impl SlicingPart {
     ///
     /// # Errors
     /// An address cannot be bound, or the period is not supported.
-    pub async fn start(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, Trouble> {
         let iapp = self.iapp()?;
         let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
         let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
@@ -199,7 +200,7 @@ impl TrafficPart {
     ///
     /// # Errors
     /// An address cannot be bound, the period is not supported, or the bus is unreachable.
-    pub async fn start(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, Trouble> {
         let local = LocalBus::default();
         let (bus, events): (Box<dyn Bus>, _) = match &self.bus {
             BusUrl::Local => (Box::new(local.clone()), Some(local)),

@@ -27,12 +27,15 @@ use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
+use crate::choices;
+use crate::e2_fields::E2Names;
+use crate::e2_fields::{customary_models, service_models};
+use crate::field::{Each, Text};
 use crate::folder::Folder;
 use crate::hosting::{Hands, Installation};
 use crate::ping_iapp;
 use crate::pinger::{Pace, PingReport, Shared, lock};
 use crate::publish::Broker;
-use crate::settings::{choices, customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
 
@@ -81,9 +84,9 @@ config! {
         allow: Vec<Allowed> = Vec::new(), wiring();
         /// accept E2 setups only of these base stations: a network (001.01), a name (gnb 001.01 5) or *; @NAME behind it requires a TLS
         /// certificate for that name; repeatable [default: all]
-        admit: Vec<Admission> = Vec::new(), wiring();
+        admit: Vec<Admission> as Each<Text> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as version 3
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// maximum number of base stations, connected or remembered; the setup of any other one is rejected with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
         /// minimum time from a request of a FlexRIC xApp to its response, because FlexRIC's library crashes on faster responses; 0: none
@@ -150,7 +153,7 @@ config! {
         /// number of pending pings if each ping follows an echo
         window: u32 = 1, inner();
         /// encoding of the pings, as configured at the base station
-        sm_encoding: Coding = Coding::Per, inner();
+        sm_encoding: Coding as E2Names = Coding::Per, inner();
     }
 }
 

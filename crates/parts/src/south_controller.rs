@@ -21,7 +21,8 @@ use serde::Serialize;
 
 use crate::peers::Allowed;
 use crate::ric::access;
-use crate::settings::Share;
+use crate::sdran_fields::SdranNames;
+use crate::sdran_fields::Share;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, config, environment, numbers, rig, setting_by_text, since};
 
@@ -47,14 +48,14 @@ config! {
         rib_share: Share = Share(RibShare::Fixed(0.2));
         /// behaviour of a full queue: leaky drops messages without freeing their memory, as published; bounded stops
         /// reading from agents
-        queue: QueueKind = QueueKind::Leaky;
+        queue: QueueKind as SdranNames = QueueKind::Leaky;
         /// capacity of the queue, in messages
         queue_messages: u32 = QUEUE_MESSAGES as u32, range(1, 10_000_000);
         /// with --queue leaky: maximum memory held by dropped messages, in MiB
         leak_limit_mib: u64 = 4_096, range(0, 1_048_576);
         /// threads: per-run starts one for each run of the updater and of an application, as published; inline uses the
         /// thread of the sockets
-        threads: ThreadUse = ThreadUse::PerRun;
+        threads: ThreadUse as SdranNames = ThreadUse::PerRun;
         /// report period requested from agents
         period: Duration = Duration::from_millis(4);
         /// report period requested while the queue is long [default: no change]

@@ -17,8 +17,10 @@ use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
 use serde::{Deserialize, Serialize};
 
+use crate::field::{Each, Maybe, Text};
 use crate::radio::RadioSettings;
-use crate::settings::Period;
+use crate::sdran_fields::Period;
+use crate::sdran_fields::SdranNames;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{
     Fading, Running, Seed, Spelled, config, counts, environment, loopback, numbers, rig, setting_by_text,
@@ -43,40 +45,40 @@ config! {
         ramp: Option<Duration> = None;
         /// radio of every base station, which a FlexRAN controller can control: TECHNOLOGY:PRBS, such as lte:25, nr:106
         /// (n78) or nr-fdd:106; without it, statistics are generated without a radio
-        radio: Option<Spelled<Carrier>> = None;
+        radio: Option<Spelled<Carrier>> as Maybe<Text> = None;
         /// with a radio: channel quality of each UE, mcs:20 (fixed) or sinr:15 (dB, fading)
-        channel: Spelled<Fading> = Fading::usual();
+        channel: Spelled<Fading> as Text = Fading::usual();
         /// with a radio: size of the RLC buffer of a UE
         rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
         /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
         /// full; repeatable
-        flows: Vec<Spelled<FlowPlan>> = Vec::new();
+        flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
         /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
         /// start
-        stay: Vec<Spelled<Stay>> = Vec::new();
+        stay: Vec<Spelled<Stay>> as Each<Text> = Vec::new();
         /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
-        snssai: Vec<Snssai> = Vec::new();
+        snssai: Vec<Snssai> as Each<Text> = Vec::new();
         /// number of the first base station; keeps numbers distinct if several processes run in one network
         first: u32 = 0, wiring();
         /// seed of the random number generators
         seed: Seed = Seed(1), wiring();
         /// protocol of the base stations
-        protocol: Southbound = Southbound::Flexran, inner();
+        protocol: Southbound as SdranNames = Southbound::Flexran, inner();
         /// when reports are sent: honour (at the period that the controller requests) or a fixed period [default: 50ms
         /// FlexRAN, 500ms 5G-EmPOWER, as in the MARC paper]
         period: Option<Period> = None;
         /// service whose UEs arrive and leave
-        service: Profile = Profile::Marc;
+        service: Profile as SdranNames = Profile::Marc;
         /// distribution of the time until a UE arrives, e.g. exponential:10s, constant:0s [default: that of the
         /// service]
-        activation: Option<Law> = None;
+        activation: Option<Law> as Maybe<Text> = None;
         /// distribution of the time until a UE leaves, e.g. constant:500s [default: that of the service]
-        holding: Option<Law> = None;
+        holding: Option<Law> as Maybe<Text> = None;
         /// distribution of the time until control of its UEs is delegated to the base station, which then sends no
         /// reports, e.g. exponential:60s [default: never]
-        delegation: Option<Law> = None;
+        delegation: Option<Law> as Maybe<Text> = None;
         /// distribution of the time until delegated control is taken back, e.g. constant:5s [default: never]
-        taken_back: Option<Law> = None;
+        taken_back: Option<Law> as Maybe<Text> = None;
         /// file of events to play instead, one per line: TIME EVENT [node=N] [ue=N] [cqi=N] …
         trace: Option<PathBuf> = None, local();
         /// source of events while running, in the format of --trace: - reads standard input, IP:PORT accepts one
@@ -86,7 +88,7 @@ config! {
         /// OpenEmpower 2 accepts one connection per address, so it needs as many addresses as base stations [default:
         /// chosen by the system; with --openempower 2 and a controller on this machine, one loopback address per base
         /// station]
-        sources: SourcePool = SourcePool::default();
+        sources: SourcePool as Text = SourcePool::default();
     }
 }
 

@@ -6,32 +6,33 @@ use ranlab_campaign::value::Value;
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
-use crate::worker::{Reply, serve};
+use crate::components::REGISTRY;
+use crate::worker::{Fault, Reply, Trouble, Trust, serve};
 
 /// Returns one component of each type, with defaults.
 fn parts() -> Vec<Part> {
     vec![
-        Part::Ric(RicPart::default()),
-        Part::Attach(AttachPart::default()),
-        Part::Fleet(FleetPart::default()),
-        Part::Monitor(MonitorPart::default()),
-        Part::Ping(PingPart::default()),
-        Part::PingFlexran(PingFlexranPart::default()),
-        Part::Relay(RelayPart::default()),
-        Part::Gateway(GatewayPart::default()),
-        Part::Flexran(FlexranPart::default()),
-        Part::Empower(EmpowerPart::default()),
-        Part::SouthFleet(SouthFleetPart::default()),
-        Part::Association(AssociationPart::default()),
-        Part::Slicing(SlicingPart::default()),
-        Part::Virt(VirtPart::default()),
-        Part::Traffic(TrafficPart::default()),
-        Part::SliceXapp(SliceXappPart::default()),
-        Part::TrafficXapp(TrafficXappPart::default()),
-        Part::Upf(Box::default()),
-        Part::UpfLoad(Box::default()),
-        Part::Pipeline(Box::default()),
-        Part::Xhaul(Box::default()),
+        Part::from(RicPart::default()),
+        Part::from(AttachPart::default()),
+        Part::from(FleetPart::default()),
+        Part::from(MonitorPart::default()),
+        Part::from(PingPart::default()),
+        Part::from(PingFlexranPart::default()),
+        Part::from(RelayPart::default()),
+        Part::from(GatewayPart::default()),
+        Part::from(FlexranPart::default()),
+        Part::from(EmpowerPart::default()),
+        Part::from(SouthFleetPart::default()),
+        Part::from(AssociationPart::default()),
+        Part::from(SlicingPart::default()),
+        Part::from(VirtPart::default()),
+        Part::from(TrafficPart::default()),
+        Part::from(SliceXappPart::default()),
+        Part::from(TrafficXappPart::default()),
+        Part::from(UpfPart::default()),
+        Part::from(UpfLoadPart::default()),
+        Part::from(PipelinePart::default()),
+        Part::from(XhaulPart::default()),
     ]
 }
 
@@ -72,7 +73,7 @@ fn others(field: &Field) -> Vec<Json> {
 fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
     let request = format!("{}\n", json!({"op": "start", "part": message}));
     let mut output = Vec::new();
-    serve(std::io::Cursor::new(request), &mut output, Trust::PartsOnly).unwrap();
+    serve(std::io::Cursor::new(request), &mut output, Trust::PartsOnly, REGISTRY).unwrap();
     match serde_json::from_slice(&output).unwrap() {
         Reply::Ok(value) => Ok(value),
         Reply::Error(trouble) => Err(trouble),
@@ -90,7 +91,7 @@ fn local_fields_are_rejected_over_tcp() {
             let asked = others(&field).into_iter().find_map(|value| {
                 let mut asked = default.clone();
                 asked.insert(field.name.to_owned(), value);
-                let read = serde_json::from_value::<Part>(Json::Object(asked.clone())).ok()?;
+                let read = REGISTRY.part(Json::Object(asked.clone())).ok()?;
                 (read.described().get(field.name) != part.described().get(field.name))
                     .then_some((asked, read))
             });
@@ -120,11 +121,11 @@ fn every_field_survives_the_worker_message() {
             assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
         }
         let told = message(&part);
-        let again: Part = serde_json::from_value(Json::Object(told.clone())).unwrap();
+        let again = REGISTRY.part(Json::Object(told.clone())).unwrap();
         assert_eq!(message(&again), told);
         let mut wrong = told.clone();
         wrong.insert("no_such_field".to_owned(), json!(1));
-        let error = serde_json::from_value::<Part>(Json::Object(wrong)).unwrap_err().to_string();
+        let error = REGISTRY.part(Json::Object(wrong)).unwrap_err();
         assert!(error.contains("there is no `no_such_field`"), "{error}");
     }
 }
@@ -150,13 +151,13 @@ fn structured_values_are_json_and_report_errors() {
 fn components_without_virtual_time_are_rejected_by_name() {
     use crate::virtual_time::{Cast, Network};
     let mut all = parts();
-    all.push(Part::Program(Box::default()));
+    all.push(Part::from(ProgramPart::default()));
     let mut controllers = Vec::new();
     let mut xapps = Vec::new();
     let latency = Duration::from_millis(1);
     for part in all {
         let name = message(&part)["type"].as_str().unwrap().to_owned();
-        let ric = Part::Ric(RicPart::default());
+        let ric = Part::from(RicPart::default());
         let fleets = Vec::new;
         let as_controller = Cast {
             controllers: vec![("ric".to_owned(), part.clone())],

@@ -17,7 +17,7 @@ fn ric() -> RicPart {
 }
 
 async fn up(part: Part) -> Box<dyn Running> {
-    start(part, Trust::Full).await.unwrap()
+    part.start(Trust::Full).await.unwrap()
 }
 
 fn at(part: &dyn Running, name: &str) -> ranlab_sdk::transport::Address {
@@ -26,7 +26,7 @@ fn at(part: &dyn Running, name: &str) -> ranlab_sdk::transport::Address {
 
 /// Base stations with one UE each.
 fn stations(ric: &dyn Running, nodes: u32) -> Part {
-    Part::Fleet(FleetPart { connect: vec![at(ric, "e2")], nodes, ues: 1, ..FleetPart::default() })
+    Part::from(FleetPart { connect: vec![at(ric, "e2")], nodes, ues: 1, ..FleetPart::default() })
 }
 
 /// Polls a number until `enough` is true, with a timeout for slow machines. Returns the number.
@@ -54,18 +54,18 @@ fn counted(report: &Report, distribution: &str) -> f64 {
 }
 
 async fn why(part: Part, trust: Trust) -> Trouble {
-    start(part, trust).await.err().unwrap()
+    part.start(trust).await.err().unwrap()
 }
 
 #[test]
 fn statistics_reach_xapp_and_windows_are_counted() {
     ranlab_sdk::run(async {
-        let mut ric = up(Part::Ric(ric())).await;
+        let mut ric = up(Part::from(ric())).await;
         let mut fleet = up(stations(&*ric, 3)).await;
         until(&mut *fleet, "alive", |alive| alive == 3.0).await;
         let period = Duration::from_millis(10);
         let part = MonitorPart { connect: at(&*ric, "e42"), period, ..MonitorPart::default() };
-        let mut xapp = up(Part::Monitor(part)).await;
+        let mut xapp = up(Part::from(part)).await;
         until(&mut *xapp, "subscriptions", |subscriptions| subscriptions == 12.0).await;
         until(&mut *xapp, "indications", |indications| indications > 50.0).await;
         for part in [&mut ric, &mut fleet, &mut xapp] {
@@ -100,7 +100,7 @@ fn statistics_reach_xapp_and_windows_are_counted() {
 #[test]
 fn listener_gets_all_reports_and_slow_reader_fewer() {
     ranlab_sdk::run(async {
-        let ric = up(Part::Ric(ric())).await;
+        let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let heard = std::rc::Rc::new(std::cell::Cell::new(0));
         let hears = heard.clone();
@@ -128,7 +128,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
 #[test]
 fn full_ric_rejects_and_counts_setups() {
     ranlab_sdk::run(async {
-        let mut ric = up(Part::Ric(RicPart { max_nodes: 2, ..ric() })).await;
+        let mut ric = up(Part::from(RicPart { max_nodes: 2, ..ric() })).await;
         let mut fleet = up(stations(&*ric, 4)).await;
         until(&mut *fleet, "alive", |alive| alive == 2.0).await;
         until(&mut *ric, "refused", |refused| refused >= 2.0).await;
@@ -172,7 +172,7 @@ fn monitoring_iapp_receives_statistics_and_ues() {
     ranlab_sdk::run(async {
         let sm = ["mac", "rlc"].map(str::to_owned).to_vec();
         let period = Duration::from_micros(9_100);
-        let mut ric = up(Part::Ric(RicPart { iapp: vec![HostedIApp::Monitor], sm, period, ..ric() })).await;
+        let mut ric = up(Part::from(RicPart { iapp: vec![HostedIApp::Monitor], sm, period, ..ric() })).await;
         let _fleet = up(stations(&*ric, 2)).await;
         ric.begin();
         until(&mut *ric, "processed", |processed| processed >= 40.0).await;
@@ -181,7 +181,7 @@ fn monitoring_iapp_receives_statistics_and_ues() {
         assert_eq!((report.numbers["ues"], report.numbers["lost"], report.numbers["nodes"]), (2.0, 0.0, 2.0));
         let strange =
             RicPart { iapp: vec![HostedIApp::Monitor], sm: vec!["kpn".to_owned()], ..RicPart::default() };
-        let trouble = why(Part::Ric(strange), Trust::Full).await;
+        let trouble = why(Part::from(strange), Trust::Full).await;
         assert!(trouble.what.contains("\"kpn\"") && trouble.what.contains("mac, rlc"), "{trouble}");
     });
 }
@@ -191,7 +191,7 @@ fn pinging_iapp_works_at_interval_and_full_speed() {
     ranlab_sdk::run(async {
         for (interval, window) in [(Duration::from_millis(5), 1), (Duration::ZERO, 4)] {
             let part = RicPart { iapp: vec![HostedIApp::Ping], size: 100, interval, window, ..ric() };
-            let mut ric = up(Part::Ric(part)).await;
+            let mut ric = up(Part::from(part)).await;
             let _fleet = up(stations(&*ric, 1)).await;
             until(&mut *ric, "received", |received| received >= 5.0).await;
             ric.begin();
@@ -205,7 +205,7 @@ fn pinging_iapp_works_at_interval_and_full_speed() {
 #[test]
 fn pinging_xapp_stops_at_count() {
     ranlab_sdk::run(async {
-        let ric = up(Part::Ric(ric())).await;
+        let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let connect = at(&*ric, "e42");
         for insert in [false, true] {
@@ -232,11 +232,11 @@ fn pinging_xapp_stops_at_count() {
 #[test]
 fn open_loop_ping_is_sent_when_due() {
     ranlab_sdk::run(async {
-        let ric = up(Part::Ric(ric())).await;
+        let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let interval = Duration::from_millis(2);
         let part = PingPart { connect: at(&*ric, "e42"), interval, punctual: true, ..PingPart::default() };
-        let mut ping = up(Part::Ping(part)).await;
+        let mut ping = up(Part::from(part)).await;
         ping.begin();
         until(&mut *ping, "received", |received| received >= 30.0).await;
         let report = ended(&mut *ping);
@@ -255,7 +255,7 @@ fn ping_waits_for_ric_to_return() {
         std::fs::create_dir_all(&folder).unwrap();
         let place = |name: &str| vec![Listen::At(ranlab_sdk::transport::Address::Unix(folder.join(name)))];
         let part = RicPart { e2: place("e2"), e42: place("e42"), ..RicPart::default() };
-        let ric = up(Part::Ric(part.clone())).await;
+        let ric = up(Part::from(part.clone())).await;
         let mut fleet = up(stations(&*ric, 1)).await;
         let interval = Duration::from_millis(5);
         let ping = PingPart { connect: at(&*ric, "e42"), interval, ..PingPart::default() };
@@ -267,7 +267,7 @@ fn ping_waits_for_ric_to_return() {
         tokio::time::sleep(Duration::from_millis(300)).await;
         // One ping may be in flight. Pings that cannot be sent are delayed, not lost.
         assert!(ping.look()["sent"] <= away["sent"] + 1.0, "{away:?}");
-        let _ric = up(Part::Ric(part)).await;
+        let _ric = up(Part::from(part)).await;
         until(&mut ping, "received", |received| received >= away["received"] + 20.0).await;
         let report = ping.report();
         assert!(report.sent - report.received <= 2, "{report:?}");
@@ -278,17 +278,16 @@ fn ping_waits_for_ric_to_return() {
 #[test]
 fn relays_decode_and_forward_all_messages() {
     ranlab_sdk::run(async {
-        let ric = up(Part::Ric(ric())).await;
-        let relay = |connect, language| Part::Relay(RelayPart { connect, language, ..RelayPart::default() });
+        let ric = up(Part::from(ric())).await;
+        let relay = |connect, language| Part::from(RelayPart { connect, language, ..RelayPart::default() });
         let mut e2 = up(relay(at(&*ric, "e2"), Language::E2)).await;
         let mut e42 = up(relay(at(&*ric, "e42"), Language::E42)).await;
         let connect = vec![at(&*e2, "relay")];
-        let mut fleet =
-            up(Part::Fleet(FleetPart { connect, nodes: 2, ues: 2, ..FleetPart::default() })).await;
+        let mut fleet = up(Part::from(FleetPart { connect, nodes: 2, ues: 2, ..FleetPart::default() })).await;
         until(&mut *fleet, "alive", |alive| alive == 2.0).await;
         let period = Duration::from_millis(10);
         let part = MonitorPart { connect: at(&*e42, "relay"), period, ..MonitorPart::default() };
-        let mut xapp = up(Part::Monitor(part)).await;
+        let mut xapp = up(Part::from(part)).await;
         until(&mut *xapp, "indications", |indications| indications >= 80.0).await;
         for relay in [&mut e2, &mut e42] {
             let numbers = relay.look();
@@ -301,7 +300,7 @@ fn relays_decode_and_forward_all_messages() {
 fn attached_process_is_metered_if_permitted() {
     ranlab_sdk::run(async {
         let attach = |pid, command: Option<&str>| {
-            Part::Attach(AttachPart { pid, command: command.map(str::to_owned), cgroup: None })
+            Part::from(AttachPart { pid, command: command.map(str::to_owned), cgroup: None })
         };
         let elsewhere = up(attach(None, None)).await;
         assert!(elsewhere.subject().is_none());
@@ -329,8 +328,8 @@ fn flexran() -> FlexranPart {
 #[test]
 fn flexran_controller_counts_reports_in_window() {
     ranlab_sdk::run(async {
-        let mut controller = up(Part::Flexran(flexran())).await;
-        let mut fleet = up(Part::SouthFleet(agents(&*controller, Southbound::Flexran, 3, 4))).await;
+        let mut controller = up(Part::from(flexran())).await;
+        let mut fleet = up(Part::from(agents(&*controller, Southbound::Flexran, 3, 4))).await;
         until(&mut *fleet, "alive", |alive| alive == 3.0).await;
         until(&mut *controller, "ues", |ues| ues == 12.0).await;
         controller.begin();
@@ -365,17 +364,17 @@ fn empower_controller_accepts_registered_stations() {
         std::fs::write(&file, format!("# base stations\n\n{}\n", lines.join("\n"))).unwrap();
         let listen = Some("127.0.0.1:0".parse().unwrap());
         let part = EmpowerPart { listen, registered: Some(file.clone()), ..EmpowerPart::default() };
-        let mut controller = up(Part::Empower(part.clone())).await;
-        let mut fleet = up(Part::SouthFleet(agents(&*controller, Southbound::EmpowerV1, 3, 2))).await;
+        let mut controller = up(Part::from(part.clone())).await;
+        let mut fleet = up(Part::from(agents(&*controller, Southbound::EmpowerV1, 3, 2))).await;
         until(&mut *controller, "ues", |ues| ues == 4.0).await;
         until(&mut *fleet, "reconnects", |reconnects| reconnects >= 1.0).await;
         assert_eq!((controller.look()["agents"], fleet.look()["alive"]), (2.0, 2.0));
         std::fs::write(&file, "no address\n").unwrap();
-        assert!(why(Part::Empower(part.clone()), Trust::Full).await.what.contains("no address"));
+        assert!(why(Part::from(part.clone()), Trust::Full).await.what.contains("no address"));
         std::fs::remove_file(&file).unwrap();
-        let gone = why(Part::Empower(part.clone()), Trust::Full).await;
+        let gone = why(Part::from(part.clone()), Trust::Full).await;
         assert!(gone.what.contains("cannot read") && gone.fault == Fault::Rig, "{gone}");
-        let stranger = why(Part::Empower(part), Trust::PartsOnly).await;
+        let stranger = why(Part::from(part), Trust::PartsOnly).await;
         assert!(stranger.what.contains("`registered`"), "{stranger}");
     });
 }
@@ -383,28 +382,28 @@ fn empower_controller_accepts_registered_stations() {
 #[test]
 fn ue_events_from_trace_and_program_are_applied() {
     ranlab_sdk::run(async {
-        let controller = up(Part::Flexran(flexran())).await;
+        let controller = up(Part::from(flexran())).await;
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-trace", std::process::id()));
         std::fs::write(&file, "0 activated node=0 ue=1\n0 activated node=1 ue=1\n0 activated node=1 ue=2\n")
             .unwrap();
         let part = agents(&*controller, Southbound::Flexran, 2, 50);
         let traced = SouthFleetPart { trace: Some(file.clone()), ..part.clone() };
-        let mut fleet = up(Part::SouthFleet(traced.clone())).await;
+        let mut fleet = up(Part::from(traced.clone())).await;
         until(&mut *fleet, "ues", |ues| ues == 3.0).await;
-        assert!(why(Part::SouthFleet(traced.clone()), Trust::PartsOnly).await.what.contains("`trace`"));
+        assert!(why(Part::from(traced.clone()), Trust::PartsOnly).await.what.contains("`trace`"));
         std::fs::write(&file, "0 exploded node=0 ue=1\n").unwrap();
-        let wrong = why(Part::SouthFleet(traced), Trust::Full).await;
+        let wrong = why(Part::from(traced), Trust::Full).await;
         assert!(wrong.what.contains("trace") && wrong.fault == Fault::Rig, "{wrong}");
         std::fs::remove_file(&file).unwrap();
         drop(fleet);
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let live = SouthFleetPart { events: Some(Events::At(free)), first: 10, ..part.clone() };
-        let mut fleet = up(Part::SouthFleet(live)).await;
+        let mut fleet = up(Part::from(live)).await;
         let mut program = std::net::TcpStream::connect(free).unwrap();
         program.write_all(b"now activated node=11\n").unwrap();
         until(&mut *fleet, "ues", |ues| ues == 1.0).await;
         let stdin = SouthFleetPart { events: Some(Events::Stdin), ..part };
-        assert!(why(Part::SouthFleet(stdin), Trust::Full).await.what.contains("standard input"));
+        assert!(why(Part::from(stdin), Trust::Full).await.what.contains("standard input"));
     });
 }
 
@@ -413,7 +412,7 @@ fn invalid_controller_is_reported_by_name() {
     ranlab_sdk::run(async {
         let fleet = |places: &[&str]| {
             let connect = places.iter().map(|place| place.parse().unwrap()).collect();
-            Part::SouthFleet(SouthFleetPart { connect, ..SouthFleetPart::default() })
+            Part::from(SouthFleetPart { connect, ..SouthFleetPart::default() })
         };
         for (places, told) in [
             (&["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"][..], "give --connect once"),
@@ -426,7 +425,7 @@ fn invalid_controller_is_reported_by_name() {
         }
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let listen = taken.local_addr().unwrap();
-        let trouble = why(Part::Flexran(FlexranPart { listen, ..flexran() }), Trust::Full).await;
+        let trouble = why(Part::from(FlexranPart { listen, ..flexran() }), Trust::Full).await;
         assert!(trouble.what.contains(&listen.to_string()), "{trouble}");
     });
 }

@@ -9,7 +9,9 @@ use ranlab_upf::forwarding::PlaneCounters;
 use ranlab_upf::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
 use serde::Serialize;
 
-use crate::settings::choices;
+use crate::choices;
+use crate::field::{Maybe, Text};
+use crate::upf_fields::UpfNames;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Cpus, Running, config, environment, rig, sut};
 
@@ -42,14 +44,14 @@ config! {
         /// address and port of N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], GTPU));
         /// data network: sink, reflect, udp://LOCAL,PEER (IP packets in UDP), tun://NAME
-        n6: N6 = N6::Reflect, wiring();
+        n6: N6 as Text = N6::Reflect, wiring();
         /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
-        dialect: Dialect = Dialect::STRICT_REL17;
+        dialect: Dialect as UpfNames = Dialect::STRICT_REL17;
         /// with --design software: number of workers
         workers: usize = 1;
         /// pool of UE addresses that the UPF assigns at the request of an SMF, e.g. 10.60.0.0/16; the first and the
         /// last address are not assigned
-        ue_pool: Option<UePool> = None, wiring();
+        ue_pool: Option<UePool> as Maybe<Text> = None, wiring();
         /// PFCP messages dropped on purpose, per thousand
         loss_permille: u16 = 0, range(0, 1_000);
         /// seed that selects which messages are dropped on purpose; each repeat of a campaign uses another one
@@ -64,9 +66,9 @@ config! {
         scan: Duration = Duration::ZERO;
         /// XDP devices of N3 and N6 for forwarding in the kernel, as n3,n6 or n3,n6,native (XDP in the driver); packets
         /// that XDP cannot forward use --n6
-        xdp: Option<XdpDevices> = None, local(), when("design", &["dp-offload"]);
+        xdp: Option<XdpDevices> as Maybe<Text> = None, local(), when("design", &["dp-offload"]);
         /// name of a fault that the UPF has on purpose, to test UPF checks (docs/explanation/upf.md)
-        fault: Option<UpfFault> = None, wiring();
+        fault: Option<UpfFault> as Maybe<UpfNames> = None, wiring();
         /// CPUs of the UPF, e.g. 0,1: first the control thread, then workers
         pin: Cpus = Cpus::default();
         /// maximum number of responses that are stored to answer retransmitted requests

@@ -18,17 +18,14 @@ use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::Version;
 use tokio::sync::Notify;
 
+use crate::e2_fields::E2Names;
+use crate::field::{Each, Text};
 use crate::ric::Door;
 use crate::worker::{Numbers, Report, Trouble};
-use crate::{
-    Allowed, E2_PORT, Listen, Ric, RicPart, Running, Spell, Spelled, Task, config, loopback, rig,
-    setting_by_text,
-};
+use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, Running, Spell, Spelled, Task, config, loopback, rig};
 
 /// Default port of the virtualization controller.
 pub const VIRT_PORT: u16 = 8094;
-
-setting_by_text!(Spelled<TenantPlan>);
 
 config! {
     /// The virtualization controller.
@@ -46,10 +43,10 @@ config! {
         allow: Vec<Allowed> = Vec::new(), wiring();
         /// E2AP version towards base stations: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later
         /// are treated as version 3
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// operator, as NAME:SHARE:SUBSCRIBERS@ADDRESS: its share of every carrier, the networks and slices of its UEs,
         /// and the address of its controller, e.g. A:0.5:001.01+1-0000ff@tcp://127.0.0.1:36431; repeatable
-        tenant: Vec<Spelled<TenantPlan>> = Vec::new();
+        tenant: Vec<Spelled<TenantPlan>> as Each<Text> = Vec::new();
         /// whether other operators may use the unused share of an operator
         sharing: bool = true, kind(Kind::Bool);
         /// number of slice ids per operator, counted from 0; an operator that hosts further operators needs more
@@ -120,7 +117,7 @@ impl VirtPart {
     ///
     /// # Errors
     /// An address cannot be bound, the operators' shares are invalid, or an operator's address is invalid.
-    pub async fn start(&self) -> Result<Shared, Trouble> {
+    pub async fn serve(&self) -> Result<Shared, Trouble> {
         let address = |plan: &Spelled<TenantPlan>| {
             let wrong = |error| rig(format!("`tenant` {}: its controller: {error}", plan.value.name));
             plan.value.controller.parse::<Address>().map_err(wrong)

@@ -11,20 +11,16 @@ use ranlab_campaign::value::parse_span;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use crate::field::{Each, Text};
 use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::worker::{Numbers, Trouble};
-use crate::{
-    RestUrl, Running, SLICING_PORT, Spell, Spelled, Task, config, environment, numbers, rig, setting_by_text,
-    sut,
-};
+use crate::{RestUrl, Running, SLICING_PORT, Spell, Spelled, Task, config, environment, numbers, rig, sut};
 
 /// Timeout until the first base station appears.
 const NODE_WAIT: Duration = Duration::from_secs(30);
 /// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-setting_by_text!(Spelled<Step>);
 
 config! {
     /// An xApp that configures slices through the slicing controller.
@@ -38,7 +34,7 @@ config! {
         /// slice of a UE, as RNTI=ID; repeatable
         ue: Vec<String> = Vec::new(), wiring();
         /// later change, as TIME:SLICE=SHARE+...[:RNTI=SLICE+...], e.g. 10s:1=0.66+2=0.34; repeatable
-        step: Vec<Spelled<Step>> = Vec::new(), wiring();
+        step: Vec<Spelled<Step>> as Each<Text> = Vec::new(), wiring();
         /// whether other slices may use the unused share of a slice
         sharing: bool = true, kind(Kind::Bool), wiring();
     }

@@ -29,14 +29,14 @@ fn fleet(ues: i64) -> FleetPart {
 }
 
 fn slicing() -> Part {
-    Part::Slicing(SlicingPart::default())
+    Part::from(SlicingPart::default())
 }
 
 fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, Part) {
     let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     let step = steps.iter().map(|text| text.parse().unwrap()).collect();
     let part = SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() };
-    ("xapp".to_owned(), Part::SliceXapp(part))
+    ("xapp".to_owned(), Part::from(part))
 }
 
 fn cast(xapps: Vec<(String, Part)>) -> Cast {
@@ -131,7 +131,7 @@ fn bus_messages_trigger_traffic_control() {
     let flows = ["voip", "tcp"].map(ranlab_campaign::value::Value::from).to_vec();
     fleet.set("flows", &ranlab_campaign::value::Value::List(flows)).unwrap();
     let xapp = TrafficXappPart { destination_port: Some(2112), ..TrafficXappPart::default() };
-    let with = |xapps| Cast::of_one(Part::Traffic(TrafficPart::default()), fleet.clone(), xapps, MS / 10);
+    let with = |xapps| Cast::of_one(Part::from(TrafficPart::default()), fleet.clone(), xapps, MS / 10);
     let p50 = |cast: &Cast| {
         let mut network = begun(cast, 1);
         network.pass(5 * SECOND).unwrap();
@@ -149,7 +149,7 @@ fn bus_messages_trigger_traffic_control() {
         (middle.unwrap().0, network.controls().len())
     };
     let (transparent, nothing) = p50(&with(Vec::new()));
-    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), Part::TrafficXapp(xapp))]));
+    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), Part::from(xapp))]));
     // A queue, a filter and a pacer, once.
     assert_eq!((nothing, asked), (0, 3));
     assert!(freed * 4 < transparent, "{transparent} us and {freed} us");
@@ -165,9 +165,9 @@ fn unsupported_components_are_rejected_by_name() {
     let hosting = RicPart { iapp: vec![HostedIApp::Monitor], ..RicPart::default() };
     for (cast, said) in [
         (with(&fine, Some(bare), None), "without a `radio`"),
-        (with(&fine, None, Some(Part::Traffic(redis))), "redis://127.0.0.1:6379"),
-        (with(&fine, None, Some(Part::Ric(hosting))), "`ric` without iApps"),
-        (with(&fine, None, Some(Part::Monitor(MonitorPart::default()))), "part `monitor`"),
+        (with(&fine, None, Some(Part::from(redis))), "redis://127.0.0.1:6379"),
+        (with(&fine, None, Some(Part::from(hosting))), "`ric` without iApps"),
+        (with(&fine, None, Some(Part::from(MonitorPart::default()))), "part `monitor`"),
         (cast(vec![("xapp".to_owned(), slicing())]), "part `slicing`"),
         (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
     ] {
@@ -184,8 +184,9 @@ fn unsupported_components_are_rejected_by_name() {
 fn split_base_stations_use_radios_of_their_dus() {
     let split = |nodes| FleetPart { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
     let name = "gnb 505.01 1/du 1".to_owned();
-    let (_, Part::SliceXapp(xapp)) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]) else { panic!() };
-    let xapp = Part::SliceXapp(SliceXappPart { node: Some(name), ..xapp });
+    let (_, xapp) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]);
+    let xapp = xapp.get::<SliceXappPart>().cloned().unwrap();
+    let xapp = Part::from(SliceXappPart { node: Some(name), ..xapp });
     let cast = with(&cast(vec![("xapp".to_owned(), xapp)]), Some(split(8)), None);
     let network = &mut begun(&cast, 1);
     network.pass(SOON).unwrap();

@@ -25,7 +25,7 @@ impl Read for Mishap {
 fn panicked_component_fails_later_requests() {
     let input: Chain<Chain<&[u8], Mishap>, &[u8]> = BEFORE.as_bytes().chain(Mishap).chain(AFTER.as_bytes());
     let mut output = Vec::new();
-    serve(input, &mut output, Trust::Full).unwrap();
+    serve(input, &mut output, Trust::Full, ranlab_parts::components::REGISTRY).unwrap();
     let text = String::from_utf8(output).unwrap();
     let replies: Vec<&str> = text.lines().collect();
     assert!(replies[0].starts_with("{\"ok\"") && replies[1].starts_with("{\"ok\""), "{text}");

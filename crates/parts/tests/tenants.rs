@@ -26,18 +26,18 @@ fn fleet(ues: i64) -> FleetPart {
 
 fn virt(tenants: &[&str], ids: u16) -> Part {
     let tenant = tenants.iter().map(|text| text.parse().unwrap()).collect();
-    Part::Virt(VirtPart { tenant, ids, ..VirtPart::default() })
+    Part::from(VirtPart { tenant, ids, ..VirtPart::default() })
 }
 
 fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> Part {
     let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     let step = steps.iter().map(|text| text.parse().unwrap()).collect();
-    Part::SliceXapp(SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() })
+    Part::from(SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() })
 }
 
 /// A and B share everything equally. A's xApp is `xapp`.
 fn shared(fleet: FleetPart, xapp: Part) -> Cast {
-    let slicing = || Part::Slicing(SlicingPart::default());
+    let slicing = || Part::from(SlicingPart::default());
     Cast {
         controllers: vec![
             ("ric".to_owned(), virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 10)),
@@ -91,7 +91,7 @@ fn operators_are_isolated() {
 
 #[test]
 fn nested_operators_share_their_operators_part() {
-    let slicing = || Part::Slicing(SlicingPart::default());
+    let slicing = || Part::from(SlicingPart::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
     // A's controller shares A's half between a1 (UE 1) and a2, which has no UE.
     cast.controllers[0].1 = virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 40);
@@ -115,9 +115,10 @@ fn nested_operators_share_their_operators_part() {
 #[test]
 fn cu_and_dus_appear_as_base_stations_to_operators() {
     let split = FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..fleet(4) };
-    let Part::SliceXapp(xapp) = xapp(&["1=0.5", "2=0.5"], &["1=1"], &[]) else { panic!() };
+    let xapp = xapp(&["1=0.5", "2=0.5"], &["1=1"], &[]);
+    let xapp = xapp.get::<SliceXappPart>().cloned().unwrap();
     let xapp = SliceXappPart { node: Some("gnb 505.01 16".to_owned()), ..xapp };
-    let network = &mut begun(&shared(split, Part::SliceXapp(xapp)), 1);
+    let network = &mut begun(&shared(split, Part::from(xapp)), 1);
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
     // UEs 1 and 3 are in the first DU's cell, 2 and 4 in the second DU's. So all of A's UEs are in one cell, and all of

@@ -9,6 +9,7 @@ use ranlab_campaign::value::Value;
 use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
+use ranlab_parts::components::REGISTRY;
 use ranlab_parts::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
 use ranlab_parts::{
     Config, Host, Lab, LoadMode, OVER, PacketRate, Part, SET_UP, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
@@ -60,7 +61,7 @@ fn place() -> Host {
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let input = stream.try_clone().unwrap();
-        let _ = serve(input, &stream, Trust::PartsOnly);
+        let _ = serve(input, &stream, Trust::PartsOnly, REGISTRY);
         // The cloned handle that reads would keep the connection open.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
@@ -68,7 +69,7 @@ fn place() -> Host {
 }
 
 fn begun(part: UpfLoadPart) -> Worker {
-    let mut load = worker(Part::UpfLoad(Box::new(part))).unwrap();
+    let mut load = worker(Part::from(part)).unwrap();
     assert_eq!(load.look(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
     load.begin(&Stop::never()).unwrap();
     load
@@ -81,7 +82,7 @@ fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
 
 #[test]
 fn remote_load_reports_sessions_and_packets() {
-    let mut upf = worker(Part::Upf(Box::new(upf(1)))).unwrap();
+    let mut upf = worker(Part::from(upf(1))).unwrap();
     assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
     let told = over(&mut begun(load(1))).unwrap().load;
     assert_eq!((told.control.completed, told.control.failed, told.unexplained), (200, 0, 0), "{told:?}");
@@ -110,7 +111,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
     let stop = Stop::never();
     let mut crew = Crew::meet(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
     let (live, kept) = (part.live, part.sessions.filter(|_| part.mode != LoadMode::Control));
-    crew.bring_up(Part::UpfLoad(Box::new(part)).divide(2).unwrap(), &stop).unwrap();
+    crew.bring_up(Part::from(part).divide(2).unwrap(), &stop).unwrap();
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_parts::worker::Numbers| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
@@ -130,7 +131,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
 fn load_at_two_locations_adds_up_exactly() {
     let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
     let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
-    let mut upf = worker(Part::Upf(Box::new(UpfPart { n6, ..upf(5) }))).unwrap();
+    let mut upf = worker(Part::from(UpfPart { n6, ..upf(5) })).unwrap();
     let shared = UpfLoadPart { smfs: 2, ..load(5) };
     let control = UpfLoadPart { live: 7, sessions: Some(201), ..shared.clone() };
     let (all, each) = of_two_places(control, &mut upf);
@@ -172,7 +173,7 @@ fn load_at_two_locations_adds_up_exactly() {
 
 #[test]
 fn running_load_responds_and_deletes_its_sessions() {
-    let mut upf = worker(Part::Upf(Box::new(upf(2)))).unwrap();
+    let mut upf = worker(Part::from(upf(2))).unwrap();
     let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
     let sessions = |numbers: &ranlab_parts::worker::Numbers| numbers["sessions"] >= 50.0;
     upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
@@ -202,10 +203,10 @@ fn local_settings_are_rejected_over_tcp() {
         UpfLoadPart { upf_pid: Some(1), ..load(4) },
     );
     for (part, why) in [
-        (Part::Upf(Box::new(xdp)), "`xdp`"),
-        (Part::Upf(Box::new(tun)), "TUN device"),
-        (Part::UpfLoad(Box::new(frames)), "`io`"),
-        (Part::UpfLoad(Box::new(watched)), "`upf_pid`"),
+        (Part::from(xdp), "`xdp`"),
+        (Part::from(tun), "TUN device"),
+        (Part::from(frames), "`io`"),
+        (Part::from(watched), "`upf_pid`"),
     ] {
         let error = worker(part).err().unwrap().to_string();
         assert!(error.contains(why) && error.contains("over TCP"), "{error}");
@@ -221,7 +222,7 @@ fn contradictory_config_is_a_rig_error() {
         UpfLoadPart { mode: LoadMode::Calibrate, ..load(5) },
     ];
     for part in wrong {
-        let error = worker(Part::UpfLoad(Box::new(part.clone()))).err().unwrap();
+        let error = worker(Part::from(part.clone())).err().unwrap();
         assert!(matches!(error, RigError::Rig(_)), "{error:?} of {part:?}");
     }
     let lacking = over(&mut begun(UpfLoadPart { mode: LoadMode::Handover, n6: Network::None, ..load(5) }));
@@ -251,13 +252,15 @@ fn messages_carry_every_setting() {
         part.set(name, &value).unwrap();
     }
     for part in [part, load(6)] {
-        let message = serde_json::to_string(&Part::UpfLoad(Box::new(part.clone()))).unwrap();
-        let Ok(Part::UpfLoad(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+        let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
+        let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+        let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, part, "{message}");
     }
     let part = UpfPart { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
-    let message = serde_json::to_string(&Part::Upf(Box::new(part.clone()))).unwrap();
-    let Ok(Part::Upf(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+    let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
+    let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+    let read = read.get::<UpfPart>().unwrap();
     assert_eq!(*read, part, "{message}");
 }
 

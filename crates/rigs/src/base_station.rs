@@ -68,7 +68,7 @@ impl Experiment for BaseStation {
                 let period = keys::setting(run, "load.period")?;
                 let listen = ([127, 0, 0, 1], 0).into();
                 let part = FlexranPart { listen, period, ..FlexranPart::default() };
-                let told = &stage.tool(CONTROLLER, "controller.at", Part::Flexran(part))?.ready.addresses;
+                let told = &stage.tool(CONTROLLER, "controller.at", Part::from(part))?.ready.addresses;
                 let connect = vec![sut::address(told, "southbound")?];
                 let FleetPart { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
                 let part = SouthFleetPart {
@@ -79,12 +79,12 @@ impl Experiment for BaseStation {
                 };
                 let part =
                     SouthFleetPart { connect, radio, channel, rlc_buffer, flows, stay, snssai, seed, ..part };
-                stage.sut(STATION, "sut.at", Part::SouthFleet(part))?;
+                stage.sut(STATION, "sut.at", Part::from(part))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
             // Base station without agent.
             _ => {
-                stage.sut(STATION, "sut.at", Part::Fleet(FleetPart { connect: Vec::new(), ..fleet }))?;
+                stage.sut(STATION, "sut.at", Part::from(FleetPart { connect: Vec::new(), ..fleet }))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
         }
@@ -118,13 +118,13 @@ impl Experiment for BaseStation {
 fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigError> {
     let listen = || vec![Listen::At(loopback(0))];
     let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
-    let told = stage.tool(CONTROLLER, "controller.at", Part::Ric(ric))?.ready.addresses.clone();
+    let told = stage.tool(CONTROLLER, "controller.at", Part::from(ric))?.ready.addresses.clone();
     let expected = fleet.sm.len() as f64;
     let monitor = MonitorPart { connect: sut::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
     let fleet = FleetPart { connect: vec![sut::address(&told, "e2")?], ..fleet };
-    stage.sut(STATION, "sut.at", Part::Fleet(fleet))?;
+    stage.sut(STATION, "sut.at", Part::from(fleet))?;
     stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
-    stage.tool(XAPP, "xapp.at", Part::Monitor(monitor))?;
+    stage.tool(XAPP, "xapp.at", Part::from(monitor))?;
     stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
         numbers.get("subscriptions").is_some_and(|active| *active >= expected)
     })

@@ -56,7 +56,7 @@ impl Experiment for Controller {
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
         let (e2ap, encoding) = sut::language(run)?;
-        keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::Fleet).map(Some)
+        keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::from).map(Some)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
@@ -77,13 +77,13 @@ impl Experiment for Controller {
             MonitorPart { connect, e2ap, encoding, sm_encoding, dialect, ..MonitorPart::read(run, "load")? };
         // All timestamps in statistics use the campaign's clock, on every machine.
         let fleet = |worker: &Worker| {
-            Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
+            Part::from(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
         };
         stage.place(Side::Tool, FLEET, "load.at", &fleet)?;
         stage
             .wait(FLEET, "all base stations up", patience, |numbers| numbers.get("alive") == Some(&nodes))?;
         let monitor = |worker: &Worker| {
-            Part::Monitor(MonitorPart { ahead_us: worker.clock_offset_us as i64, ..monitor.clone() })
+            Part::from(MonitorPart { ahead_us: worker.clock_offset_us as i64, ..monitor.clone() })
         };
         stage.place(Side::Tool, XAPP, "xapp.at", &monitor)?;
         stage.wait(XAPP, "all subscriptions admitted", patience, |numbers| {

@@ -14,7 +14,7 @@ use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{
-    Config, ECHO_WAIT, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, Setting,
+    As, Config, E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart,
     SouthFleetPart, Southbound, control_bytes, indication_bytes,
 };
 use ranlab_sdk::transport::Address;
@@ -88,7 +88,7 @@ fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Resul
     let iapp = vec![HostedIApp::Ping];
     let sm_encoding = ping.sm_encoding;
     let part = RicPart { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
-    sut::address(&stage.sut(sut::RIC, "sut.at", Part::Ric(part))?.ready.addresses, "e2")
+    sut::address(&stage.sut(sut::RIC, "sut.at", Part::from(part))?.ready.addresses, "e2")
 }
 
 /// Starts a FlexRAN controller that sends pings; returns its address for agents.
@@ -98,7 +98,7 @@ fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
     }
     let listen = SocketAddr::new(sut::ip(run)?, 0);
     let part = PingFlexranPart { listen, ..PingFlexranPart::read(run, "load")? };
-    let controller = stage.sut(CONTROLLER, "sut.at", Part::PingFlexran(part))?;
+    let controller = stage.sut(CONTROLLER, "sut.at", Part::from(part))?;
     sut::address(&controller.ready.addresses, "southbound")
 }
 
@@ -108,8 +108,8 @@ fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     let part = keys::fleet(run, connect, e2ap, encoding)?;
     let sm = vec![HW.to_owned()];
     let ramp = Some(Duration::ZERO);
-    let sm_encoding = Some(keys::setting::<Coding>(run, "load.encoding")?.into());
-    Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
+    let sm_encoding = Some(keys::setting_as::<E2Names, Coding>(run, "load.encoding")?.into());
+    Ok(Part::from(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
 }
 
 impl Experiment for E2Rtt {
@@ -132,7 +132,7 @@ impl Experiment for E2Rtt {
             .change("interval", |key| Key { comment: paced.to_owned(), ..key });
         keys.extend(ping.keys());
         keys.extend(keys! {
-            ("load.encoding", Coding::kind(), "encoding of the service model").or("per");
+            ("load.encoding", <E2Names as As<Coding>>::kind(), "encoding of the service model").or("per");
         });
         keys.extend([
             // Several locations are rejected by the rig, with a reason.
@@ -165,7 +165,7 @@ impl Experiment for E2Rtt {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let kind = Pinging::of(run)?;
-        let sm_encoding = keys::setting(run, "load.encoding")?;
+        let sm_encoding = keys::setting_as::<E2Names, _>(run, "load.encoding")?;
         if kind == Pinging::Flexran && sm_encoding != Coding::Per {
             let why = "FlexRAN's echo has no service model inside that could be encoded";
             return Err(RigError::Environment(why.to_owned()));
@@ -177,7 +177,7 @@ impl Experiment for E2Rtt {
         match kind {
             Pinging::Flexran => {
                 let agent = SouthFleetPart::one(Southbound::Flexran, flexran(run, stage)?);
-                stage.tool(NODE, "load.at", Part::SouthFleet(agent))?;
+                stage.tool(NODE, "load.at", Part::from(agent))?;
                 up(stage, "connected")?;
             }
             Pinging::IApp => {
@@ -191,7 +191,7 @@ impl Experiment for E2Rtt {
                 up(stage, "alive")?;
                 let ((e2ap, encoding), dialect) = (sut::language(run)?, sut.dialect);
                 let part = PingPart { connect: sut.e42, e2ap, encoding, dialect, ..ping };
-                stage.tool(XAPP, "xapp.at", Part::Ping(part))?;
+                stage.tool(XAPP, "xapp.at", Part::from(part))?;
             }
         }
         stage.wait(kind.role(), "the first echo", SET_UP, |numbers| {
@@ -259,7 +259,7 @@ impl Octets {
         let size: u32 = keys::int(run, "load.size")?;
         let odd = || RigError::Rig("a ping of that size does not encode".to_owned());
         let (e2ap, encoding) = sut::language(run)?;
-        let codings = [encoding, keys::setting(run, "load.encoding")?];
+        let codings = [encoding, keys::setting_as::<E2Names, _>(run, "load.encoding")?];
         let each_down = control_bytes(size, e2ap, codings).ok_or_else(odd)? as f64;
         let each_up = indication_bytes(size, codings).ok_or_else(odd)? as f64;
         // The base station counts the bytes that it sends. The received bytes are the number of messages

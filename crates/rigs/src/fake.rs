@@ -12,6 +12,7 @@ use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{Rig, Run, Stop};
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
+use ranlab_parts::components::REGISTRY;
 use ranlab_parts::worker::{MachineReport, ProcessReport, Report, Trust};
 use ranlab_parts::{Host, Lab};
 use serde_json::{Value as Json, json};
@@ -96,7 +97,9 @@ pub(crate) fn real() -> String {
             let stream = stream.unwrap();
             stream.set_nodelay(true).unwrap();
             let input = stream.try_clone().unwrap();
-            std::thread::spawn(move || ranlab_parts::worker::serve(input, stream, Trust::PartsOnly));
+            std::thread::spawn(move || {
+                ranlab_parts::worker::serve(input, stream, Trust::PartsOnly, REGISTRY)
+            });
         }
     });
     place

@@ -42,7 +42,7 @@ impl Experiment for Footprint {
         if keys::text(run, "sut.component")? == "ranlab" {
             let e2 = vec![Listen::Own];
             let e42 = vec![Listen::Own];
-            stage.sut(sut::RIC, "sut.at", Part::Ric(RicPart { e2, e42, ..RicPart::default() }))?;
+            stage.sut(sut::RIC, "sut.at", Part::from(RicPart { e2, e42, ..RicPart::default() }))?;
         }
         Ok(())
     }

@@ -8,7 +8,8 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
-use ranlab_parts::{Config, FleetPart, Host, HostError, PLACES_MAX, RADIO_KEYS, Section, Seed, Setting};
+use ranlab_parts::field::Same;
+use ranlab_parts::{As, Config, FleetPart, Host, HostError, PLACES_MAX, RADIO_KEYS, Section, Seed, Setting};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
@@ -85,8 +86,13 @@ pub(crate) fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigEr
 
 /// Reads a setting of a component's type.
 pub(crate) fn setting<T: Setting>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
+    setting_as::<Same, T>(run, path)
+}
+
+/// Reads a setting that is written as `A` says.
+pub(crate) fn setting_as<A: As<T>, T>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     let value = run.value(path).ok_or_else(|| missing(path))?;
-    T::from_value(value).map_err(|allowed| RigError::Rig(format!("`{path}` must be {allowed}")))
+    A::from_value(value).map_err(|allowed| RigError::Rig(format!("`{path}` must be {allowed}")))
 }
 
 /// Parses a text such as an address.

@@ -107,7 +107,7 @@ impl Experiment for Pipeline {
         if tested(run) {
             return ring::bring_up(run, stage, part);
         }
-        stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
+        stage.sut(ENGINE, "sut.at", Part::from(part)).map(drop)
     }
 
     fn verdict(&self, results: &Results) -> Vec<String> {

@@ -16,6 +16,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, Sample};
+use ranlab_parts::field::{Each, Text};
 use ranlab_parts::virtual_time::Heard;
 use ranlab_parts::{
     Config, FleetPart, Listen, MonitorPart, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart,
@@ -57,28 +58,24 @@ pub(crate) struct Parts {
 impl Parts {
     pub(crate) fn of(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
-            "traffic" => Part::Traffic(TrafficPart::default()),
-            "ric" => Part::Ric(RicPart::default()),
-            _ => Part::Slicing(SlicingPart::default()),
+            "traffic" => Part::from(TrafficPart::default()),
+            "ric" => Part::from(RicPart::default()),
+            _ => Part::from(SlicingPart::default()),
         };
         together(keys::text(run, "sut.type")?, keys::text(run, "xapp.type")?).map_err(RigError::Rig)?;
         let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
         let xapp = match keys::text(run, "xapp.type")? {
             "slices" => {
-                let step = keys::setting(run, "xapp.steps")?;
+                let step = keys::setting_as::<Each<Text>, _>(run, "xapp.steps")?;
                 let sharing = keys::setting(run, "xapp.sharing")?;
-                Some(Part::SliceXapp(SliceXappPart { step, sharing, ..SliceXappPart::default() }))
+                Some(Part::from(SliceXappPart { step, sharing, ..SliceXappPart::default() }))
             }
             "traffic" => {
                 let limit = keys::setting(run, "xapp.limit")?;
                 let destination_port = Some(2112);
-                Some(Part::TrafficXapp(TrafficXappPart {
-                    limit,
-                    destination_port,
-                    ..TrafficXappPart::default()
-                }))
+                Some(Part::from(TrafficXappPart { limit, destination_port, ..TrafficXappPart::default() }))
             }
-            "monitor" => Some(Part::Monitor(MonitorPart::read(run, "xapp")?)),
+            "monitor" => Some(Part::from(MonitorPart::read(run, "xapp")?)),
             _ => None,
         };
         Ok(Self { controller, fleet, xapp })
@@ -189,29 +186,33 @@ impl Experiment for Radio {
         let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
         let Parts { controller, fleet, xapp } = Parts::of(run)?;
-        let controller = match controller {
-            Part::Traffic(part) => Part::Traffic(TrafficPart { e2, http, ..part }),
-            Part::Slicing(part) => Part::Slicing(SlicingPart { e2, http, ..part }),
-            Part::Ric(part) => Part::Ric(RicPart { e42: e2.clone(), e2, ..part }),
-            other => other,
+        let controller = if let Some(part) = controller.get::<TrafficPart>() {
+            Part::from(TrafficPart { e2, http, ..part.clone() })
+        } else if let Some(part) = controller.get::<SlicingPart>() {
+            Part::from(SlicingPart { e2, http, ..part.clone() })
+        } else if let Some(part) = controller.get::<RicPart>() {
+            Part::from(RicPart { e42: e2.clone(), e2, ..part.clone() })
+        } else {
+            controller
         };
         let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
         let connect = vec![sut::address(&addresses, "e2")?];
-        stage.tool(FLEET, "load.at", Part::Fleet(FleetPart { connect, ..fleet }))?;
+        stage.tool(FLEET, "load.at", Part::from(FleetPart { connect, ..fleet }))?;
         stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
-        if let Some(Part::Monitor(part)) = xapp {
+        let Some(xapp) = xapp else { return Ok(()) };
+        if let Some(part) = xapp.get::<MonitorPart>() {
             let connect = sut::address(&addresses, "e42")?;
-            return stage.tool(XAPP, "xapp.at", Part::Monitor(MonitorPart { connect, ..part })).map(drop);
-        }
-        if xapp.is_none() {
-            return Ok(());
+            let part = MonitorPart { connect, ..part.clone() };
+            return stage.tool(XAPP, "xapp.at", Part::from(part)).map(drop);
         }
         let http = addresses.get("http").map(String::as_str).unwrap_or_default();
         let rest: RestUrl = http.parse().map_err(RigError::Rig)?;
-        let xapp = match xapp {
-            Some(Part::SliceXapp(part)) => Part::SliceXapp(SliceXappPart { rest, ..part }),
-            Some(Part::TrafficXapp(part)) => Part::TrafficXapp(TrafficXappPart { rest, ..part }),
-            _ => return Ok(()),
+        let xapp = if let Some(part) = xapp.get::<SliceXappPart>() {
+            Part::from(SliceXappPart { rest, ..part.clone() })
+        } else if let Some(part) = xapp.get::<TrafficXappPart>() {
+            Part::from(TrafficXappPart { rest, ..part.clone() })
+        } else {
+            return Ok(());
         };
         stage.tool(XAPP, "xapp.at", xapp).map(drop)
     }

@@ -14,10 +14,11 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
+use ranlab_parts::field::Text;
 use ranlab_parts::worker::{Worker, number};
 use ranlab_parts::{
     AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
-    RibShare, RicPart, Seed, Setting, Share, SouthDetail, SouthFleetPart, Southbound, loopback,
+    RibShare, RicPart, Seed, Share, SouthDetail, SouthFleetPart, Southbound, loopback,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
@@ -76,12 +77,12 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
         "external" => stranger::part(run)?,
         "empower" => {
             let part = EmpowerPart::read_but(run, "sut", &["period"])?;
-            Part::Empower(EmpowerPart { listen: Some(listen), ..part })
+            Part::from(EmpowerPart { listen: Some(listen), ..part })
         }
         "ric" => {
             let fleet = FleetPart::read(run, "load")?;
             let part = RicPart::default();
-            Part::Ric(RicPart {
+            Part::from(RicPart {
                 e2: vec![Listen::At(loopback(0))],
                 e2ap: E2AP,
                 iapp: vec![HostedIApp::Monitor],
@@ -95,7 +96,7 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
         }
         which => {
             let part = FlexranPart { listen, ..FlexranPart::read(run, "sut")? };
-            Part::Flexran(match which {
+            Part::from(match which {
                 "alt-flexran" => FlexranPart { rib_share: Share(RibShare::Fixed(0.8)), ..part },
                 _ => part,
             })
@@ -106,13 +107,14 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
 /// Returns the base stations, connected to a controller.
 fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     if is_ric(run)? {
-        return keys::fleet(run, connect, E2AP, Coding::Per).map(Part::Fleet);
+        return keys::fleet(run, connect, E2AP, Coding::Per).map(Part::from);
     }
     let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
     // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
-    let taken_back = run.value("load.return").map(|_| keys::setting(run, "load.return")).transpose()?;
+    let taken_back =
+        run.value("load.return").map(|_| keys::setting_as::<Text, Law>(run, "load.return")).transpose()?;
     let part = SouthFleetPart {
         activation: of_service(part.activation, ACTIVATION),
         holding: of_service(part.holding, HOLDING),
@@ -131,7 +133,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     }
     match part.warning() {
         Some(why) => Err(RigError::Rig(why)),
-        None => Ok(Part::SouthFleet(part)),
+        None => Ok(Part::from(part)),
     }
 }
 
@@ -157,11 +159,12 @@ fn probe(
     connect: &Address,
     patience: Duration,
 ) -> Result<Option<Probe>, RigError> {
-    let Part::SouthFleet(part) = base_stations(run, connect)? else { return Ok(None) };
-    let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part };
+    let stations = base_stations(run, connect)?;
+    let Some(part) = stations.get::<SouthFleetPart>() else { return Ok(None) };
+    let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part.clone() };
     let places = keys::places(run, "load.at")?;
     let host = places.first().unwrap_or(&Host::Local);
-    let part = Part::SouthFleet(part);
+    let part = Part::from(part);
     let mut probe = Worker::start(window.lab, host, "one more base station", part, &run.stop)?;
     let mut waited = Duration::ZERO;
     loop {

@@ -13,7 +13,7 @@ use ranlab_campaign::value::Value;
 use ranlab_parts::readback::Readings;
 use ranlab_parts::worker::Report;
 use ranlab_parts::xhaul::OwnVbbu;
-use ranlab_parts::{AttachPart, Config, Each, Host, Lab, MeterBy, Part, ReadyWhen};
+use ranlab_parts::{AttachPart, Config, Each, Foreign, Host, Lab, MeterBy, Part, ReadyWhen};
 use serde::Serialize;
 
 use crate::peer::{Distrust, Peer, PeerError};
@@ -105,7 +105,7 @@ pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
     let attach = AttachPart::read(run, "sut")?;
     Ok(match peer(run)? {
         Some(peer) => part_of(peer, attach),
-        None => Part::Attach(attach),
+        None => Part::from(attach),
     })
 }
 
@@ -117,37 +117,29 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
         program.meter = MeterBy { pid, command, cgroup: cgroup.map(Into::into), pid_file: None };
     }
     if peer.runs() || program.ready != ReadyWhen::default() || program.meter.pid_file.is_some() {
-        return Part::Program(Box::new(program));
+        return Part::from(program);
     }
     let MeterBy { pid, command, cgroup, .. } = program.meter;
     let cgroup = cgroup.map(|path| path.display().to_string());
-    Part::Attach(AttachPart { pid, command, cgroup })
+    Part::from(AttachPart { pid, command, cgroup })
 }
 
 /// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
 /// whether it keeps running between repeats.
 pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
-    if let (false, Some(plugin)) = (lab.commands, part.plugin()) {
-        let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
-        return Err(RigError::Environment(why));
+    match part.foreign() {
+        Foreign::Plugin(plugin) if !lab.commands => {
+            let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
+            return Err(RigError::Environment(why));
+        }
+        Foreign::Commands if !lab.commands => {
+            return Err(RigError::Environment(
+                "the profile's commands may not be run: that takes `--allow-commands`".to_owned(),
+            ));
+        }
+        _ => {}
     }
-    let folder = lab.folder.as_ref().filter(|_| *host == Host::Local);
-    let allowed = |commands: bool| match lab.commands || !commands {
-        true => Ok(()),
-        false => Err(RigError::Environment(
-            "the profile's commands may not be run: that takes `--allow-commands`".to_owned(),
-        )),
-    };
-    if let Part::Xhaul(network) = part
-        && let Some(own) = &mut network.vbbu
-    {
-        own.0.log = folder.cloned();
-        return allowed(true).map(|()| false);
-    }
-    let Part::Program(program) = part else { return Ok(false) };
-    allowed(!program.commands().is_empty())?;
-    program.log = folder.map(|folder| folder.join(format!("{}.log", program.name)));
-    Ok(program.run.each == Each::Campaign && !program.run.start.is_empty())
+    Ok(part.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
 }
 
 /// Reads counters at the beginning of a window; `None` if the system has none.

@@ -11,7 +11,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
-use ranlab_parts::{AttachPart, Config, Language, Listen, Part, RelayPart, RicPart, Setting};
+use ranlab_parts::{As, AttachPart, Config, E2Names, Language, Listen, Part, RelayPart, RicPart};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
@@ -30,7 +30,7 @@ pub(crate) fn keys() -> Vec<Key> {
         RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; external: a RIC that already runs").or("ranlab");
-        ("sut.encoding", Coding::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
+        ("sut.encoding", <E2Names as As<Coding>>::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
         ("sut.transport", Kind::choice(&["tcp", "unix"]), "transport of E2 and E42").or("tcp").when("sut.type", own);
         ("sut.listen", Kind::Text, "IP address that it listens on; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
         ("sut.e2", Kind::Text, "its address for base stations, if its profile does not contain it").optional().when("sut.type", external);
@@ -97,7 +97,10 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
 
 /// Returns version and encoding of E2AP.
 pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
-    Ok((keys::setting(run, "sut.e2ap")?, keys::setting(run, "sut.encoding")?))
+    Ok((
+        keys::setting_as::<E2Names, _>(run, "sut.e2ap")?,
+        keys::setting_as::<E2Names, _>(run, "sut.encoding")?,
+    ))
 }
 
 /// Returns the reason if the controller of a point cannot be reached, as far as its settings show.
@@ -135,7 +138,7 @@ pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
 fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let part = ric_part(run)?;
     let part = RicPart { e42: part.e2.clone(), ..part };
-    let told = &stage.sut(RIC, "sut.at", Part::Ric(part))?.ready.addresses;
+    let told = &stage.sut(RIC, "sut.at", Part::from(part))?.ready.addresses;
     Ok(Sut { e2: address(told, "e2")?, e42: address(told, "e42")?, dialect: Dialect::Ranlab })
 }
 
@@ -146,7 +149,7 @@ fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError>
         let listen = listen(run)?;
         let connect = behind.clone();
         let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
-        *behind = address(&stage.sut(role, "sut.at", Part::Relay(part))?.ready.addresses, "relay")?;
+        *behind = address(&stage.sut(role, "sut.at", Part::from(part))?.ready.addresses, "relay")?;
     }
     Ok(sut)
 }

@@ -16,6 +16,7 @@ use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, first_ue};
+use ranlab_parts::field::{Each, Text};
 use ranlab_parts::virtual_time::Cast;
 use ranlab_parts::{
     Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart, SlicingPart, Spelled,
@@ -104,7 +105,7 @@ fn part_of(carrier: &str, share: f64) -> String {
 
 impl Parts {
     fn of(run: &Run<'_>) -> Result<Self, RigError> {
-        let plans: Vec<Spelled<TenantPlan>> = keys::setting(run, "sut.tenants")?;
+        let plans: Vec<Spelled<TenantPlan>> = keys::setting_as::<Each<Text>, _>(run, "sut.tenants")?;
         let tenants: Vec<_> = plans.into_iter().map(|plan| plan.value).collect();
         if !(1..=CONTROLLERS.len()).contains(&tenants.len()) {
             return Err(wrong(format!("`sut.tenants`: 1 to {} of them", CONTROLLERS.len())));
@@ -147,20 +148,20 @@ impl Parts {
             };
             (0..).zip(&tenants).map(own).collect::<Result<_, _>>()?
         };
-        let step = keys::setting(run, "xapp.steps")?;
+        let step = keys::setting_as::<Each<Text>, _>(run, "xapp.steps")?;
         let xapp = SliceXappPart { step, sharing, ..SliceXappPart::default() };
         let virt = VirtPart { sharing, ..VirtPart::default() };
         Ok(Self { tenants, virt, fleets, xapp, asks, shared })
     }
 
     /// Returns the virtualization controller, connected to these controllers.
-    fn virt(&self, controllers: impl Iterator<Item = String>) -> Result<Part, RigError> {
+    fn virt(&self, controllers: impl Iterator<Item = String>) -> Result<VirtPart, RigError> {
         let plan = |(tenant, at): (&TenantPlan, String)| {
             let TenantPlan { name, share, subscribers, .. } = tenant;
             format!("{name}:{share}:{}@{at}", subscribers.join("+")).parse().map_err(wrong)
         };
         let tenant = self.tenants.iter().zip(controllers).map(plan).collect::<Result<_, RigError>>()?;
-        Ok(Part::Virt(VirtPart { tenant, ..self.virt.clone() }))
+        Ok(VirtPart { tenant, ..self.virt.clone() })
     }
 }
 
@@ -175,22 +176,21 @@ pub(crate) fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
 pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
     let parts = Parts::of(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
-    let bare = || Part::Ric(RicPart::default());
+    let bare = || Part::from(RicPart::default());
     let all = without == Without::Controller;
     let mut controllers = Vec::new();
     if parts.shared {
         let virt = parts.virt(parts.tenants.iter().map(own))?;
-        controllers.push((RIC.to_owned(), if all { bare() } else { virt }));
+        controllers.push((RIC.to_owned(), if all { bare() } else { Part::from(virt) }));
     }
     let slicing = |n| match all || without == Without::Operator(n) {
         true => bare(),
-        false => Part::Slicing(SlicingPart::default()),
+        false => Part::from(SlicingPart::default()),
     };
     controllers.extend(parts.tenants.iter().enumerate().map(|(n, tenant)| (own(tenant), slicing(n))));
     let above = |n: usize| if parts.shared { RIC.to_owned() } else { own(&parts.tenants[n]) };
     let fleets = parts.fleets.iter().enumerate().map(|(n, fleet)| (fleet.clone(), above(n))).collect();
-    let xapp =
-        ("xapp.slices".to_owned(), Part::SliceXapp(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
+    let xapp = ("xapp.slices".to_owned(), Part::from(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
     // An xApp that still has its controller sends its requests to it.
     let works = without == Without::Nobody || matches!(without, Without::Operator(n) if n != parts.asks);
     let xapps = Some(xapp).filter(|_| works).into_iter().collect();
@@ -354,7 +354,7 @@ impl Experiment for Tenants {
         let mut own = Vec::new();
         let mut rest = String::new();
         for (n, role) in CONTROLLERS.iter().enumerate().take(parts.tenants.len()) {
-            let part = Part::Slicing(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
+            let part = Part::from(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
             let addresses = stage.sut(role, "sut.at", part)?.ready.addresses.clone();
             own.push(sut::address(&addresses, "e2")?);
             if n == parts.asks {
@@ -363,16 +363,14 @@ impl Experiment for Tenants {
         }
         let mut above = own.clone();
         if parts.shared {
-            let Part::Virt(part) = parts.virt(own.iter().map(Address::to_string))? else {
-                return Err(wrong("the virtualization controller is another part"));
-            };
-            let part = Part::Virt(VirtPart { e2: e2(), http, ..part });
-            let addresses = stage.sut(VIRT, "sut.at", part)?.ready.addresses.clone();
+            let part = parts.virt(own.iter().map(Address::to_string))?;
+            let part = VirtPart { e2: e2(), http, ..part };
+            let addresses = stage.sut(VIRT, "sut.at", Part::from(part))?.ready.addresses.clone();
             above = vec![sut::address(&addresses, "e2")?];
         }
         for ((fleet, role), above) in parts.fleets.iter().zip(FLEETS).zip(above) {
             let fleet = FleetPart { connect: vec![above], ..fleet.clone() };
-            stage.tool(role, "load.at", Part::Fleet(fleet))?;
+            stage.tool(role, "load.at", Part::from(fleet))?;
             stage.wait(role, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
         }
         if parts.shared {
@@ -381,7 +379,7 @@ impl Experiment for Tenants {
             stage.wait(VIRT, "a base station towards each operator", SET_UP, enough)?;
         }
         let rest: RestUrl = rest.parse().map_err(RigError::Rig)?;
-        stage.tool(XAPP, "xapp.at", Part::SliceXapp(SliceXappPart { rest, ..parts.xapp })).map(drop)
+        stage.tool(XAPP, "xapp.at", Part::from(SliceXappPart { rest, ..parts.xapp })).map(drop)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {

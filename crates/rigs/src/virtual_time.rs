@@ -11,6 +11,7 @@ use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_emulator::radio::RadioMeter;
+use ranlab_parts::field::{Each, Text};
 use ranlab_parts::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_parts::{Part, RicPart, Spelled};
@@ -171,7 +172,7 @@ fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
     let (controller, xapp) = match without {
         Without::Nobody => (controller, xapp),
         Without::Xapp => (controller, None),
-        Without::Controller | Without::Operator(_) => (Part::Ric(RicPart::default()), None),
+        Without::Controller | Without::Operator(_) => (Part::from(RicPart::default()), None),
     };
     let name = run.text("xapp.type").unwrap_or_default();
     let xapps = xapp.into_iter().map(|xapp| (format!("xapp.{name}"), xapp)).collect();
@@ -179,7 +180,7 @@ fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
 }
 
 fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
-    let all: Vec<Spelled<FaultPlan>> = keys::setting(run, FAULTS)?;
+    let all: Vec<Spelled<FaultPlan>> = keys::setting_as::<Each<Text>, _>(run, FAULTS)?;
     Ok(all.into_iter().map(|spelled| spelled.value).collect())
 }
 

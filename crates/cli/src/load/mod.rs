@@ -192,7 +192,8 @@ mod tests {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
-    use ranlab_parts::{Config, Part};
+    use ranlab_parts::components::REGISTRY;
+    use ranlab_parts::{Config, Part, UpfLoadPart};
     use std::time::Duration;
 
     #[derive(Debug, Parser)]
@@ -241,8 +242,9 @@ mod tests {
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
         assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), flags);
-        let message = serde_json::to_string(&Part::UpfLoad(Box::new(flags.clone()))).unwrap();
-        let Ok(Part::UpfLoad(read)) = serde_json::from_str(&message) else { panic!("{message}") };
+        let message = serde_json::to_string(&Part::from(flags.clone())).unwrap();
+        let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+        let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, flags);
         assert_eq!(Line::try_parse_from(["x"]).unwrap().arguments.load.config, UpfLoadPart::default());
     }

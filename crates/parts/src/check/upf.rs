@@ -19,6 +19,8 @@ use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
 use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::packets::{Reflector, Trace};
 use crate::config;
+use crate::field::Text;
+use crate::upf_fields::UpfNames;
 use crate::worker::Trouble;
 
 config! {
@@ -35,7 +37,7 @@ config! {
         smf: Option<SocketAddr> = None;
         /// emulated data network, which reflects packets: none (the UPF is connected to another one), udp://LOCAL,UPF
         /// or routed://ADDRESS
-        n6: Network = Network::None, wiring();
+        n6: Network as Text = Network::None, wiring();
         /// address and port of the server that UEs send to; it must reflect UDP. A routed data network must have this
         /// address
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
@@ -45,7 +47,7 @@ config! {
         /// address of the first UE, in the UPF's pool
         ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
         /// dialect of the UPF, from which the checks start
-        dialect: Dialect = Dialect::STRICT_REL17;
+        dialect: Dialect as UpfNames = Dialect::STRICT_REL17;
         /// maximum time to wait for a response
         patience: Duration = Duration::from_millis(500);
         /// run only checks whose names contain one of these words, e.g. trap 3,echo; without it, all checks run

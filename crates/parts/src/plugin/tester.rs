@@ -11,12 +11,12 @@ use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, Role, Wanted, verified};
+use crate::OVER;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::ring::device::BARE;
 use crate::ring::{RingOutcome, RingTesterPart};
 use crate::switches::{capture_file, files};
-use crate::upf_load::OVER;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, environment, rig};
 

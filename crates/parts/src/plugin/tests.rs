@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use ranlab_pipeline::trace::Traffic;
 
 use super::*;
+use crate::OVER;
 use crate::Running;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::pipeline::PipelinePart;
 use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
-use crate::upf_load::OVER;
 use crate::worker::{Fault, Report};
 
 /// Time limit until the caller of any misbehaving plug-in gets an error.

@@ -21,10 +21,10 @@ use ranlab_pipeline::trace::{Trace, Traffic};
 use serde::{Deserialize, Serialize};
 
 use super::{Shape, connected, device_cpus, ports, rings, sockets, tester_cpu};
+use crate::OVER;
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
-use crate::upf_load::OVER;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, config, counts, rig, sut};
 

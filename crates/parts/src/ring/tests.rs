@@ -7,9 +7,9 @@ use ranlab_pipeline::trace::Traffic;
 
 use super::device::{BARE, RingDevice};
 use super::{RingCounters, RingOutcome, RingTesterPart, Testing};
+use crate::OVER;
 use crate::field::Plain;
 use crate::pipeline::{Instructions, PipelinePart};
-use crate::upf_load::OVER;
 use crate::worker::{Fault, Report};
 use crate::{Part, Running};
 
@@ -213,7 +213,7 @@ fn invalid_ring_settings_are_rejected() {
     testing.end(&mut Report::default());
     assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
     // Untrusted scenarios cannot use a tester with local sockets.
-    let part = Part::RingTester(Box::new(tester(&device, &part)));
-    let started = ranlab_sdk::run(crate::start(part, crate::worker::Trust::PartsOnly));
+    let part = Part::from(tester(&device, &part));
+    let started = ranlab_sdk::run(async move { part.start(crate::worker::Trust::PartsOnly).await });
     assert!(started.err().unwrap().what.contains("memory of one machine"));
 }

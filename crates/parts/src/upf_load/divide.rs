@@ -10,7 +10,7 @@ use crate::worker::Trouble;
 impl UpfLoadPart {
     /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses
     /// continue those of the previous location. The same holds for UEs and, with a data network, for servers.
-    pub(crate) fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    pub(crate) fn shares(&self, places: usize) -> Result<Vec<Self>, Trouble> {
         if self.mode == LoadMode::Blind {
             return Err(rig(
                 "the mode blind guesses how the UPF names its sessions, and only who is alone guesses right: \

@@ -1,6 +1,6 @@
 //! The load on a UPF as a component: SMF, base stations and data network.
 //!
-//! Beginning a window starts the load, which ends by itself; [`OVER`] signals the end. The complete report is in the
+//! Beginning a window starts the load, which ends by itself; [`OVER`](crate::OVER) signals the end. The complete report is in the
 //! window's [`detail`](crate::worker::Report::detail).
 
 mod calibration;
@@ -22,13 +22,15 @@ use ranlab_emulator::load::{
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_upf::pfcp::{BitRates, Interface};
 
-use crate::settings::choices;
+use crate::choices;
+use crate::field::Text;
+use crate::upf_fields::UpfNames;
 use crate::worker::Trouble;
 use crate::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
 pub(crate) use run::Loading;
-pub use run::{NetworkSummary, OVER, SET_UP, UpfLoad, UpfLoadReport, data_network};
+pub use run::{NetworkSummary, UpfLoad, UpfLoadReport, data_network};
 pub use text::{BitRate, Cpus, PacketRate};
 
 /// Default number of sessions.
@@ -104,9 +106,9 @@ config! {
         /// address and port of the UPF's N3
         n3: SocketAddr = SocketAddr::from(([127, 0, 0, 8], 2152)), wiring();
         /// emulated data network: none, udp://LOCAL,UPF or routed://ADDRESS
-        n6: Network = Network::None, wiring();
+        n6: Network as Text = Network::None, wiring();
         /// PFCP dialect that the UPF requires: strict-rel15, strict-rel17, open5gs, eupf
-        dialect: Dialect = Dialect::STRICT_REL17, wiring();
+        dialect: Dialect as UpfNames = Dialect::STRICT_REL17, wiring();
         /// address and port of the first SMF; each further SMF has the next address. Keep port 8805: some UPFs always
         /// send responses to it. Without it, 127.0.2.1:8805 for a UPF on loopback, otherwise the address from which
         /// this machine reaches the UPF
@@ -123,7 +125,7 @@ config! {
         threads: usize = 1, range(1, MAX_THREADS as i64);
         /// packet I/O of base stations: sockets, or af-xdp[:DEVICE][,native][,zero-copy], which bypasses the kernel's
         /// network stack
-        io: N3Io = N3Io::Sockets, local();
+        io: N3Io as Text = N3Io::Sockets, local();
         /// CPUs of the load generator, e.g. 0,1: first SMFs, then data threads, then the data network
         pin: Cpus = Cpus::default();
         /// address of the first UE; each further UE has the next address (IPv6: the next /64)

@@ -18,10 +18,6 @@ use super::{LoadMode, LoadRole, UpfLoadPart};
 use crate::worker::{Fault, Numbers, Report, Trouble};
 use crate::{Running, rig};
 
-/// Metric: 1 when the load has ended, 0 before.
-pub const OVER: &str = "over";
-/// Metric of one of several shares: 1 when it is set up and waits for the common start.
-pub const SET_UP: &str = "set_up";
 /// Polling interval while waiting for the end of a load.
 const LOOK: Duration = Duration::from_millis(10);
 

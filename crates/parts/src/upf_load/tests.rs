@@ -158,13 +158,10 @@ fn load_not_begun_is_not_over_and_reports_nothing() {
 fn shares_are_disjoint_and_add_up() {
     let shares = |more: &[(&str, Value)], places: usize| {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
-        let divided = crate::Part::UpfLoad(Box::new(part(&all))).divide(places);
+        let divided = crate::Part::from(part(&all)).divide(places);
         divided.map(|shares| {
-            let of = |share| match share {
-                crate::Part::UpfLoad(part) => *part,
-                other => panic!("{other:?}"),
-            };
-            shares.into_iter().map(of).collect::<Vec<_>>()
+            let of = |share: &crate::Part| share.get::<UpfLoadPart>().cloned().unwrap();
+            shares.iter().map(of).collect::<Vec<_>>()
         })
     };
     let sum = |shares: &[UpfLoadPart], of: &dyn Fn(&UpfLoadPart) -> f64| shares.iter().map(of).sum::<f64>();

@@ -5,11 +5,10 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::xapp::{Xapp, XappConfig};
 use ranlab_sim::{PartyId, World};
 
-use super::name_of;
 use crate::monitor::Counted;
 use crate::values::Values;
 use crate::worker::Trouble;
-use crate::{MonitorPart, MonitorReport, Part, rig, sut};
+use crate::{Component, MonitorPart, MonitorReport, Part, rig, sut};
 
 /// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
@@ -40,12 +39,9 @@ impl Clients {
     /// Selects the xApps that use E42. They are started later.
     pub(super) fn new<'a>(xapps: impl Iterator<Item = &'a (String, Part, String)>) -> Result<Self, Trouble> {
         let client = |(name, part, ric): &(String, Part, String)| {
-            let Part::Monitor(part) = part else { return Ok(None) };
+            let Some(part) = part.get::<MonitorPart>() else { return Ok(None) };
             if part.at_most.is_some() {
-                let why = format!(
-                    "`at_most` of part `{}`: nobody reads slowly",
-                    name_of(&Part::Monitor(part.clone()))
-                );
+                let why = format!("`at_most` of part `{}`: nobody reads slowly", MonitorPart::TYPE);
                 return Err(rig(format!("{why} in virtual time; a fault `slow:agent:…` is a slow peer")));
             }
             // Validates the configuration; each restart uses the same one.

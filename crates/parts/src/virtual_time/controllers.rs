@@ -15,7 +15,7 @@ use ranlab_sim::{PartyId, World};
 
 use super::refused;
 use crate::worker::Trouble;
-use crate::{BusUrl, Part, VirtPart, rig};
+use crate::{BusUrl, Part, RicPart, SlicingPart, TrafficPart, VirtPart, rig};
 
 /// Messages published by a controller, until the network delivers them.
 #[derive(Clone, Default)]
@@ -39,31 +39,29 @@ fn brain(
     post: &Post,
     desk: Option<&Desk>,
 ) -> Result<(RicConfig, Option<Box<dyn IApp>>), Trouble> {
-    Ok(match controller {
-        Part::Virt(part) => match desk {
-            Some(desk) => {
-                (part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?)))
-            }
-            None => return Err(refused(controller, "controller", "one with a desk")),
-        },
-        Part::Slicing(part) => (part.ric().machine()?, Some(Box::new(part.iapp()?))),
-        Part::Traffic(part) if part.bus != BusUrl::Local => {
+    if let Some(part) = controller.get::<VirtPart>() {
+        let desk = desk.ok_or_else(|| refused(controller, "controller", "one with a desk"))?;
+        return Ok((part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?))));
+    }
+    if let Some(part) = controller.get::<SlicingPart>() {
+        return Ok((part.ric().machine()?, Some(Box::new(part.iapp()?))));
+    }
+    if let Some(part) = controller.get::<TrafficPart>() {
+        if part.bus != BusUrl::Local {
             return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
         }
-        Part::Traffic(part) => (part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))),
-        Part::Ric(part) if part.threads != 1 => {
-            return Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)));
+        return Ok((part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))));
+    }
+    match controller.get::<RicPart>() {
+        Some(part) if part.threads != 1 => {
+            Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)))
         }
-        Part::Ric(part) if part.manifests.is_some() => {
-            return Err(rig(
-                "xApps that the RIC starts are processes, which have no form in virtual time: no `manifests`",
-            ));
-        }
-        Part::Ric(part) if part.iapp.is_empty() => (part.machine()?, None),
-        other => {
-            return Err(refused(other, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps"));
-        }
-    })
+        Some(part) if part.manifests.is_some() => Err(rig(
+            "xApps that the RIC starts are processes, which have no form in virtual time: no `manifests`",
+        )),
+        Some(part) if part.iapp.is_empty() => Ok((part.machine()?, None)),
+        _ => Err(refused(controller, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps")),
+    }
 }
 
 /// A RIC with its controller.
@@ -118,7 +116,7 @@ impl Controller {
     pub(super) fn new(world: &mut World, name: &str, part: &Part) -> Result<Self, Trouble> {
         let post = Post::default();
         let iapp = Rc::new(Cell::new(None));
-        let shared = if let Part::Virt(part) = part { Some(Shared::new(part)?) } else { None };
+        let shared = part.get::<VirtPart>().map(Shared::new).transpose()?;
         let desk = shared.as_ref().map(|shared| shared.desk.clone());
         // Validates the configuration; each restart uses the same one.
         brain(part, &post, desk.as_ref())?;

@@ -84,15 +84,9 @@ pub struct UeState {
 /// Called with a description of each event.
 pub type Witness = Box<dyn FnMut(Time, &str)>;
 
-/// Returns the name of a component's type, for messages.
-fn name_of(part: &Part) -> String {
-    let told = serde_json::to_value(part).unwrap_or_default();
-    told["type"].as_str().unwrap_or_default().to_owned()
-}
-
 /// Returns the error for a component that does not run in virtual time.
 fn refused(part: &Part, role: &str, allowed: &str) -> Trouble {
-    rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", name_of(part)))
+    rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", part.name()))
 }
 
 /// A base station: its radios, and its agents in order with the cells of their UEs.

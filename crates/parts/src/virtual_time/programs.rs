@@ -16,7 +16,7 @@ use crate::rest_xapp::{Ask, RestXapp, Want};
 use crate::worker::Trouble;
 use crate::xapp_slice::Slicer;
 use crate::xapp_traffic::Helper;
-use crate::{Part, RestUrl, SLICING_PORT, rig};
+use crate::{MonitorPart, Part, RestUrl, SLICING_PORT, SliceXappPart, TrafficXappPart, rig};
 
 /// Maximum number of bus messages queued for an xApp. Further ones are lost, as over HTTP.
 const INBOX_MAX: usize = 1_024;
@@ -88,12 +88,16 @@ pub(super) struct Programs {
 
 /// Returns its state machine. `None` if it uses E42 and is a party of the simulated world.
 fn machine(part: &Part) -> Result<Option<Box<dyn RestXapp>>, Trouble> {
-    Ok(match part {
-        Part::SliceXapp(part) => Some(Box::new(Slicer::new(part)?)),
-        Part::TrafficXapp(part) => Some(Box::new(Helper::new(part)?)),
-        Part::Monitor(_) => None,
-        other => return Err(refused(other, "xApp", "`slice_xapp`, `traffic_xapp` or `monitor`")),
-    })
+    if let Some(part) = part.get::<SliceXappPart>() {
+        return Ok(Some(Box::new(Slicer::new(part)?)));
+    }
+    if let Some(part) = part.get::<TrafficXappPart>() {
+        return Ok(Some(Box::new(Helper::new(part)?)));
+    }
+    match part.get::<MonitorPart>() {
+        Some(_) => Ok(None),
+        None => Err(refused(part, "xApp", "`slice_xapp`, `traffic_xapp` or `monitor`")),
+    }
 }
 
 /// Returns the error for an unreachable controller.

@@ -15,8 +15,8 @@ pub use crew::Crew;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
 use crate::child::{Child, lines};
+use crate::component::{START_WAIT, Waits};
 use crate::lab::{Host, Lab};
-use crate::{LEAVE_WAIT, START_WAIT};
 
 /// Timeout of a worker's greeting. Includes the login over ssh.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
@@ -45,9 +45,8 @@ pub struct Worker {
     pub clock_drift_us: f64,
     /// Addresses and process of the component.
     pub ready: Ready,
-    /// Maximum time for the start and for the end of the component.
-    start_wait: Duration,
-    end_wait: Duration,
+    /// Maximum times of the component.
+    waits: Waits,
     child: Option<Child>,
     to: Option<Box<dyn Write + Send>>,
     from: Receiver<io::Result<String>>,
@@ -88,14 +87,14 @@ impl Worker {
 
     /// Starts its component.
     pub fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
-        (self.start_wait, self.end_wait) = (part.start_wait(), part.end_wait());
-        self.ready = self.ask(&Request::Start { part: Box::new(part) }, self.start_wait, stop)?;
+        self.waits = part.waits();
+        self.ready = self.ask(&Request::start(&part)?, self.waits.start, stop)?;
         Ok(())
     }
 
     /// Resets its component for the next repetition.
     pub fn reset(&mut self, stop: &Stop) -> Result<(), RigError> {
-        self.ask(&Request::Reset, self.start_wait, stop)
+        self.ask(&Request::Reset, self.waits.start, stop)
     }
 
     /// Returns the component's current numbers.
@@ -201,8 +200,7 @@ impl Worker {
             clock_error_us: 0.0,
             clock_drift_us: 0.0,
             ready: Ready::default(),
-            start_wait: START_WAIT,
-            end_wait: LEAVE_WAIT,
+            waits: Waits::default(),
             child,
             to: Some(to),
             from,
@@ -348,7 +346,7 @@ impl Drop for Worker {
         if let Some(mut to) = self.to.take() {
             let _ = to.write_all(b"{\"op\":\"stop\"}\n").and_then(|()| to.flush());
         }
-        let patience = self.end_wait + END_WAIT;
+        let patience = self.waits.end + END_WAIT;
         match &mut self.child {
             Some(child) => drop(child.wait(patience)),
             // Its response confirms that the component has ended. If another response is overdue, wait for the end of

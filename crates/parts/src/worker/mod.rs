@@ -43,8 +43,8 @@ pub enum Request {
     Clock,
     /// Starts a component. Response: [`Ready`].
     Start {
-        /// The component's configuration.
-        part: Box<Part>,
+        /// The component's configuration, with its `type`.
+        part: serde_json::Value,
     },
     /// Requests the component's current numbers. Response: [`Numbers`].
     Look,
@@ -56,6 +56,17 @@ pub enum Request {
     Reset,
     /// Ends the component and the worker.
     Stop,
+}
+
+impl Request {
+    /// Returns the request to start a component.
+    ///
+    /// # Errors
+    /// Its configuration is no JSON, which is a bug.
+    pub fn start(part: &Part) -> Result<Self, RigError> {
+        let part = serde_json::to_value(part).map_err(|error| RigError::Rig(error.to_string()))?;
+        Ok(Self::Start { part })
+    }
 }
 
 /// A response of a worker.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
 use crate::child::next_line;
 use crate::meters::{Cost, Meters};
-use crate::{Running, start};
+use crate::{Registry, Running};
 
 /// Requests that a worker accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,12 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: Trust) -> io::Result<()> {
+pub fn serve(
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+    trust: Trust,
+    registry: Registry,
+) -> io::Result<()> {
     let (sink, mut lines) = tokio::sync::mpsc::channel::<Line>(1);
     let cost = Rc::new(Cost::default());
     let spent_ns = cost.reader();
@@ -76,7 +81,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write, trust: T
     });
     keep_panics();
     ranlab_sdk::run(async move {
-        let mut bench = Bench { part: None, trust, cost: cost.clone() };
+        let mut bench = Bench { part: None, trust, registry, cost: cost.clone() };
         let mut early = None;
         while let Some(line) = next(&mut early, &mut lines).await {
             cost.begin();
@@ -143,6 +148,7 @@ async fn wanted<T>(
 struct Bench {
     part: Option<Held>,
     trust: Trust,
+    registry: Registry,
     cost: Rc<Cost>,
 }
 
@@ -175,9 +181,13 @@ impl Bench {
                 Err(Trouble { fault: Fault::Rig, what: "a worker holds one part".to_owned() })
             }
             Request::Start { part } => {
+                let part = self
+                    .registry
+                    .part(part)
+                    .map_err(|what| Trouble { fault: Fault::Rig, what: format!("no request: {what}") })?;
                 // Recorded before the component is up, because the campaign may disconnect in the meantime.
-                GRACE_MS.fetch_max(part.farewell().as_millis() as u64, Ordering::Relaxed);
-                let running = start(*part, self.trust).await?;
+                GRACE_MS.fetch_max(part.waits().restore.as_millis() as u64, Ordering::Relaxed);
+                let running = part.start(self.trust).await?;
                 let subject = running.subject();
                 let addresses = running.addresses();
                 let pid = running.pid();
@@ -243,7 +253,7 @@ mod tests {
 
     fn talk(lines: &'static str, trust: Trust) -> Vec<Reply> {
         let mut output = Vec::new();
-        serve(lines.as_bytes(), &mut output, trust).unwrap();
+        serve(lines.as_bytes(), &mut output, trust, crate::components::REGISTRY).unwrap();
         output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 

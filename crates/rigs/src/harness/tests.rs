@@ -64,7 +64,7 @@ impl Experiment for Two {
 }
 
 fn part(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
-    Ok(Part::Fleet(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
+    Ok(Part::from(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
 }
 
 /// Returns the rig, its point, and the log of requests to its workers.

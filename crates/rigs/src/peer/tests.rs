@@ -1,5 +1,5 @@
 use super::*;
-use ranlab_parts::{Setting, Southbound};
+use ranlab_parts::{As, SdranNames, Southbound};
 
 const HEAD: &str = "name = \"strange\"\ntitle = \"S\"\nversion = \"1\"\n";
 
@@ -24,7 +24,7 @@ fn built_in_profiles_are_valid_and_named_as_their_files() {
             "{name}"
         );
         if !speaks.southbound.is_empty() {
-            Southbound::from_value(&speaks.southbound.as_str().into()).unwrap();
+            <SdranNames as As<Southbound>>::from_value(&speaks.southbound.as_str().into()).unwrap();
         }
     }
     assert_eq!(Peer::load("oran-sc").unwrap().name, "oran-sc-ric");

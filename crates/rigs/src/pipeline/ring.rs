@@ -63,9 +63,9 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
     }
     // The maximum of tester and rings, measured without other load. A plug-in states its own maximum.
     if plugin.is_none() {
-        stage.tool(SELF_TEST, "sut.at", Part::RingTester(Box::new(itself.clone())))?;
+        stage.tool(SELF_TEST, "sut.at", Part::from(itself.clone()))?;
     }
-    let worker = stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part)))?;
+    let worker = stage.sut(ENGINE, "sut.at", Part::from(part))?;
     let socket = |port: &str| {
         if nic {
             return Ok(String::new());
@@ -87,7 +87,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         cores: itself.cores,
         ..RingTesterPart::read(run, "load")?
     };
-    stage.tool(TESTER, "sut.at", Part::RingTester(Box::new(tester))).map(drop)
+    stage.tool(TESTER, "sut.at", Part::from(tester)).map(drop)
 }
 
 /// Records the counters of both sides, and determines the outcome of the repeat.

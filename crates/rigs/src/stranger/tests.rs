@@ -35,7 +35,7 @@ impl Experiment for Program {
     fn bring_up(&self, _run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let run = Commands { start: vec!["strange".to_owned()], each: self.0, ..Commands::default() };
         let part = ProgramPart { name: "strange".to_owned(), run, ..ProgramPart::default() };
-        stage.sut("system", "sut.at", Part::Program(Box::new(part))).map(drop)
+        stage.sut("system", "sut.at", Part::from(part)).map(drop)
     }
 
     fn record(&self, _: &Run<'_>, _: &Window<'_>, _: &mut Recorder) -> Result<Outcome, RigError> {
@@ -125,7 +125,7 @@ fn warning_line_degrades_the_repeat() {
 fn tcp_worker_rejects_commands() {
     let place: Host = fake::real().parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
-    let part = Part::Program(Box::new(ProgramPart { run, ..ProgramPart::default() }));
+    let part = Part::from(ProgramPart { run, ..ProgramPart::default() });
     let stop = ranlab_campaign::rig::Stop::never();
     let worker = ranlab_parts::worker::Worker::start(&Lab::new("x"), &place, "system", part, &stop);
     let error = worker.err().unwrap().to_string();
@@ -193,7 +193,7 @@ fn vbbu_commands_are_shown_and_need_permission() {
     assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
     let own = ranlab_parts::xhaul::VbbuPart::default();
     let part = ranlab_parts::XhaulPart { vbbu: Some(ranlab_parts::Plain(own)), ..Default::default() };
-    let mut part = Part::Xhaul(Box::new(part));
+    let mut part = Part::from(part);
     let lab = |commands| Lab { commands, ..Lab::new("x") };
     assert!(
         admit(&mut part, &lab(false), &Host::Local).unwrap_err().to_string().contains("--allow-commands")

@@ -72,13 +72,13 @@ impl Experiment for Upf {
         // If both run on one machine, the load itself meters the UPF's process and detects its end.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, Host::Tcp { .. });
-            Part::UpfLoad(Box::new(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() }))
+            Part::from(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() })
         };
         stage.place(Side::Tool, LOAD, "load.at", &load).map(drop)
     }
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
-        load(run, 0).map(|part| Some(Part::UpfLoad(Box::new(part))))
+        load(run, 0).map(|part| Some(Part::from(part)))
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
@@ -147,7 +147,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
         }
         _ => keys::parsed(run, "sut.n6")?,
     };
-    Ok(Part::Upf(Box::new(part)))
+    Ok(Part::from(part))
 }
 
 /// Returns the load as the point configures it.

@@ -29,14 +29,14 @@ fn every_key_is_described_and_metric_names_are_unique() {
 fn default_point_equals_the_verbs_defaults() {
     let point = fake::point(&rig(), &[]);
     let run = fake::run(&point);
-    let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
+    let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
     let expected = UpfPart {
         n4: "127.8.0.8:8805".parse().unwrap(),
         n3: "127.8.0.8:2152".parse().unwrap(),
         n6: "udp://127.8.0.8:2153,127.8.0.10:2153".parse().unwrap(),
         ..UpfPart::default()
     };
-    assert_eq!(*part, expected);
+    assert_eq!(part, expected);
     assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), UpfLoadPart::default());
 }
 
@@ -59,7 +59,7 @@ fn settings_reach_both_components() {
     ];
     let point = fake::point(&rig(), &set);
     let run = fake::run(&point);
-    let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
+    let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
     assert_eq!((part.design, part.workers, part.pin), (UpfDesign::Software, 3, Cpus(vec![0, 0])));
     assert_eq!((part.install, part.n6), (Duration::from_micros(500), N6::Tun("upf0".to_owned())));
     let part = UpfLoadPart::read(&run, "load").unwrap();
@@ -78,7 +78,7 @@ fn each_repeat_loses_other_messages() {
     let seed_of = |loss: i64, repeat_seed| {
         let point = fake::point(&rig(), &[("sut.loss_permille", loss.into())]);
         let run = Run::new(&point, 0, repeat_seed, Duration::from_millis(10));
-        let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
+        let part = upf(&run, 0).unwrap().get::<UpfPart>().cloned().unwrap();
         part.seed
     };
     assert_eq!([seed_of(20, 7), seed_of(20, 8)], [7, 8]);
@@ -92,10 +92,7 @@ fn external_upf_is_metered_by_pid_name_or_cgroup() {
         let set: Vec<_> =
             [("sut.design", Value::from(EXTERNAL))].into_iter().chain(set.iter().cloned()).collect();
         let point = fake::point(&rig(), &set);
-        match upf(&fake::run(&point), 0).unwrap() {
-            Part::Attach(part) => part,
-            other => panic!("{other:?}"),
-        }
+        upf(&fake::run(&point), 0).unwrap().get::<AttachPart>().cloned().unwrap()
     };
     assert_eq!(external(&[]), AttachPart::default());
     assert_eq!(external(&[("sut.pid", 7.into())]), AttachPart { pid: Some(7), ..AttachPart::default() });
@@ -180,10 +177,10 @@ fn campaigns_have_separate_loopback_addresses() {
         let point = fake::point(&rig(), set);
         let run = fake::run(&point);
         let load = load(&run, own).unwrap();
-        let upf = match upf(&run, own).unwrap() {
-            Part::Upf(part) => [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec(),
-            _ => Vec::new(),
-        };
+        let upf = upf(&run, own).unwrap();
+        let addresses =
+            |part: &UpfPart| [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec();
+        let upf = upf.get::<UpfPart>().map(addresses).unwrap_or_default();
         let text = |address: Option<SocketAddr>| address.map_or_else(String::new, |it| it.to_string());
         let [smf, gnb] = [load.smf, load.gnb].map(text);
         let own = [load.n4.to_string(), load.n3.to_string(), load.n6.to_string(), smf, gnb];

@@ -32,7 +32,7 @@ pub(super) fn bring_up(
     let end = |worker: &Worker, far: bool| {
         let ahead_ns = (worker.clock_offset_us * 1e3) as i64;
         let end = Some(Plain(OneEnd { far, ahead_ns, window_ns }));
-        Part::Xhaul(Box::new(XhaulPart { end, ..part.clone() }))
+        Part::from(XhaulPart { end, ..part.clone() })
     };
     // A lost machine is not a failure of the system under test: the repeat is invalid.
     stage.place(Side::Tool, FAR, DU_AT, &|worker| end(worker, true))?;

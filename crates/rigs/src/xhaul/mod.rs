@@ -72,7 +72,7 @@ impl Experiment for Xhaul {
                 if apart::wanted(run) {
                     return apart::bring_up(run, stage, &setup, &part);
                 }
-                stage.sut(NETWORK, "sut.at", Part::Xhaul(Box::new(part))).map(drop)
+                stage.sut(NETWORK, "sut.at", Part::from(part)).map(drop)
             }
             // A simulation begins in its steady state, because phases are varied explicitly.
             Planned::Runs(..) | Planned::Beyond(_) => Ok(()),

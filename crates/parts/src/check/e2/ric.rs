@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use super::super::harness::{Fault, Outcome, Rig, fails};
 use super::ends::{same_run, transaction};
 use super::link::{Heard, Link, Trace, unreachable};
+use crate::e2_fields::E2Names;
 use crate::settings::Listen;
 use crate::worker::Trouble;
 use crate::{config, environment};
@@ -27,7 +28,7 @@ config! {
         /// there
         e42: Option<Listen> = None, wiring();
         /// E2AP version of the emulated base stations: 1.01, 2.03 or 3.01; each setup is tried in all versions
-        e2ap: Version = Version::V2_03;
+        e2ap: Version as E2Names = Version::V2_03;
         /// number of the first emulated base station (gnb 001.01 NUMBER); each check uses another number
         first: u32 = 900_000;
         /// maximum time to wait for a response

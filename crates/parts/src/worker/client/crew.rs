@@ -37,12 +37,13 @@ impl Crew {
 
     /// Starts their components in parallel.
     pub fn bring_up(&mut self, parts: Vec<Part>, stop: &Stop) -> Result<(), RigError> {
-        let longest = parts.iter().map(Part::start_wait).max().unwrap_or(START_WAIT);
+        let longest = parts.iter().map(|part| part.waits().start).max().unwrap_or(START_WAIT);
         for (worker, part) in self.workers.iter_mut().zip(&parts) {
-            (worker.start_wait, worker.end_wait) = (part.start_wait(), part.end_wait());
+            worker.waits = part.waits();
         }
-        let mut parts = parts.into_iter().map(Box::new);
-        let start = || parts.next().map(|part| Request::Start { part });
+        let requests = parts.iter().map(Request::start).collect::<Result<Vec<_>, _>>()?;
+        let mut requests = requests.into_iter();
+        let start = || requests.next();
         let ready: Vec<Ready> = self.each(start, longest, stop)?;
         self.workers.iter_mut().zip(ready).for_each(|(worker, ready)| worker.ready = ready);
         Ok(())

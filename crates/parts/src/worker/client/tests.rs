@@ -42,7 +42,7 @@ fn met(name: &str, text: &str) -> Result<(), RigError> {
     let (_script, lab) = Script::new(name, text);
     let stop = Stop::never();
     let mut worker = Worker::meet(&lab, &Host::Local, "base stations", &stop)?;
-    worker.bring_up(Part::Attach(AttachPart::default()), &stop)
+    worker.bring_up(Part::from(AttachPart::default()), &stop)
 }
 
 fn why(name: &str, text: &str) -> String {

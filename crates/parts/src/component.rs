@@ -1,0 +1,359 @@
+//! Components and the registry that knows all of them.
+//!
+//! A component is a typed configuration ([`Component`]) and what it starts ([`Running`]). Each domain has a table of its
+//! components and rigs ([`Domain`]). A [`Registry`] joins the tables of the domains that a program was built with.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_host::Subject;
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json};
+
+use crate::divide::PLACES_MAX;
+use crate::lab::Lab;
+use crate::worker::{Numbers, Report, Trouble, Trust};
+use crate::{Described, environment, rig};
+
+/// Default timeout until a component is ready.
+pub(crate) const START_WAIT: Duration = Duration::from_secs(60);
+/// Timeout of an orderly shutdown.
+pub const LEAVE_WAIT: Duration = Duration::from_secs(3);
+
+/// Metric: 1 when the load has ended, 0 before.
+pub const OVER: &str = "over";
+/// Metric of one of several shares: 1 when it is set up and waits for the common start.
+pub const SET_UP: &str = "set_up";
+
+/// A started component, or why it did not start.
+pub type Started = Result<Box<dyn Running>, Trouble>;
+
+/// The configuration of a component, and what it starts.
+pub trait Component: Described + Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {
+    /// The `type` of a worker's message. It never changes.
+    const TYPE: &'static str;
+
+    /// Starts the component and waits until it is ready.
+    fn start(&self, trust: Trust) -> impl Future<Output = Started>;
+
+    /// Returns the shares of a load for a number of places (2 to [`PLACES_MAX`]), in their order.
+    ///
+    /// # Errors
+    /// The component cannot be divided, or the load is too small.
+    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        Err(rig(format!("this load is one and cannot be divided among {places} places")))
+    }
+
+    /// Returns how long it may take.
+    fn waits(&self) -> Waits {
+        Waits::default()
+    }
+
+    /// Returns what it runs of third parties.
+    fn foreign(&self) -> Foreign<'_> {
+        Foreign::Nothing
+    }
+
+    /// Prepares the component for a repeat, with a folder for the output of third-party programs. Returns whether it may
+    /// keep running between repeats.
+    fn admit(&mut self, _folder: Option<&Path>) -> bool {
+        false
+    }
+}
+
+/// Maximum times of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// Until it is ready.
+    pub start: Duration,
+    /// Until it has ended.
+    pub end: Duration,
+    /// Until physical resources of the machine are returned after the campaign has disconnected. 0: there are none.
+    pub restore: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { start: START_WAIT, end: LEAVE_WAIT, restore: Duration::ZERO }
+    }
+}
+
+/// Third-party programs that a component runs. They need the user's permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign<'a> {
+    /// None.
+    Nothing,
+    /// A plug-in.
+    Plugin(&'a str),
+    /// The commands of a profile.
+    Commands,
+}
+
+/// A running component.
+pub trait Running {
+    /// Returns what is metered, or `None` if it does not run on this machine.
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Process { pid: std::process::id() })
+    }
+    /// Returns the metered process, if it is a single one.
+    fn pid(&self) -> Option<u32> {
+        if let Some(Subject::Process { pid }) = self.subject() { Some(pid) } else { None }
+    }
+    /// Returns its listening addresses, by name.
+    fn addresses(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+    /// Returns an error if it has failed.
+    fn check(&mut self) -> Result<(), Trouble> {
+        Ok(())
+    }
+    /// Returns its current numbers.
+    fn look(&mut self) -> Numbers {
+        Numbers::new()
+    }
+    /// Begins a measurement window.
+    fn begin(&mut self) {}
+    /// Ends the window. Adds its numbers and distributions to the report.
+    fn end(&mut self, _report: &mut Report) {}
+    /// Resets it for the next repetition.
+    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+    /// Shuts down in order within [`LEAVE_WAIT`], for systems that do not clean up by themselves.
+    fn leave(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What [`Part`] needs of a component, without its type.
+trait Erased: fmt::Debug {
+    fn name(&self) -> &'static str;
+    fn copy(&self) -> Box<dyn Erased>;
+    fn described(&self) -> &dyn Described;
+    fn fields(&self) -> serde_json::Result<Json>;
+    fn start(&self, trust: Trust) -> Pin<Box<dyn Future<Output = Started> + '_>>;
+    fn divide(&self, places: usize) -> Result<Vec<Part>, Trouble>;
+    fn waits(&self) -> Waits;
+    fn foreign(&self) -> Foreign<'_>;
+    fn admit(&mut self, folder: Option<&Path>) -> bool;
+    fn any(&self) -> &dyn Any;
+}
+
+impl<C: Component> Erased for C {
+    fn name(&self) -> &'static str {
+        C::TYPE
+    }
+    fn copy(&self) -> Box<dyn Erased> {
+        Box::new(self.clone())
+    }
+    fn described(&self) -> &dyn Described {
+        self
+    }
+    fn fields(&self) -> serde_json::Result<Json> {
+        serde_json::to_value(self)
+    }
+    fn start(&self, trust: Trust) -> Pin<Box<dyn Future<Output = Started> + '_>> {
+        Box::pin(Component::start(self, trust))
+    }
+    fn divide(&self, places: usize) -> Result<Vec<Part>, Trouble> {
+        Ok(Component::divide(self, places)?.into_iter().map(Part::from).collect())
+    }
+    fn waits(&self) -> Waits {
+        Component::waits(self)
+    }
+    fn foreign(&self) -> Foreign<'_> {
+        Component::foreign(self)
+    }
+    fn admit(&mut self, folder: Option<&Path>) -> bool {
+        Component::admit(self, folder)
+    }
+    fn any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The configuration of any component.
+#[derive(Debug)]
+pub struct Part(Box<dyn Erased>);
+
+impl<C: Component> From<C> for Part {
+    fn from(component: C) -> Self {
+        Self(Box::new(component))
+    }
+}
+
+impl Clone for Part {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut message = Map::from_iter([("type".to_owned(), Json::from(self.name()))]);
+        if let Json::Object(fields) = self.0.fields().map_err(serde::ser::Error::custom)? {
+            message.extend(fields);
+        }
+        message.serialize(serializer)
+    }
+}
+
+impl Part {
+    /// Returns the `type` of its message.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Returns its configuration, if it is of this type.
+    pub fn get<C: Component>(&self) -> Option<&C> {
+        self.0.any().downcast_ref()
+    }
+
+    /// Returns its fields.
+    pub fn described(&self) -> &dyn Described {
+        self.0.described()
+    }
+
+    /// Rejects settings that an untrusted peer over TCP may not use on this machine.
+    ///
+    /// # Errors
+    /// Names the setting.
+    pub fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
+        let locals = self.described().locals();
+        match locals.first() {
+            Some(name) if trust != Trust::Full => Err(environment(format!(
+                "`{name}` names something of the worker's machine: a worker that ssh or this program started takes it, \
+                 not one over TCP"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the component and waits until it is ready.
+    ///
+    /// # Errors
+    /// A setting is not permitted, or the component failed.
+    pub async fn start(&self, trust: Trust) -> Started {
+        self.permitted(trust)?;
+        if let Err(error) = ranlab_net::raise_open_files() {
+            // Few connections work with the current limit. With many, some will be rejected, which is reported.
+            eprintln!("ranlab worker: the limit of open files stays as it is: {error}");
+        }
+        self.0.start(trust).await
+    }
+
+    /// Returns the shares of a load for a number of places, in their order.
+    ///
+    /// # Errors
+    /// The component cannot be divided, or the load is too small.
+    pub fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        if places == 1 {
+            return Ok(vec![self.clone()]);
+        }
+        if !(1..=PLACES_MAX).contains(&places) {
+            return Err(rig(format!("a load has 1 to {PLACES_MAX} places, and not {places}")));
+        }
+        self.0.divide(places)
+    }
+
+    /// Returns how long it may take.
+    pub fn waits(&self) -> Waits {
+        self.0.waits()
+    }
+
+    /// Returns what it runs of third parties.
+    pub fn foreign(&self) -> Foreign<'_> {
+        self.0.foreign()
+    }
+
+    /// Prepares it for a repeat; see [`Component::admit`].
+    pub fn admit(&mut self, folder: Option<&Path>) -> bool {
+        self.0.admit(folder)
+    }
+}
+
+/// An entry in a domain's table of components.
+#[derive(Debug, Clone, Copy)]
+pub struct ComponentType {
+    /// The `type` of its message.
+    pub name: &'static str,
+    read: fn(Json) -> serde_json::Result<Part>,
+}
+
+impl ComponentType {
+    /// Returns the entry of a component.
+    pub const fn of<C: Component>() -> Self {
+        Self { name: C::TYPE, read: read::<C> }
+    }
+}
+
+fn read<C: Component>(fields: Json) -> serde_json::Result<Part> {
+    serde_json::from_value::<C>(fields).map(Part::from)
+}
+
+/// What a domain contributes to experiments.
+#[derive(Debug)]
+pub struct Domain {
+    /// Its name, which is that of its folder.
+    pub name: &'static str,
+    /// Its components.
+    pub components: &'static [ComponentType],
+    /// Its rigs.
+    pub rigs: &'static [RigType],
+}
+
+/// An entry in a domain's table of rigs.
+#[derive(Debug, Clone, Copy)]
+pub struct RigType {
+    /// Its place in the order in which all rigs are presented.
+    pub place: u8,
+    /// Creates it.
+    pub make: fn(&Lab) -> Box<dyn Rig>,
+}
+
+/// The domains of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry(pub &'static [&'static Domain]);
+
+impl Registry {
+    /// Returns all components, by domain.
+    pub fn components(&self) -> impl Iterator<Item = &'static ComponentType> + use<> {
+        self.0.iter().flat_map(|domain| domain.components)
+    }
+
+    /// Reads a component from a worker's message.
+    ///
+    /// # Errors
+    /// There is no such component in this program, or a field is wrong.
+    pub fn part(&self, mut message: Json) -> Result<Part, String> {
+        let name = message.as_object_mut().and_then(|message| message.shift_remove("type"));
+        let name = name.as_ref().and_then(Json::as_str).ok_or("a part has a `type`")?;
+        let known = || self.components().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        let found = self.components().find(|component| component.name == name);
+        let found = found.ok_or_else(|| format!("this program has no part `{name}`; it has {}", known()))?;
+        (found.read)(message).map_err(|error| error.to_string())
+    }
+
+    /// Returns all rigs, in the order of presentation.
+    pub fn rigs(&self, lab: &Lab) -> Vec<Box<dyn Rig>> {
+        let mut types: Vec<_> = self.0.iter().flat_map(|domain| domain.rigs).collect();
+        types.sort_by_key(|rig| rig.place);
+        types.into_iter().map(|rig| (rig.make)(lab)).collect()
+    }
+
+    /// Returns the rig with this name or former name.
+    pub fn rig(&self, lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
+        self.rigs(lab).into_iter().find(|rig| rig.describe().is(name))
+    }
+
+    /// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
+    pub fn descriptions(&self, lab: &Lab) -> Vec<RigDescription> {
+        self.rigs(lab).iter().map(|rig| rig.describe()).collect()
+    }
+}

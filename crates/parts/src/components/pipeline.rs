@@ -1,0 +1,79 @@
+//! Components of packet pipelines: switches, and the tester at their rings.
+
+use std::time::Duration;
+
+use crate::component::{Component, ComponentType, Domain, Foreign, Started, Waits};
+use crate::worker::Trust;
+use crate::{PipelinePart, RingTesterPart, environment, pipeline, plugin, ring, switches};
+
+/// What the domain contributes to experiments.
+pub static PIPELINE: Domain = Domain {
+    name: "pipeline",
+    components: &[ComponentType::of::<PipelinePart>(), ComponentType::of::<RingTesterPart>()],
+    rigs: &[],
+};
+
+/// Timeout until a third-party switch is verified and configured.
+const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
+/// The value of [`PipelinePart::engine`] for our engine.
+pub(crate) const NATIVE: &str = "native";
+
+fn of_plugin(plugin: Option<&str>) -> Foreign<'_> {
+    plugin.map_or(Foreign::Nothing, Foreign::Plugin)
+}
+
+impl Component for PipelinePart {
+    const TYPE: &'static str = "pipeline";
+
+    async fn start(&self, trust: Trust) -> Started {
+        Ok(match self.engine.as_str() {
+            _ if self.in_ring() => Box::new(ring::device::RingDevice::start(self)?),
+            NATIVE => Box::new(pipeline::Forwarder::start(self)?),
+            _ if trust != Trust::Full => {
+                return Err(environment(
+                    "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
+                ));
+            }
+            plugin::ENGINE => Box::new(plugin::PluginSwitch::start(self)?),
+            _ => Box::new(switches::Foreign::start(self)?),
+        })
+    }
+
+    fn waits(&self) -> Waits {
+        match [NATIVE, ring::device::BARE].contains(&self.engine.as_str()) {
+            true => Waits::default(),
+            false => Waits { start: SWITCH_START_WAIT, ..Waits::default() },
+        }
+    }
+
+    fn foreign(&self) -> Foreign<'_> {
+        of_plugin(self.plugin.as_deref())
+    }
+}
+
+impl Component for RingTesterPart {
+    const TYPE: &'static str = "ring_tester";
+
+    async fn start(&self, trust: Trust) -> Started {
+        if trust != Trust::Full {
+            return Err(environment(
+                "rings are memory of one machine: a worker over TCP has no tester for them, `sut.at` must be local or over ssh",
+            ));
+        }
+        Ok(match self.plugin {
+            Some(_) => Box::new(plugin::PluginTester::start(self)?),
+            None => Box::new(ring::Testing::start(self)?),
+        })
+    }
+
+    fn waits(&self) -> Waits {
+        match self.plugin {
+            Some(_) => Waits { start: SWITCH_START_WAIT, ..Waits::default() },
+            None => Waits::default(),
+        }
+    }
+
+    fn foreign(&self) -> Foreign<'_> {
+        of_plugin(self.plugin.as_deref())
+    }
+}

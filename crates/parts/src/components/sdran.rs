@@ -1,0 +1,63 @@
+//! Components of FlexRAN and 5G-EmPOWER: controllers and base stations.
+
+use crate::component::{Component, ComponentType, Domain, Started};
+use crate::divide::stations;
+use crate::worker::{Trouble, Trust};
+use crate::{
+    EmpowerPart, Events, FlexranPart, PingFlexranPart, SouthController, SouthFleet, SouthFleetPart,
+    ping_flexran, rig,
+};
+
+/// What the domain contributes to experiments.
+pub static SDRAN: Domain = Domain {
+    name: "sdran",
+    components: &[
+        ComponentType::of::<PingFlexranPart>(),
+        ComponentType::of::<FlexranPart>(),
+        ComponentType::of::<EmpowerPart>(),
+        ComponentType::of::<SouthFleetPart>(),
+    ],
+    rigs: &[],
+};
+
+impl Component for PingFlexranPart {
+    const TYPE: &'static str = "ping_flexran";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(ping_flexran::PingingFlexran::start(self.clone()).await?))
+    }
+}
+
+impl Component for FlexranPart {
+    const TYPE: &'static str = "flexran";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(SouthController::flexran(self).await?))
+    }
+}
+
+impl Component for EmpowerPart {
+    const TYPE: &'static str = "empower";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(SouthController::empower(self).await?))
+    }
+}
+
+impl Component for SouthFleetPart {
+    const TYPE: &'static str = "south_fleet";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        if self.events == Some(Events::Stdin) {
+            return Err(rig("a worker's standard input is the campaign's: `events` must be an IP:PORT"));
+        }
+        let mut fleet = SouthFleet::new(self)?;
+        fleet.ramp_up().await?;
+        Ok(Box::new(fleet))
+    }
+
+    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        let shares = stations(self.nodes, self.first, self.ramp, places)?;
+        Ok(shares.map(|(nodes, first, ramp)| Self { nodes, first, ramp, ..self.clone() }).collect())
+    }
+}

@@ -1,0 +1,37 @@
+//! Components of the UPF: the function itself, and its load.
+
+use ranlab_emulator::upf::N6;
+
+use crate::component::{Component, ComponentType, Domain, Started};
+use crate::worker::{Trouble, Trust};
+use crate::{Upf, UpfLoadPart, UpfPart, environment, upf_load};
+
+/// What the domain contributes to experiments.
+pub static UPF: Domain = Domain {
+    name: "upf",
+    components: &[ComponentType::of::<UpfPart>(), ComponentType::of::<UpfLoadPart>()],
+    rigs: &[],
+};
+
+impl Component for UpfPart {
+    const TYPE: &'static str = "upf";
+
+    async fn start(&self, trust: Trust) -> Started {
+        if trust != Trust::Full && matches!(self.n6, N6::Tun(_)) {
+            return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
+        }
+        Ok(Box::new(Upf::start(self)?))
+    }
+}
+
+impl Component for UpfLoadPart {
+    const TYPE: &'static str = "upf_load";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(upf_load::Loading::new(self)?))
+    }
+
+    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        self.shares(places)
+    }
+}

@@ -1,0 +1,43 @@
+//! The component of the transport network: a switched network in network namespaces.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, Started, Waits};
+use crate::worker::Trust;
+use crate::{XhaulPart, xhaul};
+
+/// What the domain contributes to experiments.
+pub static XHAUL: Domain =
+    Domain { name: "xhaul", components: &[ComponentType::of::<XhaulPart>()], rigs: &[] };
+
+/// Timeout for network cards that reset and create virtual functions, possibly on an emulated machine, and are returned
+/// afterwards.
+const CARDS_START_WAIT: Duration = Duration::from_secs(300);
+const CARDS_END_WAIT: Duration = Duration::from_secs(60);
+
+impl Component for XhaulPart {
+    const TYPE: &'static str = "xhaul";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(xhaul::Live::start(self)?))
+    }
+
+    fn waits(&self) -> Waits {
+        if !self.borrows() {
+            return Waits::default();
+        }
+        Waits { start: CARDS_START_WAIT, end: LEAVE_WAIT.max(CARDS_END_WAIT), restore: CARDS_END_WAIT }
+    }
+
+    fn foreign(&self) -> Foreign<'_> {
+        if self.vbbu.is_some() { Foreign::Commands } else { Foreign::Nothing }
+    }
+
+    fn admit(&mut self, folder: Option<&Path>) -> bool {
+        if let Some(own) = &mut self.vbbu {
+            own.0.log = folder.map(Path::to_path_buf);
+        }
+        false
+    }
+}

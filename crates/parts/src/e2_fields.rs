@@ -1,0 +1,103 @@
+//! Text forms of types of E2, and the names of service models.
+
+use ranlab_campaign::schema::Kind;
+use ranlab_campaign::value::Value;
+use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::radio::Fidelity;
+use ranlab_emulator::stats::SOURCES;
+use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::e2sm::list::ENCODINGS;
+use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
+use ranlab_sdk::wire::flat::Coding;
+
+use crate::field::As;
+use crate::names;
+
+/// Text forms of the E2AP versions.
+pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
+
+/// Returns the names of all service models.
+pub fn service_models() -> Vec<&'static str> {
+    MODELS.iter().map(|model| model.name()).collect()
+}
+
+/// Returns the names of the statistics that base stations report.
+pub fn statistics() -> Vec<&'static str> {
+    SOURCES.iter().map(|source| source.model.name()).collect()
+}
+
+/// Returns the names of the service models that are offered and watched by default.
+pub fn customary_models() -> Vec<String> {
+    e2sm::customary().map(|model| model.name().to_owned()).collect()
+}
+
+/// Default port of E2 (O-RAN.WG3.E2GAP).
+pub const E2_PORT: u16 = 36421;
+/// Default port for xApps.
+pub const E42_PORT: u16 = 36422;
+
+/// How closed sets of E2 are written.
+#[derive(Debug)]
+pub enum E2Names {}
+
+names! { E2Names:
+    NodeKind {
+        "gnb" => NodeKind::Gnb,
+        "split" => NodeKind::Split,
+        "ng-enb" => NodeKind::NgEnb,
+        "enb" => NodeKind::Enb,
+        "mixed" => NodeKind::Mixed,
+    }
+    Fidelity { "slot" => Fidelity::Slot, "fluid" => Fidelity::Fluid }
+}
+
+impl As<Coding> for E2Names {
+    fn kind() -> Kind {
+        Kind::choice(&Coding::ALL.map(Coding::key))
+    }
+    fn from_value(value: &Value) -> Result<Coding, String> {
+        value.text().and_then(|text| text.parse().ok()).ok_or_else(|| <Self as As<Coding>>::kind().allowed())
+    }
+    fn to_value(value: &Coding) -> Option<Value> {
+        Some(value.key().into())
+    }
+}
+
+impl As<Encoding> for E2Names {
+    fn kind() -> Kind {
+        Kind::choice(&ENCODINGS.map(Encoding::key))
+    }
+    fn from_value(value: &Value) -> Result<Encoding, String> {
+        let found = ENCODINGS.into_iter().find(|it| Some(it.key()) == value.text());
+        found.ok_or_else(|| <Self as As<Encoding>>::kind().allowed())
+    }
+    fn to_value(value: &Encoding) -> Option<Value> {
+        Some(value.key().into())
+    }
+}
+
+impl As<Version> for E2Names {
+    fn kind() -> Kind {
+        Kind::choice(&E2AP)
+    }
+    fn from_value(value: &Value) -> Result<Version, String> {
+        value.to_string().parse().map_err(|_| <Self as As<Version>>::kind().allowed())
+    }
+    fn to_value(value: &Version) -> Option<Value> {
+        Some(value.name().trim_start_matches("E2AP ").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::testing::reads;
+
+    #[test]
+    fn e2_names_round_trip_and_errors_name_allowed_values() {
+        reads::<E2Names, NodeKind>(&["gnb", "split", "ng-enb", "enb", "mixed"], &[("bts", "ng-enb")]);
+        reads::<E2Names, Coding>(&["per", "flat"], &[("xml", "flat")]);
+        reads::<E2Names, Encoding>(&["plain", "per", "flat"], &[("xml", "flat")]);
+        reads::<E2Names, Version>(&["1.01", "2.03", "3.01"], &[("4.00", "3.01")]);
+    }
+}

@@ -1,0 +1,21 @@
+//! Checks for tests of types and adapters.
+
+use ranlab_campaign::value::Value;
+
+use super::As;
+
+/// Checks that texts round-trip, and that invalid texts are rejected with the allowed values.
+///
+/// # Panics
+/// A text is read otherwise.
+pub fn reads<A: As<T>, T>(written: &[&str], wrong: &[(&str, &str)]) {
+    for text in written {
+        let read = A::from_value(&Value::from(*text));
+        let again = read.as_ref().map(|value| A::to_value(value).map(|value| value.to_string()));
+        assert_eq!(again.map_err(String::clone), Ok(Some((*text).to_owned())));
+    }
+    for (text, allowed) in wrong {
+        let told = A::from_value(&Value::from(*text)).err().unwrap_or_default();
+        assert!(told.contains(allowed), "{text}: {told}");
+    }
+}
