@@ -21,7 +21,7 @@ use values::{Unfit, Values};
 /// Lists built-in profiles: name, aliases, text.
 macro_rules! built_in {
     ($($name:literal $(or $alias:literal)*),* $(,)?) => {
-        [$(($name, &[$($alias),*] as &[&str], include_str!(concat!("../../../peers/", $name, ".toml")))),*]
+        [$(($name, &[$($alias),*] as &[&str], include_str!(concat!("../../../../../peers/", $name, ".toml")))),*]
     };
 }
 
