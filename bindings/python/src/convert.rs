@@ -4,7 +4,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use ranlab_campaign::value::Value as Setting;
-use ranlab_parts::{Config, FieldError};
+use ranlab_lab::{Config, FieldError};
 use ranlab_sdk::wire::e2sm::{Form, RowKey, Table, Value};
 use serde_json::Value as Json;
 

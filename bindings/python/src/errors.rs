@@ -1,7 +1,7 @@
 //! Errors as exceptions: classes of `ranlab.errors`, which also derive from Python's own (`ValueError`,
 //! `TimeoutError`).
 use pyo3::prelude::*;
-use ranlab_parts::worker::{Fault as Side, Trouble};
+use ranlab_lab::worker::{Fault as Side, Trouble};
 use ranlab_sdk::e2::xapp::Failure;
 use ranlab_sdk::wire::e2sm::SmError;
 use ranlab_sdk::{ControlFailure, EffectFailure, SubscriptionError, XappConnectError};

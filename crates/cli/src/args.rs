@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 
-pub use ranlab_emulator::socket_address;
+pub use ranlab_lab::text::socket_address;
 pub use ranlab_sdk::transport::Address;
 
 /// Identity of this process for `tls://`, as client and server: PEM files.

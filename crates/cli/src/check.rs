@@ -3,9 +3,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use ranlab_lab::check::{Verdict, junit};
 use ranlab_parts::check::{
-    AgentCheck, RicCheck, UpfCheck, Verdict, agent_checks, check_agent, check_ric, check_upf, junit,
-    ric_checks, upf_checks,
+    AgentCheck, RicCheck, UpfCheck, agent_checks, check_agent, check_ric, check_upf, ric_checks, upf_checks,
 };
 use ranlab_sdk::transport::Address;
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_host::ProcessMeter;
-use ranlab_parts::worker::{Numbers, Worker, number};
-use ranlab_parts::{FleetPart, Host, Lab, Listen, MonitorPart, Part, PingPart, RicPart};
+use ranlab_lab::worker::{Numbers, Worker, number};
+use ranlab_lab::{Host, Lab, Listen, Part};
+use ranlab_parts::{FleetPart, MonitorPart, PingPart, RicPart};
 use ranlab_sdk::transport::Address;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use ranlab_emulator::radio::{RadioMeter, RadioSummary};
 use ranlab_emulator::southbound::{Delays, Identity, Southbound, SouthboundReport};
+use ranlab_lab::readback::Question;
 use ranlab_parts::{Incident, SouthFleet, SouthFleetPart};
-use ranlab_rigs::Question;
 use serde::Serialize;
 
 use crate::args;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use ranlab_campaign::schema::nearest;
-use ranlab_parts::worker::{Fault, Trouble};
+use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_sdk::transport::{BindError, ConnectError};
 
 use crate::help;

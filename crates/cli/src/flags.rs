@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use ranlab_campaign::schema::{Kind, Presence};
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_parts::{Config, Field, FieldError, Role};
+use ranlab_lab::{Config, Field, FieldError, Role};
 
 /// Configuration of a component from the command line; every field is a flag.
 #[derive(Debug, Clone, Default)]
@@ -154,7 +154,7 @@ mod tests {
     use clap::Parser;
     use std::time::Duration;
 
-    ranlab_parts::config! {
+    ranlab_lab::config! {
         /// For the tests.
         pub struct Example {
             /// how many

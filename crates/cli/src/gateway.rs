@@ -1,7 +1,7 @@
 //! `ranlab gateway`: connects programs that use SCTP to ranlab's transports.
 use std::time::Duration;
 
-use ranlab_parts::{Gateway, GatewayPart};
+use ranlab_lab::{Gateway, GatewayPart};
 
 use crate::args;
 use crate::exit::Failure;

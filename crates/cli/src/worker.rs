@@ -7,10 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_campaign::rig::Stop;
-use ranlab_parts::child::Child;
+use ranlab_lab::child::Child;
+use ranlab_lab::worker::{Trust, Worker, grace, serve};
+use ranlab_lab::{Allowed, Host, Lab, found};
 use ranlab_parts::components::REGISTRY;
-use ranlab_parts::worker::{Trust, Worker, grace, serve};
-use ranlab_parts::{Allowed, Host, Lab, found};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};

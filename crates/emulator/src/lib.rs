@@ -16,9 +16,7 @@ pub mod node;
 pub mod radio;
 pub mod southbound;
 pub mod stats;
-mod text;
 pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
 pub use radio::TICK as RADIO_TICK;
-pub use text::{SocketAddressError, TextError, socket_address};

@@ -13,8 +13,8 @@ use ranlab_pipeline::declare::{DropReason, Fate, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
 
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Maximum size of a capture that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -332,7 +332,7 @@ fn pcapng(out: impl Write, trace: &Trace) -> io::Result<u64> {
 #[allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 mod tests {
     use super::*;
-    use crate::folder::Folder;
+    use ranlab_lab::folder::Folder;
 
     fn trace_of(dir: Directions, packets: u64) -> (Pipeline, Trace) {
         let json = r#"{"name":"mgw","user":5,"rate-limit":1000000000000,"rate-burst":4000000000}"#;

@@ -10,8 +10,8 @@ use ranlab_sdk::wire::e2sm::list::ENCODINGS;
 use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
 use ranlab_sdk::wire::flat::Coding;
 
-use crate::field::As;
-use crate::names;
+use ranlab_lab::field::As;
+use ranlab_lab::names;
 
 /// Text forms of the E2AP versions.
 pub const E2AP: [&str; 3] = ["1.01", "2.03", "3.01"];
@@ -91,7 +91,7 @@ impl As<Version> for E2Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::testing::reads;
+    use ranlab_lab::field::testing::reads;
 
     #[test]
     fn e2_names_round_trip_and_errors_name_allowed_values() {

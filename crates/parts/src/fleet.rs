@@ -20,10 +20,11 @@ use ranlab_sdk::wire::flat::Coding;
 
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::field::{Each, Maybe, Text};
 use crate::radio::{RadioSettings, StageKey};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Fading, Running, Seed, Spelled, config, counts, environment, parse, rig};
+use crate::{Fading, Spelled};
+use ranlab_lab::field::{Each, Maybe, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, Seed, config, counts, environment, parse, rig};
 
 /// Name of the HW service model, which every controller may use.
 pub const HW: &str = <Hw as ServiceModel>::NAME;

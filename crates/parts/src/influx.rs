@@ -7,8 +7,8 @@ use std::time::Duration;
 use ranlab_ric::monitor::Messages;
 
 use crate::rest_client::escaped;
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Reports per request.
 const BATCH: u64 = 1_000;

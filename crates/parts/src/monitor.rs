@@ -24,12 +24,13 @@ use ranlab_sdk::wire::e2sm::{AGE_MAX_US, Encoding, Model, Octets};
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
+use crate::E42_PORT;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::field::{Maybe, Text};
 use crate::values::{Heard, Knowledge, Times, Values};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
+use ranlab_lab::field::{Maybe, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
 
 /// Maximum age that is recorded, in microseconds.
 const LATENCY_US_MAX: u64 = AGE_MAX_US as u64;

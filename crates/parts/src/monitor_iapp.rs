@@ -4,8 +4,8 @@ use std::time::Duration;
 use ranlab_ric::monitor::{Monitor, MonitorConfig, MonitorHandle};
 use ranlab_sdk::wire::e2sm::Model;
 
-use crate::rig;
-use crate::worker::Trouble;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 /// Time between two settings of the clock: the wall clock may be adjusted.
 const CLOCK_EVERY: Duration = Duration::from_secs(1);

@@ -11,8 +11,9 @@ use ranlab_sdk::wire::e2sm::{Encoding, Octets, hw};
 use ranlab_sdk::{Bytes, XappHandle};
 use serde::Serialize;
 
-use crate::worker::Trouble;
-use crate::{joined, rig, sut};
+use crate::joined;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{rig, sut};
 
 /// Maximum rate, in orders per second.
 pub const RATE_MAX: u32 = 10_000;

@@ -12,12 +12,13 @@ use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::{Bytes, XappHandle};
 
+use crate::E42_PORT;
 use crate::e2_fields::E2Names;
-use crate::field::Text;
 use crate::monitor::messages;
 use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{E42_PORT, Running, Task, config, loopback, rig, sut};
+use ranlab_lab::field::Text;
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, Task, config, loopback, rig, sut};
 
 /// Timeout until a base station with HW appears, accepts the subscription, or reconnects.
 const NODE_WAIT: Duration = Duration::from_secs(30);

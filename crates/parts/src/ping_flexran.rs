@@ -19,8 +19,8 @@ use ranlab_sdran::flexran::protocol::LENGTH_BYTES;
 use ranlab_sdran::flexran::{FlexranEvent, FlexranSession, SessionSettings};
 
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, Task, config, environment};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, Task, config, environment};
 
 config! {
     /// A FlexRAN controller that pings.

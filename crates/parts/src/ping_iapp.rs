@@ -14,9 +14,9 @@ use ranlab_sdk::wire::e2sm::hw::{self, HwTrigger};
 use ranlab_sdk::wire::e2sm::per;
 use ranlab_sdk::{Bytes, RicHandle};
 
-use crate::Task;
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
-use crate::worker::Trouble;
+use ranlab_lab::Task;
+use ranlab_lab::worker::Trouble;
 
 /// Adds the iApp to a RIC. It pings as long as the task exists.
 pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Trouble> {

@@ -12,8 +12,8 @@ use ranlab_sdk::wire::flat::{self, Coding};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{counts, rig};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{counts, rig};
 
 /// Time after which an echo counts as lost.
 pub const ECHO_WAIT: Duration = Duration::from_secs(2);

@@ -16,14 +16,14 @@ use ranlab_pipeline::spread::{Balance, Spread};
 use ranlab_pipeline::trace::{Trace, Traffic};
 
 use super::components::pipeline::NATIVE;
-use super::{Running, counts, environment, rig, sut};
 use crate::captured;
-use crate::choices;
-use crate::config;
-use crate::field::Plain;
 use crate::ring::RingCounters;
 use crate::ring::device::BARE;
-use crate::worker::{Report, Trouble};
+use ranlab_lab::choices;
+use ranlab_lab::config;
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{Running, counts, environment, rig, sut};
 
 /// Number of bursts between two clock readings. A clock reading costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
@@ -548,7 +548,7 @@ mod tests {
     fn missing_instructions_are_reported() {
         let more = PipelinePart { cores: 1000, ..part(r#"{"name":"portfwd"}"#) };
         let trouble = Forwarder::start(&more).err().unwrap();
-        assert_eq!(trouble.fault, crate::worker::Fault::Environment);
+        assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
         assert!(trouble.what.contains("1000 cores"), "{trouble}");
     }
 }

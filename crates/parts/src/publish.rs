@@ -6,7 +6,7 @@ use ranlab_ric::monitor::{Messages, PublicationHandle};
 
 use crate::influx::Influx;
 use crate::ric::RicPart;
-use crate::worker::Trouble;
+use ranlab_lab::worker::Trouble;
 
 /// Servers to which statistics are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Broker {
     Influx(Influx),
 }
 
-crate::setting_by_text!(Broker);
+ranlab_lab::setting_by_text!(Broker);
 
 impl FromStr for Broker {
     type Err = String;
@@ -56,7 +56,7 @@ pub(crate) async fn start(
 ) -> Result<PublicationHandle, Trouble> {
     // Checked only here, because the address of a Redis server would otherwise be shown as it was written.
     if broker.to_string().contains('@') {
-        return Err(crate::rig(
+        return Err(ranlab_lab::rig(
             "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \
              --bus-nkey-file and --bus-credentials-file name files, for InfluxDB --publish-token-file does",
         ));
@@ -72,12 +72,12 @@ pub(crate) async fn start(
 
 #[cfg(feature = "redis")]
 fn redis(url: &str, messages: Messages) -> Result<(), Trouble> {
-    ranlab_ric_server::redis::publish(url, messages).map_err(crate::rig)
+    ranlab_ric_server::redis::publish(url, messages).map_err(ranlab_lab::rig)
 }
 
 #[cfg(not(feature = "redis"))]
 fn redis(url: &str, _: Messages) -> Result<(), Trouble> {
-    Err(crate::environment(format!(
+    Err(ranlab_lab::environment(format!(
         "{url} is not reached by this build: build it with --features redis, or take nats://"
     )))
 }

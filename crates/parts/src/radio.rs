@@ -11,9 +11,9 @@ use ranlab_radio::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 
-use crate::rig;
 use crate::virtual_time::FaultPlan;
-use crate::worker::Trouble;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 /// A value with the text from which it was parsed.
 #[derive(Debug, Clone, PartialEq)]
@@ -236,10 +236,11 @@ impl RadioSettings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::Fault;
-    use crate::{Config, FleetPart, Stations};
+    use crate::{FleetPart, Stations};
     use ranlab_emulator::node::NodeKind;
     use ranlab_emulator::radio::Fidelity;
+    use ranlab_lab::Config;
+    use ranlab_lab::worker::Fault;
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)

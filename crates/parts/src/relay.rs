@@ -15,11 +15,12 @@ use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Ta
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e42;
 
-use crate::choices;
+use crate::E2_PORT;
 use crate::e2_fields::E2Names;
-use crate::folder::Folder;
-use crate::worker::{Numbers, Trouble};
-use crate::{E2_PORT, Listen, Running, Task, config, environment, loopback};
+use ranlab_lab::choices;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Numbers, Trouble};
+use ranlab_lab::{Listen, Running, Task, config, environment, loopback};
 
 choices! {
     /// Protocol of the relayed connections.

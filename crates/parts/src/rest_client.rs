@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 
-use crate::setting_by_text;
+use ranlab_lab::setting_by_text;
 
 /// Timeout of a response.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,8 +17,9 @@ use ranlab_sdk::wire::e2ap::Version;
 
 use crate::e2_fields::E2Names;
 use crate::ric::Door;
-use crate::worker::Trouble;
-use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, config, environment, loopback, rig, setting_by_text};
+use crate::{E2_PORT, Ric, RicPart};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{Allowed, Listen, config, environment, loopback, rig, setting_by_text};
 
 /// Default port of the slicing controller.
 pub const SLICING_PORT: u16 = 8091;

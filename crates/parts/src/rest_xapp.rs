@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::rest_client::RestError;
-use crate::worker::Trouble;
 use crate::{BusEvents, RestUrl};
+use ranlab_lab::worker::Trouble;
 
 /// A request for a resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,7 +111,7 @@ pub(crate) async fn drive(
                 tokio::select! {
                     message = messages.next() => match message {
                         Some(message) => xapp.borrow_mut().hear(&message),
-                        None => return Err(crate::sut("the bus has ended")),
+                        None => return Err(ranlab_lab::sut("the bus has ended")),
                     },
                     () = late => {}
                 }

@@ -27,17 +27,17 @@ use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
-use crate::choices;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::field::{Each, Text};
-use crate::folder::Folder;
 use crate::hosting::{Hands, Installation};
 use crate::ping_iapp;
 use crate::pinger::{Pace, PingReport, Shared, lock};
 use crate::publish::Broker;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
+use ranlab_lab::choices;
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
 
 /// Maximum number of base stations in a configuration. Memory and file descriptors run out earlier.
 const NODES_MAX: i64 = 1_000_000;

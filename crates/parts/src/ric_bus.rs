@@ -8,8 +8,8 @@ use ranlab_sdk::e2::ric::directory::DirectoryConfig;
 use ranlab_sdk::transport::Address;
 
 use crate::ric::RicPart;
-use crate::rig;
-use crate::worker::Trouble;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_ric_server::nats::Joined;
@@ -85,7 +85,7 @@ fn told(error: ranlab_ric_server::nats::NatsError) -> Trouble {
     use ranlab_ric_server::nats::NatsError;
     match error {
         NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
-        other => crate::environment(other),
+        other => ranlab_lab::environment(other),
     }
 }
 

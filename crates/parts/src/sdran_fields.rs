@@ -12,7 +12,7 @@ use ranlab_sdran::arrivals::Profile;
 use ranlab_sdran::flexran::controller::{QueueKind, RibShare};
 use ranlab_sdran_lab::flexran::ThreadUse;
 
-use crate::{names, setting_by_text};
+use ranlab_lab::{names, setting_by_text};
 
 setting_by_text!(Share, Period);
 
@@ -102,8 +102,8 @@ impl fmt::Display for Period {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::Same;
-    use crate::field::testing::reads;
+    use ranlab_lab::field::Same;
+    use ranlab_lab::field::testing::reads;
 
     #[test]
     fn sdran_names_round_trip_and_errors_name_allowed_values() {

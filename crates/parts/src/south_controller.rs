@@ -19,12 +19,12 @@ use ranlab_sdran_lab::empower::EmpowerServer;
 use ranlab_sdran_lab::flexran::{FlexranServer, ThreadUse};
 use serde::Serialize;
 
-use crate::peers::Allowed;
 use crate::ric::access;
 use crate::sdran_fields::SdranNames;
 use crate::sdran_fields::Share;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, config, environment, numbers, rig, setting_by_text, since};
+use ranlab_lab::peers::Allowed;
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, config, environment, numbers, rig, setting_by_text, since};
 
 /// Maximum number of base stations in a registration file.
 const MAX_REGISTERED: usize = 1_000_000;

@@ -17,14 +17,14 @@ use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
 use serde::{Deserialize, Serialize};
 
-use crate::field::{Each, Maybe, Text};
 use crate::radio::RadioSettings;
 use crate::sdran_fields::Period;
 use crate::sdran_fields::SdranNames;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{
-    Fading, Running, Seed, Spelled, config, counts, environment, loopback, numbers, rig, setting_by_text,
-    since,
+use crate::{Fading, Spelled};
+use ranlab_lab::field::{Each, Maybe, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{
+    Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since,
 };
 
 /// A duration longer than any run.

@@ -4,8 +4,9 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use crate::values::Screen;
-use crate::worker::{Fault, Numbers, Report, Trouble, Trust};
 use crate::*;
+use ranlab_lab::worker::{Fault, Numbers, Report, Trouble, Trust};
+use ranlab_lab::*;
 
 fn own() -> Vec<Listen> {
     vec![Listen::Own]

@@ -9,11 +9,12 @@ use ranlab_upf::forwarding::PlaneCounters;
 use ranlab_upf::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
 use serde::Serialize;
 
-use crate::choices;
-use crate::field::{Maybe, Text};
+use crate::Cpus;
 use crate::upf_fields::UpfNames;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Cpus, Running, config, environment, rig, sut};
+use ranlab_lab::choices;
+use ranlab_lab::field::{Maybe, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, config, environment, rig, sut};
 
 /// UDP port of GTP-U.
 const GTPU: u16 = ranlab_packet::gtpu::PORT;

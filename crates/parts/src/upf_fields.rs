@@ -4,7 +4,7 @@ use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
 use ranlab_upf::n4::{Dialect, UpfFault};
 
-use crate::field::As;
+use ranlab_lab::field::As;
 
 /// How closed sets of the UPF are written.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl As<UpfFault> for UpfNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::testing::reads;
+    use ranlab_lab::field::testing::reads;
 
     #[test]
     fn upf_names_round_trip_and_errors_name_allowed_values() {

@@ -19,10 +19,11 @@ use ranlab_sdk::wire::e2ap::Version;
 use tokio::sync::Notify;
 
 use crate::e2_fields::E2Names;
-use crate::field::{Each, Text};
 use crate::ric::Door;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Allowed, E2_PORT, Listen, Ric, RicPart, Running, Spell, Spelled, Task, config, loopback, rig};
+use crate::{E2_PORT, Ric, RicPart, Spell, Spelled};
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Allowed, Listen, Running, Task, config, loopback, rig};
 
 /// Default port of the virtualization controller.
 pub const VIRT_PORT: u16 = 8094;

@@ -11,11 +11,12 @@ use ranlab_campaign::value::parse_span;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::field::{Each, Text};
 use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
-use crate::worker::{Numbers, Trouble};
-use crate::{RestUrl, Running, SLICING_PORT, Spell, Spelled, Task, config, environment, numbers, rig, sut};
+use crate::{RestUrl, SLICING_PORT, Spell, Spelled};
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::worker::{Numbers, Trouble};
+use ranlab_lab::{Running, Task, config, environment, numbers, rig, sut};
 
 /// Timeout until the first base station appears.
 const NODE_WAIT: Duration = Duration::from_secs(30);
@@ -307,7 +308,10 @@ mod tests {
         assert_eq!((paths.len(), want), (1, Want::Wait(Some(LOOK_EVERY))));
         assert!(matches!(slicer.want(NODE_WAIT), Want::Ask(_)));
         let why = slicer.answered(NODE_WAIT, Ok(nobody)).unwrap_err();
-        assert!(why.what.contains("no base station") && why.fault == crate::worker::Fault::Sut, "{why:?}");
+        assert!(
+            why.what.contains("no base station") && why.fault == ranlab_lab::worker::Fault::Sut,
+            "{why:?}"
+        );
     }
 
     #[test]
@@ -315,8 +319,8 @@ mod tests {
         let refused = RestError::Refused { status: 409, detail: "150 % of 100 %".to_owned() };
         let away = RestError::Away(RestUrl::loopback(1), std::io::ErrorKind::ConnectionRefused.into());
         for (error, fault, said) in [
-            (refused, crate::worker::Fault::Sut, "150 %"),
-            (away, crate::worker::Fault::Environment, "does not answer"),
+            (refused, ranlab_lab::worker::Fault::Sut, "150 %"),
+            (away, ranlab_lab::worker::Fault::Environment, "does not answer"),
         ] {
             let why = slicer(&[]).answered(SECOND, Err(error)).unwrap_err();
             assert!(why.fault == fault && why.what.contains(said), "{why:?}");

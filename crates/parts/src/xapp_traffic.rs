@@ -13,8 +13,9 @@ use serde_json::{Value as Json, json};
 
 use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{BusUrl, RestUrl, Running, TRAFFIC_PORT, config, environment, numbers, rig, since};
+use crate::{BusUrl, RestUrl, TRAFFIC_PORT};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, config, environment, numbers, rig, since};
 
 /// Maximum number of tracked bearers.
 const BEARERS_MAX: usize = 65_536;

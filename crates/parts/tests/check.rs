@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ranlab_lab::check::Verdict;
+use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_machine::Time;
-use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
-use ranlab_parts::worker::{Fault, Trouble};
+use ranlab_parts::check::{UpfCheck, check_upf};
 use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};
 use ranlab_upf::n4::{
     DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,

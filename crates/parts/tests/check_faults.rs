@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use ranlab_emulator::upf::N6;
-use ranlab_parts::check::{UpfCheck, Verdict, check_upf, upf_checks};
-use ranlab_parts::worker::Trouble;
+use ranlab_lab::check::Verdict;
+use ranlab_lab::worker::Trouble;
+use ranlab_parts::check::{UpfCheck, check_upf, upf_checks};
 use ranlab_parts::{Upf, UpfDesign, UpfPart};
 use ranlab_upf::n4::UpfFault;
 

@@ -9,8 +9,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use cell::MockCell;
+use ranlab_lab::Listen;
 use ranlab_parts::{
-    AssociationPart, Listen, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
+    AssociationPart, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
     TrafficXappPart,
 };
 use ranlab_ric::{association, slicing, traffic};

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ranlab_emulator::node::NodeKind;
+use ranlab_lab::worker::Fault;
+use ranlab_lab::{Config, Part};
 use ranlab_parts::virtual_time::{Cast, FaultPlan, Network, Witness};
-use ranlab_parts::worker::Fault;
 use ranlab_parts::{
-    BusUrl, Config, FleetPart, HostedIApp, MonitorPart, Part, RicPart, SliceXappPart, SlicingPart, Spelled,
-    TrafficPart, TrafficXappPart,
+    BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, Spelled, TrafficPart,
+    TrafficXappPart,
 };
 
 const MS: Duration = Duration::from_millis(1);

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use ranlab_emulator::node::NodeKind;
+use ranlab_lab::{Config, Part};
 use ranlab_parts::virtual_time::{Cast, Network, Witness};
-use ranlab_parts::{Config, FleetPart, Part, SliceXappPart, SlicingPart, VirtPart};
+use ranlab_parts::{FleetPart, SliceXappPart, SlicingPart, VirtPart};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);

@@ -8,12 +8,12 @@ use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_campaign::value::Value;
 use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
 use ranlab_emulator::upf::N6;
-use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
+use ranlab_lab::check::Verdict;
+use ranlab_lab::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
+use ranlab_lab::{Config, Host, Lab, OVER, Part, SET_UP};
+use ranlab_parts::check::{UpfCheck, check_upf};
 use ranlab_parts::components::REGISTRY;
-use ranlab_parts::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
-use ranlab_parts::{
-    Config, Host, Lab, LoadMode, OVER, PacketRate, Part, SET_UP, Upf, UpfLoadPart, UpfLoadReport, UpfPart,
-};
+use ranlab_parts::{LoadMode, PacketRate, Upf, UpfLoadPart, UpfLoadReport, UpfPart};
 use ranlab_upf::n4::Dialect;
 
 /// Timeout for loaded machines.
@@ -113,7 +113,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
     let (live, kept) = (part.live, part.sessions.filter(|_| part.mode != LoadMode::Control));
     crew.bring_up(Part::from(part).divide(2).unwrap(), &stop).unwrap();
     crew.begin(&stop).unwrap();
-    let all = |name: &'static str| move |looks: &ranlab_parts::worker::Numbers| looks[name] == 2.0;
+    let all = |name: &'static str| move |looks: &ranlab_lab::worker::Numbers| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
     // The sessions of both exist, and neither continues before the other.
     assert_eq!(upf.look(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
@@ -175,7 +175,7 @@ fn load_at_two_locations_adds_up_exactly() {
 fn running_load_responds_and_deletes_its_sessions() {
     let mut upf = worker(Part::from(upf(2))).unwrap();
     let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
-    let sessions = |numbers: &ranlab_parts::worker::Numbers| numbers["sessions"] >= 50.0;
+    let sessions = |numbers: &ranlab_lab::worker::Numbers| numbers["sessions"] >= 50.0;
     upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
     assert_eq!(number(&load.look(&Stop::never()).unwrap(), OVER), Ok(0.0));
     let early: Report = load.end(&Stop::never()).unwrap();

@@ -11,13 +11,15 @@ use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::RadioMeter;
+use ranlab_lab::experiment::account;
+use ranlab_lab::{Config, Listen, Part, Seed, loopback};
 use ranlab_parts::{
-    Config, FleetPart, FlexranPart, Listen, MonitorPart, Part, Period, RADIO_KEYS, RicPart, Seed,
-    SouthDetail, SouthFleetPart, Southbound, loopback,
+    FleetPart, FlexranPart, MonitorPart, Period, RADIO_KEYS, RicPart, SouthDetail, SouthFleetPart, Southbound,
 };
 
-use crate::harness::{Experiment, Judged, Stage, Window};
-use crate::{keys, noise, sut};
+use crate::sut;
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::{keys, noise};
 
 const STATION: &str = "base station";
 const CONTROLLER: &str = "controller";
@@ -69,7 +71,7 @@ impl Experiment for BaseStation {
                 let listen = ([127, 0, 0, 1], 0).into();
                 let part = FlexranPart { listen, period, ..FlexranPart::default() };
                 let told = &stage.tool(CONTROLLER, "controller.at", Part::from(part))?.ready.addresses;
-                let connect = vec![sut::address(told, "southbound")?];
+                let connect = vec![account::address(told, "southbound")?];
                 let FleetPart { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
                 let part = SouthFleetPart {
                     protocol: Southbound::Flexran,
@@ -120,8 +122,8 @@ fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigE
     let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
     let told = stage.tool(CONTROLLER, "controller.at", Part::from(ric))?.ready.addresses.clone();
     let expected = fleet.sm.len() as f64;
-    let monitor = MonitorPart { connect: sut::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
-    let fleet = FleetPart { connect: vec![sut::address(&told, "e2")?], ..fleet };
+    let monitor = MonitorPart { connect: account::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
+    let fleet = FleetPart { connect: vec![account::address(&told, "e2")?], ..fleet };
     stage.sut(STATION, "sut.at", Part::from(fleet))?;
     stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
     stage.tool(XAPP, "xapp.at", Part::from(monitor))?;
@@ -137,7 +139,7 @@ fn metrics() -> Vec<Metric> {
         let comment = metric.comment.replace("the controller", "the base station with its agent");
         Metric { comment, ..metric }
     };
-    let mut metrics: Vec<_> = sut::metrics().into_iter().map(of_station).collect();
+    let mut metrics: Vec<_> = account::metrics().into_iter().map(of_station).collect();
     metrics.extend(metrics! {
         Scalar Neither "reports_per_s" "1/s" "statistics messages sent by the agent";
         Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";

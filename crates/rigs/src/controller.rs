@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::e2_keys;
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
 use ranlab_campaign::value::Value;
-use ranlab_parts::worker::{Report, Worker};
-use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
+use ranlab_lab::experiment::account;
+use ranlab_lab::worker::{Report, Worker};
+use ranlab_lab::{Config, Part, loopback};
+use ranlab_parts::{E2_PORT, FleetPart, MonitorPart};
 
-use crate::harness::{
+use crate::sut;
+use ranlab_lab::experiment::harness::{
     self, BACKLOG_AT_MOST, Experiment, Judged, Side, Stage, Window, copy, metric_of_places,
 };
-use crate::{keys, noise, readback, sut, wire};
+use ranlab_lab::experiment::{keys, noise, readback, wire};
 
 /// Time limit, in addition to the ramp, for the setup of all base stations and subscriptions.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -36,7 +40,7 @@ impl Experiment for Controller {
             .or("period", Duration::from_millis(10))
             .change("period", |key| Key { comment: comment.to_owned(), ..key });
         let mut keys = sut::keys();
-        keys.extend(keys::of_fleet().keys());
+        keys.extend(e2_keys::of_fleet().keys());
         keys.extend(period.keys());
         keys.extend([keys::load_places("the base stations"), keys::place("xapp.at", "the xApp")]);
         keys.extend(keys::host());
@@ -56,7 +60,7 @@ impl Experiment for Controller {
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
         let (e2ap, encoding) = sut::language(run)?;
-        keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::from).map(Some)
+        e2_keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::from).map(Some)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
@@ -66,7 +70,7 @@ impl Experiment for Controller {
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let sut = sut::place(run, stage)?;
         let (e2ap, encoding) = sut::language(run)?;
-        let fleet = keys::fleet(run, &sut.e2, e2ap, encoding)?;
+        let fleet = e2_keys::fleet(run, &sut.e2, e2ap, encoding)?;
         let nodes = f64::from(fleet.nodes);
         let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
         let expected = nodes * fleet.sm.len() as f64;
@@ -114,7 +118,7 @@ impl Experiment for Controller {
 }
 
 fn metrics() -> Vec<Metric> {
-    let mut metrics = sut::metrics();
+    let mut metrics = account::metrics();
     metrics.extend(metrics! {
         Scalar Lower "sut.cpu_us_per_indication" "us" "CPU time per received indication";
         Scalar Higher "indications_per_s" "1/s" "indications received by the xApp";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::e2_keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
     Breach, Metric, Outcome, RepeatTime, ResponseTimeout, RigDescription, RigError, Run,
@@ -12,16 +13,19 @@ use ranlab_campaign::rig::{
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
-use ranlab_parts::worker::Report;
+use ranlab_lab::experiment::account;
+use ranlab_lab::worker::Report;
+use ranlab_lab::{As, Config, Part};
 use ranlab_parts::{
-    As, Config, E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart,
-    SouthFleetPart, Southbound, control_bytes, indication_bytes,
+    E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, PingFlexranPart, PingPart, RicPart, SouthFleetPart,
+    Southbound, control_bytes, indication_bytes,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::flat::Coding;
 
-use crate::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};
-use crate::{keys, noise, readback, sut, wire};
+use crate::sut;
+use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};
+use ranlab_lab::experiment::{keys, noise, readback, wire};
 
 /// Time limit for the setup of the base station and the first echo.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -88,7 +92,7 @@ fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Resul
     let iapp = vec![HostedIApp::Ping];
     let sm_encoding = ping.sm_encoding;
     let part = RicPart { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
-    sut::address(&stage.sut(sut::RIC, "sut.at", Part::from(part))?.ready.addresses, "e2")
+    account::address(&stage.sut(sut::RIC, "sut.at", Part::from(part))?.ready.addresses, "e2")
 }
 
 /// Starts a FlexRAN controller that sends pings; returns its address for agents.
@@ -96,16 +100,16 @@ fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
     if keys::text(run, "sut.transport")? != "tcp" {
         return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
     }
-    let listen = SocketAddr::new(sut::ip(run)?, 0);
+    let listen = SocketAddr::new(account::ip(run)?, 0);
     let part = PingFlexranPart { listen, ..PingFlexranPart::read(run, "load")? };
     let controller = stage.sut(CONTROLLER, "sut.at", Part::from(part))?;
-    sut::address(&controller.ready.addresses, "southbound")
+    account::address(&controller.ready.addresses, "southbound")
 }
 
 /// Returns the E2 base station; echoes need no UEs.
 fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
-    let part = keys::fleet(run, connect, e2ap, encoding)?;
+    let part = e2_keys::fleet(run, connect, e2ap, encoding)?;
     let sm = vec![HW.to_owned()];
     let ramp = Some(Duration::ZERO);
     let sm_encoding = Some(keys::setting_as::<E2Names, Coding>(run, "load.encoding")?.into());
@@ -231,7 +235,7 @@ fn metrics() -> Vec<Metric> {
         Histogram Neither "tool.lateness_us" "us" "send delay of pings";
         Scalar Neither "tool.skipped_ratio" "" "pings due but not sent" .unsent_share();
     };
-    metrics.extend(sut::metrics());
+    metrics.extend(account::metrics());
     metrics.extend(wire::metrics("e2", "the base station"));
     metrics.extend(wire::metrics("e42", "the xApp"));
     metrics.extend(readback::metrics());

@@ -6,10 +6,12 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
-use ranlab_parts::{Listen, Part, RicPart};
+use ranlab_lab::{Listen, Part};
+use ranlab_parts::RicPart;
 
-use crate::harness::{Experiment, Judged, Stage, Window};
-use crate::{keys, sut};
+use crate::sut;
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::keys;
 
 /// Rig.
 pub(crate) struct Footprint;

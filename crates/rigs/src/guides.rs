@@ -143,7 +143,7 @@ mod tests {
     use ranlab_campaign::results::Finished;
     use ranlab_campaign::rig::{Outcome, RigDescription};
     use ranlab_campaign::scenario::{Overrides, Scenario};
-    use ranlab_parts::Lab;
+    use ranlab_lab::Lab;
     use std::time::Duration;
 
     fn rig() -> RigDescription {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A rig never generates load in its own process. Every component of an experiment (the system under test,
-//! the base stations, the xApp) is a separate process ([`ranlab_parts::worker`]), on this machine or
+//! the base stations, the xApp) is a separate process ([`ranlab_lab::worker`]), on this machine or
 //! another, and is metered where it runs. A component that crashes therefore affects no other process, a
 //! killed campaign leaves no processes behind (a worker ends when its input closes), and the same protocol
 //! serves a laptop and a laboratory.
@@ -17,29 +17,23 @@
 mod base_station;
 mod behaviour;
 mod controller;
+mod e2_keys;
 mod e2_rtt;
-#[cfg(test)]
-mod fake;
 mod footprint;
 mod guides;
-mod harness;
-mod keys;
-mod noise;
-pub mod peer;
 mod pipeline;
 mod radio;
-mod readback;
 mod southbound;
-mod stranger;
 mod sut;
 mod tenants;
 #[cfg(test)]
 mod tests_places;
 #[cfg(test)]
 mod tests_ran;
+#[cfg(test)]
+mod tests_stranger;
 mod upf;
 pub mod virtual_time;
-mod wire;
 mod xhaul;
 
 use ranlab_campaign::mock::MockRig;
@@ -47,13 +41,9 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 pub use behaviour::behaviour;
-use harness::Bench;
-pub use keys::WHEN_NOISY;
-pub use noise::{disturbances, mark_disturbed, remarks, warnings};
 pub use pipeline::{Sent, beside, sent};
-pub use ranlab_parts::readback::Question;
-pub use ranlab_parts::{Host, HostError, Lab};
-pub use stranger::{Planned, commands, notes};
+use ranlab_lab::Lab;
+use ranlab_lab::experiment::harness::Bench;
 
 /// Returns all rigs, in the order of presentation.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {

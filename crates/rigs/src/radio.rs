@@ -16,16 +16,19 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, Sample};
-use ranlab_parts::field::{Each, Text};
+use ranlab_lab::experiment::account;
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::{Config, Listen, Part, Seed};
 use ranlab_parts::virtual_time::Heard;
 use ranlab_parts::{
-    Config, FleetPart, Listen, MonitorPart, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart,
-    SlicingPart, TrafficPart, TrafficXappPart,
+    FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart,
+    TrafficXappPart,
 };
 use ranlab_sdk::transport::Address;
 
-use crate::harness::{Experiment, Judged, Stage, Window};
-use crate::{keys, sut};
+use crate::sut;
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::keys;
 
 const CONTROLLER: &str = "controller";
 const FLEET: &str = "base station";
@@ -196,12 +199,12 @@ impl Experiment for Radio {
             controller
         };
         let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
-        let connect = vec![sut::address(&addresses, "e2")?];
+        let connect = vec![account::address(&addresses, "e2")?];
         stage.tool(FLEET, "load.at", Part::from(FleetPart { connect, ..fleet }))?;
         stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
         let Some(xapp) = xapp else { return Ok(()) };
         if let Some(part) = xapp.get::<MonitorPart>() {
-            let connect = sut::address(&addresses, "e42")?;
+            let connect = account::address(&addresses, "e42")?;
             let part = MonitorPart { connect, ..part.clone() };
             return stage.tool(XAPP, "xapp.at", Part::from(part)).map(drop);
         }

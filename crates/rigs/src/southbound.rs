@@ -8,26 +8,30 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::e2_keys;
 use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_parts::field::Text;
-use ranlab_parts::worker::{Worker, number};
+use ranlab_lab::experiment::account;
+use ranlab_lab::field::Text;
+use ranlab_lab::worker::{Worker, number};
+use ranlab_lab::{AttachPart, Config, Host, Listen, Part, Seed, loopback};
 use ranlab_parts::{
-    AttachPart, Config, EmpowerPart, Events, FleetPart, FlexranPart, Host, HostedIApp, Listen, Part, Period,
-    RibShare, RicPart, Seed, Share, SouthDetail, SouthFleetPart, Southbound, loopback,
+    EmpowerPart, Events, FleetPart, FlexranPart, HostedIApp, Period, RibShare, RicPart, Share, SouthDetail,
+    SouthFleetPart, Southbound,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdran::arrivals::{Law, Profile};
 
-use crate::harness::{Experiment, Judged, Stage, Window};
-use crate::{guides, keys, readback, stranger, sut};
+use crate::{guides, sut};
 use outcome::{Probe, Seen, Told};
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::{keys, readback, stranger};
 
 /// E2AP version between the RIC and its base stations.
 const E2AP: Version = Version::V2_03;
@@ -107,7 +111,7 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
 /// Returns the base stations, connected to a controller.
 fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     if is_ric(run)? {
-        return keys::fleet(run, connect, E2AP, Coding::Per).map(Part::from);
+        return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(Part::from);
     }
     let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
     // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
@@ -146,8 +150,8 @@ fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, Ri
             let wrong = |error| RigError::Rig(format!("`sut.address`: {error}"));
             format!("tcp://{text}").parse().map_err(wrong)
         }
-        "ric" => sut::address(told, "e2"),
-        _ => sut::address(told, "southbound"),
+        "ric" => account::address(told, "e2"),
+        _ => account::address(told, "southbound"),
     }
 }
 
@@ -249,7 +253,7 @@ fn load_keys() -> Vec<Key> {
         .or("holding", HOLDING)
         .change("holding", said("time until it disconnects"))
         .change("sources", said("addresses to connect from, e.g. 127.0.1.1-127.0.1.50; empty: any"));
-    let statistics = keys::of_fleet()
+    let statistics = e2_keys::of_fleet()
         .only(&["sm"])
         .change("sm", said("statistics that the RIC subscribes to"))
         .or("sm", Value::List(["mac", "rlc", "pdcp"].map(Value::from).to_vec()));

@@ -10,16 +10,18 @@ use ranlab_campaign::rig::{Metric, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
-use ranlab_parts::worker::Report;
-use ranlab_parts::{As, AttachPart, Config, E2Names, Language, Listen, Part, RelayPart, RicPart};
+use ranlab_lab::experiment::account;
+use ranlab_lab::worker::Report;
+use ranlab_lab::{As, AttachPart, Config, Listen, Part};
+use ranlab_parts::{E2Names, Language, RelayPart, RicPart};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 
-use crate::harness::Stage;
-use crate::peer::Peer;
-use crate::{keys, stranger};
+use ranlab_lab::experiment::harness::Stage;
+use ranlab_lab::experiment::peer::Peer;
+use ranlab_lab::experiment::{keys, stranger};
 
 /// Returns the keys for the system between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
@@ -44,23 +46,6 @@ pub(crate) fn keys() -> Vec<Key> {
     }));
     keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
     keys
-}
-
-/// CPU usage, recorded by every rig that lists it: see [`record`].
-pub(crate) const CPU_CORES: &str = "sut.cpu_cores";
-
-pub(crate) fn metrics() -> Vec<Metric> {
-    metrics! {
-        Series Lower "sut.cpu_cores" "cores" "CPU cores that the controller uses, by process";
-        Scalar Lower "sut.cpu_share" "" "CPU time as a share of the whole machine";
-        Series Lower "sut.rss_mb" "MB" "resident memory of the controller";
-        Scalar Lower "sut.rss_peak_mb" "MB" "maximum resident memory";
-        Scalar Lower "sut.pss_mb" "MB" "proportional set size: shared memory is divided among the processes";
-        Scalar Lower "sut.context_switches_per_s" "1/s" "context switches of all its threads";
-        Scalar Lower "sut.faults_per_s" "1/s" "page faults of its processes";
-        Scalar Neither "sut.processes" "" "number of its processes";
-        Scalar Lower "sut.stopped_s" "s" "time for which a process of a third-party system was stopped by a signal";
-    }
 }
 
 /// Addresses of a controller.
@@ -103,33 +88,6 @@ pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
     ))
 }
 
-/// Returns the reason if the controller of a point cannot be reached, as far as its settings show.
-pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
-    let text = |path: &str| settings.get(path).and_then(Value::text);
-    if text("sut.type") != Some("external") {
-        return None;
-    }
-    let addresses = ["sut.e2", "sut.e42"].into_iter().filter_map(text).collect::<Vec<_>>();
-    if addresses.is_empty() {
-        // Controller with another protocol.
-        return None;
-    }
-    let peer = match Peer::load(text("sut.peer").unwrap_or("ranlab")) {
-        Ok(peer) => peer,
-        Err(error) => return Some(error.to_string()),
-    };
-    addresses.into_iter().find_map(|address| {
-        let scheme = address.split_once("://").map_or("tcp", |(scheme, _)| scheme);
-        let missing = || match scheme {
-            "sctp" => ranlab_net::sctp_support()
-                .err()
-                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md says what else")),
-            _ => None,
-        };
-        peer.refuses(scheme).or_else(missing)
-    })
-}
-
 /// Returns ranlab's RIC as the point configures it, not yet complete.
 pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
     Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
@@ -139,7 +97,11 @@ fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let part = ric_part(run)?;
     let part = RicPart { e42: part.e2.clone(), ..part };
     let told = &stage.sut(RIC, "sut.at", Part::from(part))?.ready.addresses;
-    Ok(Sut { e2: address(told, "e2")?, e42: address(told, "e42")?, dialect: Dialect::Ranlab })
+    Ok(Sut {
+        e2: account::address(told, "e2")?,
+        e42: account::address(told, "e42")?,
+        dialect: Dialect::Ranlab,
+    })
 }
 
 fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
@@ -149,7 +111,7 @@ fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError>
         let listen = listen(run)?;
         let connect = behind.clone();
         let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
-        *behind = address(&stage.sut(role, "sut.at", Part::from(part))?.ready.addresses, "relay")?;
+        *behind = account::address(&stage.sut(role, "sut.at", Part::from(part))?.ready.addresses, "relay")?;
     }
     Ok(sut)
 }
@@ -185,75 +147,10 @@ pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<Strin
     external.then(|| doors(&run).err()).flatten().map(|error| Err(error.to_string()))
 }
 
-/// Records the sum over the processes, sample by sample; their clocks agree within some milliseconds.
-pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Duration) {
-    let metered: Vec<_> =
-        reports.iter().filter_map(|report| Some((*report, report.process.as_ref()?))).collect();
-    let Some(samples) = metered.iter().map(|(_, process)| process.series.len()).min() else { return };
-    let sum = |of: &dyn Fn(&ranlab_parts::worker::ProcessReport) -> f64| -> f64 {
-        metered.iter().map(|(_, process)| of(process)).sum()
-    };
-    for index in 0..samples {
-        // The last sample may be taken just after the end.
-        let at = Duration::from_secs_f64(metered[0].1.series[index].0).min(duration);
-        recorder.sample(CPU_CORES, at, sum(&|process| process.series[index].1));
-        recorder.sample("sut.rss_mb", at, sum(&|process| process.series[index].2 as f64 / 1e6));
-    }
-    let wall_s = metered[0].0.wall_s.max(1e-3);
-    recorder.scalar("sut.rss_peak_mb", sum(&|process| process.rss_peak_bytes as f64 / 1e6));
-    let pss: Option<u64> = metered.iter().map(|(_, process)| process.pss_bytes).sum();
-    if let Some(pss) = pss {
-        recorder.scalar("sut.pss_mb", pss as f64 / 1e6);
-    }
-    recorder.scalar("sut.context_switches_per_s", sum(&|process| process.context_switches as f64 / wall_s));
-    recorder.scalar("sut.faults_per_s", sum(&|process| process.faults as f64 / wall_s));
-    recorder.scalar("sut.processes", sum(&|process| process.processes.max(1) as f64));
-    if let Some(machine) = metered[0].0.machine {
-        recorder.scalar("sut.cpu_share", sum(&|process| process.cpu_s / wall_s) / machine.cpus.max(1) as f64);
-    }
-}
-
 /// Returns the addresses that the controller is to listen on.
 fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
     if keys::text(run, "sut.transport")? == "unix" {
         return Ok(Listen::Own);
     }
-    Ok(Listen::At(Address::Tcp { host: ip(run)?.to_string(), port: 0 }))
-}
-
-/// Returns the IP address that the controller is to listen on.
-pub(crate) fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
-    let text = keys::text(run, "sut.listen")?;
-    let wrong = |_| RigError::Rig(format!("`sut.listen`: \"{text}\" is not an IP address"));
-    text.parse().map_err(wrong)
-}
-
-/// Returns an address of a component from those it reported.
-pub(crate) fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
-    let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
-    let text = told.get(name).ok_or_else(missing)?;
-    text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unreachable_controllers_are_rejected_in_preview() {
-        let of = |kind: &str, peer: &str, e2: &str| {
-            let settings = [("sut.type", kind), ("sut.peer", peer), ("sut.e2", e2), ("sut.e42", e2)];
-            refused(&settings.map(|(path, text)| (path.to_owned(), Value::Text(text.to_owned()))).into())
-        };
-        let told = of("external", "flexric", "unix:///run/e2").unwrap();
-        assert!(told.contains("speaks sctp, shim, tcp and not unix"), "{told}");
-        // Addresses of the gateway in front of it.
-        assert_eq!(of("external", "flexric", "tcp://10.0.0.9:36421"), None);
-        assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
-        assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);
-        assert_eq!(of("ranlab", "flexric", "tcp://10.0.0.9:36421"), None);
-        assert!(of("external", "flexran2", "tcp://10.0.0.9:36421").unwrap().contains("no profile"));
-        let told = of("external", "flexric", "sctp://10.0.0.9:36421");
-        assert_eq!(told.is_some(), ranlab_net::sctp_support().is_err(), "{told:?}");
-    }
+    Ok(Listen::At(Address::Tcp { host: account::ip(run)?.to_string(), port: 0 }))
 }

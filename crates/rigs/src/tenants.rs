@@ -16,18 +16,20 @@ use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::{RadioMeter, first_ue};
-use ranlab_parts::field::{Each, Text};
+use ranlab_lab::experiment::account;
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::{Config, Listen, Part, Seed};
 use ranlab_parts::virtual_time::Cast;
 use ranlab_parts::{
-    Config, FleetPart, Listen, Part, RADIO_KEYS, RestUrl, RicPart, Seed, SliceXappPart, SlicingPart, Spelled,
-    TenantPlan, VirtPart,
+    FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, Spelled, TenantPlan, VirtPart,
 };
 use ranlab_sdk::transport::Address;
 
-use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::radio::{FAULTS, SET_UP, faultless};
+use crate::sut;
 use crate::virtual_time::Without;
-use crate::{keys, sut};
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::keys;
 
 /// Key that selects shared or separate base stations.
 pub(crate) const INFRASTRUCTURE: &str = "sut.infrastructure";
@@ -356,7 +358,7 @@ impl Experiment for Tenants {
         for (n, role) in CONTROLLERS.iter().enumerate().take(parts.tenants.len()) {
             let part = Part::from(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
             let addresses = stage.sut(role, "sut.at", part)?.ready.addresses.clone();
-            own.push(sut::address(&addresses, "e2")?);
+            own.push(account::address(&addresses, "e2")?);
             if n == parts.asks {
                 rest = addresses.get("http").cloned().unwrap_or_default();
             }
@@ -366,7 +368,7 @@ impl Experiment for Tenants {
             let part = parts.virt(own.iter().map(Address::to_string))?;
             let part = VirtPart { e2: e2(), http, ..part };
             let addresses = stage.sut(VIRT, "sut.at", Part::from(part))?.ready.addresses.clone();
-            above = vec![sut::address(&addresses, "e2")?];
+            above = vec![account::address(&addresses, "e2")?];
         }
         for ((fleet, role), above) in parts.fleets.iter().zip(FLEETS).zip(above) {
             let fleet = FleetPart { connect: vec![above], ..fleet.clone() };

@@ -5,21 +5,22 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig};
 use ranlab_campaign::value::Value;
-use ranlab_parts::{Lab, PLACES_MAX};
+use ranlab_lab::{Lab, PLACES_MAX};
 
-use crate::fake;
-use crate::harness::Bench;
 use crate::{controller, e2_rtt, southbound};
+use ranlab_lab::experiment::fake;
+use ranlab_lab::experiment::harness::Bench;
 
 /// Two workers over TCP, each with its share of real base stations.
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
-    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real())).collect();
+    let places: Vec<_> =
+        (0..2).map(|_| Value::Text(fake::real(ranlab_parts::components::REGISTRY))).collect();
     let set = [
-        ("sut.at", Value::Text(fake::real())),
+        ("sut.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
         ("load.at", Value::List(places)),
-        ("xapp.at", Value::Text(fake::real())),
+        ("xapp.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
         ("load.nodes", Value::Int(5)),
         ("load.ues", Value::Int(2)),
         ("host.when_noisy", "warn".into()),

@@ -7,12 +7,12 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigError, Stop};
 use ranlab_campaign::value::Value;
-use ranlab_parts::Lab;
-use ranlab_parts::worker::Report;
+use ranlab_lab::Lab;
+use ranlab_lab::worker::Report;
 
-use crate::fake::{self, Acts, Log};
-use crate::harness::{Bench, Experiment};
 use crate::{controller, e2_rtt, footprint, southbound};
+use ranlab_lab::experiment::fake::{self, Acts, Log};
+use ranlab_lab::experiment::harness::{Bench, Experiment};
 
 const ADDRESSES: [(&str, &str); 4] = [
     ("e2", "tcp://10.0.0.1:1"),

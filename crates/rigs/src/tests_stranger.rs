@@ -1,3 +1,5 @@
+//! Third-party systems under test, over all rigs.
+
 use std::time::Duration;
 
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
@@ -5,12 +7,20 @@ use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;
 use ranlab_campaign::rig::{RepeatTime, Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_parts::worker::Stopped;
-use ranlab_parts::{Commands, Host, Lab, ProgramPart};
+use ranlab_lab::worker::Stopped;
+use ranlab_lab::{Commands, Host, Lab, ProgramPart};
 
-use super::*;
-use crate::fake::{self, Acts, Log};
-use crate::harness::{Bench, Experiment, Stage, Window};
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Outcome, RigError, Run};
+use ranlab_campaign::value::Value;
+use ranlab_lab::experiment::fake::{self, Acts, Log};
+use ranlab_lab::experiment::harness::{Bench, Experiment, Stage, Window};
+use ranlab_lab::experiment::keys;
+use ranlab_lab::experiment::peer::{Peer, PeerError, names};
+use ranlab_lab::experiment::stranger::{STOPPED_S, admit, commands, said};
+use ranlab_lab::{As, Each, Part};
+use ranlab_parts::{SdranNames, Southbound};
 
 /// Experiment that only starts a program, per repeat or once.
 struct Program(Each);
@@ -22,7 +32,7 @@ impl Experiment for Program {
             name: "program".to_owned(),
             aliases: Vec::new(),
             comment: "of the tests".to_owned(),
-            keys: vec![crate::keys::place("sut.at", "the system")],
+            keys: vec![keys::place("sut.at", "the system")],
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
@@ -123,11 +133,11 @@ fn warning_line_degrades_the_repeat() {
 
 #[test]
 fn tcp_worker_rejects_commands() {
-    let place: Host = fake::real().parse().unwrap();
+    let place: Host = fake::real(ranlab_parts::components::REGISTRY).parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
     let part = Part::from(ProgramPart { run, ..ProgramPart::default() });
     let stop = ranlab_campaign::rig::Stop::never();
-    let worker = ranlab_parts::worker::Worker::start(&Lab::new("x"), &place, "system", part, &stop);
+    let worker = ranlab_lab::worker::Worker::start(&Lab::new("x"), &place, "system", part, &stop);
     let error = worker.err().unwrap().to_string();
     assert!(error.contains("`start` names something of the worker's machine"), "{error}");
 }
@@ -171,7 +181,7 @@ fn rig_without_third_party_support_gives_a_reason() {
         ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
     ] {
         let rig = crate::by_name(&Lab::new("x"), name).unwrap();
-        let mut point = fake::point(&*rig, &[(PEER, "ranlab".into())]);
+        let mut point = fake::point(&*rig, &[("sut.peer", "ranlab".into())]);
         // The other tiers run no programs.
         point.settings.insert("sut.tier".to_owned(), "live".into());
         let why = rig.preview(&point.settings).unwrap().unwrap_err();
@@ -192,7 +202,7 @@ fn vbbu_commands_are_shown_and_need_permission() {
     assert!(all.len() == 2 && begins(0, "cu") && begins(1, "du"), "{all:?}");
     assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
     let own = ranlab_parts::xhaul::VbbuPart::default();
-    let part = ranlab_parts::XhaulPart { vbbu: Some(ranlab_parts::Plain(own)), ..Default::default() };
+    let part = ranlab_parts::XhaulPart { vbbu: Some(ranlab_lab::Plain(own)), ..Default::default() };
     let mut part = Part::from(part);
     let lab = |commands| Lab { commands, ..Lab::new("x") };
     assert!(
@@ -218,4 +228,15 @@ fn profile_values_apply_by_default() {
     assert_eq!(said(default, &[at("10.0.0.1:8805"), open5gs, running]).unwrap(), "10.0.0.1:8805");
     let error = said("", &[]).unwrap_err().to_string();
     assert!(error.contains("`sut.n4` is not set, and no profile says it"), "{error}");
+}
+
+#[test]
+fn base_station_protocols_of_profiles_are_known() {
+    for name in names() {
+        let protocol = Peer::load(name).unwrap().dialect.southbound;
+        assert!(
+            protocol.is_empty()
+                || <SdranNames as As<Southbound>>::from_value(&protocol.as_str().into()).is_ok()
+        );
+    }
 }

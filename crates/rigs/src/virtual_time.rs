@@ -11,15 +11,17 @@ use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_emulator::radio::RadioMeter;
-use ranlab_parts::field::{Each, Text};
+use ranlab_lab::Part;
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_parts::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
-use ranlab_parts::worker::{Fault, Trouble};
-use ranlab_parts::{Part, RicPart, Spelled};
+use ranlab_parts::{RicPart, Spelled};
 
 pub use ranlab_parts::virtual_time::Witness;
 
 use crate::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, told};
-use crate::{keys, tenants};
+use crate::tenants;
+use ranlab_lab::experiment::keys;
 
 /// Rigs that support virtual time.
 const RIGS: [&str; 2] = ["radio", "tenants"];

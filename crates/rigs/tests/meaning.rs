@@ -10,7 +10,7 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::schema::Presence;
-use ranlab_rigs::Lab;
+use ranlab_lab::Lab;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

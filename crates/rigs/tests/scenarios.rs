@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::scenario::{Overrides, Scenario, json_schema, unanswered};
-use ranlab_rigs::Lab;
+use ranlab_lab::Lab;
 use serde_json::Value;
 
 fn root() -> PathBuf {

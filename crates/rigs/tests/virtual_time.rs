@@ -12,7 +12,7 @@ use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
-use ranlab_rigs::Lab;
+use ranlab_lab::Lab;
 use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
 use ranlab_rigs::virtual_time::{self, Passed, Wish, Without, record};
 

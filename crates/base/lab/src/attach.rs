@@ -22,13 +22,13 @@ config! {
 }
 
 /// The subject of the meters.
-pub(crate) struct Attached {
+pub struct Attached {
     subject: Option<Subject>,
     watch: Watch,
 }
 
 impl Attached {
-    pub(crate) fn new(part: AttachPart) -> Result<Self, Trouble> {
+    pub fn new(part: AttachPart) -> Result<Self, Trouble> {
         let (subject, name) = match part {
             AttachPart { pid: Some(pid), .. } => {
                 (Some(Subject::Process { pid }), format!("{}, process {pid},", kin::name_of(pid)))

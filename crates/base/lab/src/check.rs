@@ -27,7 +27,7 @@ pub struct Verdict {
     pub capture: Option<PathBuf>,
 }
 
-pub(super) enum Fault {
+pub enum Fault {
     /// The peer violated the clause.
     Fails(String),
     /// The check is not possible here.
@@ -40,17 +40,17 @@ pub(super) enum Fault {
     Trouble(Trouble),
 }
 
-pub(super) type Outcome = Result<(), Fault>;
+pub type Outcome = Result<(), Fault>;
 
-pub(super) fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
+pub fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Fails(why.into()))
 }
 
 /// Name, clause, and function of a check.
-pub(super) type Case<P> = (&'static str, &'static str, fn(&mut P) -> Outcome);
+pub type Case<P> = (&'static str, &'static str, fn(&mut P) -> Outcome);
 
 /// The checked system, and the connection of a case to it.
-pub(super) trait Rig {
+pub trait Rig {
     /// The peer that a case uses.
     type Peer;
     /// Prefix and extension of a capture's file name.
@@ -74,10 +74,7 @@ pub(super) trait Rig {
 }
 
 /// Returns the selected cases, with their numbers among all.
-pub(super) fn chosen<'c, P>(
-    cases: &'c [Case<P>],
-    only: &[String],
-) -> Result<Vec<(usize, &'c Case<P>)>, Trouble> {
+pub fn chosen<'c, P>(cases: &'c [Case<P>], only: &[String]) -> Result<Vec<(usize, &'c Case<P>)>, Trouble> {
     let named = |case: &Case<P>, part: &String| case.0.to_lowercase().contains(&part.to_lowercase());
     if let Some(nobody) = only.iter().find(|part| !cases.iter().any(|case| named(case, part))) {
         let names: Vec<_> = cases.iter().map(|case| case.0).collect();
@@ -88,7 +85,7 @@ pub(super) fn chosen<'c, P>(
 }
 
 /// Creates the folder of captures.
-pub(super) fn folder(captures: &Path) -> Result<(), Trouble> {
+pub fn folder(captures: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(captures).map_err(|error| unwritable(captures, &error))
 }
 
@@ -97,7 +94,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Trouble {
 }
 
 /// Runs the cases one by one. `told` is called with each verdict.
-pub(super) fn run<R: Rig, E: From<Trouble>>(
+pub fn run<R: Rig, E: From<Trouble>>(
     rig: &R,
     cases: Vec<(usize, &Case<R::Peer>)>,
     captures: &Path,
@@ -185,7 +182,7 @@ fn with_reason(ended: &str, outcome: Outcome) -> String {
 }
 
 /// Returns name and clause of every case, in order of execution.
-pub(super) fn listed<P>(cases: &[Case<P>]) -> Vec<(&'static str, &'static str)> {
+pub fn listed<P>(cases: &[Case<P>]) -> Vec<(&'static str, &'static str)> {
     cases.iter().map(|(name, clause, _)| (*name, *clause)).collect()
 }
 

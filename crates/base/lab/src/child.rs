@@ -135,7 +135,7 @@ pub fn lines(from: impl Read + Send + 'static, bytes_max: usize) -> Receiver<io:
 ///
 /// # Errors
 /// The line is longer than `bytes_max`, or the input cannot be read.
-pub(crate) fn next_line(from: &mut impl BufRead, bytes_max: usize) -> io::Result<Option<String>> {
+pub fn next_line(from: &mut impl BufRead, bytes_max: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     // One more byte for the line end.
     from.by_ref().take(bytes_max as u64 + 1).read_until(b'\n', &mut line)?;

@@ -22,7 +22,7 @@ use crate::worker::{Numbers, Report, Trouble, Trust};
 use crate::{Described, environment, rig};
 
 /// Default timeout until a component is ready.
-pub(crate) const START_WAIT: Duration = Duration::from_secs(60);
+pub const START_WAIT: Duration = Duration::from_secs(60);
 /// Timeout of an orderly shutdown.
 pub const LEAVE_WAIT: Duration = Duration::from_secs(3);
 

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! # use std::time::Duration;
-//! # use ranlab_parts::{config, Config};
+//! # use ranlab_lab::{config, Config};
 //! config! {
 //!     /// Something that ticks.
 //!     pub struct Ticker {
@@ -459,7 +459,7 @@ impl Setting for SocketAddr {
     }
     fn from_value(value: &Value) -> Result<Self, String> {
         let text = value.to_string();
-        ranlab_emulator::socket_address(&text).map_err(|error| quoted(&text, error))
+        crate::text::socket_address(&text).map_err(|error| quoted(&text, error))
     }
     fn to_value(&self) -> Option<Value> {
         Some(Value::Text(self.to_string()))

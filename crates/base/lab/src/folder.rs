@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ranlab_sdk::transport::Address;
+use ranlab_transport::Address;
 
 use crate::worker::Trouble;
 use crate::{Listen, environment};
@@ -13,11 +13,11 @@ const PREFIX: &str = "ranlab-part-";
 
 /// Created on first use, with access for this user only, and removed when the component is dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Folder(Option<PathBuf>);
+pub struct Folder(Option<PathBuf>);
 
 impl Folder {
     /// Returns the address on which to listen. `name` is the file name of a socket in the folder.
-    pub(crate) fn place(&mut self, listen: &Listen, name: &str) -> Result<Address, Trouble> {
+    pub fn place(&mut self, listen: &Listen, name: &str) -> Result<Address, Trouble> {
         match listen {
             Listen::At(address) => Ok(address.clone()),
             Listen::Own => Ok(Address::Unix(self.made()?.join(name))),
@@ -25,14 +25,14 @@ impl Folder {
     }
 
     /// Returns the path of the folder. Creates it if necessary.
-    pub(crate) fn made(&mut self) -> Result<PathBuf, Trouble> {
+    pub fn made(&mut self) -> Result<PathBuf, Trouble> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         self.made_below(&base, 0o700)
     }
 
     /// Like [`made`](Self::made), but other users may access files in it by name. Located in `/run` or in the folder of
     /// temporary files.
-    pub(crate) fn passable(&mut self) -> Result<PathBuf, Trouble> {
+    pub fn passable(&mut self) -> Result<PathBuf, Trouble> {
         let run = Path::new("/run");
         self.made_below(run, 0o711).or_else(|_| self.made_below(&std::env::temp_dir(), 0o711))
     }

@@ -1,6 +1,6 @@
 //! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
 //! campaign then speaks with each directly; nothing of an experiment goes through the bus. Files that let us in are named by the
-//! environment ([`NatsConfig::from_environment`](ranlab_ric_server::nats::NatsConfig::from_environment)), for worker and campaign
+//! environment ([`NatsConfig::from_environment`](ranlab_transport::nats::NatsConfig::from_environment)), for worker and campaign
 //! alike: a scenario is no place for them.
 
 #[cfg(feature = "bus")]
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "bus")]
-use ranlab_ric_server::nats::{NatsConfig, open};
+use ranlab_transport::nats::{NatsConfig, open};
 
 use crate::lab::Host;
 

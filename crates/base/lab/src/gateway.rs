@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
+use ranlab_transport::{Address, Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
 use serde::Serialize;
 
 use crate::folder::Folder;

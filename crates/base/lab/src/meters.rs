@@ -23,7 +23,7 @@ const SAMPLES_MAX: usize = 100_000;
 /// CPU time that this process spends on the measurement itself, which is not attributed to the component in it. One
 /// thread works and meters; another reads requests.
 #[derive(Default)]
-pub(crate) struct Cost {
+pub struct Cost {
     spent_ns: Cell<u64>,
     /// CPU time of the thread when the current measurement task began.
     since: Cell<Option<u64>>,
@@ -33,17 +33,17 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// Begins a measurement task of this thread, which lasts until [`end`](Self::end).
-    pub(crate) fn begin(&self) {
+    pub fn begin(&self) {
         self.since.set(thread_cpu_ns());
     }
 
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.spent_ns.set(self.spent_ns.get() + self.at_hand_ns());
         self.since.set(None);
     }
 
     /// Returns the counter to which the reading thread writes its CPU time.
-    pub(crate) fn reader(&self) -> Arc<AtomicU64> {
+    pub fn reader(&self) -> Arc<AtomicU64> {
         self.reader_ns.clone()
     }
 
@@ -78,7 +78,7 @@ impl Metered {
 }
 
 /// Meters of the machine and, optionally, of a subject.
-pub(crate) struct Meters {
+pub struct Meters {
     subject: Option<Rc<RefCell<Metered>>>,
     machine: MachineMeter,
     /// Power meter of the machine, if it has one.
@@ -102,7 +102,7 @@ struct Open {
 
 impl Meters {
     /// A subject that cannot be metered is treated as absent.
-    pub(crate) fn new(subject: Option<Subject>, cost: Rc<Cost>) -> Self {
+    pub fn new(subject: Option<Subject>, cost: Rc<Cost>) -> Self {
         let own = matches!(subject, Some(Subject::Process { pid }) if pid == std::process::id());
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
         let subject = subject.map(|meter| Metered { meter, cost: own.then(|| cost.clone()) });
@@ -119,7 +119,7 @@ impl Meters {
     }
 
     /// Expensive preparations precede the first sample of the subject.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
         let connections = own_connections().ok();
         let machine = self.machine.sample().ok();
@@ -134,7 +134,7 @@ impl Meters {
     }
 
     /// Expensive evaluations follow the last sample of the subject.
-    pub(crate) fn end(&mut self, wall: Duration) -> Report {
+    pub fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
         let stood_still_s = open.pulse.stood_still().as_secs_f64();

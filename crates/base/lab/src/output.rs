@@ -23,15 +23,15 @@ const QUOTED_CHARS: usize = 160;
 
 /// Limits of the kept output and of the reading rate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Keep {
+pub struct Keep {
     /// Maximum size of the log file, in bytes, before it is renamed.
-    pub(crate) file_bytes: u64,
+    pub file_bytes: u64,
     /// Number of last lines kept in memory.
-    pub(crate) lines: usize,
+    pub lines: usize,
     /// Maximum number of characters per line.
-    pub(crate) chars: usize,
+    pub chars: usize,
     /// Reading rate, in bytes per second. A program that prints more has to wait. `None`: no limit.
-    pub(crate) bytes_per_s: Option<u64>,
+    pub bytes_per_s: Option<u64>,
 }
 
 impl Default for Keep {
@@ -41,29 +41,29 @@ impl Default for Keep {
 }
 
 /// A pattern for an awaited line.
-pub(crate) struct Wanted(Regex);
+pub struct Wanted(Regex);
 
 impl Wanted {
-    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+    pub fn new(pattern: &str) -> Result<Self, String> {
         Regex::new(pattern).map(Self).map_err(|error| format!("`ready.line`: {error}"))
     }
 }
 
 /// A pattern with the number of matching lines.
-pub(crate) struct Counted {
+pub struct Counted {
     pattern: Regex,
     count: u64,
 }
 
 impl Counted {
-    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+    pub fn new(pattern: &str) -> Result<Self, String> {
         let pattern = Regex::new(pattern).map_err(|error| format!("`warn.line`: {error}"))?;
         Ok(Self { pattern, count: 0 })
     }
 }
 
 /// The output of a program.
-pub(crate) struct Output {
+pub struct Output {
     kept: Mutex<Kept>,
 }
 
@@ -77,18 +77,18 @@ struct Kept {
 
 impl Output {
     /// Adds patterns whose matching lines are counted.
-    pub(crate) fn counting(self, counted: Vec<Counted>) -> Self {
+    pub fn counting(self, counted: Vec<Counted>) -> Self {
         self.kept().counted = counted;
         self
     }
 
     /// Returns the number of matching lines per pattern, in the order of the patterns.
-    pub(crate) fn counts(&self) -> Vec<u64> {
+    pub fn counts(&self) -> Vec<u64> {
         self.kept().counted.iter().map(|one| one.count).collect()
     }
 
     /// Keeps the output in `file`. An existing file is renamed.
-    pub(crate) fn new(file: Option<PathBuf>, wanted: Option<Wanted>) -> io::Result<Self> {
+    pub fn new(file: Option<PathBuf>, wanted: Option<Wanted>) -> io::Result<Self> {
         let open = |path: PathBuf| {
             let file = OpenOptions::new().create(true).append(true).open(&path);
             let file =
@@ -101,7 +101,7 @@ impl Output {
     }
 
     /// Keeps the output in an open file, within the given limits.
-    pub(crate) fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
+    pub fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self::of(Some((path, file, length)), None, keep))
     }
@@ -111,12 +111,12 @@ impl Output {
     }
 
     /// Returns the last lines, oldest first.
-    pub(crate) fn last_lines(&self) -> Vec<String> {
+    pub fn last_lines(&self) -> Vec<String> {
         self.kept().last.iter().cloned().collect()
     }
 
     /// Like [`spawn`](Self::spawn), with standard output and standard error merged in order.
-    pub(crate) fn spawn_as_one(self: &Arc<Self>, mut command: Command) -> io::Result<Child> {
+    pub fn spawn_as_one(self: &Arc<Self>, mut command: Command) -> io::Result<Child> {
         let (reader, writer) = io::pipe()?;
         let child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
         self.read(Some(reader));
@@ -128,7 +128,7 @@ impl Output {
     }
 
     /// Starts a command and keeps its output. Reads until all writers have closed it, so that no process blocks.
-    pub(crate) fn spawn(self: &Arc<Self>, command: &mut Command) -> io::Result<Child> {
+    pub fn spawn(self: &Arc<Self>, command: &mut Command) -> io::Result<Child> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         self.read(child.stdout.take());
         self.read(child.stderr.take());
@@ -152,12 +152,12 @@ impl Output {
     }
 
     /// Returns whether the awaited line has appeared, or none is awaited.
-    pub(crate) fn line_came(&self) -> bool {
+    pub fn line_came(&self) -> bool {
         self.kept().wanted.is_none()
     }
 
     /// Returns `; it last said: "…"`, or an empty string.
-    pub(crate) fn last_words(&self) -> String {
+    pub fn last_words(&self) -> String {
         let kept = self.kept();
         let quoted: Vec<_> = kept.last.iter().map(|line| format!("\"{line}\"")).collect();
         let file = kept.file.as_ref().map_or_else(String::new, |(path, ..)| format!(" ({})", path.display()));

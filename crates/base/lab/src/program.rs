@@ -165,12 +165,12 @@ impl ProgramPart {
     }
 
     /// Returns the maximum time to start, including a reset command and a second attempt if a port was occupied.
-    pub(crate) fn start_wait(&self) -> Duration {
+    pub fn start_wait(&self) -> Duration {
         (self.ready.within() + self.run.grace() * 2) * 2 + KEPT_MAX + MARGIN
     }
 
     /// Returns the maximum time to end: a hanging command, and a program that ignores SIGTERM.
-    pub(crate) fn end_wait(&self) -> Duration {
+    pub fn end_wait(&self) -> Duration {
         self.run.grace() * 2 + MARGIN
     }
 }
@@ -192,7 +192,7 @@ impl Described for ProgramPart {
 }
 
 /// A running program.
-pub(crate) struct Program {
+pub struct Program {
     part: ProgramPart,
     output: Arc<Output>,
     watch: Watch,
@@ -205,7 +205,7 @@ pub(crate) struct Program {
 impl Program {
     /// Starts the program and waits until it is ready. If it fails because a port is occupied by closed connections, it
     /// is started again after the kernel has released the port.
-    pub(crate) async fn start(part: ProgramPart) -> Result<Self, Trouble> {
+    pub async fn start(part: ProgramPart) -> Result<Self, Trouble> {
         let starts = !part.run.start.is_empty();
         if let Some(port) = ready::taken(&part.ready).filter(|_| starts) {
             let name = &part.name;

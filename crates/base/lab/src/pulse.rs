@@ -13,10 +13,10 @@ use ranlab_host::thread_cpu_ns;
 /// Time between two beats.
 const BEAT: Duration = Duration::from_millis(20);
 /// A beat that comes later than this counts as a standstill. A busy machine alone delays a thread by less.
-pub(crate) const STANDSTILL_AT_LEAST: Duration = Duration::from_millis(250);
+pub const STANDSTILL_AT_LEAST: Duration = Duration::from_millis(250);
 
 /// A thread that wakes regularly. Ends when this is dropped.
-pub(crate) struct Pulse {
+pub struct Pulse {
     shared: Arc<Shared>,
 }
 
@@ -32,7 +32,7 @@ struct Shared {
 impl Pulse {
     /// Starts the thread. It adds its CPU time to `cost_ns`, so that it is not attributed to the component in this
     /// process.
-    pub(crate) fn start(cost_ns: Arc<AtomicU64>) -> Self {
+    pub fn start(cost_ns: Arc<AtomicU64>) -> Self {
         let shared = Arc::new(Shared {
             start: Instant::now(),
             ended: AtomicBool::new(false),
@@ -46,7 +46,7 @@ impl Pulse {
     }
 
     /// Returns the sum of all standstills until now, including one that has just ended.
-    pub(crate) fn stood_still(&self) -> Duration {
+    pub fn stood_still(&self) -> Duration {
         let shared = &self.shared;
         let since_beat_us = shared.elapsed_us().saturating_sub(shared.beat_us.load(Ordering::Relaxed));
         let earlier_us = shared.stood_still_us.load(Ordering::Relaxed);

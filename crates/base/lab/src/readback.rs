@@ -247,7 +247,7 @@ pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
 }
 
 /// Checks that a URL responds with success within a short time.
-pub(crate) fn ask(url: &str) -> Result<(), String> {
+pub fn ask(url: &str) -> Result<(), String> {
     get(url, GLANCE).map(drop).map_err(|error| format!("{url}: {error}"))
 }
 

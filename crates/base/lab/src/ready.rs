@@ -11,7 +11,7 @@ const TABLES: [(&str, &[&str], Option<&str>); 2] = [
 ];
 
 /// Returns the first readiness condition that is not met yet. `None` if all are met; a command is checked elsewhere.
-pub(crate) fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
+pub fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
     if !when.line.is_empty() && !output.line_came() {
         return Some(format!("no line of its output matches \"{}\"", when.line));
     }
@@ -25,13 +25,13 @@ pub(crate) fn lacks(when: &ReadyWhen, output: &Output) -> Option<String> {
 }
 
 /// Returns a port that is already open before the program is started. It would be taken for the program's.
-pub(crate) fn taken(when: &ReadyWhen) -> Option<&String> {
+pub fn taken(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|port| open(port))
 }
 
 /// Returns a TCP port that an old connection still occupies. Without SO_REUSEADDR, a program cannot listen on it for up
 /// to a minute after the connection ended.
-pub(crate) fn kept(when: &ReadyWhen) -> Option<&String> {
+pub fn kept(when: &ReadyWhen) -> Option<&String> {
     when.ports.iter().find(|text| {
         let Ok(("tcp", port)) = port(text) else { return false };
         let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ranlab_sdk::transport::{Address, AddressError};
+use ranlab_transport::{Address, AddressError};
 
 use crate::peers::Allowed;
 use crate::setting_by_text;

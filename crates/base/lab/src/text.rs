@@ -11,7 +11,7 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(text: &str, what: &'static str, allowed: &'static str) -> Self {
+    pub fn new(text: &str, what: &'static str, allowed: &'static str) -> Self {
         Self { text: text.to_owned(), what, allowed }
     }
 }

@@ -22,7 +22,7 @@ const RENEW: u32 = 20;
 const STOPS_MAX: usize = 64;
 
 /// Watches processes until it is dropped.
-pub(crate) struct Watch {
+pub struct Watch {
     name: String,
     seen: Arc<Mutex<Seen>>,
     over: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ struct Seen {
 impl Watch {
     /// Watches `subject`, named `name` in messages. Without a subject nothing is recorded. `main` is a process that we
     /// started. If it `launches`, it starts the system and exits, and the system does not exist yet.
-    pub(crate) fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
+    pub fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
         let how = "is gone".to_owned();
         let seen = Seen { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
         let seen = Arc::new(Mutex::new(seen));
@@ -65,17 +65,17 @@ impl Watch {
     }
 
     /// Returns the process that we started, if its exit status has not been read.
-    pub(crate) fn main_pid(&self) -> Option<u32> {
+    pub fn main_pid(&self) -> Option<u32> {
         self.seen().main.as_ref().map(Child::id)
     }
 
     /// Begins a window. Reported times are relative to this moment.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.window = Some(Instant::now());
     }
 
     /// Returns an error if the system has ended, with the name, how and when.
-    pub(crate) fn check(&self) -> Result<(), Trouble> {
+    pub fn check(&self) -> Result<(), Trouble> {
         let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
         let when = match self.window {
             Some(window) if at >= window => format!("{:.2} s into the window", (at - window).as_secs_f64()),
@@ -85,7 +85,7 @@ impl Watch {
     }
 
     /// Returns the processes that were stopped by a signal since the window began.
-    pub(crate) fn stops(&self) -> Vec<Stopped> {
+    pub fn stops(&self) -> Vec<Stopped> {
         let seen = self.seen();
         let now = Instant::now();
         let Some(window) = self.window else { return Vec::new() };
@@ -101,7 +101,7 @@ impl Watch {
     }
 
     /// Ends the watch. Returns the process that we started if it still runs; the caller is then responsible for it.
-    pub(crate) fn stop(&mut self) -> Option<Child> {
+    pub fn stop(&mut self) -> Option<Child> {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             // The worker reports panics.

@@ -50,6 +50,8 @@ pub mod driver;
 mod error;
 mod framer;
 mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod open;
 mod options;
 mod proxy;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use ranlab_campaign::expect::{Judged, Verdict, counts, in_words};
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Outcome};
-use ranlab_parts::check::{TestCase, TestResult, junit_of};
+use ranlab_lab::check::{TestCase, TestResult, junit_of};
 
 use crate::exit::Failure;
 use crate::output::Output;
@@ -132,8 +132,12 @@ fn measured(results: &Results) -> Result<(), Failure> {
     let invalid = outcomes.iter().all(|outcome| *outcome == Outcome::Invalid);
     // Only disturbances by other processes are relaxed.
     let excused = invalid && EXCUSED.iter().any(|metric| why.contains(metric));
-    let hint = if excused && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
-        format!("; `{} = \"warn\"` keeps such numbers, with a warning", ranlab_rigs::WHEN_NOISY)
+    let hint = if excused && results.scenario.settings.contains_key(ranlab_lab::experiment::keys::WHEN_NOISY)
+    {
+        format!(
+            "; `{} = \"warn\"` keeps such numbers, with a warning",
+            ranlab_lab::experiment::keys::WHEN_NOISY
+        )
     } else {
         String::new()
     };

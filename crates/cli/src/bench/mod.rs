@@ -5,7 +5,7 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::store::{Load, Store};
-use ranlab_rigs::Lab;
+use ranlab_lab::Lab;
 
 use crate::exit::Failure;
 use crate::output::Format;
@@ -125,10 +125,11 @@ impl Reading {
         let mut scenario = load(self.set.clone())?;
         let missing = || Failure::Usage(format!("there is no rig \"{}\"", scenario.rig));
         let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).ok_or_else(missing)?.clone();
-        let judges_noise = rig.keys.iter().any(|key| key.path == ranlab_rigs::WHEN_NOISY);
+        let judges_noise = rig.keys.iter().any(|key| key.path == ranlab_lab::experiment::keys::WHEN_NOISY);
         if self.quick && judges_noise {
             // A quick run is never a result, so a busy machine must not fail it.
-            let sets = [self.set.clone(), vec![format!("{}=warn", ranlab_rigs::WHEN_NOISY)]].concat();
+            let sets = [self.set.clone(), vec![format!("{}=warn", ranlab_lab::experiment::keys::WHEN_NOISY)]]
+                .concat();
             scenario = load(sets)?;
         }
         Ok((scenario, rig))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::value::Value;
-use ranlab_rigs::{Host, Planned};
+use ranlab_lab::{Host, experiment::stranger::Planned};
 
 /// Time limit for a connection to a remote worker.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

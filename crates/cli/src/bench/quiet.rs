@@ -25,7 +25,7 @@ const BUSY_AT_MOST: f64 = 0.1;
 /// The machine is busy and the user does not want to continue.
 pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failure> {
     // A rig without time measurements has no limits for noise.
-    if !scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
+    if !scenario.settings.contains_key(ranlab_lab::experiment::keys::WHEN_NOISY) {
         return Ok(());
     }
     let time = WATCH.min(expected / 10);

@@ -12,7 +12,7 @@ use ranlab_campaign::run::{RunError, Session};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_campaign::store::{Header, Load, Store, StoreError};
 use ranlab_host::Facts;
-use ranlab_rigs::Lab;
+use ranlab_lab::Lab;
 use serde_json::json;
 
 use super::gate::{self, Gate};
@@ -234,8 +234,8 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
 
 /// Returns the context of a report: command and environment.
 pub(super) fn context(results: &Results, command: String) -> Context {
-    let warnings = ranlab_rigs::disturbances(results);
-    let remarks = ranlab_rigs::remarks(results);
+    let warnings = ranlab_lab::experiment::noise::disturbances(results);
+    let remarks = ranlab_lab::experiment::noise::remarks(results);
     Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command }
 }
 
@@ -280,7 +280,7 @@ pub(super) fn tell(
     for law in &laws {
         output.text(format_args!("  {}", law.sentence()))?;
     }
-    let warnings = ranlab_rigs::warnings(results);
+    let warnings = ranlab_lab::experiment::noise::warnings(results);
     for warning in &warnings {
         output.text(format_args!("  warning: {warning}"))?;
     }

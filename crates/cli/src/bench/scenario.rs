@@ -3,7 +3,7 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
 use ranlab_campaign::schema::nearest;
-use ranlab_rigs::{Planned, peer};
+use ranlab_lab::experiment::{peer, stranger::Planned};
 use serde_json::json;
 
 use super::{Reading, about, lab, probe};
@@ -91,7 +91,9 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
     questions.iter().try_for_each(|question| output.text(format_args!("note: {question}")))?;
     let missing = probe::missing(&plan, &rig, &commands);
     missing.iter().try_for_each(|what| output.text(format_args!("not here: {what}")))?;
-    ranlab_rigs::notes(&plan).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
+    ranlab_lab::experiment::stranger::notes(&plan)
+        .iter()
+        .try_for_each(|note| output.text(format_args!("note: {note}")))?;
     preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
     let mut object = json!({
         "title": scenario.title,
@@ -116,7 +118,7 @@ fn in_lines(questions: &[Unanswered]) -> String {
 
 /// Returns the commands of third-party profiles in a plan; fails if the scenario or a profile is invalid.
 pub(super) fn commands(plan: &Plan) -> Result<Vec<Planned>, Failure> {
-    ranlab_rigs::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
+    ranlab_lab::experiment::stranger::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Prints these commands.

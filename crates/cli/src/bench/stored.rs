@@ -41,7 +41,7 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let rig = rigs.iter().find(|rig| rig.is(&scenario.rig));
     let rig = rig.ok_or_else(|| fault(format!("there is no rig \"{}\"", scenario.rig)))?;
     let mut results = stored.results(scenario, rig);
-    ranlab_rigs::mark_disturbed(&mut results);
+    ranlab_lab::experiment::noise::mark_disturbed(&mut results);
     let today = ranlab_rigs::behaviour(&results.scenario);
     results.stale = today.and_then(|today| today.stale(stored.behaviour.as_ref()));
     Ok(results)

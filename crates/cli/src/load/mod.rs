@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Subcommand;
 use ranlab_emulator::load::{LoadError, LoadReport};
-use ranlab_parts::worker::Trouble;
+use ranlab_lab::worker::Trouble;
 use ranlab_parts::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
 use serde::Serialize;
 
@@ -192,8 +192,9 @@ mod tests {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
+    use ranlab_lab::{Config, Part};
+    use ranlab_parts::UpfLoadPart;
     use ranlab_parts::components::REGISTRY;
-    use ranlab_parts::{Config, Part, UpfLoadPart};
     use std::time::Duration;
 
     #[derive(Debug, Parser)]

@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(6);
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_parts::E42_PORT))]
     connect: Address,
     /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC disconnects, is unreachable or
     /// rejects the xApp; repeatable

@@ -1,7 +1,7 @@
 //! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
-use ranlab_parts::worker::{Fault, Trouble};
+use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_parts::{PingPart, PingReport, Pinging};
 use serde::Serialize;
 

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use ranlab_e2::ric::directory::{BusAsk, BusNews, BusWrite, WriteFailure};
 use ranlab_sdk::RicHandle;
+
 use std::future::poll_fn;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,17 +26,16 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 mod connection;
 mod publish;
 
-use connection::{Heard, connect, pause};
+use connection::{Heard, connect};
+use ranlab_transport::nats::{PATIENCE, pause};
 
-pub use connection::open;
 pub use publish::publish;
+pub use ranlab_transport::nats::{NatsConfig, NatsError, open};
 
 /// Maximum number of concurrent writes; further ones wait.
 const WRITES_MAX: usize = 256;
 /// Capacity of the channels between the RIC and the bus thread; senders wait for room.
 const WAITING_MAX: usize = 1_024;
-/// Timeout of one request to the servers.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Timeout for starting a watch. After a timeout, which a silent server may have caused, another server is
 /// tried before the lease expires; the timeout grows by this amount with each attempt.
 const BEGINNING: Duration = Duration::from_millis(400);
@@ -47,129 +46,6 @@ const BEGINNING_MAX: Duration = Duration::from_secs(2);
 const SILENT_MAX: u32 = 64;
 /// Maximum size of the bucket, in bytes; a base station needs some hundred bytes.
 const BUCKET_BYTES: i64 = 256 << 20;
-
-/// Servers, bucket and credentials.
-#[derive(Debug, Clone, Default)]
-pub struct NatsConfig {
-    /// Addresses `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas.
-    pub servers: String,
-    /// Name of the bucket.
-    pub bucket: String,
-    /// Number of replicas if the bucket has to be created: 3, or 1 on a single server.
-    pub replicas: usize,
-    /// Name of this client.
-    pub name: String,
-    /// File with a user's JWT and seed, as written by `nsc`.
-    pub credentials: Option<PathBuf>,
-    /// File with `USER:PASSWORD` or a token.
-    pub password: Option<PathBuf>,
-    /// File with the seed of an nkey, as written by `nk`.
-    pub nkey: Option<PathBuf>,
-    /// File with the CA certificates for the servers' certificates.
-    pub ca: Option<PathBuf>,
-    /// Files with the client certificate and its key.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-}
-
-/// Error of the bus.
-#[derive(Debug, thiserror::Error)]
-pub enum NatsError {
-    /// Invalid server addresses.
-    #[error(
-        "NATS servers are nats://HOST:PORT or tls://HOST:PORT, separated by commas; {0:?} is not a valid address"
-    )]
-    Address(String),
-    /// A password in an address is visible to all users of this machine.
-    #[error(
-        "an address of NATS servers takes no password, which all users of this machine could see; use a file \
-         (ranlab ric --bus-password-file, elsewhere RANLAB_BUS_PASSWORD_FILE)"
-    )]
-    Secret,
-    /// A file with credentials cannot be read.
-    #[error("{}: {why}", .file.display())]
-    File {
-        /// Path.
-        file: PathBuf,
-        /// Cause.
-        why: String,
-    },
-    /// The servers reject the credentials.
-    #[error("the NATS servers at {servers} do not let us in: {why}")]
-    Refused {
-        /// Addresses.
-        servers: String,
-        /// Cause.
-        why: String,
-    },
-    /// No server is reachable.
-    #[error("no NATS server at {servers}: {why}")]
-    Unreachable {
-        /// Addresses.
-        servers: String,
-        /// Cause.
-        why: String,
-    },
-    /// The bucket cannot be opened or created.
-    #[error("no bucket {bucket} at {servers}: {why}")]
-    Bucket {
-        /// Name of the bucket.
-        bucket: String,
-        /// Addresses.
-        servers: String,
-        /// Cause.
-        why: String,
-    },
-    /// A thread cannot be started.
-    #[error("no thread for the bus: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
-impl NatsConfig {
-    /// Returns a configuration with credentials from environment variables, for programs without flags for
-    /// them.
-    ///
-    /// The variables name files: `RANLAB_BUS_CREDENTIALS_FILE`, `RANLAB_BUS_PASSWORD_FILE`,
-    /// `RANLAB_BUS_NKEY_FILE`, `RANLAB_BUS_CA_FILE`, and `RANLAB_BUS_CERTIFICATE_FILE` with
-    /// `RANLAB_BUS_KEY_FILE`. An empty variable is ignored.
-    pub fn from_environment(servers: &str, name: &str) -> Self {
-        let file = |what: &str| {
-            let value = std::env::var_os(format!("RANLAB_BUS_{what}_FILE"))?;
-            (!value.is_empty()).then(|| PathBuf::from(value))
-        };
-        Self {
-            servers: servers.to_owned(),
-            name: name.to_owned(),
-            credentials: file("CREDENTIALS"),
-            password: file("PASSWORD"),
-            nkey: file("NKEY"),
-            ca: file("CA"),
-            certificate: file("CERTIFICATE").zip(file("KEY")),
-            ..Self::default()
-        }
-    }
-}
-
-impl NatsError {
-    /// Returns whether the error is permanent, so that a retry cannot succeed.
-    fn lasts(&self) -> bool {
-        !matches!(self, Self::Unreachable { .. } | Self::Bucket { .. })
-    }
-}
-
-fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
-    let all: Vec<_> = servers.split(',').map(|it| it.trim().to_owned()).collect();
-    for server in &all {
-        let wrong = || NatsError::Address(server.split('@').next_back().unwrap_or_default().to_owned());
-        let place =
-            server.strip_prefix("nats://").or_else(|| server.strip_prefix("tls://")).ok_or_else(wrong)?;
-        if place.contains('@') {
-            return Err(NatsError::Secret);
-        }
-        let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
-        port.and_then(|port| port.parse::<u16>().ok()).ok_or_else(wrong)?;
-    }
-    Ok(all)
-}
 
 /// State kept between attempts to open the bucket.
 struct Opening {
@@ -436,21 +312,5 @@ async fn put(store: &kv::Store, write: BusWrite) -> Result<u64, WriteFailure> {
                 _ => WriteFailure::Unknown,
             }
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_have_a_port_and_no_password() {
-        assert_eq!(checked("nats://a:1, tls://[::1]:2").unwrap(), ["nats://a:1", "tls://[::1]:2"]);
-        for wrong in ["", "a:1", "nats://a", "nats://:1", "nats://a:x", "redis://a:1", "nats://a:1,"] {
-            assert!(matches!(checked(wrong), Err(NatsError::Address(_))), "{wrong}");
-        }
-        let error = checked("nats://user:secret@a:1").unwrap_err();
-        assert!(matches!(error, NatsError::Secret) && !error.to_string().contains("secret@"), "{error}");
-        assert!(!checked("foo://user:secret@a:1").unwrap_err().to_string().contains("secret"));
     }
 }

@@ -9,7 +9,7 @@
 )]
 
 use crate::commons::Commons;
-use crate::nats::{NatsConfig, NatsError, PATIENCE, open};
+use crate::nats::{NatsConfig, NatsError, open};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, LastRawMessageErrorKind, StorageType, Stream};
@@ -21,6 +21,7 @@ use ranlab_machine::lock;
 use ranlab_ric::commons::{
     Answer, Entry, KEYS_MAX, NAMESPACE_BYTES_MAX, NAMESPACES_MAX, Store, StoreError, VALUE_BYTES_MAX,
 };
+use ranlab_transport::nats::PATIENCE;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::future::poll_fn;

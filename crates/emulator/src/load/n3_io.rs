@@ -1,5 +1,5 @@
 //! Text form of the I/O methods of base stations.
-use crate::text::TextError;
+use ranlab_lab::text::TextError;
 use std::fmt;
 use std::str::FromStr;
 

@@ -7,8 +7,8 @@ use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
 use super::sizes::MAX_PACKET;
 use super::tally::Tally;
 use super::{LoadError, nth};
-use crate::text::{TextError, socket_address};
 use crate::upf::pin;
+use ranlab_lab::text::{TextError, socket_address};
 use ranlab_net::{
     DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, thread_cpu_time, wait_readable,
 };

@@ -18,12 +18,12 @@ mod packets;
 mod workers;
 mod xdp;
 
-use crate::text::{TextError, socket_address};
 use control::Control;
 pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
 pub use memory::{InMemory, in_memory};
 use packets::{N6Port, Packets};
+use ranlab_lab::text::{TextError, socket_address};
 use ranlab_net::{DatagramOptions, bind_datagrams};
 use ranlab_upf::forwarding::{Drop as DropReason, PlaneCounters};
 use ranlab_upf::n4::{MockSettings, UpfCounters, UpfSettings};

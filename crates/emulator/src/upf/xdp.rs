@@ -1,7 +1,7 @@
 //! The data plane in the kernel: map entries for simple sessions, and two XDP programs at its devices.
 use super::packets::rules;
 use super::{UpfConfig, UpfError};
-use crate::text::TextError;
+use ranlab_lab::text::TextError;
 use ranlab_net::{BpfMap, XdpProgram};
 use ranlab_upf::forwarding::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
 use ranlab_upf::n4::Session;

@@ -1,9 +1,9 @@
 //! Checks of applications and PFD Management.
 use ranlab_upf::pfcp::*;
 
-use super::harness::{Fault, Outcome, fails};
 use super::scene::{UE_PORT, UPLINK};
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// The rule that a check adds.
 const FURTHER: u16 = 3;

@@ -2,9 +2,9 @@
 use ranlab_packet::gtpu::{self, Message, message_type};
 use ranlab_upf::pfcp::*;
 
-use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink};
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// Number of buffered packets.
 const WAITING: u16 = 5;

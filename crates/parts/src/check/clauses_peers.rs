@@ -5,9 +5,9 @@ use ranlab_upf::pfcp::*;
 use std::net::IpAddr;
 
 use super::clauses::{SESSION, expect};
-use super::harness::{Fault, Outcome, fails};
 use super::scene::{DOWNLINK, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 pub(super) fn source_port(peer: &mut Peer) -> Outcome {
     peer.associate()?;

@@ -5,9 +5,9 @@ use ranlab_packet::gtpu::PduSession;
 use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use super::harness::{Fault, Outcome, fails};
 use super::scene::{DOWNLINK, QFI, Received, UE_PORT, UPLINK, downlink, probe, set_class};
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// Number of rules that a check adds.
 const FURTHER: u16 = 3;

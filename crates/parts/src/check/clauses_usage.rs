@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 use ranlab_upf::pfcp::*;
 
 use super::clauses::VOLUME_THRESHOLD;
-use super::harness::{Fault, Outcome, fails};
 use super::scene::{Created, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// Packets per burst.
 const BURST: u64 = 6;

@@ -3,9 +3,9 @@ use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
 
-use super::harness::{Fault, Outcome, fails};
 use super::upf::Peer;
-use crate::worker::Trouble;
+use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::worker::Trouble;
 
 fn is_answer(kind: u8) -> bool {
     matches!(kind, 2 | 4 | 6 | 8 | 10 | 11 | 13 | 15 | 51 | 53 | 55 | 57)

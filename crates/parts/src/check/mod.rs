@@ -8,11 +8,9 @@ mod clauses_rules;
 mod clauses_usage;
 mod e2;
 mod exchange;
-mod harness;
 mod packets;
 mod scene;
 mod upf;
 
 pub use e2::{AgentCheck, RicCheck, agent_checks, check_agent, check_ric, ric_checks};
-pub use harness::{TestCase, TestResult, Verdict, junit, junit_of};
 pub use upf::{UpfCheck, check_upf, upf_checks};

@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use ranlab_emulator::load::{Network, Traced};
 
 use super::UpfCheck;
-use crate::rig;
 use crate::upf_load::{NetworkSummary, UpfLoadPart, data_network};
-use crate::worker::Trouble;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 /// Maximum number of sessions that are distinguished.
 const SESSIONS: u64 = 16;

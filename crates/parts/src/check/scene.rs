@@ -9,9 +9,9 @@ use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
 use super::clauses::{BOTH_DIRECTIONS, CHOSEN_TEID, SESSION};
-use super::harness::{Fault, fails};
 use super::packets::Reflector;
 use super::upf::Peer;
+use ranlab_lab::check::{Fault, fails};
 
 /// QoS flow of the uplink of every session.
 pub(super) const QFI: u8 = 9;

@@ -16,12 +16,12 @@ use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
-use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::packets::{Reflector, Trace};
-use crate::config;
-use crate::field::Text;
 use crate::upf_fields::UpfNames;
-use crate::worker::Trouble;
+use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
+use ranlab_lab::config;
+use ranlab_lab::field::Text;
+use ranlab_lab::worker::Trouble;
 
 config! {
     /// Settings of a UPF check.

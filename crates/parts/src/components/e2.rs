@@ -1,12 +1,12 @@
 //! Components of E2: RICs, controllers, base stations, xApps and relays.
 
-use crate::component::{Component, ComponentType, Domain, Started};
-use crate::divide::stations;
-use crate::worker::{Trouble, Trust};
 use crate::{
     AssociationPart, FleetPart, MonitorPart, PingPart, Pinging, RelayPart, Ric, RicPart, SliceXappPart,
     SlicingPart, Stations, TrafficPart, TrafficXapp, TrafficXappPart, VirtPart, Watcher, relay, xapp_slice,
 };
+use ranlab_lab::component::{Component, ComponentType, Domain, Started};
+use ranlab_lab::divide::stations;
+use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static E2: Domain = Domain {

@@ -1,14 +1,13 @@
 //! The tables of components, by domain.
 
-pub mod base;
 pub mod e2;
 pub mod pipeline;
 pub mod sdran;
 pub mod upf;
 pub mod xhaul;
 
-use crate::component::Registry;
+use ranlab_lab::component::Registry;
 
 /// All domains.
 pub const REGISTRY: Registry =
-    Registry(&[&base::BASE, &e2::E2, &sdran::SDRAN, &upf::UPF, &pipeline::PIPELINE, &xhaul::XHAUL]);
+    Registry(&[&BASE, &e2::E2, &sdran::SDRAN, &upf::UPF, &pipeline::PIPELINE, &xhaul::XHAUL]);

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::component::{Component, ComponentType, Domain, Foreign, Started, Waits};
-use crate::worker::Trust;
-use crate::{PipelinePart, RingTesterPart, environment, pipeline, plugin, ring, switches};
+use crate::{PipelinePart, RingTesterPart, pipeline, plugin, ring, switches};
+use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, Started, Waits};
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trust;
 
 /// What the domain contributes to experiments.
 pub static PIPELINE: Domain = Domain {

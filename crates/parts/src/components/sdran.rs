@@ -1,12 +1,13 @@
 //! Components of FlexRAN and 5G-EmPOWER: controllers and base stations.
 
-use crate::component::{Component, ComponentType, Domain, Started};
-use crate::divide::stations;
-use crate::worker::{Trouble, Trust};
 use crate::{
     EmpowerPart, Events, FlexranPart, PingFlexranPart, SouthController, SouthFleet, SouthFleetPart,
-    ping_flexran, rig,
+    ping_flexran,
 };
+use ranlab_lab::component::{Component, ComponentType, Domain, Started};
+use ranlab_lab::divide::stations;
+use ranlab_lab::rig;
+use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static SDRAN: Domain = Domain {

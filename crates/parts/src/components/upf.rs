@@ -2,9 +2,10 @@
 
 use ranlab_emulator::upf::N6;
 
-use crate::component::{Component, ComponentType, Domain, Started};
-use crate::worker::{Trouble, Trust};
-use crate::{Upf, UpfLoadPart, UpfPart, environment, upf_load};
+use crate::{Upf, UpfLoadPart, UpfPart, upf_load};
+use ranlab_lab::component::{Component, ComponentType, Domain, Started};
+use ranlab_lab::environment;
+use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static UPF: Domain = Domain {

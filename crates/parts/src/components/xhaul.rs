@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, Started, Waits};
-use crate::worker::Trust;
 use crate::{XhaulPart, xhaul};
+use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, Started, Waits};
+use ranlab_lab::worker::Trust;
 
 /// What the domain contributes to experiments.
 pub static XHAUL: Domain =

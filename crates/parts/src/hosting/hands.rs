@@ -10,7 +10,7 @@ use ranlab_host::{confine, trusted};
 use ranlab_ric::hosting::{Action, Desk, End, Supervisor, What};
 
 use super::{Installation, Installed};
-use crate::child::Child;
+use ranlab_lab::child::Child;
 
 /// Polling interval for commands, exits and deadlines.
 const POLL: Duration = Duration::from_millis(20);

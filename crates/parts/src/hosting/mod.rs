@@ -21,10 +21,10 @@ use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::Side;
 use ranlab_sdk::transport::Address;
 
-use crate::folder::Folder;
-use crate::output::{Keep, Output};
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::folder::Folder;
+use ranlab_lab::output::{Keep, Output};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 pub(crate) use hands::Hands;
 

@@ -7,8 +7,8 @@ use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai};
 use ranlab_sdk::wire::e2sm::kpm::{self, Selection};
 
 use super::MonitorPart;
-use crate::rig;
-use crate::worker::Trouble;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 impl MonitorPart {
     /// Returns the plan of KPM's subscriptions, or `None` for other models.

@@ -9,8 +9,8 @@ use ranlab_pipeline::backends::{element_name, port_name};
 use ranlab_pipeline::declare::{AclRule, Action, Declaration, Direction, Element, Encapsulation, Tables};
 use serde_json::{Value, json};
 
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// Writes a declaration to a file.
 pub(super) fn write(path: &Path, declaration: &Declaration) -> Result<(), Trouble> {

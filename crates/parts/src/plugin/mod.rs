@@ -21,10 +21,10 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
-use crate::child::Child;
 use crate::switches::{files, input_file};
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::child::Child;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 pub(crate) use switch::PluginSwitch;
 pub(crate) use tester::PluginTester;

@@ -10,12 +10,12 @@ use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, Plugin, Role, Wanted, verified};
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::pipeline::{PipelinePart, histogram};
 use crate::ring::{self, RingCounters};
-use crate::worker::{Report, Trouble};
-use crate::{Running, counts, environment, rig};
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{Running, counts, environment, rig};
 
 /// Maximum number of tables in its loss counters.
 const TABLES_MAX: usize = 256;

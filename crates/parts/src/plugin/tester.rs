@@ -11,14 +11,14 @@ use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
 use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, Role, Wanted, verified};
-use crate::OVER;
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::ring::device::BARE;
 use crate::ring::{RingOutcome, RingTesterPart};
 use crate::switches::{capture_file, files};
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, environment, rig};
+use ranlab_lab::OVER;
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, environment, rig};
 
 /// Grace time of a run beyond its load and drain times.
 const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use ranlab_pipeline::trace::Traffic;
 
 use super::*;
-use crate::OVER;
-use crate::Running;
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::pipeline::PipelinePart;
 use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
-use crate::worker::{Fault, Report};
+use ranlab_lab::OVER;
+use ranlab_lab::Running;
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Fault, Report};
 
 /// Time limit until the caller of any misbehaving plug-in gets an error.
 const TOLD: Duration = Duration::from_secs(60);

@@ -19,11 +19,11 @@ use ranlab_pipeline::spread::{Balance, Spread};
 
 use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
-use crate::worker::{Report, Trouble};
-use crate::{Running, counts, rig};
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{Running, counts, rig};
 
 /// The value of `sut.engine` for a device that forwards without reading packets.
 pub(crate) const BARE: &str = "bare";

@@ -14,8 +14,8 @@ use ranlab_emulator::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 pub use counters::RingCounters;
 pub(crate) use pass::{one, pass};

@@ -9,8 +9,8 @@ use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::FRAME_MAX;
 use ranlab_pipeline::trace::Trace;
 
-use crate::sut;
-use crate::worker::Trouble;
+use ranlab_lab::sut;
+use ranlab_lab::worker::Trouble;
 
 /// Maximum number of packets in flight. Any ring holds this many.
 const AT_ONCE: u64 = 8;

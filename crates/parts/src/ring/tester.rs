@@ -21,12 +21,12 @@ use ranlab_pipeline::trace::{Trace, Traffic};
 use serde::{Deserialize, Serialize};
 
 use super::{Shape, connected, device_cpus, ports, rings, sockets, tester_cpu};
-use crate::OVER;
 use crate::captured;
-use crate::field::Plain;
-use crate::folder::Folder;
-use crate::worker::{Numbers, Report, Trouble};
-use crate::{Running, config, counts, rig, sut};
+use ranlab_lab::OVER;
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, config, counts, rig, sut};
 
 /// Duration of the self-test.
 const FLOOD_FOR: Duration = Duration::from_millis(200);

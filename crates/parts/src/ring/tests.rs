@@ -7,11 +7,11 @@ use ranlab_pipeline::trace::Traffic;
 
 use super::device::{BARE, RingDevice};
 use super::{RingCounters, RingOutcome, RingTesterPart, Testing};
-use crate::OVER;
-use crate::field::Plain;
 use crate::pipeline::{Instructions, PipelinePart};
-use crate::worker::{Fault, Report};
-use crate::{Part, Running};
+use ranlab_lab::OVER;
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::{Fault, Report};
+use ranlab_lab::{Part, Running};
 
 fn under_test(engine: &str, json: &str) -> PipelinePart {
     PipelinePart {
@@ -214,6 +214,6 @@ fn invalid_ring_settings_are_rejected() {
     assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
     // Untrusted scenarios cannot use a tester with local sockets.
     let part = Part::from(tester(&device, &part));
-    let started = ranlab_sdk::run(async move { part.start(crate::worker::Trust::PartsOnly).await });
+    let started = ranlab_sdk::run(async move { part.start(ranlab_lab::worker::Trust::PartsOnly).await });
     assert!(started.err().unwrap().what.contains("memory of one machine"));
 }

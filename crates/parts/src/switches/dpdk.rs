@@ -10,8 +10,8 @@ use std::process::Command;
 use ranlab_pipeline::declare::{Direction, Port};
 
 use super::Job;
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// Maximum number of trace packets that fit into the requested memory. Each packet takes a buffer of about 3 KiB.
 pub(super) const PACKETS_MAX: usize = 16_384;

@@ -9,8 +9,8 @@ use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
 
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 /// Writes the packets of a trace that enter by `port`, normalised by `equivalences`. Returns their number.
 pub(crate) fn write(

@@ -21,12 +21,12 @@ use ranlab_pipeline::trace::{Directions, Trace};
 
 use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe};
 use crate::captured;
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::pipeline::{PipelinePart, copy, due_within, gbps, histogram, wait};
 use crate::ring::{self, RingCounters};
-use crate::worker::{Report, Trouble};
-use crate::{Running, counts, environment, rig, sut};
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{Running, counts, environment, rig, sut};
 
 /// Duration of the calibration run that measures the CPU time of input and output alone.
 const IO_FOR: Duration = Duration::from_millis(400);

@@ -8,8 +8,8 @@ use ranlab_pipeline::declare::Port;
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires, apart, namespace};
 use super::{Driver, Job, Reading, Switch};
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 /// The driver.
 pub(super) struct Kernel;

@@ -17,8 +17,8 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
 
 use crate::pipeline::{PipelinePart, histogram};
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 mod dpdk;
 pub(crate) mod files;

@@ -14,8 +14,8 @@ use ranlab_pipeline::trace::Trace;
 use super::{Job, Switch};
 use crate::pipeline::histogram;
 use crate::ring;
-use crate::worker::Trouble;
-use crate::{rig, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{rig, sut};
 
 /// Maximum number of changes that are probed.
 const PROBES: u64 = 16;

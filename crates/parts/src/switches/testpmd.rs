@@ -15,9 +15,9 @@ use super::dpdk::{self, Resources};
 use super::{
     Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools,
 };
-use crate::child::Child;
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::child::Child;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
 pub(super) const NAME: &str = "testpmd";

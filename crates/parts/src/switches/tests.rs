@@ -11,12 +11,12 @@ use ranlab_pipeline::trace::{Directions, Trace, Traffic};
 
 use super::foreign::Verified;
 use super::{Foreign, Job, driver, installed};
-use crate::Running;
-use crate::field::Plain;
-use crate::folder::Folder;
 use crate::pipeline::PipelinePart;
 use crate::ring;
-use crate::worker::{Fault, Report};
+use ranlab_lab::Running;
+use ranlab_lab::field::Plain;
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::{Fault, Report};
 
 /// Runs one switch at a time, because packet memory and cores are scarce.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::sut;
-use crate::worker::Trouble;
+use ranlab_lab::sut;
+use ranlab_lab::worker::Trouble;
 
 /// Timeout until a thread appears.
 const WAIT: Duration = Duration::from_secs(10);

@@ -8,10 +8,10 @@ use ranlab_host::kin;
 
 use super::dpdk::NO_HUGE_PAGES;
 use super::found;
-use crate::child::Child;
-use crate::output::Output as Kept;
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::child::Child;
+use ranlab_lab::output::Output as Kept;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 /// DPDK's message when fewer huge pages are free than requested.
 const NO_MEMORY: &str = "EAL: Not enough memory available";
@@ -97,7 +97,7 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::Fault;
+    use ranlab_lab::worker::Fault;
 
     #[test]
     fn lost_huge_pages_are_an_environment_error() {

@@ -16,8 +16,8 @@ use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
 
 use super::tools::{self, Daemon};
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Protocol number for every EtherType.
 const ALL: u16 = 3;

@@ -20,8 +20,8 @@ use ranlab_pipeline::pipelines::Pipeline;
 
 use super::dpdk::{self, Resources};
 use super::{Driver, Job, Reading, Switch, probe};
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
 pub(super) const NAME: &str = "xdp";

@@ -8,8 +8,8 @@ use ranlab_packet::pcap::{Skipped, read_datagrams};
 use ranlab_upf::n4::replay::{Recorder, Recording};
 use ranlab_upf::pfcp::PORT;
 
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// Why a capture cannot be repeated.
 #[derive(Debug, thiserror::Error)]

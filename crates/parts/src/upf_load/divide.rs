@@ -3,9 +3,9 @@
 use ranlab_emulator::load::{Network, UePool, capacity, default_smf, nth};
 
 use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadPart};
-use crate::divide::{divisible, share};
-use crate::rig;
-use crate::worker::Trouble;
+use ranlab_lab::divide::{divisible, share};
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 impl UpfLoadPart {
     /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses

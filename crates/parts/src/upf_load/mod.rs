@@ -1,7 +1,7 @@
 //! The load on a UPF as a component: SMF, base stations and data network.
 //!
-//! Beginning a window starts the load, which ends by itself; [`OVER`](crate::OVER) signals the end. The complete report is in the
-//! window's [`detail`](crate::worker::Report::detail).
+//! Beginning a window starts the load, which ends by itself; [`OVER`](ranlab_lab::OVER) signals the end. The complete report is in the
+//! window's [`detail`](ranlab_lab::worker::Report::detail).
 
 mod calibration;
 mod capture;
@@ -22,11 +22,11 @@ use ranlab_emulator::load::{
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_upf::pfcp::{BitRates, Interface};
 
-use crate::choices;
-use crate::field::Text;
 use crate::upf_fields::UpfNames;
-use crate::worker::Trouble;
-use crate::{config, rig};
+use ranlab_lab::choices;
+use ranlab_lab::field::Text;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
 pub(crate) use run::Loading;

@@ -15,8 +15,8 @@ use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadMode, LoadRole, UpfLoadPart};
-use crate::worker::{Fault, Numbers, Report, Trouble};
-use crate::{Running, rig};
+use ranlab_lab::worker::{Fault, Numbers, Report, Trouble};
+use ranlab_lab::{Running, rig};
 
 /// Polling interval while waiting for the end of a load.
 const LOOK: Duration = Duration::from_millis(10);
@@ -223,7 +223,7 @@ impl Running for Loading {
             self.gate = Arc::new(if self.shared { Gate::shut() } else { Gate::default() });
             match self.spawn() {
                 Ok(thread) => self.thread = Some(thread),
-                Err(error) => self.ended = Some(Err(crate::environment(error))),
+                Err(error) => self.ended = Some(Err(ranlab_lab::environment(error))),
             }
         }
     }
@@ -245,7 +245,7 @@ impl Running for Loading {
                 }
             };
             // On timeout the thread is abandoned; the process ends anyway.
-            let _ = tokio::time::timeout(crate::LEAVE_WAIT, gone).await;
+            let _ = tokio::time::timeout(ranlab_lab::LEAVE_WAIT, gone).await;
         })
     }
 }

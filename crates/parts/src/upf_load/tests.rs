@@ -1,13 +1,13 @@
 use super::*;
-use crate::{Described, Field, Role, Running};
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use ranlab_emulator::load::LoadError;
+use ranlab_lab::{Described, Field, Role, Running};
 
 fn part(settings: &[(&str, Value)]) -> UpfLoadPart {
     let mut part = UpfLoadPart { run: Some(1), ..UpfLoadPart::default() };
     for (name, value) in settings {
-        crate::Config::set(&mut part, name, value).unwrap_or_else(|error| panic!("{error}"));
+        ranlab_lab::Config::set(&mut part, name, value).unwrap_or_else(|error| panic!("{error}"));
     }
     part
 }
@@ -112,10 +112,10 @@ fn omitted_settings_have_defaults() {
 fn field_limits_match_load_limits() {
     let mut part = UpfLoadPart::default();
     for (name, wrong) in [("smfs", 65), ("gnbs", 1_025), ("threads", 0), ("window", 65_537), ("n1", 256)] {
-        let error = crate::Config::set(&mut part, name, &Value::Int(wrong)).unwrap_err().to_string();
+        let error = ranlab_lab::Config::set(&mut part, name, &Value::Int(wrong)).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("a whole number from"), "{error}");
     }
-    let error = crate::Config::set(&mut part, "mode", &"contol".into()).unwrap_err().to_string();
+    let error = ranlab_lab::Config::set(&mut part, "mode", &"contol".into()).unwrap_err().to_string();
     assert!(error.contains("\"control\"") && error.contains("\"qos\""), "{error}");
     assert_eq!(part, UpfLoadPart::default());
 }
@@ -132,7 +132,7 @@ fn devices_processes_and_files_are_local_fields() {
 
 #[test]
 fn load_errors_are_classified() {
-    use crate::worker::Fault;
+    use ranlab_lab::worker::Fault;
     let fault = |error: LoadError| Trouble::from(error).fault;
     let upf = "10.0.0.2:8805".parse().unwrap();
     let smf = "10.0.0.1:8805".parse().unwrap();
@@ -147,7 +147,7 @@ fn load_errors_are_classified() {
 fn load_not_begun_is_not_over_and_reports_nothing() {
     let mut loading = Loading::new(&part(&[])).unwrap();
     assert_eq!(loading.look()[OVER], 0.0);
-    let mut report = crate::worker::Report::default();
+    let mut report = ranlab_lab::worker::Report::default();
     loading.end(&mut report);
     assert!(report.detail.is_null() && loading.check().is_ok());
     let error = Loading::new(&part(&[("mode", "calibrate".into())])).err().unwrap();
@@ -158,9 +158,9 @@ fn load_not_begun_is_not_over_and_reports_nothing() {
 fn shares_are_disjoint_and_add_up() {
     let shares = |more: &[(&str, Value)], places: usize| {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
-        let divided = crate::Part::from(part(&all)).divide(places);
+        let divided = ranlab_lab::Part::from(part(&all)).divide(places);
         divided.map(|shares| {
-            let of = |share: &crate::Part| share.get::<UpfLoadPart>().cloned().unwrap();
+            let of = |share: &ranlab_lab::Part| share.get::<UpfLoadPart>().cloned().unwrap();
             shares.iter().map(of).collect::<Vec<_>>()
         })
     };

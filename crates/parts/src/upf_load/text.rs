@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
 
-use crate::{Setting, setting_by_text};
+use ranlab_lab::{Setting, setting_by_text};
 
 /// A bit rate in bit/s: text as `10M`, or a number of Mbit/s.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,8 +7,9 @@ use ranlab_sim::{PartyId, World};
 
 use crate::monitor::Counted;
 use crate::values::Values;
-use crate::worker::Trouble;
-use crate::{Component, MonitorPart, MonitorReport, Part, rig, sut};
+use crate::{MonitorPart, MonitorReport};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{Component, Part, rig, sut};
 
 /// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]

@@ -14,8 +14,9 @@ use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{PartyId, World};
 
 use super::refused;
-use crate::worker::Trouble;
-use crate::{BusUrl, Part, RicPart, SlicingPart, TrafficPart, VirtPart, rig};
+use crate::{BusUrl, RicPart, SlicingPart, TrafficPart, VirtPart};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{Part, rig};
 
 /// Messages published by a controller, until the network delivers them.
 #[derive(Clone, Default)]

@@ -7,8 +7,9 @@ use std::time::Duration;
 use ranlab_campaign::value::parse_span;
 use ranlab_sim::{Chance, Fault, PartyId};
 
-use crate::worker::Trouble;
-use crate::{Spell, rig};
+use crate::Spell;
+use ranlab_lab::rig;
+use ranlab_lab::worker::Trouble;
 
 /// Maximum number of random faults.
 const RANDOM_MAX: usize = 1_000;

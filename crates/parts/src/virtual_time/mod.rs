@@ -24,11 +24,12 @@ use ranlab_emulator::stats::Told;
 use ranlab_sdk::e2::Time;
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 
-use crate::worker::Trouble;
-use crate::{FleetPart, Part, rig, sut};
+use crate::FleetPart;
 use clients::Clients;
 use controllers::Controller;
 use programs::{Programs, Turn};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{Part, rig, sut};
 
 pub use clients::Heard;
 pub use faults::{FaultPlan, Target};

@@ -13,10 +13,11 @@ use serde_json::{Value as Json, json};
 use super::refused;
 use crate::rest_client::{PATIENCE, RestError, judged};
 use crate::rest_xapp::{Ask, RestXapp, Want};
-use crate::worker::Trouble;
 use crate::xapp_slice::Slicer;
 use crate::xapp_traffic::Helper;
-use crate::{MonitorPart, Part, RestUrl, SLICING_PORT, SliceXappPart, TrafficXappPart, rig};
+use crate::{MonitorPart, RestUrl, SLICING_PORT, SliceXappPart, TrafficXappPart};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{Part, rig};
 
 /// Maximum number of bus messages queued for an xApp. Further ones are lost, as over HTTP.
 const INBOX_MAX: usize = 1_024;

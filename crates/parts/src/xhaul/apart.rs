@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::lab_trouble;
 use super::topology::{Lab, MIDHAUL, in_namespace};
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// Time that senders wait at the beginning of a window, so that the other machine has begun its window, too.
 pub(super) const LEAD: Duration = Duration::from_secs(2);

@@ -23,8 +23,8 @@ use super::clocks::{Came, Clocks, Crossing, Line, READINGS_MIN, Sent};
 use super::topology::{End as NetEnd, Lab, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{XhaulPart, lab_trouble};
-use crate::environment;
-use crate::worker::{Report, Trouble};
+use ranlab_lab::environment;
+use ranlab_lab::worker::{Report, Trouble};
 
 /// Allowed values of `live.stamps`.
 pub(super) const STAMPS: [&str; 4] = ["auto", "card", "kernel", "none"];

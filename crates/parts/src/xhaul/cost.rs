@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::topology::{Lab, in_namespace};
 use super::{LiveSharing, XhaulPart};
-use crate::field::Plain;
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Packets per batch. Few enough that some batches are never interrupted.
 const BATCH: u32 = 64;

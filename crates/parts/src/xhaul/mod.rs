@@ -30,13 +30,13 @@ use ranlab_host::netns::QueueCounters;
 pub use ranlab_host::netns::RankOrder;
 use serde::{Deserialize, Serialize};
 
-use crate::field::Plain;
-use crate::worker::{Report, Trouble};
-use crate::{Running, config};
 use apart::Epoch;
 pub use apart::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
 use cable::{Cable, CableSeen, Watch};
 pub use delays::{LATE, numbers, seen_by_user};
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{Running, config};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
 };

@@ -15,7 +15,7 @@ use ranlab_packet::EtherType;
 
 use super::topology::in_namespace;
 use super::traffic::datagram;
-use crate::environment;
+use ranlab_lab::environment;
 
 const CELL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const BACKGROUND: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);

@@ -3,9 +3,9 @@
 
 use super::topology::Lab;
 use super::{LiveFlow, XhaulPart, lab_trouble};
-use crate::environment;
-use crate::field::Plain;
-use crate::worker::{Report, Trouble};
+use ranlab_lab::environment;
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::{Report, Trouble};
 
 /// Both ends of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::cost::{Path, packet};
 use super::topology::Lab;
 use super::{LiveSharing, XhaulPart};
-use crate::field::Plain;
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Allowed number of rounds. Each round sends some packets on every path.
 pub const ROUNDS: std::ops::RangeInclusive<u32> = 100..=200_000;

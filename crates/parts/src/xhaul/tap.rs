@@ -15,8 +15,8 @@ use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 use super::Way;
 use super::topology::{Lab, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// The two end nodes of the cell.
 const ENDS: (&str, &str) = ("v1", "du");

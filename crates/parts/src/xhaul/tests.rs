@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use super::*;
-use crate::worker::Fault;
+use ranlab_lab::worker::Fault;
 
 fn flow(role: &str, way: Way) -> LiveFlow {
     LiveFlow {

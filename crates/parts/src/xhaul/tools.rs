@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
-use crate::child::Child;
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::child::Child;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// iperf3's port.
 const PORT: u16 = 5301;

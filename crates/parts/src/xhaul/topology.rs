@@ -9,12 +9,12 @@ use super::apart::OneEnd;
 use super::ports::{CablePorts, Ports};
 use super::traffic::early_ns;
 use super::{Classes, LiveSharing, RankOrder, Way, XhaulPart, lab_trouble};
-use crate::field::Plain;
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::field::Plain;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 /// Interface names of the midhaul and of the backhaul in every node.
-pub(super) const MIDHAUL: &str = "mh0";
+pub(super) use ranlab_lab::vbbu::MIDHAUL;
 const BACKHAUL: &str = "bh0";
 
 /// Nodes that are not part of the CU.

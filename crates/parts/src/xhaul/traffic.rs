@@ -20,8 +20,8 @@ use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 use super::apart::Epoch;
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::{LiveFlow, RankOrder, Way, XhaulPart};
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 /// Length of sequence number and time stamp in a packet, in bytes.
 const MARK_BYTES: usize = 16;

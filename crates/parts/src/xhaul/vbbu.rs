@@ -21,18 +21,16 @@ use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
 use super::delays::numbers;
-use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::topology::{Lab, in_namespace};
+use ranlab_lab::vbbu::{OwnProcess, OwnVbbu};
+
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{LiveFlow, Way};
-use crate::child::Child;
-use crate::output::{Output, Wanted};
-use crate::program::Span;
-use crate::worker::{Report, Trouble};
-use crate::{environment, rig, sut};
-
-/// Placeholders for a profile's commands, in addition to those that a scenario fills in: the addresses of CU and DU,
-/// and the interface name of both.
-pub const NAMES: [(&str, &str); 3] = [("cu", "10.77.0.11"), ("du", "10.77.0.1"), ("interface", MIDHAUL)];
+use ranlab_lab::child::Child;
+use ranlab_lab::output::{Output, Wanted};
+use ranlab_lab::program::Span;
+use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::{environment, rig, sut};
 
 /// Maximum number of frames recorded per window and end; 32 bytes each.
 const FRAMES_MAX: usize = 2_000_000;
@@ -49,34 +47,6 @@ const POLL: Duration = Duration::from_millis(10);
 /// Minimum run time after which a process counts as up, if its profile names no output line.
 const UP: Duration = Duration::from_millis(100);
 
-/// A user's CU and DU (`[vbbu]` of a profile). Commands are argument lists; no shell is used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OwnVbbu {
-    /// The process on the server, which is started first.
-    pub cu: OwnProcess,
-    /// The process at the antenna.
-    pub du: OwnProcess,
-    /// Working folder. Default: that of the campaign.
-    pub folder: Option<PathBuf>,
-    /// Variables added to the environment.
-    pub environment: BTreeMap<String, String>,
-    /// Maximum time for each process to end before it is killed.
-    pub grace: Span,
-}
-
-/// One of the two processes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct OwnProcess {
-    /// The program and its arguments.
-    pub start: Vec<String>,
-    /// Regular expression for the output line that shows that the process is up. Empty: as soon as it runs.
-    pub line: String,
-    /// Timeout for this line.
-    pub within: Span,
-}
-
 /// The configuration of a vBBU for a live network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -87,27 +57,6 @@ pub struct VbbuPart {
     pub own: OwnVbbu,
     /// Folder that keeps their output. Without one, only the last lines are kept.
     pub log: Option<PathBuf>,
-}
-
-impl OwnVbbu {
-    /// Returns its commands by name, in the order in which they are started.
-    pub fn commands(&self) -> [(&'static str, &[String]); 2] {
-        [("cu", &self.cu.start), ("du", &self.du.start)]
-    }
-
-    /// Checks that each process has a program and a valid pattern.
-    ///
-    /// # Errors
-    /// The key and what is wrong with it.
-    pub fn check(&self) -> Result<(), String> {
-        for (name, process) in [("cu", &self.cu), ("du", &self.du)] {
-            if process.start.first().is_none_or(String::is_empty) {
-                return Err(format!("`vbbu.{name}.start` must begin with a program"));
-            }
-            Wanted::new(&process.line).map_err(|why| format!("`vbbu.{name}.line`: {why}"))?;
-        }
-        Ok(())
-    }
 }
 
 /// A running CU and DU.

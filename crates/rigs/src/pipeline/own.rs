@@ -15,7 +15,7 @@ use ranlab_pipeline::pipelines::own::{FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own,
 use ranlab_pipeline::pipelines::{Pipeline, TABLE_MAX};
 use ranlab_pipeline::trace::Traffic;
 
-use crate::keys;
+use ranlab_lab::experiment::keys;
 
 /// Value of `pipeline.name` for a user-defined pipeline.
 pub(super) const OWN: &str = "own";
@@ -150,7 +150,7 @@ mod tests {
     use ranlab_campaign::scenario::Overrides;
 
     fn description() -> RigDescription {
-        use crate::harness::Experiment;
+        use ranlab_lab::experiment::harness::Experiment;
         super::super::Pipeline.describe()
     }
 

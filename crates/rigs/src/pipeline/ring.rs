@@ -7,14 +7,15 @@ use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
-use ranlab_parts::worker::Report;
-use ranlab_parts::{Config, Part, PipelinePart, RingCounters, RingOutcome, RingTesterPart};
+use ranlab_lab::worker::Report;
+use ranlab_lab::{Config, Part};
+use ranlab_parts::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::DropReason;
 
 use super::ENGINE;
-use crate::harness::{self, Judged, Side, Stage, Window};
-use crate::noise;
+use ranlab_lab::experiment::harness::{self, Judged, Side, Stage, Window};
+use ranlab_lab::experiment::noise;
 
 /// Role of the tester.
 pub(super) const TESTER: &str = "tester";

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::fake;
-use crate::harness::{Bench, Side};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_parts::Lab;
+use ranlab_lab::Lab;
+use ranlab_lab::experiment::fake;
+use ranlab_lab::experiment::harness::{Bench, Side};
 
 const NUMBERS: [(&str, f64); 5] = [
     ("mpps_per_core", 10.0),
@@ -100,7 +100,7 @@ fn remote_engine_is_measured() {
             ("pipeline.name", "mgw".into()),
             ("pipeline.user", Value::Int(30)),
             ("pipeline.handover", Value::Int(500)),
-            ("sut.at", Value::Text(fake::real())),
+            ("sut.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
             ("sut.isa", "baseline".into()),
             ("load.pkt-num", Value::Int(1_024)),
             ("load.verify", Value::Int(512)),

@@ -6,11 +6,13 @@ use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
 use ranlab_emulator::radio::RadioMeter;
+use ranlab_lab::experiment::account;
+use ranlab_lab::worker::Report;
 use ranlab_parts::Incident;
-use ranlab_parts::worker::Report;
 
-use crate::harness::metric_of_places;
-use crate::{noise, readback, sut, wire};
+use crate::sut;
+use ranlab_lab::experiment::harness::metric_of_places;
+use ranlab_lab::experiment::{noise, readback, wire};
 
 /// Share of base stations below which a controller is overloaded.
 const ALIVE_AT_LEAST: f64 = 0.5;
@@ -18,7 +20,7 @@ const ALIVE_AT_LEAST: f64 = 0.5;
 const REASONS: usize = 3;
 
 pub(super) fn metrics() -> Vec<Metric> {
-    let mut metrics = sut::metrics();
+    let mut metrics = account::metrics();
     metrics.extend(metrics! {
         Scalar Lower "sut.cpu_us_per_message" "us" "CPU time per message sent to it";
         Scalar Neither "rx_messages_per_s" "1/s" "protocol messages accepted by the kernel for the controller (not packets)" .counted();

@@ -3,10 +3,11 @@
 use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 use ranlab_campaign::schema::{Key, Kind};
-use ranlab_parts::{Config, UpfLoadPart, UpfPart};
+use ranlab_lab::Config;
+use ranlab_parts::{UpfLoadPart, UpfPart};
 
-use crate::harness::metric_of_places;
-use crate::{keys, noise, readback, stranger};
+use ranlab_lab::experiment::harness::metric_of_places;
+use ranlab_lab::experiment::{keys, noise, readback, stranger};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];

@@ -14,13 +14,14 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{RepeatTime, ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
-use ranlab_parts::worker::Worker;
-use ranlab_parts::{Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
+use ranlab_lab::worker::Worker;
+use ranlab_lab::{Config, Host, Part};
+use ranlab_parts::{UpfLoadPart, UpfLoadReport, UpfPart};
 
-use crate::harness::{self, Experiment, Judged, Side, Stage, Window};
-use crate::peer::Peer;
-use crate::{keys, stranger};
 use describe::EXTERNAL;
+use ranlab_lab::experiment::harness::{self, Experiment, Judged, Side, Stage, Window};
+use ranlab_lab::experiment::peer::Peer;
+use ranlab_lab::experiment::{keys, stranger};
 
 /// UDP port of GTP-U (TS 29.281 4.4.2.0).
 const GTPU: u16 = 2152;

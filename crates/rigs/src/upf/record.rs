@@ -6,7 +6,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, Run};
 use ranlab_emulator::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
 
-use crate::harness::{self, BACKLOG_AT_MOST};
+use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST};
 
 /// Request types of a session.
 const KINDS: [&str; 3] = ["establishment", "modification", "deletion"];

@@ -1,13 +1,13 @@
 //! Live network with its two ends on two machines: configuration of each, and the merged report.
 
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_parts::worker::{Report, Worker};
+use ranlab_lab::worker::{Report, Worker};
+use ranlab_lab::{Part, Plain};
 use ranlab_parts::xhaul::{APART_WINDOW_MIN, OneEnd, XhaulPart};
-use ranlab_parts::{Part, Plain};
 
 use super::answer::ROLES;
 use super::setup::Setup;
-use crate::harness::{Side, Stage, Window};
+use ranlab_lab::experiment::harness::{Side, Stage, Window};
 
 /// Key for the machine of the DUs and of their switch.
 pub(super) const DU_AT: &str = "du.at";

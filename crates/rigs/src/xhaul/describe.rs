@@ -9,7 +9,7 @@ use ranlab_parts::xhaul::LATE;
 
 use super::answer::{ROLES, SEGMENTS};
 use super::settings::Settings;
-use crate::{keys, noise};
+use ranlab_lab::experiment::{keys, noise};
 
 pub(super) fn description() -> RigDescription {
     let mut keys = Settings::keys();

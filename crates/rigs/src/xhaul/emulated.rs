@@ -2,7 +2,7 @@
 //! counts are used.
 
 use ranlab_campaign::results::{PointResult, Results};
-use ranlab_parts::worker::Report;
+use ranlab_lab::worker::Report;
 
 /// Set by the network component on its machine.
 const EMULATED: &str = "live.emulated";

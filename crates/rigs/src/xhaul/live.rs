@@ -8,7 +8,7 @@ use ranlab_xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 use super::answer::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
-use ranlab_parts::Plain;
+use ranlab_lab::Plain;
 use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
 
 /// Ethernet header, frame check sequence, preamble and inter-packet gap.

@@ -23,11 +23,11 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_parts::worker::Report;
-use ranlab_parts::{Part, Plain};
+use ranlab_lab::worker::Report;
+use ranlab_lab::{Part, Plain};
 use ranlab_xhaul::{Plan, Ps, ScenarioError};
 
-use crate::harness::{self, Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::harness::{self, Experiment, Judged, Stage, Window};
 use setup::Setup;
 
 /// Role of the network of namespaces in tier `live`.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
-use ranlab_parts::{Config, XhaulPart, config};
+use ranlab_lab::{Config, config};
+use ranlab_parts::XhaulPart;
 
-use crate::{keys, stranger};
+use ranlab_lab::experiment::{keys, stranger};
 
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];

@@ -11,9 +11,9 @@ use ranlab_campaign::value::Value;
 
 use super::setup::Setup;
 use super::{Xhaul, answer, build, live};
-use crate::fake;
-use crate::harness::{Bench, Experiment};
-use ranlab_parts::Lab;
+use ranlab_lab::Lab;
+use ranlab_lab::experiment::fake;
+use ranlab_lab::experiment::harness::{Bench, Experiment};
 use ranlab_parts::xhaul::{LiveSharing, RankOrder, Tool, Way};
 
 /// Returns the defaults with these settings.

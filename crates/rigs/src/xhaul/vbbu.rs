@@ -4,7 +4,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_parts::xhaul::VbbuPart;
 
 use super::setup::{Setup, User};
-use crate::stranger;
+use ranlab_lab::experiment::stranger;
 
 /// Returns the processes that replace the cell; `None` if ranlab's senders are used, or the tier is not live.
 pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigError> {
@@ -41,14 +41,14 @@ mod tests {
 
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
-    use ranlab_parts::Lab;
+    use ranlab_lab::Lab;
     use ranlab_parts::xhaul::VBBU_NAMES;
 
     use super::*;
-    use crate::fake;
-    use crate::harness::Bench;
-    use crate::peer::Peer;
     use crate::xhaul::Xhaul;
+    use ranlab_lab::experiment::fake;
+    use ranlab_lab::experiment::harness::Bench;
+    use ranlab_lab::experiment::peer::Peer;
 
     /// Returns the path of this repository's example profile.
     fn example() -> String {

@@ -8,39 +8,38 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::worker::{MachineReport, ProcessReport, Report, Trust};
+use crate::{Host, Lab, Registry};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{Rig, Run, Stop};
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_parts::components::REGISTRY;
-use ranlab_parts::worker::{MachineReport, ProcessReport, Report, Trust};
-use ranlab_parts::{Host, Lab};
 use serde_json::{Value as Json, json};
 
-use crate::harness::{Side, Taken, Window};
+use crate::experiment::harness::{Side, Taken, Window};
 
 /// Requests to test workers, in the order of their responses: `load start`, `load begin`, ….
-pub(crate) type Log = Arc<Mutex<Vec<String>>>;
+pub type Log = Arc<Mutex<Vec<String>>>;
 
 /// Behaviour of a simulated component.
 #[derive(Clone, Default)]
-pub(crate) struct Acts {
+pub struct Acts {
     /// Values of each snapshot.
-    pub(crate) look: BTreeMap<&'static str, f64>,
+    pub look: BTreeMap<&'static str, f64>,
     /// Addresses it listens on.
-    pub(crate) addresses: BTreeMap<&'static str, &'static str>,
+    pub addresses: BTreeMap<&'static str, &'static str>,
     /// Report of a window.
-    pub(crate) report: Report,
+    pub report: Report,
     /// Whether it is dead at the first snapshot in a window.
-    pub(crate) dies: bool,
+    pub dies: bool,
     /// Whether its connection ends at the first snapshot in a window.
-    pub(crate) vanishes: bool,
+    pub vanishes: bool,
     /// Stops the campaign when the first window begins.
-    pub(crate) stops: Option<Stop>,
+    pub stops: Option<Stop>,
 }
 
 /// Starts a test worker; returns its location.
-pub(crate) fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
+pub fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("tcp://{}", listener.local_addr().unwrap());
     let log = log.clone();
@@ -89,7 +88,7 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
 
 /// Starts a worker like `ranlab worker --listen` in this process: it runs real components and has no trusted
 /// peers.
-pub(crate) fn real() -> String {
+pub fn real(registry: Registry) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("tcp://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -97,16 +96,14 @@ pub(crate) fn real() -> String {
             let stream = stream.unwrap();
             stream.set_nodelay(true).unwrap();
             let input = stream.try_clone().unwrap();
-            std::thread::spawn(move || {
-                ranlab_parts::worker::serve(input, stream, Trust::PartsOnly, REGISTRY)
-            });
+            std::thread::spawn(move || crate::worker::serve(input, stream, Trust::PartsOnly, registry));
         }
     });
     place
 }
 
 /// Returns a window with the report of one component.
-pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
+pub fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
     let taken = Taken {
         side,
         role,
@@ -121,7 +118,7 @@ pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: R
 
 /// Returns a report of one second in which a process used `cpu_s` on a machine with two CPUs that were busy
 /// for `busy_s`.
-pub(crate) fn report(cpu_s: f64, busy_s: f64, numbers: &[(&str, f64)]) -> Report {
+pub fn report(cpu_s: f64, busy_s: f64, numbers: &[(&str, f64)]) -> Report {
     Report {
         wall_s: 1.0,
         process: Some(ProcessReport { cpu_s, ..ProcessReport::default() }),
@@ -132,7 +129,7 @@ pub(crate) fn report(cpu_s: f64, busy_s: f64, numbers: &[(&str, f64)]) -> Report
 }
 
 /// Returns a point with a rig's defaults and these settings.
-pub(crate) fn point(rig: &dyn Rig, set: &[(&str, Value)]) -> Point {
+pub fn point(rig: &dyn Rig, set: &[(&str, Value)]) -> Point {
     let defaults = rig.describe().keys.into_iter().filter_map(|key| match key.presence {
         Presence::Default(value) => Some((key.path, value)),
         Presence::Required | Presence::Optional => None,
@@ -143,6 +140,6 @@ pub(crate) fn point(rig: &dyn Rig, set: &[(&str, Value)]) -> Point {
 }
 
 /// Returns a short run of a point.
-pub(crate) fn run(point: &Point) -> Run<'_> {
+pub fn run(point: &Point) -> Run<'_> {
     Run::new(point, 0, 1, Duration::from_millis(10))
 }

@@ -7,35 +7,35 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::{Lab, Part};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_parts::{Lab, Part};
 
-use crate::{keys, noise, readback, stranger};
+use crate::experiment::{keys, noise, readback, stranger};
 use stage::{Up, divided};
 
 mod stage;
 mod window;
 
-pub(crate) use stage::{Side, Stage};
+pub use stage::{Side, Stage};
 #[cfg(test)]
-pub(crate) use window::Taken;
-pub(crate) use window::{Window, copy, copy_all, metric_of_places};
+pub use window::Taken;
+pub use window::{Window, copy, copy_all, metric_of_places};
 
 /// Key for the location of the load.
 const LOAD_AT: &str = "load.at";
 
 /// 99th percentile of the load's send delay, in microseconds; recorded as a scalar or as a distribution.
-pub(crate) const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
+pub const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
 /// Maximum send delay of a load without a period.
-pub(crate) const SEND_DELAY: Duration = Duration::from_millis(1);
+pub const SEND_DELAY: Duration = Duration::from_millis(1);
 /// A generator that sends 1 % of its load later than this has stalled; no setting permits that.
 const LATE_ANYWHERE: Duration = Duration::from_millis(100);
 /// If the backlog grows by more than this share of the load that is due, the system does not keep up.
-pub(crate) const BACKLOG_AT_MOST: f64 = 0.01;
+pub const BACKLOG_AT_MOST: f64 = 0.01;
 
 /// Maximum share of a window in which the load may stall.
 const STOOD_STILL_AT_MOST: f64 = 0.01;
@@ -68,10 +68,10 @@ fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<
 }
 
 /// Outcome of a window.
-pub(crate) type Judged = Result<Outcome, RigError>;
+pub type Judged = Result<Outcome, RigError>;
 
 /// Rig-specific part of an experiment.
-pub(crate) trait Experiment: Send {
+pub trait Experiment: Send {
     /// Returns keys and metrics. Of the metrics common to all rigs (those of [`noise`], of [`sut`] and
     /// `tool.cpu_cores`), the harness records those listed here.
     fn describe(&self) -> RigDescription;
@@ -117,7 +117,7 @@ pub(crate) trait Experiment: Send {
 }
 
 /// Experiment with its running components.
-pub(crate) struct Bench<E> {
+pub struct Bench<E> {
     lab: Lab,
     experiment: E,
     up: Up,
@@ -127,7 +127,7 @@ pub(crate) struct Bench<E> {
 
 impl<E: Experiment> Bench<E> {
     /// Returns an experiment in a laboratory.
-    pub(crate) fn new(lab: &Lab, experiment: E) -> Self {
+    pub fn new(lab: &Lab, experiment: E) -> Self {
         Self { lab: lab.clone(), experiment, up: Up::default(), used: false }
     }
 
@@ -215,7 +215,7 @@ impl<E: Experiment> Rig for Bench<E> {
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         // An unreachable system gets no time estimate.
-        if let Some(why) = crate::sut::refused(settings) {
+        if let Some(why) = crate::experiment::account::refused(settings) {
             return Some(Err(why));
         }
         match self.divides(settings) {

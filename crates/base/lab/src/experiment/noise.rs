@@ -8,25 +8,25 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, DISTURBED, Metric, Outcome, Run};
 
+use crate::Host;
+use crate::worker::Report;
 use ranlab_campaign::value::Value;
-use ranlab_parts::Host;
-use ranlab_parts::worker::Report;
 
-use crate::keys::WHEN_NOISY;
-use crate::stranger;
+use crate::experiment::keys::WHEN_NOISY;
+use crate::experiment::stranger;
 
 /// Returns whether a repeat with a disturbance or a late load is invalid.
-pub(crate) fn refused(run: &Run<'_>) -> bool {
+pub fn refused(run: &Run<'_>) -> bool {
     run.text(WHEN_NOISY) != Some("warn")
 }
 
 const FOREIGN: &str = "host.foreign_cores";
 const WATTS: &str = "host.watts";
 /// Time for which the load stalled; the longest of several locations.
-pub(crate) const STOOD_STILL: &str = "tool.stood_still_s";
+pub const STOOD_STILL: &str = "tool.stood_still_s";
 const PRESSURE: &str = "host.cpu_pressure";
 
-pub(crate) fn metrics() -> Vec<Metric> {
+pub fn metrics() -> Vec<Metric> {
     metrics! {
         Scalar Lower STEAL "" "share of CPU time that the hypervisor gave to other guests, worst machine";
         Scalar Lower FOREIGN "cores" "CPU cores used by other processes, worst machine";
@@ -39,7 +39,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
 }
 
 /// Records the activity of other processes on each machine; returns an outcome if it exceeds the limits.
-pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
+pub fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
     #[derive(Default)]
     struct Machine {
         steal: f64,
@@ -178,8 +178,8 @@ pub fn remarks(results: &Results) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::{MachineReport, ProcessReport};
     use ranlab_campaign::plan::Point;
-    use ranlab_parts::worker::{MachineReport, ProcessReport};
     use std::time::Duration;
 
     fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {

@@ -10,9 +10,9 @@ mod values;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ranlab_parts::readback::ReadBack;
-use ranlab_parts::xhaul::{OwnVbbu, VBBU_NAMES};
-use ranlab_parts::{Commands, MeterBy, ProgramPart, ReadyWhen, WarnLine};
+use crate::readback::ReadBack;
+use crate::vbbu::{NAMES, OwnVbbu};
+use crate::{Commands, MeterBy, ProgramPart, ReadyWhen, WarnLine};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -251,8 +251,7 @@ impl Peer {
             );
         }
         for port in self.ready.ports.iter().filter(|port| !port.contains('{')) {
-            ranlab_parts::port(port)
-                .map_err(|allowed| format!("`ready.ports`: \"{port}\" must be {allowed}"))?;
+            crate::port(port).map_err(|allowed| format!("`ready.ports`: \"{port}\" must be {allowed}"))?;
         }
         for (name, argv) in [("start", &self.run.start), ("stop", &self.run.stop), ("reset", &self.run.reset)]
         {

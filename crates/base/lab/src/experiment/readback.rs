@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
+use crate::readback::{ReadBack, Readings, What, read};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::{keys, metrics};
-use ranlab_parts::readback::{ReadBack, Readings, What, read};
 
-use crate::{keys, stranger};
+use crate::experiment::{keys, stranger};
 
 /// Keys for queries in addition to a profile, or without one.
-pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
+pub fn keys(external: &[&str]) -> Vec<Key> {
     keys! {
         ("sut.rest", Kind::Text, "URL with its known base stations, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
         ("sut.rest_nodes", Kind::Text, "position of base stations in that JSON: a path such as /eNB_config, / for the whole document, * for each element; lists are counted, numbers added; or a JSON path (RFC 9535) such as $[?@.state == 'online'], whose nodes are counted").optional().when("sut.type", external);
@@ -20,7 +20,7 @@ pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
     }
 }
 
-pub(crate) fn metrics() -> Vec<Metric> {
+pub fn metrics() -> Vec<Metric> {
     use Better::Neither;
     let scalar = |name: &str, unit: &str, better, comment: &str| {
         Metric::new(name, unit, MetricKind::Scalar, better, comment)
@@ -43,7 +43,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
 ///
 /// # Errors
 /// Fails if an address or path in the scenario is invalid.
-pub(crate) fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
+pub fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
     if run.value("sut.rest").is_none() {
         return Ok(stranger::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
     }
@@ -65,7 +65,7 @@ pub(crate) fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
 ///
 /// # Errors
 /// As for [`wanted`].
-pub(crate) fn record(
+pub fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,
     before: Option<(Instant, Readings)>,

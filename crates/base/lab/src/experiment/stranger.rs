@@ -4,20 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use crate::readback::Readings;
+use crate::vbbu::OwnVbbu;
+use crate::worker::Report;
+use crate::{AttachPart, Config, Each, Foreign, Host, Lab, MeterBy, Part, ReadyWhen};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_parts::readback::Readings;
-use ranlab_parts::worker::Report;
-use ranlab_parts::xhaul::OwnVbbu;
-use ranlab_parts::{AttachPart, Config, Each, Foreign, Host, Lab, MeterBy, Part, ReadyWhen};
 use serde::Serialize;
 
-use crate::peer::{Distrust, Peer, PeerError};
-use crate::readback;
+use crate::experiment::peer::{Distrust, Peer, PeerError};
+use crate::experiment::readback;
 
 /// Key that names a profile.
 const PEER: &str = "sut.peer";
@@ -26,10 +26,10 @@ const FILL: &str = "sut.fill";
 /// Key that permits the profile's commands to run.
 const RUN: &str = "sut.run";
 /// Time for which a process of the system was stopped by a signal, in seconds.
-pub(crate) const STOPPED_S: &str = "sut.stopped_s";
+pub const STOPPED_S: &str = "sut.stopped_s";
 
 /// Returns the keys for a profile, effective if the key `path` has one of these values.
-pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
+pub fn keys(path: &str, values: &[&str]) -> Vec<Key> {
     let peer = "its profile: a name from `bench list`, or the path of a file like those in peers/";
     let fill = "values requested by its profile, each \"name=value\", e.g. \"folder=/opt/flexran-rtc\"";
     vec![
@@ -46,7 +46,7 @@ pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
 }
 
 /// Like [`keys`] without [`RUN`], for systems that are always started.
-pub(crate) fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
+pub fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
     let mut all = keys(path, values);
     all.retain(|key| key.path != RUN);
     all
@@ -54,12 +54,12 @@ pub(crate) fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
 
 /// Returns the key for a rig without support for third-party systems; a scenario that uses it is rejected
 /// with the reason.
-pub(crate) fn refused_key(why: &str) -> Key {
+pub fn refused_key(why: &str) -> Key {
     Key::new(PEER, Kind::Text, &format!("no profile can be measured here: {why}")).optional()
 }
 
 /// Returns that reason if a point names a profile.
-pub(crate) fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
+pub fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
     settings
         .contains_key(PEER)
         .then(|| Err(format!("`{PEER}`: no profile can be measured by this rig: {why}")))
@@ -78,12 +78,12 @@ fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<Peer>,
 }
 
 /// Returns the profile of a run, with all values substituted.
-pub(crate) fn peer(run: &Run<'_>) -> Result<Option<Peer>, RigError> {
+pub fn peer(run: &Run<'_>) -> Result<Option<Peer>, RigError> {
     loaded(|path| run.value(path)).map_err(|error| RigError::Rig(error.to_string()))
 }
 
 /// Returns the scenario's setting, unless it equals the default and the profile has another value.
-pub(crate) fn said(
+pub fn said(
     run: &Run<'_>,
     path: &str,
     default: &str,
@@ -101,7 +101,7 @@ pub(crate) fn said(
 }
 
 /// Returns the component for a running system, or the profile's commands.
-pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
+pub fn part(run: &Run<'_>) -> Result<Part, RigError> {
     let attach = AttachPart::read(run, "sut")?;
     Ok(match peer(run)? {
         Some(peer) => part_of(peer, attach),
@@ -126,7 +126,7 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 
 /// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
 /// whether it keeps running between repeats.
-pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
+pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
     match part.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
             let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
@@ -143,19 +143,19 @@ pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, Rig
 }
 
 /// Reads counters at the beginning of a window; `None` if the system has none.
-pub(crate) fn before(run: &Run<'_>) -> Result<Option<(Instant, Readings)>, RigError> {
+pub fn before(run: &Run<'_>) -> Result<Option<(Instant, Readings)>, RigError> {
     let mut all = readback::wanted(run)?;
     all.retain(|one| one.total);
     if all.is_empty() {
         return Ok(None);
     }
     // A failure to respond now is reported after the window.
-    Ok(ranlab_parts::readback::read(&all).ok().map(|readings| (Instant::now(), readings)))
+    Ok(crate::readback::read(&all).ok().map(|readings| (Instant::now(), readings)))
 }
 
 /// Returns reasons against a repeat: the system was stopped, does not respond, or its values contradict each
 /// other.
-pub(crate) fn judge<'a>(
+pub fn judge<'a>(
     recorder: &mut Recorder,
     outcome: Outcome,
     reports: impl Iterator<Item = &'a Report>,
@@ -188,7 +188,7 @@ pub(crate) fn judge<'a>(
 
 /// Returns remarks on the profiles in use, a sentence each: unreliable metrics, and systems that do not
 /// report what they received.
-pub(crate) fn remarks(results: &Results) -> Vec<String> {
+pub fn remarks(results: &Results) -> Vec<String> {
     let points = results.points.iter().map(|point| &point.point.settings);
     let named =
         points.filter_map(|settings| Some((settings.get(PEER)?.text()?, settings.contains_key("sut.rest"))));
@@ -297,6 +297,3 @@ fn when(name: &str, each: Each, runs_already: bool) -> &'static str {
         (_, Each::Repeat) => "after each repeat",
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 
-use ranlab_parts::worker::Report;
+use crate::worker::Report;
 
 /// Quantities counted per direction: suffix of the name, unit, and description.
 const COUNTED: [(&str, &str, &str); 4] = [
@@ -18,7 +18,7 @@ const COUNTED: [(&str, &str, &str); 4] = [
 ];
 
 /// Returns the metrics of an interface (`e2`, `e42`).
-pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
+pub fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
     let mut metrics = Vec::new();
     for (direction, way) in [("rx", "to the controller from"), ("tx", "from the controller to")] {
         metrics.extend(COUNTED[..2].iter().map(|(name, unit, what)| {
@@ -32,7 +32,7 @@ pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
 }
 
 /// Records the counters of the peers of an interface. Sockets without packet counters are omitted.
-pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
+pub fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
     let seconds = peers.wall_s.max(1e-3);
     let mut scalar = |direction: &str, counted: usize, value: f64| {
         let (name, _, _) = COUNTED[counted];
@@ -51,7 +51,7 @@ pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
 }
 
 /// Returns the metrics of [`record_packets`].
-pub(crate) fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
+pub fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
     let way = [("rx", "to the controller from"), ("tx", "from the controller to")];
     let of_way = |(direction, way)| {
         COUNTED[2..].iter().map(move |(name, unit, what)| {
@@ -69,7 +69,7 @@ pub(crate) fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
 }
 
 /// Records only packets, for a rig that counts messages and bytes itself.
-pub(crate) fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Report) {
+pub fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Report) {
     let Some(wire) = peers.wire else { return };
     for (direction, packets, data) in [
         ("rx", wire.sent_packets, wire.sent_data_packets),

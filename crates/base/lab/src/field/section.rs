@@ -11,7 +11,7 @@ pub struct Section {
 }
 
 impl Section {
-    pub(super) fn new(section: &str, keys: Vec<Key>) -> Self {
+    pub fn new(section: &str, keys: Vec<Key>) -> Self {
         Self { section: section.to_owned(), keys }
     }
 

@@ -166,7 +166,7 @@ pub struct Report {
 
 impl Report {
     /// Sets counters.
-    pub(crate) fn put<const N: usize>(&mut self, numbers: [(&str, u64); N]) {
+    pub fn put<const N: usize>(&mut self, numbers: [(&str, u64); N]) {
         self.numbers.extend(numbers.map(|(name, value)| (name.to_owned(), value as f64)));
     }
 

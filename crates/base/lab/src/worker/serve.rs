@@ -80,7 +80,7 @@ pub fn serve(
         }
     });
     keep_panics();
-    ranlab_sdk::run(async move {
+    ranlab_transport::run(async move {
         let mut bench = Bench { part: None, trust, registry, cost: cost.clone() };
         let mut early = None;
         while let Some(line) = next(&mut early, &mut lines).await {
@@ -253,7 +253,7 @@ mod tests {
 
     fn talk(lines: &'static str, trust: Trust) -> Vec<Reply> {
         let mut output = Vec::new();
-        serve(lines.as_bytes(), &mut output, trust, crate::components::REGISTRY).unwrap();
+        serve(lines.as_bytes(), &mut output, trust, Registry(&[&crate::base::BASE])).unwrap();
         output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 

@@ -12,13 +12,13 @@ use ranlab_e2_codec::per::ShortBits;
 use ranlab_sdk::transport::{Address, Listener, SocketOptions};
 use tokio::runtime::Runtime;
 
-use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::agent_cases::CASES;
 use super::ends::{same_run, transaction};
 use super::link::{Heard, Link, Trace};
-use crate::config;
-use crate::environment;
-use crate::worker::Trouble;
+use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
+use ranlab_lab::config;
+use ranlab_lab::environment;
+use ranlab_lab::worker::Trouble;
 
 config! {
     /// Settings of an agent check.

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::per::{BitString, ShortBits};
 
-use super::super::harness::{Case, Fault, Outcome, fails};
 use super::agent::{Controller, REQUEST};
 use super::ends::*;
 use super::link::{Heard, Link};
 use super::spoil;
+use ranlab_lab::check::{Case, Fault, Outcome, fails};
 
 /// All checks, in order of execution.
 pub(super) const CASES: &[Case<Controller>] = &[

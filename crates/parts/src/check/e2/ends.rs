@@ -3,8 +3,8 @@ use std::time::Instant;
 
 use ranlab_e2_codec::e2ap::*;
 
-use super::super::harness::{Fault, Outcome, fails};
 use super::link::{Heard, Link};
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// The header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
 pub(super) const OVERSIZED: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0];

@@ -13,7 +13,7 @@ use ranlab_e2_codec::e2ap::{Decoded, Message, Rejection, Version, decode_upgradi
 use ranlab_sdk::transport::{Address, Frame, FrameReader, FrameWriter, MAX_PDU_BYTES, ReadOutcome, Stream};
 use tokio::runtime::Runtime;
 
-use super::super::harness::{Fault, fails};
+use ranlab_lab::check::{Fault, fails};
 
 /// Maximum number of PDUs recorded per check, so that a peer that reports endlessly does not exhaust the memory.
 const TRACED_MAX: usize = 100_000;

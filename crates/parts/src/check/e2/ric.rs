@@ -13,13 +13,13 @@ use ranlab_e2_codec::e42;
 use ranlab_sdk::transport::{Address, SocketOptions, connect};
 use tokio::runtime::Runtime;
 
-use super::super::harness::{Fault, Outcome, Rig, fails};
 use super::ends::{same_run, transaction};
 use super::link::{Heard, Link, Trace, unreachable};
 use crate::e2_fields::E2Names;
-use crate::settings::Listen;
-use crate::worker::Trouble;
-use crate::{config, environment};
+use ranlab_lab::check::{Fault, Outcome, Rig, fails};
+use ranlab_lab::settings::Listen;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{config, environment};
 
 config! {
     /// Settings of a RIC check.

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_net::sctp;
 
-use super::super::harness::{Fault, Outcome, fails};
 use super::ends::*;
 use super::link::{Heard, Link};
 use super::ric::{Stations, reset};
 use super::spoil;
+use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// Returns the first RAN function, and the details of a subscription to it.
 pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {

@@ -2,12 +2,12 @@
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 
-use super::super::harness::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
 use super::ends::*;
 use super::link::Link;
 use super::ric::{RicCheck, RicRun, Stations, component, reset};
 use super::ric_abnormal::*;
-use crate::worker::Trouble;
+use ranlab_lab::check::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
+use ranlab_lab::worker::Trouble;
 use ranlab_sdk::transport::Address;
 
 /// Returns name and clause of each RIC check, in order.

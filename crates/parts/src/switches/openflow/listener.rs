@@ -12,8 +12,8 @@ use super::session::{
     ECHO_REPLY, ECHO_REQUEST, GET_CONFIG_REPLY, GET_CONFIG_REQUEST, HEAD, HELLO, PACKET_IN, SET_CONFIG,
     message, tcp,
 };
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 /// Read timeout, after which the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(100);

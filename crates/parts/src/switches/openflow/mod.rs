@@ -15,9 +15,9 @@ use self::remote::Remote;
 pub(super) use self::session::OpenFlow;
 use super::veth::{Flow, Wires};
 use super::{Driver, Job, Reading, Switch, probe};
-use crate::folder::Folder;
-use crate::worker::Trouble;
-use crate::{environment, rig};
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig};
 
 mod capable;
 mod exact;

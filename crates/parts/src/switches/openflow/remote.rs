@@ -13,8 +13,8 @@ use ranlab_pipeline::declare::Port;
 use super::capable::{Capable, Needs, number, refused};
 use super::session::{OpenFlow, tcp};
 use crate::switches::{Far, tools};
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 /// Timeout of the tool, in seconds.
 const TOOL_S: &str = "--timeout=60";

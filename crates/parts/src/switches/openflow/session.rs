@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 /// Version number of OpenFlow 1.3 (§A.1), followed by the message types that are used.
 const VERSION: u8 = 4;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::worker::Trouble;
-use crate::{environment, sut};
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, sut};
 
 /// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -21,10 +21,10 @@ use super::{
     Driver, Job, Losses, Reading, Slow, Switch, capture_file, files, found, input_file, probe, settled,
     thread,
 };
-use crate::folder::Folder;
 use crate::ring;
-use crate::worker::Trouble;
-use crate::{environment, rig, sut};
+use ranlab_lab::folder::Folder;
+use ranlab_lab::worker::Trouble;
+use ranlab_lab::{environment, rig, sut};
 
 mod control;
 

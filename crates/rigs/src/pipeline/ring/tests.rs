@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use super::super::Pipeline;
 use super::*;
-use crate::fake;
-use crate::harness::{Bench, Experiment};
 use ranlab_campaign::value::Value;
-use ranlab_parts::Lab;
+use ranlab_lab::Lab;
+use ranlab_lab::experiment::fake;
+use ranlab_lab::experiment::harness::{Bench, Experiment};
 
 const SWITCH: [(&str, f64); 2] = [("updates_not_taken", 0.0), ("changes_refused", 0.0)];
 
@@ -19,7 +19,10 @@ fn recorded(
     when_noisy: &str,
 ) -> (Judged, BTreeMap<String, f64>, String) {
     let lab = Lab::new("ranlab");
-    let set = [("sut.tier", Value::from("ring")), (crate::keys::WHEN_NOISY, Value::from(when_noisy))];
+    let set = [
+        ("sut.tier", Value::from("ring")),
+        (ranlab_lab::experiment::keys::WHEN_NOISY, Value::from(when_noisy)),
+    ];
     let point = fake::point(&Bench::new(&lab, Pipeline), &set);
     let report = |numbers: &[(&str, f64)], detail| {
         let mut report = fake::report(1.0, 1.0, numbers);

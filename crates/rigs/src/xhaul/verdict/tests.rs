@@ -8,11 +8,11 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Finished;
 use ranlab_campaign::rig::{Rig, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_parts::Lab;
+use ranlab_lab::Lab;
 
 use super::*;
-use crate::harness::Bench;
 use crate::xhaul::Xhaul;
+use ranlab_lab::experiment::harness::Bench;
 
 /// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.
 fn told(lines: &str) -> String {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::worker::{Crew, Numbers, Worker, join, number};
+use crate::{Host, Lab, OVER, Part, SET_UP};
 use ranlab_campaign::rig::{RigError, Run, Stop};
-use ranlab_parts::worker::{Crew, Numbers, Worker, join, number};
-use ranlab_parts::{Host, Lab, OVER, Part, SET_UP};
 
 use super::window::Taken;
-use crate::{keys, stranger};
+use crate::experiment::{keys, stranger};
 
 /// Interval of liveness checks while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 /// Owner of a component's CPU time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     /// System under test.
     Sut,
     /// Measurement tool.
@@ -24,7 +24,7 @@ pub(crate) enum Side {
 }
 
 /// Running component, possibly divided over several locations, with its configuration.
-pub(super) struct Placed {
+pub struct Placed {
     side: Side,
     role: &'static str,
     hosts: Vec<Host>,
@@ -84,8 +84,8 @@ impl Placed {
 /// Running components in start order; they are stopped in reverse order, so that no component loses the one
 /// it depends on.
 #[derive(Default)]
-pub(super) struct Up {
-    pub(super) placed: Vec<Placed>,
+pub struct Up {
+    pub placed: Vec<Placed>,
     /// Components that run until the campaign ends and are not part of the current run.
     kept: Vec<Placed>,
 }
@@ -99,31 +99,31 @@ impl Drop for Up {
 /// Stage for the components of a run. A component that already runs with the required configuration is kept.
 /// One that differs, e.g. after a change of settings by a search, is restarted, and so are all that follow
 /// it.
-pub(crate) struct Stage<'a> {
-    pub(super) lab: &'a Lab,
-    pub(super) run: &'a Run<'a>,
-    pub(super) up: &'a mut Up,
+pub struct Stage<'a> {
+    pub lab: &'a Lab,
+    pub run: &'a Run<'a>,
+    pub up: &'a mut Up,
     /// Number of components that already run as this run requires.
-    pub(super) standing: usize,
-    pub(super) changed: bool,
+    pub standing: usize,
+    pub changed: bool,
 }
 
 impl Stage<'_> {
     /// Starts a component of the system under test, at the location given by the key `at`; local without such
     /// a key.
-    pub(crate) fn sut(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
+    pub fn sut(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
         self.place(Side::Sut, role, at, &|_| part.clone())
     }
 
     /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines,
     /// each runs a share of it.
-    pub(crate) fn tool(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
+    pub fn tool(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
         self.place(Side::Tool, role, at, &|_| part.clone())
     }
 
     /// Like [`tool`](Self::tool), for a component whose configuration depends on its worker (clock of the
     /// machine, or index). Returns the first worker.
-    pub(crate) fn place(
+    pub fn place(
         &mut self,
         side: Side,
         role: &'static str,
@@ -183,7 +183,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// A timeout is a fault of the system under test.
-    pub(crate) fn wait(
+    pub fn wait(
         &mut self,
         role: &str,
         what: &str,
@@ -198,13 +198,13 @@ impl Stage<'_> {
     }
 
     /// Returns whether anything has been restarted so far.
-    pub(crate) fn changed(&self) -> bool {
+    pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
 impl Up {
-    pub(super) fn cut(&mut self, length: usize) {
+    pub fn cut(&mut self, length: usize) {
         while self.placed.len() > length {
             self.kept.extend(self.placed.pop().filter(|placed| placed.stays));
         }
@@ -237,7 +237,7 @@ impl Up {
 
     /// Opens a window on all components, checks them, and closes it. The windows of components that were
     /// started last lie within those of all others.
-    pub(super) fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
+    pub fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
         self.placed.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
         match self.ending(stop)? {
             Some(index) => {
@@ -318,7 +318,7 @@ fn shares(crew: &Crew, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigE
     workers.iter().enumerate().map(of).collect()
 }
 
-pub(super) fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
+pub fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
     part.divide(places).map_err(|trouble| RigError::Rig(trouble.what))
 }
 

@@ -1,14 +1,36 @@
 use super::window::TOOL_CORES;
 use super::*;
-use crate::fake::{self, Acts, Log};
-use crate::sut;
+use crate::divide::stations;
+use crate::experiment::account;
+use crate::experiment::fake::{self, Acts, Log};
+use crate::worker::{Report, Trouble, Trust};
+use crate::{Component, Started};
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;
 use ranlab_campaign::rig::{RepeatTime, Stop};
 use ranlab_campaign::schema::{Key, Kind};
-use ranlab_parts::FleetPart;
-use ranlab_parts::worker::Report;
+
+crate::config! {
+    /// A load for tests, which can be divided.
+    pub struct Load {
+        /// how many
+        nodes: u32 = 1;
+    }
+}
+
+impl Component for Load {
+    const TYPE: &'static str = "load";
+
+    async fn start(&self, _: Trust) -> Started {
+        Err(crate::rig("test workers start nothing"))
+    }
+
+    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+        let shares = stations(self.nodes, 0, None, places)?;
+        Ok(shares.map(|(nodes, ..)| Self { nodes }).collect())
+    }
+}
 
 /// Experiment with a system and a load; a search may change either.
 struct Two;
@@ -64,7 +86,7 @@ impl Experiment for Two {
 }
 
 fn part(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
-    Ok(Part::from(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
+    Ok(Part::from(Load { nodes: keys::int(run, path)? }))
 }
 
 /// Returns the rig, its point, and the log of requests to its workers.
@@ -111,7 +133,7 @@ fn components_start_in_order_and_stop_in_reverse() {
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
     // Both run on one machine, and their CPU time does not count as foreign.
     assert_eq!(recording.metrics["host.foreign_cores"], 0.0);
-    assert!(!recording.metrics.contains_key(sut::CPU_CORES), "the rig does not say that it measures it");
+    assert!(!recording.metrics.contains_key(account::CPU_CORES), "the rig does not say that it measures it");
     rig.tear_down();
     assert_eq!(asked(&log), ["load stop", "system stop"]);
     rig.tear_down();

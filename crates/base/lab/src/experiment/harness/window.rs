@@ -2,79 +2,79 @@
 
 use std::collections::BTreeMap;
 
+use crate::worker::Report;
+use crate::{Host, Lab};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription, RigError, Run};
-use ranlab_parts::worker::Report;
-use ranlab_parts::{Host, Lab};
 use serde::de::DeserializeOwned;
 
 use super::Side;
-use crate::sut;
+use crate::experiment::account;
 
 /// Metric of [`Window::tool_cores`].
-pub(super) const TOOL_CORES: &str = "tool.cpu_cores";
+pub const TOOL_CORES: &str = "tool.cpu_cores";
 /// The same for the busiest location of a divided load.
 const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 
 /// Returns the metric for a load with several locations.
-pub(crate) fn metric_of_places() -> Metric {
+pub fn metric_of_places() -> Metric {
     let comment = "CPU cores used by the load at the busiest of several locations";
     Metric::new(TOOL_CORES_BUSIEST, "cores", MetricKind::Scalar, Better::Neither, comment)
 }
 
 /// Report of a component for a window.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// Owner of the component.
-    pub(crate) side: Side,
+    pub side: Side,
     /// Role of the component.
-    pub(crate) role: &'static str,
+    pub role: &'static str,
     /// Maximum error of its machine's clock offset, in us; the worst of several.
-    pub(crate) clock_error_us: f64,
+    pub clock_error_us: f64,
     /// Drift of that clock against the local one since the component was started, in us.
-    pub(crate) clock_drift_us: f64,
+    pub clock_drift_us: f64,
     /// Addresses it listens on; of several locations, the first.
-    pub(crate) addresses: BTreeMap<String, String>,
+    pub addresses: BTreeMap<String, String>,
     /// Numbers of all locations together.
-    pub(crate) report: Report,
+    pub report: Report,
     /// Location and report of each share.
-    pub(crate) places: Vec<(Host, Report)>,
+    pub places: Vec<(Host, Report)>,
 }
 
 /// Completed window, with the reports of all components in start order.
 #[derive(Debug)]
-pub(crate) struct Window<'a> {
+pub struct Window<'a> {
     /// For components outside the window; they must have ended before it is recorded.
-    pub(crate) lab: &'a Lab,
+    pub lab: &'a Lab,
     /// Reports of the components.
-    pub(crate) taken: Vec<Taken>,
+    pub taken: Vec<Taken>,
 }
 
 impl Window<'_> {
     /// Returns the report entry of a role; `None` if the point has no such component.
-    pub(crate) fn find(&self, role: &str) -> Option<&Taken> {
+    pub fn find(&self, role: &str) -> Option<&Taken> {
         self.taken.iter().find(|taken| taken.role == role)
     }
 
     /// Returns the report of a required role.
-    pub(crate) fn report(&self, role: &str) -> Result<&Report, RigError> {
+    pub fn report(&self, role: &str) -> Result<&Report, RigError> {
         let found = self.find(role).map(|taken| &taken.report);
         found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
     }
 
     /// Returns the reports of one owner.
-    pub(crate) fn of(&self, side: Side) -> impl Iterator<Item = &Report> {
+    pub fn of(&self, side: Side) -> impl Iterator<Item = &Report> {
         self.taken.iter().filter(move |taken| taken.side == side).map(|taken| &taken.report)
     }
 
     /// Returns the CPU seconds of the whole system under test; `None` if some of it is not metered.
-    pub(crate) fn sut_cpu_s(&self) -> Option<f64> {
+    pub fn sut_cpu_s(&self) -> Option<f64> {
         self.of(Side::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
     }
 
     /// Returns the cores used by all measurement components together, and by the busiest location of a
     /// divided load.
-    pub(crate) fn tool_cores(&self) -> (f64, Option<f64>) {
+    pub fn tool_cores(&self) -> (f64, Option<f64>) {
         let cores =
             |(_, report): &(Host, Report)| Some(report.process.as_ref()?.cpu_s / report.wall_s.max(1e-3));
         let tools = || self.taken.iter().filter(|taken| taken.side == Side::Tool);
@@ -84,7 +84,7 @@ impl Window<'_> {
     }
 
     /// Returns the role-specific reports of all locations.
-    pub(crate) fn details<T: DeserializeOwned>(&self, role: &str) -> Result<Vec<T>, RigError> {
+    pub fn details<T: DeserializeOwned>(&self, role: &str) -> Result<Vec<T>, RigError> {
         self.find(role)
             .into_iter()
             .flat_map(|taken| &taken.places)
@@ -93,9 +93,9 @@ impl Window<'_> {
     }
 
     /// Records CPU and memory usage, as far as the rig lists these metrics.
-    pub(super) fn record(&self, run: &Run<'_>, description: &RigDescription, recorder: &mut Recorder) {
-        if description.metric(sut::CPU_CORES).is_some() {
-            sut::record(recorder, &self.of(Side::Sut).collect::<Vec<_>>(), run.duration);
+    pub fn record(&self, run: &Run<'_>, description: &RigDescription, recorder: &mut Recorder) {
+        if description.metric(account::CPU_CORES).is_some() {
+            account::record(recorder, &self.of(Side::Sut).collect::<Vec<_>>(), run.duration);
         }
         if description.metric(TOOL_CORES).is_some() {
             recorder.scalar(TOOL_CORES, self.tool_cores().0);
@@ -107,13 +107,13 @@ impl Window<'_> {
 }
 
 /// Copies all numbers of a report whose names are metrics of the rig.
-pub(crate) fn copy_all(recorder: &mut Recorder, report: &Report) {
+pub fn copy_all(recorder: &mut Recorder, report: &Report) {
     report.numbers.iter().for_each(|(name, value)| recorder.scalar(name, *value));
     report.distributions.keys().for_each(|name| copy(recorder, name, report, name));
 }
 
 /// Copies a distribution under another name.
-pub(crate) fn copy(recorder: &mut Recorder, name: &str, report: &Report, theirs: &str) {
+pub fn copy(recorder: &mut Recorder, name: &str, report: &Report, theirs: &str) {
     for (value, count) in report.distributions.get(theirs).into_iter().flatten() {
         recorder.values(name, *value, *count);
     }

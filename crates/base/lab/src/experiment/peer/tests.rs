@@ -1,5 +1,4 @@
 use super::*;
-use ranlab_parts::{As, SdranNames, Southbound};
 
 const HEAD: &str = "name = \"strange\"\ntitle = \"S\"\nversion = \"1\"\n";
 
@@ -23,9 +22,6 @@ fn built_in_profiles_are_valid_and_named_as_their_files() {
             !(speaks.transports.is_empty() && speaks.southbound.is_empty() && speaks.n4.is_empty()),
             "{name}"
         );
-        if !speaks.southbound.is_empty() {
-            <SdranNames as As<Southbound>>::from_value(&speaks.southbound.as_str().into()).unwrap();
-        }
     }
     assert_eq!(Peer::load("oran-sc").unwrap().name, "oran-sc-ric");
 }

@@ -1,0 +1,12 @@
+//! What the rigs of every domain share: the harness that starts components and measures windows, keys, noise, profiles of
+//! third-party systems, and accounts of CPU time and memory.
+
+pub mod account;
+pub mod fake;
+pub mod harness;
+pub mod keys;
+pub mod noise;
+pub mod peer;
+pub mod readback;
+pub mod stranger;
+pub mod wire;

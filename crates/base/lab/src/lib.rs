@@ -1,0 +1,112 @@
+//! What components, experiments and third-party programs of every domain have in common.
+//!
+//! A component's configuration is declared with [`config!`]. The same fields become the flags of a verb, scenario keys,
+//! the JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a
+//! verb, or a [`worker`] on any machine, which meters it and reports its results. [`experiment`] has what rigs share.
+//!
+//! To add a component, create a file with its configuration and its [`Running`] implementation in its domain's crate,
+//! implement [`Component`] for it, and add it to the domain's table ([`Domain`]). No domain is imported here.
+
+pub mod attach;
+pub mod base;
+pub mod check;
+pub mod child;
+pub mod component;
+pub mod divide;
+pub mod experiment;
+pub mod field;
+pub mod folder;
+pub mod found;
+pub mod gateway;
+pub mod lab;
+pub mod meters;
+pub mod output;
+pub mod peers;
+pub mod program;
+pub mod pulse;
+pub mod readback;
+pub mod ready;
+pub mod settings;
+pub mod text;
+pub mod vbbu;
+pub mod watch;
+pub mod worker;
+
+use serde::Serialize;
+
+use crate::worker::{Fault, Numbers, Trouble};
+
+pub use attach::AttachPart;
+pub use component::{
+    Component, ComponentType, Domain, Foreign, LEAVE_WAIT, OVER, Part, Registry, RigType, Running, SET_UP,
+    Started, Waits,
+};
+pub use divide::PLACES_MAX;
+pub use field::{As, Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
+pub use gateway::{Gateway, GatewayPart, GatewayReport};
+pub use lab::{Host, HostError, Lab};
+pub use peers::{Allowed, NotANetwork};
+pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span, WarnLine};
+pub use ready::port;
+pub use settings::{Listen, loopback};
+
+/// A task of this thread that is aborted on drop.
+#[derive(Debug)]
+pub struct Task(tokio::task::JoinHandle<()>);
+
+impl Task {
+    pub fn spawn(task: impl Future<Output = ()> + 'static) -> Self {
+        Self(tokio::task::spawn_local(task))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Returns an error of the machine or the network.
+pub fn environment(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Environment, what: what.to_string() }
+}
+
+/// Returns an error of the system under test.
+pub fn sut(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Sut, what: what.to_string() }
+}
+
+/// Returns an error of the rig or the scenario.
+pub fn rig(what: impl ToString) -> Trouble {
+    Trouble { fault: Fault::Rig, what: what.to_string() }
+}
+
+/// Parses an address or a version.
+pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
+    text.parse().map_err(rig)
+}
+
+/// Returns the numeric fields of a report by name. Other fields are left out.
+pub fn numbers(report: &impl Serialize) -> Numbers {
+    let report = serde_json::to_value(report).unwrap_or_default();
+    let fields = report.as_object().into_iter().flatten();
+    fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+}
+
+/// Returns the difference between two reports: counters as differences, states as they are now.
+pub fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Numbers {
+    let then = numbers(then);
+    let mut now = numbers(now);
+    for (name, value) in now.iter_mut().filter(|(name, _)| !states.contains(&name.as_str())) {
+        *value -= then.get(name).copied().unwrap_or_default();
+    }
+    now
+}
+
+/// Converts a histogram to (value, count) pairs.
+pub fn counts(histogram: &hdrhistogram::Histogram<u64>) -> Vec<(u64, u64)> {
+    histogram
+        .iter_recorded()
+        .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+        .collect()
+}
