@@ -27,7 +27,7 @@ pub(super) fn description() -> RigDescription {
         set_up: Duration::from_millis(300),
         repeat_time: RepeatTime::ComputedWhen("sut.tier", &["sim", "bound"]),
         response_timeout: None,
-        starter: include_str!("../starters/xhaul.toml"),
+        starter: include_str!("starter.toml"),
     }
 }
 
