@@ -46,7 +46,6 @@ mod virt;
 pub mod virtual_time;
 mod xapp_slice;
 mod xapp_traffic;
-pub mod xhaul;
 
 pub use e2_fields::{E2_PORT, E2AP, E2Names, E42_PORT, customary_models, service_models, statistics};
 pub use fleet::{FleetPart, HW, RADIO_KEYS, Stations};
@@ -76,7 +75,6 @@ pub use upf_load::{
 pub use virt::{TenantPlan, VIRT_PORT, VirtPart};
 pub use xapp_slice::{SliceXappPart, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
-pub use xhaul::XhaulPart;
 
 pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
 pub use ranlab_sdran::flexran::controller::RibShare;

@@ -201,8 +201,8 @@ fn vbbu_commands_are_shown_and_need_permission() {
     };
     assert!(all.len() == 2 && begins(0, "cu") && begins(1, "du"), "{all:?}");
     assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
-    let own = ranlab_parts::xhaul::VbbuPart::default();
-    let part = ranlab_parts::XhaulPart { vbbu: Some(ranlab_lab::Plain(own)), ..Default::default() };
+    let own = ranlab_xhaul_lab::live::VbbuPart::default();
+    let part = ranlab_xhaul_lab::XhaulPart { vbbu: Some(ranlab_lab::Plain(own)), ..Default::default() };
     let mut part = Part::from(part);
     let lab = |commands| Lab { commands, ..Lab::new("x") };
     assert!(

@@ -2,7 +2,7 @@
 //! simulation.
 use std::path::PathBuf;
 
-use ranlab_parts::xhaul::{ROUNDS, measure_sharing};
+use ranlab_xhaul_lab::live::{ROUNDS, measure_sharing};
 use serde_json::json;
 
 use crate::exit::Failure;

@@ -4,10 +4,9 @@ pub mod e2;
 pub mod pipeline;
 pub mod sdran;
 pub mod upf;
-pub mod xhaul;
 
 use ranlab_lab::component::Registry;
 
 /// All domains.
 pub const REGISTRY: Registry =
-    Registry(&[&BASE, &e2::E2, &sdran::SDRAN, &upf::UPF, &pipeline::PIPELINE, &xhaul::XHAUL]);
+    Registry(&[&BASE, &e2::E2, &sdran::SDRAN, &upf::UPF, &pipeline::PIPELINE]);

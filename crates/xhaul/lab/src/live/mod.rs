@@ -46,7 +46,7 @@ use tools::{Told, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
 use vbbu::{Caught, Vbbu};
-pub use vbbu::{NAMES as VBBU_NAMES, OwnProcess, OwnVbbu, VbbuPart};
+pub use vbbu::VbbuPart;
 
 /// Time that packets may still travel after the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);

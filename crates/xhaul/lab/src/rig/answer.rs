@@ -10,7 +10,7 @@ use ranlab_xhaul::{
     Segment, Simulation, Stage, bounds, named, numbered, worst_phase,
 };
 
-use ranlab_parts::xhaul::{numbers, seen_by_user};
+use crate::live::{numbers, seen_by_user};
 
 use super::build::USER;
 use super::pcap;

@@ -3,7 +3,7 @@
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_lab::worker::{Report, Worker};
 use ranlab_lab::{Part, Plain};
-use ranlab_parts::xhaul::{APART_WINDOW_MIN, OneEnd, XhaulPart};
+use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulPart};
 
 use super::answer::ROLES;
 use super::setup::Setup;

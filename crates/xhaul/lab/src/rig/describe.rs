@@ -5,7 +5,7 @@ use std::time::Duration;
 use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RepeatTime, RigDescription};
 
-use ranlab_parts::xhaul::LATE;
+use crate::live::LATE;
 
 use super::answer::{ROLES, SEGMENTS};
 use super::settings::Settings;

@@ -9,7 +9,7 @@ use super::answer::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
 use ranlab_lab::Plain;
-use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
+use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
 
 /// Ethernet header, frame check sequence, preamble and inter-packet gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, config};
-use ranlab_parts::XhaulPart;
+use crate::XhaulPart;
 
 use ranlab_lab::experiment::{keys, stranger};
 

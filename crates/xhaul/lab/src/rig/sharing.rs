@@ -1,6 +1,6 @@
 //! Simulated cost of sharing a network card, from the built-in profile or from a measured one.
 
-use ranlab_parts::xhaul::{SharingKind, SharingProfile};
+use crate::live::{SharingKind, SharingProfile};
 use ranlab_xhaul::{Duration, NS};
 
 use super::settings::Sut;

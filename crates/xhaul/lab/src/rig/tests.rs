@@ -14,7 +14,7 @@ use super::{Xhaul, answer, build, live};
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Bench, Experiment};
-use ranlab_parts::xhaul::{LiveSharing, RankOrder, Tool, Way};
+use crate::live::{LiveSharing, RankOrder, Tool, Way};
 
 /// Returns the defaults with these settings.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {

@@ -1,7 +1,7 @@
 //! User-provided CU and DU on the live network, from a profile with `[vbbu]` (`sut.peer`).
 
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_parts::xhaul::VbbuPart;
+use crate::live::VbbuPart;
 
 use super::setup::{Setup, User};
 use ranlab_lab::experiment::stranger;
@@ -42,17 +42,17 @@ mod tests {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
     use ranlab_lab::Lab;
-    use ranlab_parts::xhaul::VBBU_NAMES;
+    use crate::live::VBBU_NAMES;
 
     use super::*;
-    use crate::xhaul::Xhaul;
+    use crate::rig::Xhaul;
     use ranlab_lab::experiment::fake;
     use ranlab_lab::experiment::harness::Bench;
     use ranlab_lab::experiment::peer::Peer;
 
     /// Returns the path of this repository's example profile.
     fn example() -> String {
-        format!("{}/../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"))
+        format!("{}/../../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"))
     }
 
     fn of(settings: &[(&str, Value)]) -> Result<Option<VbbuPart>, String> {

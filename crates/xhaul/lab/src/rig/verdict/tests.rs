@@ -11,7 +11,7 @@ use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_lab::Lab;
 
 use super::*;
-use crate::xhaul::Xhaul;
+use crate::rig::Xhaul;
 use ranlab_lab::experiment::harness::Bench;
 
 /// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.

@@ -1,0 +1,9 @@
+//! The transport network in experiments: a network of namespaces and cards on this machine ([`live`]), and the rig `xhaul`. Imports
+//! the base and the model `xhaul`.
+
+mod components;
+pub mod live;
+mod rig;
+
+pub use components::XHAUL;
+pub use live::XhaulPart;
