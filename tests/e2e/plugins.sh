@@ -49,7 +49,7 @@ holds other 'p["outcome"] == "sut_failed" and "knows no other pipeline" in p["re
 
 echo "== plug-ins that crash, flood or send invalid lines"
 for way in dies floods nonsense leaves; do
-    ln -s "$here/crates/parts/src/plugin/bad.sh" "$way"
+    ln -s "$here/crates/pipeline/lab/src/plugin/bad.sh" "$way"
     run "bad-$way" --allow-commands --set "sut.plugin=$PWD/$way"
     holds "bad-$way" 'p["outcome"] == "sut_failed" and "the plug-in" in p["reason"]'
 done

@@ -183,7 +183,7 @@ fn keys_match_the_pipelines_parameters() {
 /// The scenarios of published figures are valid, and each of their points is a pipeline with traffic.
 #[test]
 fn published_scenarios_are_valid() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/tipsy");
     let description = Pipeline.describe();
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

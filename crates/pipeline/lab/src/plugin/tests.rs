@@ -18,14 +18,14 @@ use ranlab_lab::worker::{Fault, Report};
 const TOLD: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../parts").canonicalize().unwrap()
 }
 
 /// Returns a program that misbehaves in the named way.
 fn bad(folder: &mut Folder, name: &str) -> String {
     let path = folder.made().unwrap().join(name);
     if !path.exists() {
-        std::os::unix::fs::symlink(root().join("crates/parts/src/plugin/bad.sh"), &path).unwrap();
+        std::os::unix::fs::symlink(root().join("crates/pipeline/lab/src/plugin/bad.sh"), &path).unwrap();
     }
     path.display().to_string()
 }

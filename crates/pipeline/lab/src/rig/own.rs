@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn scenario() -> Scenario {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy/own.toml");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/tipsy/own.toml");
         let mut scenario = Scenario::load(&file, &Overrides::default(), &[description()]).unwrap();
         beside(&mut scenario, &file);
         scenario
