@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_emulator::memif::{Port, PortError, Role, Settings};
+use ranlab_pipeline_lab::memif::{Port, PortError, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Taken, interrupt};
 use ranlab_pipeline::memif::messages::{Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};

@@ -108,7 +108,7 @@ fn rigs() -> Vec<RigReady> {
 /// Returns the requirements of each switch that a pipeline can be compared on.
 fn switches() -> Vec<SwitchReady> {
     let ready = |backend: &&dyn ranlab_pipeline::backends::Backend| {
-        let lacks = ranlab_parts::missing_program(*backend);
+        let lacks = ranlab_pipeline_lab::missing_program(*backend);
         let engine = backend.name();
         let install = backend.install();
         let run = !backend.tiers().is_empty();

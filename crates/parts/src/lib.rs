@@ -7,7 +7,6 @@
 //! To add a component, create a file with its configuration and its [`Running`](ranlab_lab::Running) implementation, implement [`Component`](ranlab_lab::Component)
 //! for it, and add it to its domain's table ([`components`]).
 
-pub mod captured;
 pub mod check;
 pub mod components;
 mod e2_fields;
@@ -21,8 +20,6 @@ mod ping;
 mod ping_flexran;
 mod ping_iapp;
 mod pinger;
-mod pipeline;
-mod plugin;
 mod publish;
 mod radio;
 mod relay;
@@ -31,11 +28,9 @@ mod rest_controller;
 mod rest_xapp;
 mod ric;
 mod ric_bus;
-mod ring;
 mod sdran_fields;
 mod south_controller;
 mod south_fleet;
-mod switches;
 #[cfg(test)]
 mod tests_ran;
 mod upf;
@@ -54,7 +49,6 @@ pub use orders::{Orders, OrdersPlan, OrdersReport, Outcome, RATE_MAX};
 pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
 pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_bytes};
-pub use pipeline::{Instructions, PipelinePart};
 pub use radio::{Fading, Spell, Spelled};
 pub use relay::{Language, RelayPart};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
@@ -62,7 +56,6 @@ pub use rest_controller::{
     ASSOCIATION_PORT, AssociationPart, BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart,
 };
 pub use ric::{HostedIApp, Ric, RicPart, RicReport};
-pub use ring::{RingCounters, RingOutcome, RingTesterPart};
 pub use sdran_fields::{Period, SdranNames, Share};
 pub use south_controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};
 pub use south_fleet::{Events, SouthDetail, SouthFleet, SouthFleetPart};
@@ -78,12 +71,6 @@ pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
 
 pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
 pub use ranlab_sdran::flexran::controller::RibShare;
-
-/// Returns the first program required by a switch that is not installed.
-#[must_use]
-pub fn missing_program(backend: &dyn ranlab_pipeline::backends::Backend) -> Option<&'static str> {
-    backend.programs().iter().copied().find(|program| switches::found(program).is_none())
-}
 
 #[cfg(test)]
 mod tests;

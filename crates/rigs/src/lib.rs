@@ -21,7 +21,6 @@ mod e2_keys;
 mod e2_rtt;
 mod footprint;
 mod guides;
-mod pipeline;
 mod radio;
 mod southbound;
 mod sut;
@@ -34,14 +33,12 @@ mod tests_ran;
 mod tests_stranger;
 mod upf;
 pub mod virtual_time;
-mod xhaul;
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 pub use behaviour::behaviour;
-pub use pipeline::{Sent, beside, sent};
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::harness::Bench;
 

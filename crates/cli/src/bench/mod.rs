@@ -119,7 +119,7 @@ impl Reading {
         let load = |sets: Vec<String>| {
             let mut scenario = Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
                 .map_err(|errors| Failure::Usage(errors.to_string()))?;
-            ranlab_rigs::beside(&mut scenario, &self.scenario);
+            ranlab_pipeline_lab::beside(&mut scenario, &self.scenario);
             Ok::<_, Failure>(scenario)
         };
         let mut scenario = load(self.set.clone())?;

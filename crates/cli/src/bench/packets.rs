@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
-use ranlab_parts::captured::{self, Written};
+use ranlab_pipeline_lab::captured::{self, Written};
 use ranlab_pipeline::backends::{self, Asked, Backend};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::trace::{Directions, Trace as Packets};
-use ranlab_rigs::Sent;
+use ranlab_pipeline_lab::Sent;
 use serde_json::json;
 
 use super::{Reading, lab};
@@ -163,7 +163,7 @@ fn sent(reading: &Reading, number: usize) -> Result<Sent, Failure> {
         return Err(Failure::Usage(what));
     }
     let point = points.swap_remove(number);
-    ranlab_rigs::sent(&point, scenario.measure.seed).map_err(|error| match error {
+    ranlab_pipeline_lab::sent(&point, scenario.measure.seed).map_err(|error| match error {
         RigError::Environment(why) => Failure::Environment(why),
         RigError::Rig(why) => Failure::Usage(why),
         other => Failure::Usage(other.to_string()),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{PipelinePart, RingTesterPart, pipeline, plugin, ring, switches};
-use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, Started, Waits};
+use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, RigType, Started, Waits};
+use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::environment;
 use ranlab_lab::worker::Trust;
 
@@ -11,7 +12,7 @@ use ranlab_lab::worker::Trust;
 pub static PIPELINE: Domain = Domain {
     name: "pipeline",
     components: &[ComponentType::of::<PipelinePart>(), ComponentType::of::<RingTesterPart>()],
-    rigs: &[],
+    rigs: &[RigType { place: 50, make: |lab| Box::new(Bench::new(lab, rig::Pipeline)) }],
 };
 
 /// Timeout until a third-party switch is verified and configured.

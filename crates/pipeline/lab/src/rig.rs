@@ -24,7 +24,7 @@ use ranlab_lab::experiment::harness::{self, Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, noise, stranger};
 use ranlab_lab::worker::Report;
 use ranlab_lab::{Config, Part, Plain};
-use ranlab_parts::{PipelinePart, RingTesterPart};
+use crate::{PipelinePart, RingTesterPart};
 
 mod own;
 mod ring;
@@ -70,7 +70,7 @@ impl Experiment for Pipeline {
             set_up: Duration::from_secs(2),
             repeat_time: RepeatTime::Windows,
             response_timeout: None,
-            starter: include_str!("starters/pipeline.toml"),
+            starter: include_str!("rig/starter.toml"),
         }
     }
 

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::memif::device::{Core, Device, Work};
-use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run, run_until};
-use ranlab_emulator::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
+use ranlab_pipeline_lab::memif::device::{Core, Device, Work};
+use ranlab_pipeline_lab::memif::tester::{Load, Outcome, TesterError, run, run_until};
+use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
 use ranlab_net::memif::{Control, Taken};
 use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::memif::{Down, Port, PortError, Put, Role, Settings};
+use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Region, Taken, interrupt};
 use ranlab_pipeline::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode,

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::memif::tester::{Load, run};
-use ranlab_emulator::memif::{Port, Role, Settings};
+use ranlab_pipeline_lab::memif::tester::{Load, run};
+use ranlab_pipeline_lab::memif::{Port, Role, Settings};
 use ranlab_host::doctor::skipped;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::tester::Ledger;

@@ -18,7 +18,7 @@ use ranlab_lab::worker::{Fault, Report};
 const TOLD: Duration = Duration::from_secs(60);
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../parts").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
 }
 
 /// Returns a program that misbehaves in the named way.

@@ -9,7 +9,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
 use ranlab_lab::worker::Report;
 use ranlab_lab::{Config, Part};
-use ranlab_parts::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
+use crate::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::DropReason;
 

@@ -58,7 +58,7 @@ fn switch_that_drops_everything_fails() {
     let mut report = fake::report(1.0, 1.0, &numbers);
     let dropped = [("not_ip".to_owned(), 800)].into();
     report.detail =
-        serde_json::to_value(ranlab_parts::RingCounters { dropped, ..Default::default() }).unwrap();
+        serde_json::to_value(crate::RingCounters { dropped, ..Default::default() }).unwrap();
     let window = fake::window(&lab, Side::Sut, ENGINE, report);
     let mut recorder = Recorder::default();
     let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);

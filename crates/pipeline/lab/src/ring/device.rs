@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ranlab_emulator::memif::Role;
-use ranlab_emulator::memif::device::{Core, Device, Work};
+use crate::memif::Role;
+use crate::memif::device::{Core, Device, Work};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::{Control, Engine};

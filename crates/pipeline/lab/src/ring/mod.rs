@@ -10,7 +10,7 @@ mod tester;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::memif::{Port, PortError, RINGS_MAX, Role, Settings};
+use crate::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::memif::{Port, Put};
+use crate::memif::{Port, Put};
 use ranlab_net::memif::Taken;
 use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port as Side;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ranlab_emulator::memif::device::{Device, Work};
-use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run_until};
-use ranlab_emulator::memif::{Port, PortError, Role};
+use crate::memif::device::{Device, Work};
+use crate::memif::tester::{Load, Outcome, TesterError, run_until};
+use crate::memif::{Port, PortError, Role};
 use ranlab_pipeline::backends::{Asked, input, named, normalise};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::Spread;

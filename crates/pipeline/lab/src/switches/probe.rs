@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_emulator::memif::Port as RingPort;
+use crate::memif::Port as RingPort;
 use ranlab_pipeline::backends::{Equivalence, Translation, input, normalise};
 use ranlab_pipeline::declare::{Fate, Happening, Port};
 use ranlab_pipeline::pipelines::{Oracle, Pipeline};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ranlab_emulator::memif::Role;
+use crate::memif::Role;
 use ranlab_pipeline::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;

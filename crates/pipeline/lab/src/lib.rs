@@ -1,0 +1,22 @@
+//! Packet pipelines in experiments: our engine and other switches ([`switches`]), shared memory between programs ([`memif`], [`ring`]),
+//! plug-ins, and the rig `pipeline`. Imports the base and `pipeline`.
+
+pub mod captured;
+mod components;
+pub mod memif;
+mod pipeline;
+mod plugin;
+mod rig;
+mod ring;
+mod switches;
+
+pub use components::PIPELINE;
+pub use pipeline::{Instructions, PipelinePart};
+pub use rig::{Sent, beside, sent};
+pub use ring::{RingCounters, RingOutcome, RingTesterPart};
+
+/// Returns the first program required by a switch that is not installed.
+#[must_use]
+pub fn missing_program(backend: &dyn ranlab_pipeline::backends::Backend) -> Option<&'static str> {
+    backend.programs().iter().copied().find(|program| switches::found(program).is_none())
+}
