@@ -36,8 +36,8 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
     ("ric", 1, &["crates/e2/machines/src/ric"]),
     ("southbound", 1, &["crates/sdran/sdran/src", "crates/sdran/lab/src"]),
     ("ran-load", 1, &["crates/emulator/src"]),
-    ("upf", 1, &["crates/upf/upf/src", "crates/emulator/src/upf"]),
-    ("upf-load", 1, &["crates/emulator/src/load"]),
+    ("upf", 1, &["crates/upf/upf/src", "crates/upf/lab/src/upf"]),
+    ("upf-load", 1, &["crates/upf/lab/src/load"]),
     ("dataplane", 1, &["crates/pipeline/pipeline/src"]),
 ];
 

@@ -46,7 +46,7 @@ impl Experiment for Upf {
                 setting: Some("load.t1"),
                 default: UpfLoadPart::default().t1,
             }),
-            starter: include_str!("../starters/upf.toml"),
+            starter: include_str!("starter.toml"),
         }
     }
 
