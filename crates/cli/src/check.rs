@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use ranlab_lab::check::{Verdict, junit};
-use ranlab_parts::check::{
-    AgentCheck, RicCheck, UpfCheck, agent_checks, check_agent, check_ric, check_upf, ric_checks, upf_checks,
-};
+use ranlab_parts::check::{AgentCheck, RicCheck, agent_checks, check_agent, check_ric, ric_checks};
 use ranlab_sdk::transport::Address;
+use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
 
 use crate::exit::Failure;
 use crate::flags::Flags;

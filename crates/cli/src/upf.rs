@@ -2,7 +2,7 @@
 //! measurements.
 use std::time::Duration;
 
-use ranlab_parts::{Upf, UpfPart};
+use ranlab_upf_lab::{Upf, UpfPart};
 
 use crate::args;
 use crate::exit::Failure;

@@ -10,7 +10,7 @@ use ranlab_campaign::rig::Stop;
 use ranlab_lab::child::Child;
 use ranlab_lab::worker::{Trust, Worker, grace, serve};
 use ranlab_lab::{Allowed, Host, Lab, found};
-use ranlab_parts::components::REGISTRY;
+use ranlab_rigs::REGISTRY;
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};

@@ -3,17 +3,13 @@
 //! A [`Fleet`] is a number of E2 nodes ([`node`]) in one process. Each has its own agent, identity, cell and UEs, and
 //! all use the same controllers. [`southbound`] contains the base stations of FlexRAN and 5G-EmPOWER.
 //!
-//! [`load`] simulates the environment of a user plane function (UPF): SMF, base stations and data network. [`upf`] is a
-//! UPF.
 #![deny(missing_docs)]
 
 mod fleet;
-pub mod load;
 pub mod node;
 pub mod radio;
 pub mod southbound;
 pub mod stats;
-pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
 pub use radio::TICK as RADIO_TICK;

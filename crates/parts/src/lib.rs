@@ -33,9 +33,6 @@ mod south_controller;
 mod south_fleet;
 #[cfg(test)]
 mod tests_ran;
-mod upf;
-mod upf_fields;
-mod upf_load;
 pub mod values;
 mod virt;
 pub mod virtual_time;
@@ -59,12 +56,6 @@ pub use ric::{HostedIApp, Ric, RicPart, RicReport};
 pub use sdran_fields::{Period, SdranNames, Share};
 pub use south_controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};
 pub use south_fleet::{Events, SouthDetail, SouthFleet, SouthFleetPart};
-pub use upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
-pub use upf_fields::UpfNames;
-pub use upf_load::{
-    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, PacketRate, PacketsReached,
-    UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
-};
 pub use virt::{TenantPlan, VIRT_PORT, VirtPart};
 pub use xapp_slice::{SliceXappPart, SliceXappReport};
 pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};

@@ -11,7 +11,7 @@
 //! killed campaign leaves no processes behind (a worker ends when its input closes), and the same protocol
 //! serves a laptop and a laboratory.
 //!
-//! To add a rig, write its file and add it to [`all`], which `bench list`, `bench new` and `doctor` show.
+//! To add a rig, write its file and add it to its domain's table; [`REGISTRY`] has all domains, which `bench list`, `bench new` and `doctor` show.
 #![deny(missing_docs)]
 
 mod base_station;
@@ -26,12 +26,13 @@ mod southbound;
 mod sut;
 mod tenants;
 #[cfg(test)]
+mod tests_components;
+#[cfg(test)]
 mod tests_places;
 #[cfg(test)]
 mod tests_ran;
 #[cfg(test)]
 mod tests_stranger;
-mod upf;
 pub mod virtual_time;
 
 use ranlab_campaign::mock::MockRig;
@@ -39,32 +40,41 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 pub use behaviour::behaviour;
-use ranlab_lab::Lab;
+use ranlab_lab::base::BASE;
 use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::{Domain, Lab, Registry, RigType};
+use ranlab_parts::components::{e2::E2, sdran::SDRAN};
+use ranlab_pipeline_lab::PIPELINE;
+use ranlab_upf_lab::UPF;
+use ranlab_xhaul_lab::XHAUL;
+
+/// Rigs that are not yet in a domain, and the mock.
+static RIGS: Domain = Domain {
+    name: "rigs",
+    components: &[],
+    rigs: &[
+        RigType { place: 10, make: |lab| Box::new(Bench::new(lab, base_station::BaseStation)) },
+        RigType { place: 20, make: |lab| Box::new(Bench::new(lab, controller::Controller)) },
+        RigType { place: 30, make: |lab| Box::new(Bench::new(lab, e2_rtt::E2Rtt)) },
+        RigType { place: 40, make: |lab| Box::new(Bench::new(lab, footprint::Footprint)) },
+        RigType { place: 60, make: |lab| Box::new(Bench::new(lab, radio::Radio)) },
+        RigType { place: 70, make: |lab| Box::new(Bench::new(lab, southbound::SdRan)) },
+        RigType { place: 80, make: |lab| Box::new(Bench::new(lab, tenants::Tenants)) },
+        RigType { place: u8::MAX, make: |_| Box::new(MockRig::default()) },
+    ],
+};
+
+/// Components and rigs of all domains.
+pub const REGISTRY: Registry = Registry(&[&BASE, &E2, &SDRAN, &UPF, &PIPELINE, &XHAUL, &RIGS]);
 
 /// Returns all rigs, in the order of presentation.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
-    vec![
-        Box::new(Bench::new(lab, base_station::BaseStation)),
-        Box::new(Bench::new(lab, controller::Controller)),
-        Box::new(Bench::new(lab, e2_rtt::E2Rtt)),
-        Box::new(Bench::new(lab, footprint::Footprint)),
-        Box::new(Bench::new(lab, pipeline::Pipeline)),
-        Box::new(Bench::new(lab, radio::Radio)),
-        Box::new(Bench::new(lab, southbound::SdRan)),
-        Box::new(Bench::new(lab, tenants::Tenants)),
-        Box::new(Bench::new(lab, upf::Upf)),
-        Box::new(Bench::new(lab, xhaul::Xhaul)),
-        Box::new(MockRig::default()),
-    ]
+    REGISTRY.rigs(lab)
 }
-
-/// Scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
-pub const GATE: &str = include_str!("starters/gate.toml");
 
 /// Returns the rig with this name or former name.
 pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
-    all(lab).into_iter().find(|rig| rig.describe().is(name))
+    REGISTRY.rig(lab, name)
 }
 
 /// Returns the findings of a campaign in words ([`Rig::verdict`]); empty for an unknown rig.
@@ -75,7 +85,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
 
 /// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
 pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
-    all(lab).iter().map(|rig| rig.describe()).collect()
+    REGISTRY.descriptions(lab)
 }
 
 #[cfg(test)]

@@ -15,12 +15,11 @@ use ranlab_lab::experiment::harness::Bench;
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
-    let places: Vec<_> =
-        (0..2).map(|_| Value::Text(fake::real(ranlab_parts::components::REGISTRY))).collect();
+    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(crate::REGISTRY))).collect();
     let set = [
-        ("sut.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
+        ("sut.at", Value::Text(fake::real(crate::REGISTRY))),
         ("load.at", Value::List(places)),
-        ("xapp.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
+        ("xapp.at", Value::Text(fake::real(crate::REGISTRY))),
         ("load.nodes", Value::Int(5)),
         ("load.ues", Value::Int(2)),
         ("host.when_noisy", "warn".into()),

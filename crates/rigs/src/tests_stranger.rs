@@ -133,7 +133,7 @@ fn warning_line_degrades_the_repeat() {
 
 #[test]
 fn tcp_worker_rejects_commands() {
-    let place: Host = fake::real(ranlab_parts::components::REGISTRY).parse().unwrap();
+    let place: Host = fake::real(crate::REGISTRY).parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
     let part = Part::from(ProgramPart { run, ..ProgramPart::default() });
     let stop = ranlab_campaign::rig::Stop::never();

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
-use ranlab_pipeline_lab::captured::{self, Written};
 use ranlab_pipeline::backends::{self, Asked, Backend};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::trace::{Directions, Trace as Packets};
 use ranlab_pipeline_lab::Sent;
+use ranlab_pipeline_lab::captured::{self, Written};
 use serde_json::json;
 
 use super::{Reading, lab};

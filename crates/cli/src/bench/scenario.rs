@@ -50,7 +50,7 @@ pub(super) struct List {
 pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
     let rigs = ranlab_rigs::descriptions(&lab()?);
     let text = match (arguments.rig.as_str(), arguments.all) {
-        ("gate", false) => ranlab_rigs::GATE.to_owned(),
+        ("gate", false) => ranlab_upf_lab::GATE.to_owned(),
         ("gate", true) => {
             let why = "`gate` is a short scenario of rig upf; `bench new upf --all` writes every setting";
             return Err(Failure::Usage(why.to_owned()));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Subcommand;
-use ranlab_emulator::load::{LoadError, LoadReport};
 use ranlab_lab::worker::Trouble;
-use ranlab_parts::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
+use ranlab_upf_lab::load::{LoadError, LoadReport};
+use ranlab_upf_lab::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -193,8 +193,8 @@ mod tests {
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
     use ranlab_lab::{Config, Part};
-    use ranlab_parts::UpfLoadPart;
-    use ranlab_parts::components::REGISTRY;
+    use ranlab_rigs::REGISTRY;
+    use ranlab_upf_lab::UpfLoadPart;
     use std::time::Duration;
 
     #[derive(Debug, Parser)]

@@ -1,5 +1,5 @@
 //! Report of a load as text.
-use ranlab_emulator::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
+use ranlab_upf_lab::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
 
 use crate::exit::Failure;
 use crate::output::Output;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{PipelinePart, RingTesterPart, pipeline, plugin, ring, switches};
+use crate::{PipelinePart, RingTesterPart, pipeline, plugin, rig, ring, switches};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, RigType, Started, Waits};
-use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::environment;
+use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::worker::Trust;
 
 /// What the domain contributes to experiments.

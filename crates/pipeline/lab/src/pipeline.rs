@@ -15,8 +15,8 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::{Balance, Spread};
 use ranlab_pipeline::trace::{Trace, Traffic};
 
-use super::components::pipeline::NATIVE;
 use crate::captured;
+use crate::components::NATIVE;
 use crate::ring::RingCounters;
 use crate::ring::device::BARE;
 use ranlab_lab::choices;
@@ -550,5 +550,14 @@ mod tests {
         let trouble = Forwarder::start(&more).err().unwrap();
         assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
         assert!(trouble.what.contains("1000 cores"), "{trouble}");
+    }
+
+    #[test]
+    fn pipeline_without_wiring_is_an_internal_error() {
+        let Err(trouble) = Forwarder::start(&PipelinePart::default()) else { panic!("it forwards nothing") };
+        assert_eq!(
+            (trouble.fault, trouble.what.as_str()),
+            (ranlab_lab::worker::Fault::Rig, "no pipeline was named")
+        );
     }
 }

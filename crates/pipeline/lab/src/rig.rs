@@ -19,12 +19,12 @@ use ranlab_pipeline::backends::{self, Tier};
 use ranlab_pipeline::pipelines::Pipeline as Declared;
 use ranlab_pipeline::trace::Traffic;
 
+use crate::{PipelinePart, RingTesterPart};
 use ranlab_campaign::results::Results;
 use ranlab_lab::experiment::harness::{self, Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, noise, stranger};
 use ranlab_lab::worker::Report;
 use ranlab_lab::{Config, Part, Plain};
-use crate::{PipelinePart, RingTesterPart};
 
 mod own;
 mod ring;

@@ -9,9 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_pipeline_lab::memif::device::{Core, Device, Work};
-use ranlab_pipeline_lab::memif::tester::{Load, Outcome, TesterError, run, run_until};
-use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
 use ranlab_net::memif::{Control, Taken};
 use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};
@@ -20,6 +17,9 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::Spread;
 use ranlab_pipeline::tester::Stamp;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline_lab::memif::device::{Core, Device, Work};
+use ranlab_pipeline_lab::memif::tester::{Load, Outcome, TesterError, run, run_until};
+use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
 
 const UP: Duration = Duration::from_secs(10);
 

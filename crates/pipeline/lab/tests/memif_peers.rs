@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Region, Taken, interrupt};
 use ranlab_pipeline::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode,
 };
+use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Role, Settings};
 
 const UP: Duration = Duration::from_secs(20);
 /// Length of a peer's memory, in bytes: two rings of 16 in each direction from offset 0, and buffers.

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ranlab_pipeline_lab::memif::tester::{Load, run};
-use ranlab_pipeline_lab::memif::{Port, Role, Settings};
 use ranlab_host::doctor::skipped;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::tester::Ledger;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
+use ranlab_pipeline_lab::memif::tester::{Load, run};
+use ranlab_pipeline_lab::memif::{Port, Role, Settings};
 
 const UP: Duration = Duration::from_secs(30);
 /// Timeout of the program's exit.

@@ -1,17 +1,20 @@
 //! Components of the UPF: the function itself, and its load.
 
-use ranlab_emulator::upf::N6;
+pub(crate) mod load;
+pub(crate) mod upf;
 
-use crate::{Upf, UpfLoadPart, UpfPart, upf_load};
-use ranlab_lab::component::{Component, ComponentType, Domain, Started};
+use crate::upf::N6;
+use crate::{Upf, UpfLoadPart, UpfPart, rig};
+use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::environment;
+use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static UPF: Domain = Domain {
     name: "upf",
     components: &[ComponentType::of::<UpfPart>(), ComponentType::of::<UpfLoadPart>()],
-    rigs: &[],
+    rigs: &[RigType { place: 90, make: |lab| Box::new(Bench::new(lab, rig::Upf)) }],
 };
 
 impl Component for UpfPart {
@@ -29,7 +32,7 @@ impl Component for UpfLoadPart {
     const TYPE: &'static str = "upf_load";
 
     async fn start(&self, _trust: Trust) -> Started {
-        Ok(Box::new(upf_load::Loading::new(self)?))
+        Ok(Box::new(load::Loading::new(self)?))
     }
 
     fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {

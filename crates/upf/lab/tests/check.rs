@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use ranlab_lab::check::Verdict;
 use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_machine::Time;
-use ranlab_parts::check::{UpfCheck, check_upf};
 use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};
 use ranlab_upf::n4::{
     DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,
@@ -18,6 +17,7 @@ use ranlab_upf::n4::{
 use ranlab_upf::pfcp::{
     ApplicationPfds, Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type,
 };
+use ranlab_upf_lab::check::{UpfCheck, check_upf};
 
 fn at(test: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([127, 65, test, 8], port))

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use ranlab_emulator::upf::N6;
 use ranlab_lab::check::Verdict;
 use ranlab_lab::worker::Trouble;
-use ranlab_parts::check::{UpfCheck, check_upf, upf_checks};
-use ranlab_parts::{Upf, UpfDesign, UpfPart};
 use ranlab_upf::n4::UpfFault;
+use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
+use ranlab_upf_lab::upf::N6;
+use ranlab_upf_lab::{Upf, UpfDesign, UpfPart};
 
 /// The clause that detects each fault.
 const CLAUSES: &[(UpfFault, &str)] = &[

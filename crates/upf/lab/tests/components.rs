@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_campaign::value::Value;
-use ranlab_emulator::load::{Direction, LoadReport, Network, Smoke, StepSummary};
-use ranlab_emulator::upf::N6;
 use ranlab_lab::check::Verdict;
 use ranlab_lab::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
 use ranlab_lab::{Config, Host, Lab, OVER, Part, SET_UP};
-use ranlab_parts::check::{UpfCheck, check_upf};
-use ranlab_parts::components::REGISTRY;
-use ranlab_parts::{LoadMode, PacketRate, Upf, UpfLoadPart, UpfLoadReport, UpfPart};
 use ranlab_upf::n4::Dialect;
+use ranlab_upf_lab::check::{UpfCheck, check_upf};
+use ranlab_upf_lab::load::{Direction, LoadReport, Network, Smoke, StepSummary};
+use ranlab_upf_lab::upf::N6;
+use ranlab_upf_lab::{LoadMode, PacketRate, Upf, UpfLoadPart, UpfLoadReport, UpfPart};
+
+const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&ranlab_upf_lab::UPF]);
 
 /// Timeout for loaded machines.
 const PATIENCE: Duration = Duration::from_secs(60);

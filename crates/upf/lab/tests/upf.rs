@@ -1,14 +1,14 @@
 //! The UPF and its load on loopback sockets: every design, and an outcome for every request.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_emulator::load::*;
-use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer, ntp_seconds};
 use ranlab_upf::n4::replay::{Recorder, Recording};
 use ranlab_upf::n4::{
     Change, Dialect, MockSettings, Retransmission, SessionProfile, SessionSpec, SmfSettings, Tunnel,
     UpfFault, UpfSettings,
 };
 use ranlab_upf::pfcp::BitRates;
+use ranlab_upf_lab::load::*;
+use ranlab_upf_lab::upf::{Design, N6, UpfConfig, UpfServer, ntp_seconds};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -2,10 +2,10 @@
 //! every design.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer};
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession, encode_message};
 use ranlab_upf::n4::{Dialect, MockSettings, UpfSettings};
 use ranlab_upf::pfcp::*;
+use ranlab_upf_lab::upf::{Design, N6, UpfConfig, UpfServer};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Third-party UPFs, each with one quirk. The load accounts for all of their messages.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_emulator::load::*;
 use ranlab_machine::Time;
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile, Upf, UpfInput, UpfOutput, UpfSettings};
 use ranlab_upf::pfcp::{Header, Message, SessionReportRequest, decode, encode, message_type};
+use ranlab_upf_lab::load::*;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
+use crate::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
 use ranlab_lab::worker::Report;
 use ranlab_lab::{Config, Part};
-use crate::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::DropReason;
 

@@ -57,8 +57,7 @@ fn switch_that_drops_everything_fails() {
     let point = fake::point(&Bench::new(&lab, Pipeline), &[]);
     let mut report = fake::report(1.0, 1.0, &numbers);
     let dropped = [("not_ip".to_owned(), 800)].into();
-    report.detail =
-        serde_json::to_value(crate::RingCounters { dropped, ..Default::default() }).unwrap();
+    report.detail = serde_json::to_value(crate::RingCounters { dropped, ..Default::default() }).unwrap();
     let window = fake::window(&lab, Side::Sut, ENGINE, report);
     let mut recorder = Recorder::default();
     let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
@@ -100,7 +99,7 @@ fn remote_engine_is_measured() {
             ("pipeline.name", "mgw".into()),
             ("pipeline.user", Value::Int(30)),
             ("pipeline.handover", Value::Int(500)),
-            ("sut.at", Value::Text(fake::real(ranlab_parts::components::REGISTRY))),
+            ("sut.at", Value::Text(fake::real(ranlab_lab::Registry(&[&crate::PIPELINE])))),
             ("sut.isa", "baseline".into()),
             ("load.pkt-num", Value::Int(1_024)),
             ("load.verify", Value::Int(512)),

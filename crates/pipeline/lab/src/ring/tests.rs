@@ -214,6 +214,7 @@ fn invalid_ring_settings_are_rejected() {
     assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
     // Untrusted scenarios cannot use a tester with local sockets.
     let part = Part::from(tester(&device, &part));
-    let started = ranlab_sdk::run(async move { part.start(ranlab_lab::worker::Trust::PartsOnly).await });
+    let started =
+        ranlab_transport::run(async move { part.start(ranlab_lab::worker::Trust::PartsOnly).await });
     assert!(started.err().unwrap().what.contains("memory of one machine"));
 }

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
 use crate::memif::Port as RingPort;
+use hdrhistogram::Histogram;
 use ranlab_pipeline::backends::{Equivalence, Translation, input, normalise};
 use ranlab_pipeline::declare::{Fate, Happening, Port};
 use ranlab_pipeline::pipelines::{Oracle, Pipeline};

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use ranlab_emulator::load::Traced;
+use crate::load::Traced;
 use ranlab_packet::pcap::{LinkType, PcapWriter};
 use ranlab_packet::{udp_headers_bytes, write_udp};
 

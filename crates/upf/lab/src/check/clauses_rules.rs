@@ -1,6 +1,6 @@
 //! Checks of detection, forwarding and QoS rules.
+use crate::load::Network;
 use bytes::Bytes;
-use ranlab_emulator::load::Network;
 use ranlab_packet::gtpu::PduSession;
 use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use ranlab_emulator::load::{Network, Traced};
+use crate::load::{Network, Traced};
 
 use super::UpfCheck;
-use crate::upf_load::{NetworkSummary, UpfLoadPart, data_network};
+use crate::components::load::{NetworkSummary, UpfLoadPart, data_network};
 use ranlab_lab::rig;
 use ranlab_lab::worker::Trouble;
 

@@ -2,7 +2,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
+use crate::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
 use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_upf::n4::*;

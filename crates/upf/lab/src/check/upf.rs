@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::load::{
+use crate::load::{
     LoadError, N4, Network, PROBE_BYTES, Probe, Process, Traced, UePool, default_gnb, default_smf, nth,
     write_packet,
 };
-use ranlab_emulator::upf::ntp_seconds;
+use crate::upf::ntp_seconds;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
 use super::packets::{Reflector, Trace};
-use crate::upf_fields::UpfNames;
+use crate::fields::UpfNames;
 use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::config;
 use ranlab_lab::field::Text;

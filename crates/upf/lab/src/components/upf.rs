@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
+use crate::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
 use ranlab_upf::forwarding::PlaneCounters;
 use ranlab_upf::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
 use serde::Serialize;
 
 use crate::Cpus;
-use crate::upf_fields::UpfNames;
+use crate::fields::UpfNames;
 use ranlab_lab::choices;
 use ranlab_lab::field::{Maybe, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};

@@ -1,10 +1,10 @@
 //! Keys and metrics of rig `upf`.
 
+use crate::{UpfLoadPart, UpfPart};
 use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::Config;
-use ranlab_parts::{UpfLoadPart, UpfPart};
 
 use ranlab_lab::experiment::harness::metric_of_places;
 use ranlab_lab::experiment::{keys, noise, readback, stranger};

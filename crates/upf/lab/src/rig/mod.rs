@@ -10,13 +10,13 @@ mod record;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::load::{Network, nth};
+use crate::upf::N6;
+use crate::{UpfLoadPart, UpfLoadReport, UpfPart};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{RepeatTime, ResponseTimeout, RigDescription, RigError, Run};
-use ranlab_emulator::load::{Network, nth};
-use ranlab_emulator::upf::N6;
 use ranlab_lab::worker::Worker;
 use ranlab_lab::{Config, Host, Part};
-use ranlab_parts::{UpfLoadPart, UpfLoadReport, UpfPart};
 
 use describe::EXTERNAL;
 use ranlab_lab::experiment::harness::{self, Experiment, Judged, Side, Stage, Window};
@@ -27,6 +27,9 @@ use ranlab_lab::experiment::{keys, stranger};
 const GTPU: u16 = 2152;
 const UPF: &str = "UPF";
 const LOAD: &str = "load";
+
+/// Scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
+pub const GATE: &str = include_str!("gate.toml");
 
 /// Rig.
 pub(crate) struct Upf;

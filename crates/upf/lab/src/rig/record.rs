@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, Run};
-use ranlab_emulator::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
 
 use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST};
 
@@ -212,10 +212,10 @@ fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{RequestSummary, Second, Silence};
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::record::Recording;
     use ranlab_campaign::value::Value;
-    use ranlab_emulator::load::{RequestSummary, Second, Silence};
 
     fn side(sent: u64, unsent: u64, idle: u64) -> DataSummary {
         DataSummary { sent, unsent, idle, asked_pps: Some(500.0), ..DataSummary::default() }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn send_delay_is_the_worst_of_all_packet_types() {
         let delay = |us: u64| {
-            let mut times = ranlab_emulator::load::Times::default();
+            let mut times = crate::load::Times::default();
             times.record(us * 1_000);
             times.summary()
         };

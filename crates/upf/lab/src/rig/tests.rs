@@ -1,14 +1,14 @@
 use super::*;
+use crate::load::{LoadReport, N3Io};
+use crate::{BitRate, Cpus, LoadArrivals, LoadMode, PacketRate, UpfDesign};
 use ranlab_campaign::rig::Outcome;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_emulator::load::{LoadReport, N3Io};
 use ranlab_lab::experiment::fake::{self, Acts, Log};
 use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::worker::Report;
 use ranlab_lab::{AttachPart, Lab, OVER};
-use ranlab_parts::{BitRate, Cpus, LoadArrivals, LoadMode, PacketRate, UpfDesign};
 use ranlab_upf::n4::Dialect;
 use std::collections::{BTreeMap, BTreeSet};
 

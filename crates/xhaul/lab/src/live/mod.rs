@@ -45,8 +45,8 @@ pub use tools::Tool;
 use tools::{Told, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
-use vbbu::{Caught, Vbbu};
 pub use vbbu::VbbuPart;
+use vbbu::{Caught, Vbbu};
 
 /// Time that packets may still travel after the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);

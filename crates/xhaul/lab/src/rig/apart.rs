@@ -1,9 +1,9 @@
 //! Live network with its two ends on two machines: configuration of each, and the merged report.
 
+use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulPart};
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_lab::worker::{Report, Worker};
 use ranlab_lab::{Part, Plain};
-use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulPart};
 
 use super::answer::ROLES;
 use super::setup::Setup;

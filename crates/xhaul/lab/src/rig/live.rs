@@ -8,8 +8,8 @@ use ranlab_xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 use super::answer::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
-use ranlab_lab::Plain;
 use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
+use ranlab_lab::Plain;
 
 /// Ethernet header, frame check sequence, preamble and inter-packet gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;

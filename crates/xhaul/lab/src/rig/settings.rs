@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use crate::XhaulPart;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, config};
-use crate::XhaulPart;
 
 use ranlab_lab::experiment::{keys, stranger};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ranlab_campaign::rig::{RigError, Run};
 use crate::XhaulPart;
 use crate::live::SharingKind;
+use ranlab_campaign::rig::{RigError, Run};
 use ranlab_xhaul::{Air, Carrier, Duration as Drawn, MS, NS, Ps, S, Split, US};
 
 use super::settings::{self, Programs, Settings, Sim};

@@ -11,10 +11,10 @@ use ranlab_campaign::value::Value;
 
 use super::setup::Setup;
 use super::{Xhaul, answer, build, live};
+use crate::live::{LiveSharing, RankOrder, Tool, Way};
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Bench, Experiment};
-use crate::live::{LiveSharing, RankOrder, Tool, Way};
 
 /// Returns the defaults with these settings.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {

@@ -1,7 +1,7 @@
 //! User-provided CU and DU on the live network, from a profile with `[vbbu]` (`sut.peer`).
 
-use ranlab_campaign::rig::{RigError, Run};
 use crate::live::VbbuPart;
+use ranlab_campaign::rig::{RigError, Run};
 
 use super::setup::{Setup, User};
 use ranlab_lab::experiment::stranger;
@@ -39,10 +39,10 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
 mod tests {
     use std::time::Duration;
 
+    use crate::live::VBBU_NAMES;
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
     use ranlab_lab::Lab;
-    use crate::live::VBBU_NAMES;
 
     use super::*;
     use crate::rig::Xhaul;

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use ranlab_emulator::load::{
-    BareLoop, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic, bare_loop, run,
-};
-use ranlab_emulator::upf::{InMemory, in_memory};
+use crate::load::{BareLoop, LoadConfig, LoadError, Loop, Mode, N3Io, Network, Traffic, bare_loop, run};
+use crate::upf::{InMemory, in_memory};
 use serde::Serialize;
 
 use super::UpfLoad;
@@ -176,8 +174,8 @@ fn turn(config: &LoadConfig, window: usize, n: u32, stop: &AtomicBool) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upf::N6;
     use crate::{Upf, UpfLoadPart, UpfPart};
-    use ranlab_emulator::upf::N6;
     use std::net::SocketAddr;
 
     #[test]

@@ -1,6 +1,6 @@
 //! Divides the load on a UPF among several locations. SMFs, base stations, UEs and servers are numbered consecutively.
 
-use ranlab_emulator::load::{Network, UePool, capacity, default_smf, nth};
+use crate::load::{Network, UePool, capacity, default_smf, nth};
 
 use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadPart};
 use ranlab_lab::divide::{divisible, share};

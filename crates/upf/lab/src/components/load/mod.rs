@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ranlab_campaign::schema::Kind;
-use ranlab_emulator::load::{
+use crate::load::{
     Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, ReplayPlan,
     Traffic, default_gnb, default_gnbs, default_smf,
 };
+use ranlab_campaign::schema::Kind;
 use ranlab_upf::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_upf::pfcp::{BitRates, Interface};
 
-use crate::upf_fields::UpfNames;
+use crate::fields::UpfNames;
 use ranlab_lab::choices;
 use ranlab_lab::field::Text;
 use ranlab_lab::worker::Trouble;

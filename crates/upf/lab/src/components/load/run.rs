@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ranlab_emulator::load::{
+use crate::load::{
     Gate, Glance, LoadConfig, LoadError, LoadReport, Mode, Onlooker, Tally, data_network as network,
     run_when_told,
 };

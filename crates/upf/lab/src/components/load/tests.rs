@@ -1,7 +1,7 @@
 use super::*;
+use crate::load::LoadError;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_emulator::load::LoadError;
 use ranlab_lab::{Described, Field, Role, Running};
 
 fn part(settings: &[(&str, Value)]) -> UpfLoadPart {

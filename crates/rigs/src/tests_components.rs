@@ -1,0 +1,192 @@
+//! Properties of all components with a configuration.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use ranlab_campaign::schema::{Kind, Presence};
+use ranlab_campaign::value::Value;
+use serde_json::{Map, Value as Json, json};
+
+use ranlab_lab::{AttachPart, Config, Field, GatewayPart, Part, Plain, ProgramPart, Role};
+use ranlab_parts::virtual_time::{Cast, Network};
+use ranlab_parts::{
+    AssociationPart, EmpowerPart, FleetPart, FlexranPart, MonitorPart, PingFlexranPart, PingPart, RelayPart,
+    RicPart, SliceXappPart, SlicingPart, SouthFleetPart, TrafficPart, TrafficXappPart, VirtPart,
+};
+use ranlab_pipeline_lab::PipelinePart;
+use ranlab_upf_lab::{UpfLoadPart, UpfPart};
+use ranlab_xhaul_lab::XhaulPart;
+
+use crate::REGISTRY;
+use std::time::Duration;
+
+use ranlab_lab::worker::{Fault, Reply, Trouble, Trust, serve};
+
+/// Returns one component of each type, with defaults.
+fn parts() -> Vec<Part> {
+    vec![
+        Part::from(RicPart::default()),
+        Part::from(AttachPart::default()),
+        Part::from(FleetPart::default()),
+        Part::from(MonitorPart::default()),
+        Part::from(PingPart::default()),
+        Part::from(PingFlexranPart::default()),
+        Part::from(RelayPart::default()),
+        Part::from(GatewayPart::default()),
+        Part::from(FlexranPart::default()),
+        Part::from(EmpowerPart::default()),
+        Part::from(SouthFleetPart::default()),
+        Part::from(AssociationPart::default()),
+        Part::from(SlicingPart::default()),
+        Part::from(VirtPart::default()),
+        Part::from(TrafficPart::default()),
+        Part::from(SliceXappPart::default()),
+        Part::from(TrafficXappPart::default()),
+        Part::from(UpfPart::default()),
+        Part::from(UpfLoadPart::default()),
+        Part::from(PipelinePart::default()),
+        Part::from(XhaulPart::default()),
+    ]
+}
+
+/// Returns the component's message to a worker.
+fn message(part: &Part) -> Map<String, Json> {
+    let Json::Object(message) = serde_json::to_value(part).unwrap() else { panic!("no object") };
+    message
+}
+
+/// Returns candidate values for a field, other than its default.
+fn others(field: &Field) -> Vec<Json> {
+    let texts = [
+        "x",
+        "{}",
+        "[1,2]",
+        "127.0.0.1:1",
+        "af-xdp",
+        "a,b",
+        r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#,
+    ];
+    let own = match &field.key.kind {
+        Kind::Bool => vec![json!(true), json!(false)],
+        Kind::Int { min, max } => vec![json!(min), json!(max)],
+        Kind::Float { min, max } => vec![json!(min), json!(max)],
+        Kind::Span => vec![json!("1s"), json!("2s")],
+        Kind::Choice(all) => all.iter().map(|one| json!(one)).collect(),
+        Kind::List(_) => vec![json!(["x"]), json!([1])],
+        _ => texts.map(|text| json!(text)).to_vec(),
+    };
+    let default = match &field.key.presence {
+        Presence::Default(value) => serde_json::to_value(value).unwrap(),
+        _ => Json::Null,
+    };
+    own.into_iter().filter(|value| *value != default).collect()
+}
+
+/// Sends only a start request for this component to an untrusted worker, and returns the response.
+fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
+    let request = format!("{}\n", json!({"op": "start", "part": message}));
+    let mut output = Vec::new();
+    serve(std::io::Cursor::new(request), &mut output, Trust::PartsOnly, REGISTRY).unwrap();
+    match serde_json::from_slice(&output).unwrap() {
+        Reply::Ok(value) => Ok(value),
+        Reply::Error(trouble) => Err(trouble),
+    }
+}
+
+#[test]
+fn local_fields_are_rejected_over_tcp() {
+    let mut tried = Vec::new();
+    for part in parts() {
+        let default = message(&part);
+        let kind = default["type"].as_str().unwrap().to_owned();
+        for field in part.described().described() {
+            // The first candidate that the configuration accepts.
+            let asked = others(&field).into_iter().find_map(|value| {
+                let mut asked = default.clone();
+                asked.insert(field.name.to_owned(), value);
+                let read = REGISTRY.part(Json::Object(asked.clone())).ok()?;
+                (read.described().get(field.name) != part.described().get(field.name))
+                    .then_some((asked, read))
+            });
+            let local = field.role == Role::Local;
+            let Some((asked, read)) = asked else {
+                assert!(!local, "no other value of {kind}.{} is tried", field.name);
+                continue;
+            };
+            assert_eq!(read.permitted(Trust::PartsOnly).is_err(), local, "{kind}.{}", field.name);
+            assert_eq!(read.permitted(Trust::Full), Ok(()));
+            if local {
+                let trouble = over_tcp(&asked).unwrap_err();
+                let named = format!("`{}` names something of the worker's machine", field.name);
+                assert!(trouble.what.starts_with(&named), "{kind}: {trouble}");
+                tried.push(format!("{kind}.{}", field.name));
+            }
+        }
+    }
+    assert!(tried.contains(&"xhaul.tools".to_owned()), "{tried:?}");
+}
+
+#[test]
+fn every_field_survives_the_worker_message() {
+    for part in parts() {
+        let fields = part.described().described();
+        for field in &fields {
+            assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
+        }
+        let told = message(&part);
+        let again = REGISTRY.part(Json::Object(told.clone())).unwrap();
+        assert_eq!(message(&again), told);
+        let mut wrong = told.clone();
+        wrong.insert("no_such_field".to_owned(), json!(1));
+        let error = REGISTRY.part(Json::Object(wrong)).unwrap_err();
+        assert!(error.contains("there is no `no_such_field`"), "{error}");
+    }
+}
+
+#[test]
+fn structured_values_are_json_and_report_errors() {
+    let mut part = XhaulPart::default();
+    part.set("busy_ns", &"[1000,20]".into()).unwrap();
+    assert_eq!(part.busy_ns, Some(Plain((1000, 20))));
+    let error = part.set("flows", &"soon".into()).unwrap_err().to_string();
+    assert!(error.starts_with("`flows` must be plain data as JSON"), "{error}");
+    assert_eq!(part.get("flows"), Some(Value::Text("[]".to_owned())));
+}
+
+/// Components that need a process, a third-party program or a socket do not run in virtual time. They are rejected by
+/// name in every role.
+#[test]
+fn components_without_virtual_time_are_rejected_by_name() {
+    let mut all = parts();
+    all.push(Part::from(ProgramPart::default()));
+    let mut controllers = Vec::new();
+    let mut xapps = Vec::new();
+    let latency = Duration::from_millis(1);
+    for part in all {
+        let name = message(&part)["type"].as_str().unwrap().to_owned();
+        let ric = Part::from(RicPart::default());
+        let fleets = Vec::new;
+        let as_controller = Cast {
+            controllers: vec![("ric".to_owned(), part.clone())],
+            fleets: fleets(),
+            xapps: Vec::new(),
+            latency,
+        };
+        let as_xapp = Cast {
+            controllers: vec![("ric".to_owned(), ric)],
+            fleets: fleets(),
+            xapps: vec![("xapp".to_owned(), part, "ric".to_owned())],
+            latency,
+        };
+        for (cast, role, here) in
+            [(as_controller, "controller", &mut controllers), (as_xapp, "xApp", &mut xapps)]
+        {
+            let refusal = format!("part `{name}` does not run in virtual time as {role}");
+            match Network::new(&cast, 1, None) {
+                Err(trouble) if trouble.what.starts_with(&refusal) => {}
+                // With default settings a component may be invalid for another reason.
+                _ => here.push(name.clone()),
+            }
+        }
+    }
+    assert_eq!(controllers, ["ric", "slicing", "virt", "traffic"]);
+    assert_eq!(xapps, ["monitor", "slice_xapp", "traffic_xapp"]);
+}

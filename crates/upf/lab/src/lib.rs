@@ -1,0 +1,18 @@
+//! The UPF in experiments: a UPF on sockets and AF_XDP ([`upf`]), SMF, base stations and data network that load one ([`load`]), its
+//! check by clauses, and the rig `upf`. Imports the base and the domain's machines, `upf`.
+
+pub mod check;
+mod components;
+mod fields;
+pub mod load;
+mod rig;
+pub mod upf;
+
+pub use components::UPF;
+pub use components::load::{
+    BitRate, Calibration, Cpus, LoadArrivals, LoadMode, LoadRole, NetworkSummary, PacketRate, PacketsReached,
+    UpfLoad, UpfLoadPart, UpfLoadReport, data_network,
+};
+pub use components::upf::{Upf, UpfDesign, UpfListening, UpfPart, UpfSummary, XdpSummary};
+pub use fields::UpfNames;
+pub use rig::GATE;
