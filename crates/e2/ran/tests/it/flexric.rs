@@ -1,7 +1,7 @@
 //! An emulated base station with a model of FlexRIC's RIC: the RIC accepts it, and the requests of its xApps are
 //! executed.
 #![allow(clippy::unwrap_used)]
-#[path = "../../e2/machines/tests/flexric_models/mod.rs"]
+#[path = "../../../machines/tests/flexric_models/mod.rs"]
 mod flexric_models;
 
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! A base station's fluid radio: its reports and its limits.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../e2/ric/tests/lab/mod.rs"]
+#[path = "../../../ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 

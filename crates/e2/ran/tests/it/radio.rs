@@ -2,7 +2,7 @@
 //! virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../e2/ric/tests/lab/mod.rs"]
+#[path = "../../../ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 

@@ -2,7 +2,7 @@
 //! controller, and two controllers of an operator, one for slices and one for traffic.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../e2/ric/tests/lab/mod.rs"]
+#[path = "../../../ric/tests/lab/mod.rs"]
 mod lab;
 mod station;
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[allow(dead_code, reason = "no test uses all of it")]
-#[path = "../../e2/machines/tests/agent/bench.rs"]
+#[path = "../../../machines/tests/agent/bench.rs"]
 mod bench;
 #[allow(dead_code, reason = "no test uses all of it")]
 mod station;
