@@ -1,8 +1,9 @@
 //! Many E2 nodes in one process.
-use crate::node::{NodeError, NodeKind, NodeTemplate, Pinged};
-use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
-use crate::stats::{Source, Told};
 use hdrhistogram::Histogram;
+use ranlab_ran::node::{NodeError, NodeKind, NodeTemplate, Pinged};
+use ranlab_ran::RADIO_TICK;
+use ranlab_ran::radio::{Moved, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
+use ranlab_ran::stats::{Source, Told};
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId, SetupFailure};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Timeout until the first node reaches its controllers.
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
@@ -254,7 +255,7 @@ impl Fleet {
         let agents = Agents::default();
         let hearing = Rc::clone(&agents);
         let template = self.template.clone();
-        let driver = radio::drive_site(Arc::clone(&site), move |moved| {
+        let driver = drive_site(Arc::clone(&site), move |moved| {
             if !moved.is_empty() {
                 for (number, agent) in hearing.borrow().iter() {
                     let its = moved.iter().filter(|(cell, _)| template.has_cell(*number, *cell));
@@ -450,5 +451,21 @@ mod tests {
         assert_eq!([all(3), all(4), all(5)], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]);
         assert_eq!(around(5, 1).collect::<Vec<_>>(), [0]);
         assert_eq!(around(5, 0).count(), 0);
+    }
+}
+
+/// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
+/// cells.
+async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
+    let mut tick = tokio::time::interval(RADIO_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        told(site.pass_each(|radio| {
+            let begin = Instant::now();
+            let moved = radio.pass(ranlab_sdk::now());
+            radio.was_busy(begin.elapsed());
+            moved
+        }));
     }
 }

@@ -2,9 +2,9 @@
 
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
-use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::radio::Fidelity;
-use ranlab_emulator::stats::SOURCES;
+use ranlab_ran::node::NodeKind;
+use ranlab_ran::radio::Fidelity;
+use ranlab_ran::stats::SOURCES;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::e2sm::list::ENCODINGS;
 use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
-use ranlab_emulator::node::{Layout, NodeKind};
-use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_radio::user_plane::Carrier;
+use ranlab_ran::node::{Layout, NodeKind};
+use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
@@ -20,11 +20,11 @@ use ranlab_sdk::wire::flat::Coding;
 
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::radio::{RadioSettings, StageKey};
-use crate::{Fading, Spelled};
 use ranlab_lab::field::{Each, Maybe, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{Running, Seed, config, counts, environment, parse, rig};
+use ranlab_ran::text::{RadioSettings, StageKey};
+use ranlab_ran::{Fading, Spelled};
 
 /// Name of the HW service model, which every controller may use.
 pub const HW: &str = <Hw as ServiceModel>::NAME;
@@ -136,7 +136,7 @@ impl FleetPart {
         let rlc_buffer = *rlc_buffer;
         let ues = (*ues).into();
         let settings = RadioSettings { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues };
-        let config = settings.config()?;
+        let config = settings.config().map_err(rig)?;
         match config {
             None if fluid || !self.stage_key.is_empty() => {
                 Err(rig("`fidelity` and `stage_key` need a `radio`"))

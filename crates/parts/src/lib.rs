@@ -21,7 +21,6 @@ mod ping_flexran;
 mod ping_iapp;
 mod pinger;
 mod publish;
-mod radio;
 mod relay;
 mod rest_client;
 mod rest_controller;
@@ -46,7 +45,6 @@ pub use orders::{Orders, OrdersPlan, OrdersReport, Outcome, RATE_MAX};
 pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
 pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_bytes};
-pub use radio::{Fading, Spell, Spelled};
 pub use relay::{Language, RelayPart};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
 pub use rest_controller::{

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use ranlab_emulator::stats::SOURCES;
+use ranlab_ran::stats::SOURCES;
 use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Tap};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e42;

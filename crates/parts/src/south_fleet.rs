@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::southbound::{
     Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
 };
 use ranlab_radio::user_plane::Carrier;
+use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
 use serde::{Deserialize, Serialize};
 
-use crate::radio::RadioSettings;
 use crate::sdran_fields::Period;
 use crate::sdran_fields::SdranNames;
-use crate::{Fading, Spelled};
 use ranlab_lab::field::{Each, Maybe, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{
     Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since,
 };
+use ranlab_ran::text::RadioSettings;
+use ranlab_ran::{Fading, Spelled};
 
 /// A duration longer than any run.
 const NEVER: Duration = Duration::from_secs(u32::MAX as u64);
@@ -115,6 +115,7 @@ impl SouthFleetPart {
                 let ues = *ues;
                 RadioSettings { radio, channel, rlc_buffer, flows, stay, moves: &[], snssai, plmn: &[], ues }
                     .config()
+                    .map_err(rig)
             }
         }
     }

@@ -1,9 +1,12 @@
-//! Division of base stations.
+//! Fleets: division, radio settings.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
 
-use ranlab_lab::{PLACES_MAX, Part, Seed};
+use ranlab_lab::worker::Fault;
+use ranlab_lab::{Config, PLACES_MAX, Part, Seed};
+use ranlab_ran::node::NodeKind;
+use ranlab_ran::radio::Fidelity;
 
 use super::*;
 
@@ -37,4 +40,58 @@ fn indivisible_load_is_rejected() {
     assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
     assert!(why(Part::from(PingPart::default()), 2).contains("is one and cannot be divided"));
     assert!(why(Part::from(two), PLACES_MAX + 1).contains("1 to 128 places"));
+}
+
+#[test]
+fn radio_survives_message_and_is_required_by_its_settings() {
+    let mut part = FleetPart { sm: vec!["kpm".to_owned()], ..FleetPart::default() };
+    for (name, text) in [
+        ("radio", "lte:25"),
+        ("fidelity", "fluid"),
+        ("channel", "sinr:12.5"),
+        ("flows", "1=udp:80:6s:1min"),
+        ("stay", "2-3@1s-2s"),
+        ("moves", "1=000000020@5s"),
+        ("snssai", "1-0000ff"),
+        ("plmn", "001.01"),
+        ("stage_key", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"),
+    ] {
+        part.set(name, &text.into()).unwrap();
+    }
+    let told = serde_json::to_string(&part).unwrap();
+    assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
+    let slots = FleetPart { fidelity: Fidelity::Slot, ..part.clone() };
+    for wrong in [
+        FleetPart { radio: None, ..slots.clone() },
+        FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
+        FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
+        FleetPart { kind: NodeKind::Split, ..part.clone() },
+        FleetPart { dus: 2, nodes: 4, ..slots.clone() },
+        FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
+        FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
+        // Mobility in the fluid model.
+        part,
+        FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
+        FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
+        FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
+        FleetPart { sm: vec!["ni".to_owned()], ..FleetPart::default() },
+        FleetPart { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
+        FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
+    ] {
+        let trouble = Stations::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
+        assert_eq!(trouble.fault, Fault::Rig);
+    }
+    assert!(Stations::new(&FleetPart { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
+    assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots.clone() }).is_err());
+    assert!(Stations::new(&FleetPart { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
+}
+
+/// The units of the radio's texts are those of scenarios.
+#[test]
+fn times_of_radio_texts_are_those_of_scenarios() {
+    for text in
+        ["0", "5s", "1.5 ms", "2min", "3m", "1h", "1d", "7us", "9ns", "", "5", "s", "1.2.3s", ".5s", "1e9s"]
+    {
+        assert_eq!(ranlab_ran::text::span(text), ranlab_campaign::value::parse_span(text), "{text}");
+    }
 }

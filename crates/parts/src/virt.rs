@@ -20,10 +20,11 @@ use tokio::sync::Notify;
 
 use crate::e2_fields::E2Names;
 use crate::ric::Door;
-use crate::{E2_PORT, Ric, RicPart, Spell, Spelled};
+use crate::{E2_PORT, Ric, RicPart};
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{Allowed, Listen, Running, Task, config, loopback, rig};
+use ranlab_ran::{Spell, Spelled};
 
 /// Default port of the virtualization controller.
 pub const VIRT_PORT: u16 = 8094;

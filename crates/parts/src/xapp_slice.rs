@@ -13,10 +13,11 @@ use serde_json::{Value as Json, json};
 
 use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
-use crate::{RestUrl, SLICING_PORT, Spell, Spelled};
+use crate::{RestUrl, SLICING_PORT};
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::worker::{Numbers, Trouble};
 use ranlab_lab::{Running, Task, config, environment, numbers, rig, sut};
+use ranlab_ran::{Spell, Spelled};
 
 /// Timeout until the first base station appears.
 const NODE_WAIT: Duration = Duration::from_secs(30);

@@ -5,14 +5,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ranlab_emulator::node::NodeKind;
 use ranlab_lab::worker::Fault;
 use ranlab_lab::{Config, Part};
 use ranlab_parts::virtual_time::{Cast, FaultPlan, Network, Witness};
 use ranlab_parts::{
-    BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, Spelled, TrafficPart,
+    BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, TrafficPart,
     TrafficXappPart,
 };
+use ranlab_ran::Spelled;
+use ranlab_ran::node::NodeKind;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);

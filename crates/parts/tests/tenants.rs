@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use ranlab_emulator::node::NodeKind;
 use ranlab_lab::{Config, Part};
 use ranlab_parts::virtual_time::{Cast, Network, Witness};
 use ranlab_parts::{FleetPart, SliceXappPart, SlicingPart, VirtPart};
+use ranlab_ran::node::NodeKind;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -146,7 +146,7 @@ fn with_faults(seed: u64) {
     let cast = shared(fleet(4), xapp(&["1=0.6", "2=0.4"], &["1=1", "3=2"], &[]));
     let mut network = begun(&cast, seed);
     network.pass(SECOND).unwrap();
-    network.plan(&["random:6@1s-12s".parse::<ranlab_parts::Spelled<_>>().unwrap().value], seed).unwrap();
+    network.plan(&["random:6@1s-12s".parse::<ranlab_ran::Spelled<_>>().unwrap().value], seed).unwrap();
     network.pass(30 * SECOND).unwrap();
     assert!(network.is_up(), "seed {seed}");
     let got = mbps(&mut network, 4 * SECOND);

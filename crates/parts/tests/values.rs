@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::stats::{SOURCES, Source};
 use ranlab_emulator::{Fleet, FleetConfig};
 use ranlab_parts::values::{Recorder, Screen, Values};
+use ranlab_ran::node::NodeKind;
+use ranlab_ran::stats::{SOURCES, Source};
 use ranlab_sdk::e2::ric::{RicConfig, Side};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};

@@ -10,12 +10,12 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
-use ranlab_emulator::radio::RadioMeter;
 use ranlab_lab::experiment::account;
 use ranlab_lab::{Config, Listen, Part, Seed, loopback};
 use ranlab_parts::{
     FleetPart, FlexranPart, MonitorPart, Period, RADIO_KEYS, RicPart, SouthDetail, SouthFleetPart, Southbound,
 };
+use ranlab_ran::radio::RadioMeter;
 
 use crate::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};

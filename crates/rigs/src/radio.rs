@@ -15,7 +15,6 @@ use ranlab_campaign::rig::{
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
-use ranlab_emulator::radio::{RadioMeter, Sample};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::{Config, Listen, Part, Seed};
@@ -24,6 +23,7 @@ use ranlab_parts::{
     FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart,
     TrafficXappPart,
 };
+use ranlab_ran::radio::{RadioMeter, Sample};
 use ranlab_sdk::transport::Address;
 
 use crate::sut;

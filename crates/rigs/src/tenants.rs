@@ -15,14 +15,15 @@ use ranlab_campaign::rig::{
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_campaign::{keys, metrics};
-use ranlab_emulator::radio::{RadioMeter, first_ue};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::{Config, Listen, Part, Seed};
 use ranlab_parts::virtual_time::Cast;
 use ranlab_parts::{
-    FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, Spelled, TenantPlan, VirtPart,
+    FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TenantPlan, VirtPart,
 };
+use ranlab_ran::Spelled;
+use ranlab_ran::radio::{RadioMeter, first_ue};
 use ranlab_sdk::transport::Address;
 
 use crate::radio::{FAULTS, SET_UP, faultless};

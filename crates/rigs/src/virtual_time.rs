@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_emulator::radio::RadioMeter;
 use ranlab_lab::Part;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::worker::{Fault, Trouble};
+use ranlab_parts::RicPart;
 use ranlab_parts::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
-use ranlab_parts::{RicPart, Spelled};
+use ranlab_ran::Spelled;
+use ranlab_ran::radio::RadioMeter;
 
 pub use ranlab_parts::virtual_time::Witness;
 

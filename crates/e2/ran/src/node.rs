@@ -4,23 +4,23 @@ use crate::radio::{
     SharedRadio, Site, Steered, Watched, cell_of, first_ue,
 };
 use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
-use ranlab_radio::{Cell, CellConfig, CellError};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{Agent, AgentConfig};
-use ranlab_sdk::e2::functions::association::Association;
-use ranlab_sdk::e2::functions::hw::Hw;
-use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
-use ranlab_sdk::e2::functions::{ccc, kpm, ni, rc};
-use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
-use ranlab_sdk::wire::e2ap::{
+use ranlab_e2::Time;
+use ranlab_e2::agent::{Agent, AgentConfig};
+use ranlab_e2::functions::association::Association;
+use ranlab_e2::functions::hw::Hw;
+use ranlab_e2::functions::stats::{PeriodicReport, ReportCounters};
+use ranlab_e2::functions::{ccc, kpm, ni, rc};
+use ranlab_e2::{OutboxLimits, agent::RanFunction};
+use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, GlobalNgRanNodeId,
     InterfaceE1, InterfaceF1, InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
-use ranlab_sdk::wire::e2sm::common::{Cgi, EutraCgi, NrCgi};
-use ranlab_sdk::wire::e2sm::{self, Encoding, Model, hw};
-use ranlab_sdk::wire::flat::Coding;
-use ranlab_sdk::wire::per::ShortBits;
+use ranlab_e2_codec::e2sm::common::{Cgi, EutraCgi, NrCgi};
+use ranlab_e2_codec::e2sm::{self, Encoding, Model, hw};
+use ranlab_e2_codec::flat::Coding;
+use ranlab_e2_codec::per::ShortBits;
+use ranlab_radio::{Cell, CellConfig, CellError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -363,7 +363,7 @@ impl NodeTemplate {
         };
         let own: [(Box<dyn RanFunction>, _); 2] = [
             (Box::new(hw), hw::DEFAULT_FUNCTION_ID),
-            (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
+            (Box::new(Association::new()), ranlab_e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
         let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };
         let rrc = cell.site().map(|site| (site.rrc(), e2sm::rrc::DEFAULT_FUNCTION_ID));

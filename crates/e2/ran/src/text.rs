@@ -5,15 +5,10 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_campaign::value::parse_span;
-use ranlab_emulator::radio::{FlowPlan, Move, RadioConfig, Stay, What};
+use crate::radio::{FlowPlan, Move, RadioConfig, Stay, What};
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::{Carrier, Channel, jakes};
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::rrc::Snssai;
-
-use crate::virtual_time::FaultPlan;
-use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
 
 /// A value with the text from which it was parsed.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,12 +74,12 @@ const CARRIER_GHZ: f64 = 3.5;
 
 impl Fading {
     /// The default, as in published measurements.
-    pub(crate) fn usual() -> Spelled<Self> {
+    pub fn usual() -> Spelled<Self> {
         Spelled { text: "mcs:20".to_owned(), value: Self::Mcs(20) }
     }
 
     /// Returns the channel model on a carrier.
-    pub(crate) fn channel(self, carrier: &Carrier) -> Channel {
+    pub fn channel(self, carrier: &Carrier) -> Channel {
         let correlation = || jakes(SPEED_KMH, CARRIER_GHZ, carrier.slot_us() as f64 / 1e6) as f32;
         match self {
             Self::Mcs(mcs) => Channel::Fixed { mcs, bler: 0.0 },
@@ -106,6 +101,36 @@ impl Spell for Fading {
     }
 }
 
+/// Units of times, in nanoseconds: those of scenarios.
+const UNITS: [(&str, u128); 8] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("min", 60_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// A time such as `5s` or `1.5min`, or 0.
+pub fn span(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+    let (_, unit_ns) = UNITS.into_iter().find(|(name, _)| *name == unit.trim_start())?;
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let ns = match number.parse::<u64>() {
+        Ok(whole) => u128::from(whole) * unit_ns,
+        Err(_) => (number.parse::<f64>().ok()? * unit_ns as f64).round() as u128,
+    };
+    u64::try_from(ns).ok().map(Duration::from_nanos)
+}
+
 /// `3` or `1-3`.
 fn ues(text: &str) -> Option<RangeInclusive<u32>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -116,9 +141,9 @@ fn ues(text: &str) -> Option<RangeInclusive<u32>> {
 
 /// `5s` or `5s-30s`.
 fn times(text: &str) -> Option<(Duration, Option<Duration>)> {
-    let Some((from, until)) = text.split_once('-') else { return Some((parse_span(text)?, None)) };
-    let from = parse_span(from)?;
-    let until = parse_span(until)?;
+    let Some((from, until)) = text.split_once('-') else { return Some((span(text)?, None)) };
+    let from = span(from)?;
+    let until = span(until)?;
     (from < until).then_some((from, Some(until)))
 }
 
@@ -144,7 +169,7 @@ impl Spell for FlowPlan {
             ("tcp", Some(window), None, ..) => What::Tcp(window.parse().ok()?),
             ("udp", Some(mbps), None, ..) => What::Udp(kbps(mbps)?, None),
             ("udp", Some(mbps), Some(on), Some(off), None) => {
-                What::Udp(kbps(mbps)?, Some((parse_span(on)?, parse_span(off)?)))
+                What::Udp(kbps(mbps)?, Some((span(on)?, span(off)?)))
             }
             _ => return None,
         };
@@ -159,7 +184,7 @@ fn kbps(mbps: &str) -> Option<u32> {
 
 /// A public key of Ed25519.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StageKey(pub(crate) [u8; 32]);
+pub struct StageKey(pub [u8; 32]);
 
 impl Spell for StageKey {
     const ALLOWED: &'static str = "keys of 64 hexadecimal digits";
@@ -190,32 +215,32 @@ impl Spell for Move {
         let (of, rest) = text.split_once('=')?;
         let (cell, at) = rest.split_once('@')?;
         let cell = u64::from_str_radix(cell, 16).ok().filter(|cell| *cell < 1 << 36)?;
-        Some(Self { ues: ues(of)?, cell, at: parse_span(at)? })
+        Some(Self { ues: ues(of)?, cell, at: span(at)? })
     }
 }
 
 /// A base station's radio settings, for any protocol.
-pub(crate) struct RadioSettings<'a> {
-    pub(crate) radio: &'a Option<Spelled<Carrier>>,
-    pub(crate) channel: &'a Spelled<Fading>,
-    pub(crate) rlc_buffer: u32,
-    pub(crate) flows: &'a [Spelled<FlowPlan>],
-    pub(crate) stay: &'a [Spelled<Stay>],
-    pub(crate) moves: &'a [Spelled<Move>],
-    pub(crate) snssai: &'a [Snssai],
-    pub(crate) plmn: &'a [Plmn],
-    pub(crate) ues: u32,
+pub struct RadioSettings<'a> {
+    pub radio: &'a Option<Spelled<Carrier>>,
+    pub channel: &'a Spelled<Fading>,
+    pub rlc_buffer: u32,
+    pub flows: &'a [Spelled<FlowPlan>],
+    pub stay: &'a [Spelled<Stay>],
+    pub moves: &'a [Spelled<Move>],
+    pub snssai: &'a [Snssai],
+    pub plmn: &'a [Plmn],
+    pub ues: u32,
 }
 
 impl RadioSettings<'_> {
     /// Returns the radio's configuration, if there is a radio.
-    pub(crate) fn config(&self) -> Result<Option<RadioConfig>, Trouble> {
+    pub fn config(&self) -> Result<Option<RadioConfig>, String> {
         let Some(Spelled { value: carrier, .. }) = self.radio else {
             let asked = self.snssai.is_empty() && self.plmn.is_empty();
             let still = self.stay.is_empty() && self.moves.is_empty();
             let given = !(self.flows.is_empty() && still && asked);
             return if given {
-                Err(rig("`flows`, `stay`, `moves`, `snssai` and `plmn` need a `radio`"))
+                Err("`flows`, `stay`, `moves`, `snssai` and `plmn` need a `radio`".to_owned())
             } else {
                 Ok(None)
             };
@@ -236,58 +261,12 @@ impl RadioSettings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::radio::Fidelity;
     use crate::{FleetPart, Stations};
     use ranlab_emulator::node::NodeKind;
-    use ranlab_emulator::radio::Fidelity;
-    use ranlab_lab::Config;
-    use ranlab_lab::worker::Fault;
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)
-    }
-
-    #[test]
-    fn radio_survives_message_and_is_required_by_its_settings() {
-        let mut part = FleetPart { sm: vec!["kpm".to_owned()], ..FleetPart::default() };
-        for (name, text) in [
-            ("radio", "lte:25"),
-            ("fidelity", "fluid"),
-            ("channel", "sinr:12.5"),
-            ("flows", "1=udp:80:6s:1min"),
-            ("stay", "2-3@1s-2s"),
-            ("moves", "1=000000020@5s"),
-            ("snssai", "1-0000ff"),
-            ("plmn", "001.01"),
-            ("stage_key", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"),
-        ] {
-            part.set(name, &text.into()).unwrap();
-        }
-        let told = serde_json::to_string(&part).unwrap();
-        assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
-        let slots = FleetPart { fidelity: Fidelity::Slot, ..part.clone() };
-        for wrong in [
-            FleetPart { radio: None, ..slots.clone() },
-            FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
-            FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
-            FleetPart { kind: NodeKind::Split, ..part.clone() },
-            FleetPart { dus: 2, nodes: 4, ..slots.clone() },
-            FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
-            FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
-            // Mobility in the fluid model.
-            part,
-            FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
-            FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
-            FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
-            FleetPart { sm: vec!["ni".to_owned()], ..FleetPart::default() },
-            FleetPart { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
-            FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
-        ] {
-            let trouble = Stations::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
-            assert_eq!(trouble.fault, Fault::Rig);
-        }
-        assert!(Stations::new(&FleetPart { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
-        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots.clone() }).is_err());
-        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod live;
 mod meters;
 mod node;
 mod radio;
+mod station;
 mod watch;
 
 pub use identity::{Identity, SourcePool, SourcePoolError};
@@ -18,7 +19,6 @@ pub use incidents::{Incident, Trouble};
 pub use live::{LiveEvents, LiveReport};
 pub use meters::{Delays, SouthboundReport};
 
-use crate::radio::{RadioConfig, RadioError, RadioMeter, SharedRadio, station};
 use deadlines::{Deadlines, now};
 use hdrhistogram::Histogram;
 use line::Line;
@@ -26,10 +26,12 @@ use meters::Meters;
 use node::{Command, Events, Node, Shared};
 use radio::Cell;
 use ranlab_radio::user_plane::UES_MAX;
+use ranlab_ran::radio::{RadioConfig, RadioError, RadioMeter, SharedRadio};
 use ranlab_sdran::agent::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
 use ranlab_sdran::arrivals::{Event, PopulationConfig};
 use ranlab_sdran::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
 use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+pub use station::station;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;

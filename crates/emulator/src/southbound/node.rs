@@ -4,8 +4,8 @@ use super::line::{Fate, Line};
 use super::meters::{Delays, Meters};
 use super::radio::Cell;
 use super::{Directory, EventLog, Identity};
-use crate::radio::Moved;
 use ranlab_machine::Time;
+use ranlab_ran::radio::Moved;
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdran::agent::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,

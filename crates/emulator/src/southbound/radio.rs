@@ -1,11 +1,13 @@
 //! A base station's radio with its driver, and the pending notifications for its agent.
 use super::deadlines::now;
-use crate::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
+use ranlab_ran::RADIO_TICK;
+use ranlab_ran::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::control::Refusal;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tokio::sync::Notify;
 
 /// A radio, and the notifications for its agent.
@@ -36,7 +38,7 @@ impl Cell {
     /// Advances it in real time, without end.
     pub(super) async fn drive(self) {
         let Self { radio, moved, passed } = self;
-        radio::drive(radio, |news| {
+        drive(radio, |news| {
             moved.borrow_mut().extend(news);
             passed.notify_one();
         })
@@ -60,5 +62,22 @@ impl Cell {
         target.moved.borrow_mut().extend(handed_over.target);
         target.passed.notify_one();
         Ok(())
+    }
+}
+
+/// Advances a radio in real time, without end. `told` is called after each step with UE movements.
+async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
+    let mut tick = tokio::time::interval(RADIO_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let moved = {
+            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = Instant::now();
+            let moved = radio.pass(now());
+            radio.was_busy(begin.elapsed());
+            moved
+        };
+        told(moved);
     }
 }

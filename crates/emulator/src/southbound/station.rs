@@ -1,10 +1,8 @@
 //! A base station for agents of FlexRAN and OpenEmpower: the same commands to the same cell as over E2.
-use super::control::{Station, short};
-use super::{SharedRadio, convert};
 use ranlab_radio::user_plane::{self as up, Command, Direction};
-use ranlab_sdk::e2::Time;
+use ranlab_ran::radio::{SharedRadio, Station, convert};
 use ranlab_sdk::e2::functions::slice::SliceControl;
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceSet};
 use ranlab_sdran::agent::{Allocation, CellControl, Radio as Heard};
 
@@ -13,21 +11,29 @@ const SUBFRAME_US: u64 = 1_000;
 
 /// Returns a radio in the form that agents of FlexRAN and OpenEmpower use.
 pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
-    Box::new(Station(radio.clone()))
+    Box::new(OverAgents(Station(radio.clone())))
 }
 
-impl CellControl for Station {
+/// A radio that agents of FlexRAN and OpenEmpower control.
+struct OverAgents(Station);
+
+/// Converts a number, saturating at 32 bits.
+fn short(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl CellControl for OverAgents {
     fn prbs(&self) -> u16 {
-        SliceControl::prbs(self)
+        SliceControl::prbs(&self.0)
     }
 
     fn subframe(&self) -> u64 {
-        let radio = self.radio();
+        let radio = self.0.radio();
         (radio.cell.slot() * radio.cell.config().carrier.slot_us()).div_ceil(SUBFRAME_US)
     }
 
     fn ue(&self, rnti: u16) -> Option<Heard> {
-        let report = self.radio().cell.report(rnti)?;
+        let report = self.0.radio().cell.report(rnti)?;
         let db = |db: f32| db.round().clamp(-128.0, 127.0) as i8;
         Some(Heard {
             cqi: report.radio.wb_cqi,
@@ -42,25 +48,19 @@ impl CellControl for Station {
     }
 
     fn set(&self) -> SliceSet {
-        SliceControl::set(self)
+        SliceControl::set(&self.0)
     }
 
     fn slice_of(&self, rnti: u16) -> Option<u16> {
-        self.radio().cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down))
+        self.0.radio().cell.report(rnti).and_then(|ue| convert::slice_id(ue.slice_down))
     }
 
     fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal> {
-        let next = SliceControl::set(self).after(command, SliceControl::prbs(self))?;
-        if let SliceCommand::Associate(ues) = command
-            && let Some(ue) = ues.iter().find(|ue| !self.has_ue(ue.rnti))
-        {
-            return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti)));
-        }
-        self.control(Time::ZERO, command, &next).map(|_| ())
+        self.0.command(command)
     }
 
     fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal> {
-        let mut radio = self.radio();
+        let mut radio = self.0.radio();
         let slot_us = radio.cell.config().carrier.slot_us();
         let slots = (SUBFRAME_US / slot_us).max(1);
         let of = |one: &Allocation| up::Allocation { rnti: one.rnti, prbs: one.prbs, mcs: one.mcs };

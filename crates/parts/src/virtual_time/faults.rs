@@ -7,9 +7,9 @@ use std::time::Duration;
 use ranlab_campaign::value::parse_span;
 use ranlab_sim::{Chance, Fault, PartyId};
 
-use crate::Spell;
 use ranlab_lab::rig;
 use ranlab_lab::worker::Trouble;
+use ranlab_ran::Spell;
 
 /// Maximum number of random faults.
 const RANDOM_MAX: usize = 1_000;

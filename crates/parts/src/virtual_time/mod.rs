@@ -18,9 +18,9 @@ use std::cell::RefCell;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ranlab_emulator::RADIO_TICK;
-use ranlab_emulator::radio::{Radio, RadioMeter, SharedRadio, SharedSite};
-use ranlab_emulator::stats::Told;
+use ranlab_ran::RADIO_TICK;
+use ranlab_ran::radio::{Radio, RadioMeter, SharedRadio, SharedSite};
+use ranlab_ran::stats::Told;
 use ranlab_sdk::e2::Time;
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 

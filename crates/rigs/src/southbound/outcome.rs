@@ -5,10 +5,10 @@ use std::time::Duration;
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
-use ranlab_emulator::radio::RadioMeter;
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
 use ranlab_parts::Incident;
+use ranlab_ran::radio::RadioMeter;
 
 use crate::sut;
 use ranlab_lab::experiment::harness::metric_of_places;

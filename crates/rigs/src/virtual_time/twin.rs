@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use ranlab_campaign::rig::{Better, RigError, Run};
 use ranlab_campaign::stats::{Summary, quartiles, summarise};
-use ranlab_emulator::radio::{RadioMeter, quantile};
+use ranlab_ran::radio::{RadioMeter, quantile};
 use serde::Serialize;
 
 use super::{Passed, Wish, Without};
@@ -212,7 +212,7 @@ pub fn spreads(differences: &[Difference]) -> Vec<Spread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_emulator::radio::{FlowMeter, UeMeter};
+    use ranlab_ran::radio::{FlowMeter, UeMeter};
 
     fn passed(bytes: [u64; 2], rtt_us: u64) -> Passed {
         let ues = (1..).zip(bytes).map(|(ue, bytes)| UeMeter { ue, bytes, ..UeMeter::default() }).collect();

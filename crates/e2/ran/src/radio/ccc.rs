@@ -1,16 +1,16 @@
 //! The base station side of CCC: read-only attributes of a radio, and RRM policies that divide its resource blocks
 //! among slices, implemented by RC's quotas.
 use super::rc::Steered;
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::ccc::{CccStation, Structures};
-use ranlab_sdk::wire::e2ap::{E2NodeGnb, Plmn};
-use ranlab_sdk::wire::e2sm::ServiceModel;
-use ranlab_sdk::wire::e2sm::ccc::{
+use ranlab_e2::Time;
+use ranlab_e2::functions::ccc::{CccStation, Structures};
+use ranlab_e2_codec::e2ap::{E2NodeGnb, Plmn};
+use ranlab_e2_codec::e2sm::ServiceModel;
+use ranlab_e2_codec::e2sm::ccc::{
     Attributes, BWP, Bwp, CELL_STYLE, Cause, Ccc, CellId, DescribedCell, FunctionDefinition, FunctionName,
     GNB_DU, GnbDu, NODE_STYLE, NR_CELL_DU, NrCellDu, PlmnInfo, PolicyMember, RRM_POLICY_RATIO, ResourceType,
     RrmPolicyRatio, SupportedAttribute, SupportedStructure, Write, is_structure,
 };
-use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
+use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
 use serde_json::json;
 
 /// Maximum number of policies per cell. One slice is reserved for UEs without a policy.
@@ -204,12 +204,12 @@ mod tests {
     use super::super::{Neighbours, Radio, RadioConfig, cell_of};
     use super::*;
     use crate::stats::Names;
+    use ranlab_e2_codec::e2ap::GlobalGnbId;
+    use ranlab_e2_codec::e2sm::ccc::{ActionFormat, WantedCell, WantedStructure};
+    use ranlab_e2_codec::e2sm::common::{Cgi, Snssai};
+    use ranlab_e2_codec::e2sm::slice::{SliceAlgorithm, SliceCommand};
+    use ranlab_e2_codec::per::ShortBits;
     use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::e2ap::GlobalGnbId;
-    use ranlab_sdk::wire::e2sm::ccc::{ActionFormat, WantedCell, WantedStructure};
-    use ranlab_sdk::wire::e2sm::common::{Cgi, Snssai};
-    use ranlab_sdk::wire::e2sm::slice::{SliceAlgorithm, SliceCommand};
-    use ranlab_sdk::wire::per::ShortBits;
     use std::sync::{Arc, Mutex};
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
@@ -324,9 +324,9 @@ mod tests {
         assert_eq!(policies(&mut station).len(), 2);
         // SLICE takes over the carrier, and the policies are removed.
         let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
-        let none = ranlab_sdk::wire::e2sm::slice::SliceSet::default();
+        let none = ranlab_e2_codec::e2sm::slice::SliceSet::default();
         let command = SliceCommand::Configure(none);
-        ranlab_sdran::agent::CellControl::command(&mut by_slice, &command).unwrap();
+        by_slice.command(&command).unwrap();
         assert_eq!(policies(&mut station), []);
     }
 }

@@ -1,26 +1,41 @@
 //! The cell side of SLICE and TRAFFIC.
 use super::{Radio, SharedRadio, convert};
-use ranlab_radio::user_plane::{Association, Command, Direction, Sojourn};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{UeFilter, UeId};
-use ranlab_sdk::e2::functions::slice::{Progress, SliceControl};
-use ranlab_sdk::e2::functions::traffic::TrafficControl;
-use ranlab_sdk::wire::e2sm::control::Refusal;
-use ranlab_sdk::wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice};
-use ranlab_sdk::wire::e2sm::traffic::{
+use ranlab_e2::Time;
+use ranlab_e2::agent::{UeFilter, UeId};
+use ranlab_e2::functions::slice::{Progress, SliceControl};
+use ranlab_e2::functions::traffic::TrafficControl;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, SliceSet, SliceShare, UeSlice};
+use ranlab_e2_codec::e2sm::traffic::{
     BearerId, BearerTraffic, Queue, QueueState, TrafficAction, TrafficCommand, TrafficConfig,
     TrafficIndication,
 };
+use ranlab_radio::user_plane::{Association, Command, Direction, Sojourn};
 use std::sync::{MutexGuard, PoisonError};
 
 /// A radio in the form that RAN functions use.
 #[derive(Debug, Clone)]
-pub(super) struct Station(pub(super) SharedRadio);
+pub struct Station(pub SharedRadio);
 
 impl Station {
-    pub(super) fn radio(&self) -> MutexGuard<'_, Radio> {
+    /// Locks the radio.
+    pub fn radio(&self) -> MutexGuard<'_, Radio> {
         // After a panic of another thread the radio is still usable.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Executes a slice command as a RAN function would.
+    ///
+    /// # Errors
+    /// The command does not fit the slices or the UEs of the cell.
+    pub fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal> {
+        let next = SliceControl::set(self).after(command, SliceControl::prbs(self))?;
+        if let SliceCommand::Associate(ues) = command
+            && let Some(ue) = ues.iter().find(|ue| !self.has_ue(ue.rnti))
+        {
+            return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti)));
+        }
+        self.control(Time::ZERO, command, &next).map(|_| ())
     }
 }
 
@@ -223,12 +238,12 @@ impl TrafficControl for Station {
 mod tests {
     use super::super::{FlowPlan, RadioConfig, What};
     use super::*;
-    use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::e2ap::Plmn;
-    use ranlab_sdk::wire::e2sm::control::Reason;
-    use ranlab_sdk::wire::e2sm::slice::{
+    use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_e2_codec::e2sm::control::Reason;
+    use ranlab_e2_codec::e2sm::slice::{
         Slice, SliceAlgorithm, SliceAllocation, SliceParameters, UeAllocation, UeScheduler,
     };
+    use ranlab_radio::user_plane::Carrier;
     use std::sync::{Arc, Mutex};
 
     fn obey(station: &mut Station, command: &SliceCommand) -> Result<(), Refusal> {

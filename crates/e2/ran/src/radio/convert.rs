@@ -1,20 +1,20 @@
 //! Conversions between the controllers' configurations and commands and those of the model.
-use ranlab_radio::user_plane as up;
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::slice::{
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::slice::{
     Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation, UeScheduler, WHOLE_PPM,
 };
-use ranlab_sdk::wire::e2sm::traffic::{
+use ranlab_e2_codec::e2sm::traffic::{
     Discipline, Filter, Pacer, Queue, QueueScheduler, RateLimit, TrafficAction, TrafficConfig,
 };
+use ranlab_radio::user_plane as up;
 
 /// Number of the model's only slice if a controller has configured none. No controller's slice has this number.
 const NO_SLICE: u32 = 1 << 16;
 
 /// Converts a rejection of the model to one for a controller.
-pub(super) fn refusal(why: &up::Refusal) -> Refusal {
+pub fn refusal(why: &up::Refusal) -> Refusal {
     use up::{SliceError as S, TcError as T};
     let reason = match why {
         up::Refusal::NoUe(_) => Reason::UnknownUe,
@@ -30,7 +30,7 @@ pub(super) fn refusal(why: &up::Refusal) -> Refusal {
 }
 
 /// Converts a slice number of the model to a controller's.
-pub(super) fn slice_id(slice_down: u32) -> Option<u16> {
+pub fn slice_id(slice_down: u32) -> Option<u16> {
     u16::try_from(slice_down).ok()
 }
 

@@ -3,9 +3,9 @@
 use super::RadioError;
 use super::plan::{RadioConfig, What};
 use crate::stats::CellFacts;
+use ranlab_e2::Time;
+use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_radio::user_plane::{CellConfig, Direction, FluidCell, UeReport};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::wire::e2ap::Plmn;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,10 @@ impl FluidRadio {
     }
 
     /// Advances to a time and returns the statistics.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the time that the machine needs is metered, and no result depends on it"
+    )]
     pub fn reports(&mut self, now: Time) -> Vec<UeReport> {
         let begin = Instant::now();
         let from_us = self.cell.now_us();

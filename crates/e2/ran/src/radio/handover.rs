@@ -1,9 +1,9 @@
 //! Handover of a UE between two radios. Its flows continue, and buffered data is forwarded.
 use super::{Moved, Radio, SharedRadio};
+use ranlab_e2::Time;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange};
 use ranlab_radio::user_plane::{RrcKind, UES_MAX};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::rrc::{RrcCell, RrcChange};
 use std::sync::{Arc, PoisonError};
 
 /// UE movements at both radios, for their agents.
@@ -80,7 +80,7 @@ impl Radio {
 
 /// RRC events, with details from `tell`.
 impl Radio {
-    pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_sdk::wire::e2sm::rrc::RrcEvent)) {
+    pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
             let kind = event.kind;
@@ -103,8 +103,8 @@ impl Radio {
 mod tests {
     use super::super::{FlowPlan, RadioConfig, What};
     use super::*;
+    use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::e2ap::Plmn;
     use std::sync::Mutex;
 
     fn radio(cell_id: u16, start_us: u64) -> SharedRadio {

@@ -5,7 +5,7 @@
 //! later if the machine cannot keep up. The delay is measured, and no slot is skipped.
 mod ccc;
 mod control;
-mod convert;
+pub mod convert;
 mod fluid;
 mod handover;
 mod meter;
@@ -18,9 +18,9 @@ mod rc;
 mod sandbox;
 mod site;
 mod stage;
-mod station;
 
 pub(crate) use ccc::Configured;
+pub use control::Station;
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
@@ -28,23 +28,22 @@ pub(crate) use ni::{Called, Watched};
 pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
-pub use site::{SharedSite, Site, drive as drive_site};
-pub use station::station;
+pub use site::{SharedSite, Site};
 
 use crate::stats::CellFacts;
+use ranlab_e2::Time;
+use ranlab_e2::agent::{Agent, RanFunction, UeId};
+use ranlab_e2::functions::{slice, traffic};
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
+use ranlab_e2_codec::e2sm::slice::SliceSet;
+use ranlab_e2_codec::e2sm::traffic::TrafficConfig;
 use ranlab_radio::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
-use ranlab_sdk::e2::functions::{slice, traffic};
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm;
-use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
-use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
-use ranlab_sdk::wire::e2sm::slice::SliceSet;
-use ranlab_sdk::wire::e2sm::traffic::TrafficConfig;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum virtual time that a radio catches up in one call, in microseconds, so that other tasks of the thread can
 /// run.
@@ -370,20 +369,3 @@ const fn counted(ue: u32) -> u32 {
 
 /// Interval at which radios are driven: a slot of LTE.
 pub const TICK: Duration = Duration::from_millis(1);
-
-/// Advances a radio in real time, without end. `told` is called after each step with UE movements.
-pub async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
-    let mut tick = tokio::time::interval(TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        let moved = {
-            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
-            let begin = Instant::now();
-            let moved = radio.pass(ranlab_sdk::now());
-            radio.was_busy(begin.elapsed());
-            moved
-        };
-        told(moved);
-    }
-}

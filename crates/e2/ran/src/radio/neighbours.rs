@@ -4,8 +4,8 @@
 //! modulo the allowed range. All cells are on one carrier, in tracking area 1: in band 1 at 2,140 MHz if slots last 1
 //! ms, and in band 78 at 3,489 MHz otherwise.
 use super::rc::Steered;
-use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi};
-use ranlab_sdk::wire::e2sm::rc::neighbours::{
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
+use ranlab_e2_codec::e2sm::rc::neighbours::{
     Duplex, Neighbour, NeighbourRelations, NrBand, NrFrequency, NrNeighbour, ServingArfcn, ServingPci, Truth,
 };
 use std::collections::BTreeSet;

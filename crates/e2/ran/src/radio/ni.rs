@@ -5,14 +5,14 @@
 //! ([`ranlab_e2_codec::ap::messages`]). Messages that need keys, RRC messages or sessions are not reported: context setup
 //! at NG, handover preparation, path switch. UEs are identified by C-RNTI, as in KPM and RC.
 use super::{Radio, SharedRadio, SharedSite};
+use ranlab_e2::Time;
+use ranlab_e2::functions::ni::{NiStation, Passed};
+use ranlab_e2_codec::ap::messages::{self, F1Ids, NgIds};
+use ranlab_e2_codec::ap::{self, Interface};
+use ranlab_e2_codec::e2ap::{GlobalNgRanNodeId, Plmn};
+use ranlab_e2_codec::e2sm::common::NrCgi;
+use ranlab_e2_codec::e2sm::ni::{Direction, GnbDuId, NodeId};
 use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::ni::{NiStation, Passed};
-use ranlab_sdk::wire::ap::messages::{self, F1Ids, NgIds};
-use ranlab_sdk::wire::ap::{self, Interface};
-use ranlab_sdk::wire::e2ap::{GlobalNgRanNodeId, Plmn};
-use ranlab_sdk::wire::e2sm::common::NrCgi;
-use ranlab_sdk::wire::e2sm::ni::{Direction, GnbDuId, NodeId};
 use std::sync::PoisonError;
 
 /// Tracking area of every cell.
@@ -97,7 +97,7 @@ fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
     what(&mut radio.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-type Made = Result<ap::Message, ranlab_sdk::wire::per::EncodeError>;
+type Made = Result<ap::Message, ranlab_e2_codec::per::EncodeError>;
 
 impl Telling<'_> {
     fn push(&mut self, direction: Direction, far: Option<NodeId>, leaves: bool, made: Made) {
@@ -225,10 +225,10 @@ impl NiStation for Watched {
 mod tests {
     use super::super::{RadioConfig, Site, Stay, cell_of, hand_over};
     use super::*;
+    use ranlab_e2_codec::ap::Message;
+    use ranlab_e2_codec::e2ap::GlobalGnbId;
+    use ranlab_e2_codec::per::ShortBits;
     use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::ap::Message;
-    use ranlab_sdk::wire::e2ap::GlobalGnbId;
-    use ranlab_sdk::wire::per::ShortBits;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! Configuration of a radio, and the plan of its UEs.
 use super::{RadioError, convert};
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::common::NrCgi;
+use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::{
     Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::common::NrCgi;
-use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,16 +1,16 @@
 //! Slice quotas (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) for the model's scheduler.
 use super::rc::Steered;
 use super::{Radio, convert, plan};
-use ranlab_radio::user_plane as up;
-use ranlab_radio::user_plane::{Command, Direction};
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;
-use ranlab_sdk::wire::e2sm::rc::commands::{OrderFault, SliceQuota};
-use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::slice::{
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::kpm::DEFAULT_SLICE;
+use ranlab_e2_codec::e2sm::rc::commands::{OrderFault, SliceQuota};
+use ranlab_e2_codec::e2sm::rrc::Snssai;
+use ranlab_e2_codec::e2sm::slice::{
     SLICES_MAX, Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
 };
+use ranlab_radio::user_plane as up;
+use ranlab_radio::user_plane::{Command, Direction};
 
 /// Slice of the UEs without a quota.
 const REST: u16 = 0;

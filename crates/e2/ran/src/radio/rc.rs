@@ -3,18 +3,18 @@
 use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
+use ranlab_e2::Time;
+use ranlab_e2::functions::rc::{RcControl, RcEvent, RcMobility};
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rc::RrcState;
+use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
+use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
+use ranlab_e2_codec::e2sm::slice::SliceSet;
 use ranlab_radio::user_plane::{EVENTS_MAX, RrcKind};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::rc::{RcControl, RcEvent, RcMobility};
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::rc::RrcState;
-use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::rc::messages::Said;
-use ranlab_sdk::wire::e2sm::rc::neighbours::NeighbourRelations;
-use ranlab_sdk::wire::e2sm::rc::reports::HandedOver;
-use ranlab_sdk::wire::e2sm::slice::SliceSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -207,8 +207,8 @@ fn tell(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
 mod tests {
     use super::super::{FlowPlan, Move, RadioConfig, What};
     use super::*;
+    use ranlab_e2_codec::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
     use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 

@@ -12,9 +12,9 @@
 //! shaper holds it back; bytes queued u64; packets queued u64; bytes sent u64.
 use super::stage::{Made, StageMeter};
 use ed25519_dalek::{Signature, VerifyingKey};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::traffic::{StageModule, StageRole};
 use ranlab_radio::user_plane::{QUEUES_MAX, QueueView, TcStage};
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::traffic::{StageModule, StageRole};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -2,16 +2,15 @@
 //! cells, RRC, and the driver.
 use super::{Moved, Radio, SharedRadio, TICK, hand_over};
 use crate::stats::CellFacts;
+use ranlab_e2::Time;
+use ranlab_e2::agent::{RanFunction, UeId};
+use ranlab_e2::functions::rrc::{self, Progress, RrcSource};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
 use ranlab_machine::lock;
 use ranlab_radio::user_plane::{RrcKind, UeReport};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{RanFunction, UeId};
-use ranlab_sdk::e2::functions::rrc::{self, Progress, RrcSource};
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, RrcHandover, Snssai};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// A base station's cells, shared by its agents and their driver.
 pub type SharedSite = Arc<Site>;
@@ -142,22 +141,6 @@ impl Site {
     }
 }
 
-/// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
-/// cells.
-pub async fn drive(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
-    let mut tick = tokio::time::interval(TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tick.tick().await;
-        told(site.pass_each(|radio| {
-            let begin = Instant::now();
-            let moved = radio.pass(ranlab_sdk::now());
-            radio.was_busy(begin.elapsed());
-            moved
-        }));
-    }
-}
-
 struct Rrc(SharedSite);
 
 impl RrcSource for Rrc {
@@ -205,8 +188,8 @@ impl Radio {
 mod tests {
     use super::super::{RadioConfig, Stay};
     use super::*;
+    use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_radio::user_plane::Carrier;
-    use ranlab_sdk::wire::e2ap::Plmn;
     use std::time::Duration;
 
     /// Two cells with two UEs each. Those of the second have the numbers 1025 and 1026.

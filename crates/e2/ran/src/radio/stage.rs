@@ -1,11 +1,11 @@
 //! User-defined traffic control stages at bearers. They are loaded as signed modules, run in a sandbox, and are removed
 //! when they fail.
 use super::{Radio, RadioError};
-use ranlab_radio::user_plane::{self as up, TcStage};
-use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 #[cfg(not(feature = "wasm"))]
-use ranlab_sdk::wire::e2sm::traffic::StageModule;
-use ranlab_sdk::wire::e2sm::traffic::{FAILURE_MAX, Stage, StageRole, StageState};
+use ranlab_e2_codec::e2sm::traffic::StageModule;
+use ranlab_e2_codec::e2sm::traffic::{FAILURE_MAX, Stage, StageRole, StageState};
+use ranlab_radio::user_plane::{self as up, TcStage};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};

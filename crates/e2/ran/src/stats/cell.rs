@@ -1,6 +1,6 @@
 //! CELL statistics of a node's only cell.
 use super::{Moment, Source, Tells, UeFacts};
-use ranlab_sdk::wire::e2sm::cell::{CellLoad, CellStats};
+use ranlab_e2_codec::e2sm::cell::{CellLoad, CellStats};
 
 pub(super) const SOURCE: Source = Source {
     model: &CellStats,

@@ -1,6 +1,6 @@
 //! GTP statistics, per tunnel.
 use super::{Source, Tells, UeFacts};
-use ranlab_sdk::wire::e2sm::gtp::{Gtp, GtpTunnel};
+use ranlab_e2_codec::e2sm::gtp::{Gtp, GtpTunnel};
 
 pub(super) const SOURCE: Source = Source {
     model: &Gtp,

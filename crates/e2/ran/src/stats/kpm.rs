@@ -1,12 +1,12 @@
 //! KPM: counters of a cell, from which the RAN function computes measurements.
 use super::{CellFacts, Source, Tells, Told, UeFacts};
+use ranlab_e2::Time;
+use ranlab_e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
+use ranlab_e2_codec::e2ap::{EnbId, Plmn};
+use ranlab_e2_codec::e2sm::common::*;
+use ranlab_e2_codec::e2sm::kpm::{DEFAULT_SLICE, Kpm};
+use ranlab_e2_codec::per::ShortBits;
 use ranlab_radio::user_plane::UeReport;
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
-use ranlab_sdk::wire::e2ap::{EnbId, Plmn};
-use ranlab_sdk::wire::e2sm::common::*;
-use ranlab_sdk::wire::e2sm::kpm::{DEFAULT_SLICE, Kpm};
-use ranlab_sdk::wire::per::ShortBits;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! MAC statistics, per UE.
 use super::{Source, Tells, UeFacts};
+use ranlab_e2_codec::e2sm::mac::{self, Mac, MacUe};
 use ranlab_radio::{LinkStats, Snr};
-use ranlab_sdk::wire::e2sm::mac::{self, Mac, MacUe};
 
 pub(super) const SOURCE: Source = Source {
     model: &Mac,

@@ -8,16 +8,16 @@ mod rlc;
 
 use crate::radio::{SharedFluid, SharedRadio, SharedSite, Site};
 pub use kpm::{MeasuredCell, Names};
+use ranlab_e2::Time;
+use ranlab_e2::agent::{UeFilter, UeId};
+use ranlab_e2::functions::stats::StatsSource;
+use ranlab_e2_codec::e2sm::ccc::Ccc;
+use ranlab_e2_codec::e2sm::list::{self, Element};
+use ranlab_e2_codec::e2sm::ni::Ni;
+use ranlab_e2_codec::e2sm::rc::Rc;
+use ranlab_e2_codec::e2sm::{Encoding, Model, SmError};
 use ranlab_radio::user_plane::{Carrier, UeReport};
 use ranlab_radio::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, UeIdentity, UeState};
-use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::agent::{UeFilter, UeId};
-use ranlab_sdk::e2::functions::stats::StatsSource;
-use ranlab_sdk::wire::e2sm::ccc::Ccc;
-use ranlab_sdk::wire::e2sm::list::{self, Element};
-use ranlab_sdk::wire::e2sm::ni::Ni;
-use ranlab_sdk::wire::e2sm::rc::Rc;
-use ranlab_sdk::wire::e2sm::{Encoding, Model, SmError};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -302,9 +302,9 @@ pub fn ue_id(ue: UeIdentity) -> UeId {
 mod tests {
     use super::*;
     use bytes::Bytes;
+    use ranlab_e2_codec::e2sm::plain::INDICATION_HEADER;
+    use ranlab_e2_codec::e2sm::{MODELS, RowKey, hw::Hw};
     use ranlab_radio::CellConfig;
-    use ranlab_sdk::wire::e2sm::plain::INDICATION_HEADER;
-    use ranlab_sdk::wire::e2sm::{MODELS, RowKey, hw::Hw};
     use std::collections::BTreeSet;
 
     /// Models that are not statistics of a cell: HW, and the control models.

@@ -1,7 +1,7 @@
 //! PDCP, per bearer.
 use super::{Source, Tells, UeFacts};
-use ranlab_sdk::wire::e2sm::pdcp::{Pdcp, PdcpBearer};
-use ranlab_sdk::wire::e2sm::rlc::RlcMode;
+use ranlab_e2_codec::e2sm::pdcp::{Pdcp, PdcpBearer};
+use ranlab_e2_codec::e2sm::rlc::RlcMode;
 
 pub(super) const SOURCE: Source = Source {
     model: &Pdcp,

@@ -1,6 +1,6 @@
 //! RLC, per bearer.
 use super::{Source, Tells, UeFacts};
-use ranlab_sdk::wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
+use ranlab_e2_codec::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
 
 pub(super) const SOURCE: Source = Source {
     model: &Rlc,

@@ -2,18 +2,17 @@
 //! controller, and two controllers of an operator, one for slices and one for traffic.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../../ric/tests/lab/mod.rs"]
-mod lab;
-mod station;
+use crate::lab;
+use crate::station;
 
 use bytes::Bytes;
 use lab::cell::MockCell;
 use lab::{Lab, escaped, order, told};
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::Plmn;
-use ranlab_emulator::node::{Layout, NodeKind, Part, identity};
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
-use ranlab_emulator::stats::Told;
+use ranlab_ran::node::{Layout, NodeKind, Part, identity};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_ran::stats::Told;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ric::association::Association;
 use ranlab_ric::bus::Bus;

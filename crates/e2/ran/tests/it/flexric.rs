@@ -1,18 +1,17 @@
 //! An emulated base station with a model of FlexRIC's RIC: the RIC accepts it, and the requests of its xApps are
 //! executed.
 #![allow(clippy::unwrap_used)]
-#[path = "../../../machines/tests/flexric_models/mod.rs"]
-mod flexric_models;
+use crate::flexric_models;
 
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::flat::Coding;
-use ranlab_emulator::node::{NodeKind, NodeTemplate};
-use ranlab_emulator::stats::SOURCES;
-use ranlab_sdk::e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
-use ranlab_sdk::e2::functions::stats::ReportCounters;
-use ranlab_sdk::e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
-use ranlab_sdk::e2::{OutboxLimits, Time, peer};
+use ranlab_ran::node::{NodeKind, NodeTemplate};
+use ranlab_ran::stats::SOURCES;
+use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
+use ranlab_e2::functions::stats::ReportCounters;
+use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_e2::{OutboxLimits, Time, peer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,7 +142,7 @@ fn own_functions_are_offered_to_our_ric_after_setup() {
     // On another connection the setup must again be harmless.
     agent.handle(
         Time::ZERO,
-        AgentInput::Disconnected { controller: C0, why: ranlab_sdk::e2::LinkLoss::ClosedByPeer },
+        AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer },
     );
     agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Wake);
     agent.handle(Time::ZERO + Duration::from_secs(2), AgentInput::Connected { controller: C0 });

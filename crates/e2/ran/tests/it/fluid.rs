@@ -1,16 +1,15 @@
 //! A base station's fluid radio: its reports and its limits.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../../ric/tests/lab/mod.rs"]
-mod lab;
-mod station;
+use crate::lab;
+use crate::station;
 
 use bytes::Bytes;
 use lab::cell::MockCell;
 use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
-use ranlab_emulator::node::{NodeKind, identity};
-use ranlab_emulator::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, What};
+use ranlab_ran::node::{NodeKind, identity};
+use ranlab_ran::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, What};
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::traffic::{RLC_SUBJECT, Traffic};

@@ -2,17 +2,14 @@
 //! virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../../ric/tests/lab/mod.rs"]
-mod lab;
-mod station;
+use crate::lab;
+use crate::station;
 
 use bytes::Bytes;
 use lab::{Lab, cell::MockCell, escaped};
 use ranlab_e2::ric::{IApp, Method};
-use ranlab_emulator::node::{NodeKind, identity};
-use ranlab_emulator::radio::{
-    FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile,
-};
+use ranlab_ran::node::{NodeKind, identity};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile};
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::slicing::Slicing;

@@ -1,11 +1,8 @@
 //! A radio under RC policies and reports: a base station's agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[allow(dead_code, reason = "no test uses all of it")]
-#[path = "../../../machines/tests/agent/bench.rs"]
-mod bench;
-#[allow(dead_code, reason = "no test uses all of it")]
-mod station;
+use crate::bench;
+use crate::station;
 
 use bench::{Bench, C0, deletion, request_id};
 use ranlab_e2::Time;
@@ -15,8 +12,8 @@ use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_e2_codec::e2sm::rc::policy::{Condition, Does, RESOURCES, Test};
 use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_ID, EventTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
-use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_ran::node::NodeKind;
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
 use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,10 +1,8 @@
 //! A base station of CU-CP, CU-UP and two DUs over E2: each agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[allow(dead_code, reason = "no test uses all of it")]
-#[path = "../../../machines/tests/agent/bench.rs"]
-mod bench;
-mod station;
+use crate::bench;
+use crate::station;
 
 use bench::{ACK, Bench, C0, control, request_id};
 use ranlab_e2::Time;
@@ -13,8 +11,8 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, mac, pdcp, rrc};
-use ranlab_emulator::node::{NodeKind, NodeTemplate};
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedSite, What};
+use ranlab_ran::node::{NodeKind, NodeTemplate};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedSite, What};
 use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -2,17 +2,16 @@
 //! sandbox.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-#[path = "../../../ric/tests/lab/mod.rs"]
-mod lab;
-mod station;
+use crate::lab;
+use crate::station;
 
 use bytes::Bytes;
 use ed25519_dalek::{Signer, SigningKey};
 use lab::cell::MockCell;
 use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
-use ranlab_emulator::node::{NodeKind, identity};
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, What, quantile};
+use ranlab_ran::node::{NodeKind, identity};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, What, quantile};
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ric::bus::Bus;
 use ranlab_ric::traffic::Traffic;

@@ -223,8 +223,8 @@ fn controls_and_slices_are_counted_at_radios() {
         seconds: 2.0,
         real_time_factor: 3.0,
         prb_use: 0.5,
-        ues: vec![ranlab_emulator::radio::UeMeter { ue: 1, bytes: 1_000_000, prbs: 1, ..Default::default() }],
-        samples: vec![ranlab_emulator::radio::Sample {
+        ues: vec![ranlab_ran::radio::UeMeter { ue: 1, bytes: 1_000_000, prbs: 1, ..Default::default() }],
+        samples: vec![ranlab_ran::radio::Sample {
             slices: [("0".to_owned(), first), ("1".to_owned(), second)].into(),
             ..Default::default()
         }],

@@ -3,9 +3,9 @@ use ranlab_e2::OutboxLimits;
 use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2_codec::e2ap::{Plmn, Version};
 use ranlab_e2_codec::flat::Coding;
-use ranlab_emulator::node::{NodeKind, NodeTemplate};
-use ranlab_emulator::radio::RadioConfig;
-use ranlab_emulator::stats::SOURCES;
+use ranlab_ran::node::{NodeKind, NodeTemplate};
+use ranlab_ran::radio::RadioConfig;
+use ranlab_ran::stats::SOURCES;
 use std::sync::Arc;
 
 pub(crate) const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);

@@ -1,0 +1,19 @@
+//! Emulated E2 nodes with agents, RICs and iApps, in virtual time. One program, because each costs CI time to link.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
+
+#[allow(dead_code, reason = "shared with tests that use more of it")]
+#[path = "../../../machines/tests/agent/bench.rs"]
+mod bench;
+mod figure_4;
+mod flexric;
+#[path = "../../../machines/tests/flexric_models/mod.rs"]
+mod flexric_models;
+mod fluid;
+#[path = "../../../ric/tests/lab/mod.rs"]
+mod lab;
+mod radio;
+mod rc;
+mod split;
+mod stages;
+#[allow(dead_code, reason = "no test uses all of it")]
+mod station;
