@@ -2,7 +2,7 @@
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
 use ranlab_lab::Listen;
-use ranlab_parts::{HostedIApp, Ric, RicPart};
+use ranlab_e2_lab::{HostedIApp, Ric, RicPart};
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
 };

@@ -4,7 +4,7 @@ use crate::convert::{config, of_json};
 use crate::errors::{Class, Fault};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ranlab_parts::{FleetPart, RicPart, Stations};
+use ranlab_e2_lab::{FleetPart, RicPart, Stations};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl<S: 'static> Held<S> {
 /// A near-RT RIC.
 #[pyclass(frozen)]
 pub(crate) struct Ric {
-    held: Held<ranlab_parts::Ric>,
+    held: Held<ranlab_e2_lab::Ric>,
     bound: Vec<(&'static str, String)>,
 }
 
@@ -51,7 +51,7 @@ impl Ric {
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let part: RicPart = config(settings)?;
         let actor =
-            Actor::start(py, "ric", move || async move { Ok(ranlab_parts::Ric::start(&part).await?) })?;
+            Actor::start(py, "ric", move || async move { Ok(ranlab_e2_lab::Ric::start(&part).await?) })?;
         let bound = actor.ask(py, PATIENCE, |ric| async move { Ok(ric.bound.clone()) })?;
         Ok(Self { held: Held::new(actor), bound })
     }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use ranlab_parts::{
-    AssociationPart, EmpowerPart, FlexranPart, SlicingPart, SouthController, SouthControllerReport,
-    TrafficPart, VirtPart,
-};
+use ranlab_e2_lab::{AssociationPart, SlicingPart, TrafficPart, VirtPart};
+use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthController, SouthControllerReport};
 
 use crate::args;
 use crate::exit::Failure;

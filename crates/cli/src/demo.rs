@@ -8,7 +8,7 @@ use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_host::ProcessMeter;
 use ranlab_lab::worker::{Numbers, Worker, number};
 use ranlab_lab::{Host, Lab, Listen, Part};
-use ranlab_parts::{FleetPart, MonitorPart, PingPart, RicPart};
+use ranlab_e2_lab::{FleetPart, MonitorPart, PingPart, RicPart};
 use ranlab_sdk::transport::Address;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Live page of emulated base stations: number served, messages sent, and send delay.
-use ranlab_emulator::FleetReport;
-use ranlab_emulator::southbound::{Southbound, SouthboundReport};
+use ranlab_e2_lab::FleetReport;
+use ranlab_sdran_lab::fleet::{Southbound, SouthboundReport};
 use ranlab_http::board::Board;
 use ranlab_sdk::transport::Address;
 

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use ranlab_lab::{Listen, loopback};
-use ranlab_parts::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
+use ranlab_e2_lab::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
 use ranlab_sdk::transport::Address;

@@ -17,8 +17,8 @@ use ranlab_campaign::results::{Finished, Results};
 use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
 use ranlab_campaign::run::{Event, seed_of};
 use ranlab_campaign::scenario::{self, Scenario};
-use ranlab_rigs::virtual_time::record::Tables;
-use ranlab_rigs::virtual_time::{self, Passed, Wish, Without};
+use ranlab_e2_lab::rigs::virtual_time::record::Tables;
+use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without};
 use serde_json::{Value as Json, json};
 
 use crate::bench::gate::{self, Gate};

@@ -20,7 +20,7 @@ use ranlab_lab::experiment::keys;
 use ranlab_lab::experiment::peer::{Peer, PeerError, names};
 use ranlab_lab::experiment::stranger::{STOPPED_S, admit, commands, said};
 use ranlab_lab::{As, Each, Part};
-use ranlab_parts::{SdranNames, Southbound};
+use ranlab_sdran_lab::{SdranNames, Southbound};
 
 /// Experiment that only starts a program, per repeat or once.
 struct Program(Each);

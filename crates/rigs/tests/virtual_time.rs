@@ -13,8 +13,8 @@ use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
 use ranlab_lab::Lab;
-use ranlab_rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
-use ranlab_rigs::virtual_time::{self, Passed, Wish, Without, record};
+use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
+use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without, record};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -7,7 +7,7 @@ use ranlab_campaign::export::{Column, Table};
 use ranlab_campaign::report::{Across, Bound, Figure, Form, Sample, Series, escape, png, svg};
 use ranlab_campaign::scenario::Scenario;
 use ranlab_campaign::value::short;
-use ranlab_rigs::virtual_time::twin::{Difference, spreads};
+use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, spreads};
 
 use super::twin::{told, who};
 use crate::exit::Failure;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
-use ranlab_rigs::virtual_time::Without;
-use ranlab_rigs::virtual_time::twin::{Difference, InWorld, Pair, Told, differences, pair, spreads};
+use ranlab_e2_lab::rigs::virtual_time::Without;
+use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, InWorld, Pair, Told, differences, pair, spreads};
 use serde_json::json;
 
 use super::{Job, Record, page};

@@ -2,7 +2,7 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use ranlab_parts::joined;
+use ranlab_e2_lab::joined;
 use ranlab_sdk::e2::xapp::{NodeInfo, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_parts::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
     connect: Address,
     /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC is unreachable or rejects the
     /// xApp; repeatable

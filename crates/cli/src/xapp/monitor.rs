@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ranlab_parts::values::{Heard, RecordError, Recorder, Room, Screen, Values};
-use ranlab_parts::{MonitorPart, MonitorReport, Watcher};
+use ranlab_e2_lab::values::{Heard, RecordError, Recorder, Room, Screen, Values};
+use ranlab_e2_lab::{MonitorPart, MonitorReport, Watcher};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::wire::e2sm::common::JoinedUe;
 use serde::Serialize;

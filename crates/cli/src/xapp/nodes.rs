@@ -1,7 +1,7 @@
 //! `ranlab xapp nodes`: lists base stations and their capabilities.
 use std::time::{Duration, Instant};
 
-use ranlab_parts::joined;
+use ranlab_e2_lab::joined;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::xapp::{NodeInfo, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -27,7 +27,7 @@ const NAMES_PER_LINE: usize = 6;
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_parts::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
     connect: Address,
     /// Base station by its complete identity ("gnb 505.01 7/du 1", with or without "gnb"), or all base stations of a
     /// network ("505.01") [default: all]

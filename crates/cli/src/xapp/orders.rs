@@ -1,7 +1,7 @@
 //! `ranlab xapp orders`: sends numbered controls and reports their outcomes.
 use std::time::Duration;
 
-use ranlab_parts::{Orders, OrdersPlan, Outcome};
+use ranlab_e2_lab::{Orders, OrdersPlan, Outcome};
 use ranlab_sdk::transport::Address;
 
 use crate::args;
@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(6);
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_parts::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
     connect: Address,
     /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC disconnects, is unreachable or
     /// rejects the xApp; repeatable

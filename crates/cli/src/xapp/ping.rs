@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use ranlab_lab::worker::{Fault, Trouble};
-use ranlab_parts::{PingPart, PingReport, Pinging};
+use ranlab_e2_lab::{PingPart, PingReport, Pinging};
 use serde::Serialize;
 
 use crate::args;

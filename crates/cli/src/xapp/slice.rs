@@ -1,5 +1,5 @@
 //! `ranlab xapp slice`: configures slices over REST.
-use ranlab_parts::SliceXappPart;
+use ranlab_e2_lab::SliceXappPart;
 
 use crate::exit::Failure;
 use crate::flags::Flags;

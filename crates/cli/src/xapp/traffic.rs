@@ -1,7 +1,7 @@
 //! `ranlab xapp traffic`: protects a low-latency flow when its delay is too long.
 use std::time::Duration;
 
-use ranlab_parts::{TrafficXapp, TrafficXappPart};
+use ranlab_e2_lab::{TrafficXapp, TrafficXappPart};
 
 use crate::args;
 use crate::exit::Failure;

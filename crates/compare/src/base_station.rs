@@ -1,0 +1,152 @@
+//! Rig `base-station`: cost of an agent for the base station that contains it.
+//!
+//! The base station is the user-plane model in real time, in its own process: without agent, with ranlab's
+//! agent under its RIC, or with FlexRAN's agent under a FlexRAN-style controller. There is no physical layer,
+//! so the agent's cost is absolute and not a share of a complete base station.
+
+use std::time::Duration;
+
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
+use ranlab_campaign::schema::Kind;
+use ranlab_campaign::{keys, metrics};
+use ranlab_lab::experiment::account;
+use ranlab_lab::{Config, Listen, Part, Seed, loopback};
+use ranlab_e2_lab::{FleetPart, MonitorPart, RADIO_KEYS, RicPart};
+use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
+use ranlab_ran::radio::RadioMeter;
+
+use ranlab_e2_lab::rigs::sut;
+use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::{keys, noise};
+
+const STATION: &str = "base station";
+const CONTROLLER: &str = "controller";
+const XAPP: &str = "xApp";
+/// Time limit for the setup of the base station and the subscription of its reports.
+const SET_UP: Duration = Duration::from_secs(20);
+
+/// Rig.
+pub(crate) struct BaseStation;
+
+impl Experiment for BaseStation {
+    fn describe(&self) -> RigDescription {
+        // A coarse radio model would not consume time; the other excluded keys do not exist for FlexRAN base
+        // stations.
+        let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
+        let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
+        let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
+        let mut keys = keys! {
+            ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
+        };
+        keys.push(keys::place("sut.at", "the base station"));
+        keys.extend(load.change("sm", |key| key.when("sut.agent", &["e2"])).keys());
+        keys.extend(keys! {
+            ("load.period", Kind::Span, "reporting period of the agent").or(Duration::from_millis(1)).when("sut.agent", &["e2", "flexran"]);
+        });
+        keys.push(keys::place("controller.at", "the controller"));
+        keys.push(keys::place("xapp.at", "the xApp"));
+        keys.extend(keys::host());
+        RigDescription {
+            name: "base-station".to_owned(),
+            aliases: Vec::new(),
+            comment: "what an agent costs the base station that it is in".to_owned(),
+            keys,
+            metrics: metrics(),
+            needs: Vec::new(),
+            set_up: Duration::from_secs(2),
+            repeat_time: RepeatTime::Windows,
+            response_timeout: None,
+            starter: include_str!("starters/base-station.toml"),
+        }
+    }
+
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+        match keys::text(run, "sut.agent")? {
+            "e2" => e2(run, stage, fleet),
+            "flexran" => {
+                let period = keys::setting(run, "load.period")?;
+                let listen = ([127, 0, 0, 1], 0).into();
+                let part = FlexranPart { listen, period, ..FlexranPart::default() };
+                let told = &stage.tool(CONTROLLER, "controller.at", Part::from(part))?.ready.addresses;
+                let connect = vec![account::address(told, "southbound")?];
+                let FleetPart { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
+                let part = SouthFleetPart {
+                    protocol: Southbound::Flexran,
+                    period: Some(Period::every(period)),
+                    ues: ues.into(),
+                    ..SouthFleetPart::default()
+                };
+                let part =
+                    SouthFleetPart { connect, radio, channel, rlc_buffer, flows, stay, snssai, seed, ..part };
+                stage.sut(STATION, "sut.at", Part::from(part))?;
+                stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
+            }
+            // Base station without agent.
+            _ => {
+                stage.sut(STATION, "sut.at", Part::from(FleetPart { connect: Vec::new(), ..fleet }))?;
+                stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
+            }
+        }
+    }
+
+    fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+        let station = window.report(STATION)?;
+        let agent = keys::text(run, "sut.agent")?;
+        let radios: Vec<RadioMeter> = match agent {
+            "flexran" => station.detail::<SouthDetail>()?.radios,
+            _ => station.detail()?,
+        };
+        let radio =
+            radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
+        let reports_per_s = station.number("reports")? / station.wall_s.max(1e-3);
+        recorder.scalar("reports_per_s", reports_per_s);
+        let bytes: u64 = radio.ues.iter().map(|ue| ue.bytes).sum();
+        recorder.scalar("total_mbps", bytes as f64 * 8e-6 / radio.seconds.max(1e-6));
+        recorder.scalar("prb_use", radio.prb_use);
+        recorder.scalar("real_time_factor", radio.real_time_factor);
+        recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
+        let silent = agent != "none" && reports_per_s == 0.0;
+        Ok(recorder.judge([
+            (Outcome::Invalid, Breach::said(silent, "the agent reported nothing")),
+            (Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0)),
+        ]))
+    }
+}
+
+/// ranlab's agent, under its RIC, and an xApp that subscribes to everything the agent offers.
+fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigError> {
+    let listen = || vec![Listen::At(loopback(0))];
+    let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
+    let told = stage.tool(CONTROLLER, "controller.at", Part::from(ric))?.ready.addresses.clone();
+    let expected = fleet.sm.len() as f64;
+    let monitor = MonitorPart { connect: account::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
+    let fleet = FleetPart { connect: vec![account::address(&told, "e2")?], ..fleet };
+    stage.sut(STATION, "sut.at", Part::from(fleet))?;
+    stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
+    stage.tool(XAPP, "xapp.at", Part::from(monitor))?;
+    stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
+        numbers.get("subscriptions").is_some_and(|active| *active >= expected)
+    })
+}
+
+fn metrics() -> Vec<Metric> {
+    // CPU metrics that other rigs measure for the controller are those of the base station with its agent
+    // here.
+    let of_station = |metric: Metric| {
+        let comment = metric.comment.replace("the controller", "the base station with its agent");
+        Metric { comment, ..metric }
+    };
+    let mut metrics: Vec<_> = account::metrics().into_iter().map(of_station).collect();
+    metrics.extend(metrics! {
+        Scalar Neither "reports_per_s" "1/s" "statistics messages sent by the agent";
+        Scalar Higher "total_mbps" "Mbit/s" "IP data received by all UEs";
+        Scalar Higher "prb_use" "" "share of downlink resource blocks used";
+        Scalar Higher "real_time_factor" "" "ratio of the radio's time to wall-clock time; below 1 it does not keep up";
+        Scalar Lower "late_us_p99" "us" "delay of the radio's slots";
+        Scalar Neither "tool.cpu_cores" "cores" "CPU cores used by controller and xApp";
+    });
+    metrics.extend(noise::metrics());
+    metrics
+}

@@ -1,0 +1,315 @@
+//! Base stations as a component.
+
+use std::fs::File;
+use std::io::{LineWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::schema::Kind;
+use crate::emulated::{Fleet, FleetConfig, FleetError, FleetReport};
+use ranlab_radio::user_plane::Carrier;
+use ranlab_ran::node::{Layout, NodeKind};
+use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
+use ranlab_sdk::e2::agent::SetupFailure;
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
+use ranlab_sdk::wire::e2sm::rrc::Snssai;
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, ni::Ni, rc::Rc};
+use ranlab_sdk::wire::flat::Coding;
+
+use crate::e2_fields::E2Names;
+use crate::e2_fields::{customary_models, service_models};
+use ranlab_lab::field::{Each, Maybe, Text};
+use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::{Running, Seed, config, counts, environment, parse, rig};
+use ranlab_ran::text::{RadioSettings, StageKey};
+use ranlab_ran::{Fading, Spelled};
+
+/// Name of the HW service model, which every controller may use.
+pub const HW: &str = <Hw as ServiceModel>::NAME;
+
+config! {
+    /// E2 base stations and their UEs.
+    pub struct FleetPart {
+        /// address of a controller of all base stations; repeatable, the first is the default controller of the UEs
+        connect: Vec<Address> = Vec::new(), wiring();
+        /// the addresses belong to one cluster of RICs (ric --bus): each base station connects to one of them, and to
+        /// the next when that one disconnects or rejects it
+        one_of: bool = false, wiring();
+        /// number of base stations; with --kind split, number of E2 nodes (CU-CP, CU-UP and DUs)
+        nodes: u32 = 1, range(1, 100_000);
+        /// number of UEs per base station
+        ues: u16 = 32, range(0, 65_000);
+        /// service models offered; hw stands for hw and the association control, which is always offered to ranlab's
+        /// RIC
+        sm: Vec<String> = customary_models(),
+            kind(Kind::List(Box::new(Kind::choice(&service_models()))));
+        /// radio of every base station, which controllers can control: TECHNOLOGY:PRBS, such as lte:25, nr:106 (n78) or
+        /// nr-fdd:106; without it, statistics are generated without a radio
+        radio: Option<Spelled<Carrier>> as Maybe<Text> = None;
+        /// with a radio: slot simulates each slot and packet in real time; fluid computes steps of 10 ms without
+        /// packets and commands, for hundreds of cells
+        fidelity: Fidelity as E2Names = Fidelity::Slot;
+        /// with a radio: channel quality of each UE, mcs:20 (fixed) or sinr:15 (dB, fading)
+        channel: Spelled<Fading> as Text = Fading::usual();
+        /// with a radio: size of the RLC buffer of a UE
+        rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
+        /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
+        /// full; repeatable
+        flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
+        /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
+        /// start
+        stay: Vec<Spelled<Stay>> as Each<Text> = Vec::new();
+        /// with a radio: handovers started by the base station, as UES=CELL@TIME with the 36-bit cell identity in
+        /// hexadecimal; the base station may ask controllers first (RC); requires kpm, rc or ni in --sm
+        moves: Vec<Spelled<Move>> as Each<Text> = Vec::new();
+        /// with a radio: slices requested by UEs, SST or SST-SD, assigned in rotation
+        snssai: Vec<Snssai> as Each<Text> = Vec::new();
+        /// with a radio: networks selected by UEs, MCC.MNC, assigned in rotation; without it, the network of the base
+        /// station
+        plmn: Vec<Plmn> as Each<Text> = Vec::new();
+        /// with a radio: Ed25519 public key (64 hexadecimal digits) that must have signed the stages of traffic
+        /// control; repeatable; requires a build with --features wasm
+        stage_key: Vec<Spelled<StageKey>> as Each<Text> = Vec::new();
+        /// with a radio and --kind split: number of DUs per base station, one cell each; UEs are attached to them in
+        /// rotation
+        dus: u32 = 1, range(1, i64::from(DUS_MAX));
+        /// kind of base station: gnb, split (CU-CP, CU-UP, DUs), ng-enb, enb or mixed
+        kind: NodeKind as E2Names = NodeKind::Gnb;
+        /// E2AP version of the base stations: 1.01, 2.03 or 3.01
+        e2ap: Version as E2Names = Version::V2_03;
+        /// encoding of E2AP: per (aligned PER, as standardized) or flat (FlatBuffers, supported only by ranlab's RIC)
+        encoding: Coding as E2Names = Coding::Per;
+        /// encoding of service model messages: plain (packed structs), per or flat, for models that support it; without
+        /// it, the usual encoding of each model
+        sm_encoding: Option<Encoding> as Maybe<E2Names> = None;
+        /// time over which the base stations start; without it, 1 ms per base station, and with a third-party
+        /// controller each starts after the setup of the previous one
+        ramp: Option<Duration> = None;
+        /// number of the first base station; keeps numbers distinct if several processes run in one network
+        first: u32 = 0, wiring();
+        /// seed of the random behaviour of cells and UEs; equal seeds give equal behaviour over time, but the times of
+        /// reports depend on the clock
+        seed: Seed = Seed(1), wiring();
+        /// clock offset between this machine and the campaign, in microseconds; subtracted from each time stamp
+        ahead_us: i64 = 0, inner();
+    }
+}
+
+/// Keys that require a radio.
+pub const RADIO_KEYS: [&str; 11] = [
+    "radio",
+    "fidelity",
+    "channel",
+    "rlc_buffer",
+    "flows",
+    "stay",
+    "moves",
+    "snssai",
+    "plmn",
+    "stage_key",
+    "dus",
+];
+
+impl FleetPart {
+    fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+        let fluid = self.fidelity == Fidelity::Fluid;
+        if self.radio.is_some() && self.kind == NodeKind::Mixed {
+            return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
+        }
+        if self.radio.is_some() && self.kind == NodeKind::Split && fluid {
+            return Err(rig(
+                "the parts of a base station share a radio slot by slot: fidelity fluid is of whole ones",
+            ));
+        }
+        if self.dus != 1 && (self.radio.is_none() || self.kind != NodeKind::Split) {
+            return Err(rig("`dus` needs a `radio` and the kind split"));
+        }
+        let parts = Layout { kind: self.kind, dus: self.dus }.parts();
+        if self.dus != 1 && (!self.nodes.is_multiple_of(parts) || !self.first.is_multiple_of(parts)) {
+            let what = "a base station of CU-CP, CU-UP and";
+            return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));
+        }
+        self.check_rc(fluid)?;
+        let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
+        let rlc_buffer = *rlc_buffer;
+        let ues = (*ues).into();
+        let settings = RadioSettings { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues };
+        let config = settings.config().map_err(rig)?;
+        match config {
+            None if fluid || !self.stage_key.is_empty() => {
+                Err(rig("`fidelity` and `stage_key` need a `radio`"))
+            }
+            config => Ok(config.map(|config| RadioConfig {
+                fidelity: self.fidelity,
+                dus: self.dus,
+                stage_keys: self.stage_key.iter().map(|key| key.value.0).collect(),
+                ..config
+            })),
+        }
+    }
+
+    /// Checks the RC settings: RC requires a radio, and handovers by the base station itself need RC where RRC
+    /// terminates.
+    fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
+        let offers = |name: &str| self.sm.iter().any(|it| it == name);
+        let steered = self.radio.is_some() && !fluid;
+        if [Rc::NAME, Ccc::NAME, Ni::NAME].into_iter().any(offers) && !steered {
+            return Err(rig("`sm` rc, ccc and ni need a `radio` with fidelity slot"));
+        }
+        let of_nr = offers(Ccc::NAME) || offers(Ni::NAME);
+        if of_nr && !matches!(self.kind, NodeKind::Gnb | NodeKind::Split) {
+            return Err(rig("`sm` ccc and ni are of base stations of NR: the kinds gnb and split"));
+        }
+        let by_rc = [Kpm::NAME, Rc::NAME, Ni::NAME].into_iter().any(offers);
+        let decides = steered && self.kind != NodeKind::Split && by_rc;
+        if !self.moves.is_empty() && self.radio.is_some() && !decides {
+            return Err(rig(
+                "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm, rc or ni",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fleet(&self) -> Result<FleetConfig, Trouble> {
+        let statistics = self.sm.iter().filter(|name| *name != HW);
+        Ok(FleetConfig {
+            controllers: self.connect.clone(),
+            one_of: self.one_of,
+            nodes: self.nodes,
+            ues: self.ues,
+            radio: self.radio()?,
+            kind: self.kind,
+            plmn: Plmn::new(505, 1, 2),
+            service_models: statistics.map(|name| parse(name)).collect::<Result<_, _>>()?,
+            own_functions: self.sm.iter().any(|name| name == HW),
+            version: self.e2ap,
+            coding: self.encoding,
+            sm_encoding: self.sm_encoding,
+            ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
+            gentle: self.ramp.is_none(),
+            seed: self.seed.0,
+            first: self.first,
+            ahead_us: self.ahead_us,
+            sockets: SocketOptions::default(),
+        })
+    }
+}
+
+/// A running fleet.
+pub struct Stations {
+    fleet: Fleet,
+    at_begin: FleetReport,
+    /// Time from the first start until all base stations were up, in microseconds. 0 until then.
+    set_up_us: u64,
+    started: Instant,
+    nodes: u32,
+    ues: u16,
+}
+
+impl Stations {
+    /// Prepares base stations, which [`ramp_up`](Self::ramp_up) starts.
+    ///
+    /// # Errors
+    /// The configuration names something that the emulator does not support.
+    pub fn new(part: &FleetPart) -> Result<Self, Trouble> {
+        let fleet = Fleet::new(part.fleet()?);
+        let at_begin = FleetReport::default();
+        Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
+    }
+
+    /// Writes a line `NODE NUMBER` to this file for each HW ping that a base station executed, for comparison with the
+    /// acknowledgements.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn log_pings(&mut self, file: &Path) -> Result<(), Trouble> {
+        let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
+        let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
+        self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            // If the disk is full, lines are missing; the base stations continue.
+            let _ = writeln!(lines, "{node} {number}");
+        }));
+        Ok(())
+    }
+
+    /// Starts the base stations over the configured ramp. If the call is cancelled, those already started keep running.
+    ///
+    /// # Errors
+    /// The first base station cannot reach a controller.
+    pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
+        self.started = Instant::now();
+        self.fleet.ramp_up().await.map_err(|error| match error {
+            FleetError::Unreachable(error) => environment(error),
+            other => rig(other),
+        })
+    }
+
+    /// Returns the counters so far.
+    pub fn report(&self) -> FleetReport {
+        self.fleet.report()
+    }
+
+    /// Returns the reasons of failed setups, for base stations that are not set up.
+    pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
+        self.fleet.setup_failures()
+    }
+
+    /// Returns the radio statistics since the last call.
+    pub fn take_radios(&mut self) -> Vec<RadioMeter> {
+        let radios = self.fleet.radios();
+        self.fleet.begin_radios();
+        radios
+    }
+}
+
+impl Running for Stations {
+    fn look(&mut self) -> Numbers {
+        let report = self.fleet.report();
+        if report.alive == self.nodes && self.set_up_us == 0 {
+            self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);
+        }
+        [
+            ("alive", f64::from(report.alive)),
+            ("subscriptions", report.subscriptions as f64),
+            ("sent", report.sent as f64),
+            ("dropped", report.dropped as f64),
+            ("reconnects", report.reconnects as f64),
+            ("set_up_us", self.set_up_us as f64),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    fn begin(&mut self) {
+        self.at_begin = self.fleet.report();
+        self.fleet.begin_radios();
+        // Send delays before the window do not count.
+        drop(self.fleet.take_lateness());
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        let then = self.at_begin;
+        let now = self.fleet.report();
+        report.put([
+            ("alive", now.alive.into()),
+            ("ues", u64::from(now.alive) * u64::from(self.ues)),
+            ("sent", now.sent - then.sent),
+            ("reports", now.sent - then.sent),
+            ("sent_bytes", now.sent_bytes - then.sent_bytes),
+            ("messages_sent", now.sent_messages - then.sent_messages),
+            ("messages_received", now.received_messages - then.received_messages),
+            ("dropped", now.dropped - then.dropped),
+            ("skipped", now.skipped - then.skipped),
+            ("reconnects", now.reconnects - then.reconnects),
+            ("set_up_us", self.set_up_us),
+        ]);
+        let radios = self.fleet.radios();
+        if !radios.is_empty() {
+            report.detail = serde_json::to_value(radios).unwrap_or_default();
+        }
+        report.distributions.insert("lateness_us".to_owned(), counts(&self.fleet.take_lateness()));
+    }
+}

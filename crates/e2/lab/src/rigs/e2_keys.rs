@@ -1,0 +1,40 @@
+//! Keys of E2 base stations, and functions to read them.
+
+use std::time::Duration;
+
+use ranlab_campaign::rig::{RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_lab::{Config, Section, Seed};
+use crate::{FleetPart, RADIO_KEYS};
+use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
+
+/// Returns the kind for a list of statistics service models.
+pub(crate) fn statistics() -> Kind {
+    Kind::List(Box::new(Kind::choice(&crate::statistics())))
+}
+
+/// Returns the keys of E2 base stations, except the version, which is the controller's.
+pub(crate) fn of_fleet() -> Section {
+    let ramp =
+        |key: Key| Key { comment: "time over which they start; 0s: one per millisecond".to_owned(), ..key };
+    FleetPart::keys("load")
+        .without(&["e2ap", "encoding"])
+        .without(&RADIO_KEYS)
+        .or("nodes", 10_i64)
+        .change("ramp", |key| ramp(key).or(Duration::ZERO))
+        .change("sm", |key| Key { kind: statistics(), ..key })
+}
+
+/// Returns the E2 base stations of a run, connected to a controller.
+pub(crate) fn fleet(
+    run: &Run<'_>,
+    connect: &Address,
+    e2ap: Version,
+    encoding: Coding,
+) -> Result<FleetPart, RigError> {
+    let part = FleetPart::read(run, "load")?;
+    let ramp = part.ramp.filter(|ramp| !ramp.is_zero());
+    Ok(FleetPart { connect: vec![connect.clone()], e2ap, encoding, ramp, seed: Seed(run.seed), ..part })
+}

@@ -1,0 +1,156 @@
+//! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party one.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ranlab_campaign::plan::Point;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::rig::{Metric, RigError, Run};
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+use ranlab_campaign::{keys, metrics};
+use ranlab_lab::experiment::account;
+use ranlab_lab::worker::Report;
+use ranlab_lab::{As, AttachPart, Config, Listen, Part};
+use crate::{E2Names, Language, RelayPart, RicPart};
+use ranlab_sdk::e2::xapp::Dialect;
+use ranlab_sdk::transport::Address;
+use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::flat::Coding;
+
+use ranlab_lab::experiment::harness::Stage;
+use ranlab_lab::experiment::peer::Peer;
+use ranlab_lab::experiment::{keys, stranger};
+
+/// Returns the keys for the system between base stations and xApps.
+pub(crate) fn keys() -> Vec<Key> {
+    let own = &["ranlab", "double-decode"];
+    let external = &["external"];
+    let comment = "version of E2AP";
+    let e2ap =
+        RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
+    let mut keys = keys! {
+        ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; external: a RIC that already runs").or("ranlab");
+        ("sut.encoding", <E2Names as As<Coding>>::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
+        ("sut.transport", Kind::choice(&["tcp", "unix"]), "transport of E2 and E42").or("tcp").when("sut.type", own);
+        ("sut.listen", Kind::Text, "IP address that it listens on; must not be loopback if peers are on other machines").or("127.0.0.1").when("sut.type", own);
+        ("sut.e2", Kind::Text, "its address for base stations, if its profile does not contain it").optional().when("sut.type", external);
+        ("sut.e42", Kind::Text, "its address for xApps, if its profile does not contain it").optional().when("sut.type", external);
+    };
+    keys.insert(4, keys::place("sut.at", "the controller"));
+    keys.splice(1..1, e2ap.keys());
+    keys.extend(stranger::keys("sut.type", external).into_iter().map(|key| match key.path.as_str() {
+        "sut.peer" => key.or("ranlab"),
+        _ => key,
+    }));
+    keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
+    keys
+}
+
+/// Addresses of a controller.
+pub(crate) struct Sut {
+    /// For base stations.
+    pub(crate) e2: Address,
+    /// For xApps.
+    pub(crate) e42: Address,
+    /// E42 dialect.
+    pub(crate) dialect: Dialect,
+}
+
+/// Role of ranlab's RIC.
+pub(crate) const RIC: &str = "RIC";
+
+/// Starts the controller that the point names.
+pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let kind = keys::text(run, "sut.type")?;
+    if language(run)?.1 == Coding::Flat && kind != "ranlab" {
+        let why =
+            "E2AP in FlatBuffers has no standard: our RIC alone takes ours, without relays that decode PER";
+        return Err(RigError::Environment(why.to_owned()));
+    }
+    if kind == "double-decode" && run.text("load.sm_encoding").is_some() {
+        let why = "relays that decode know service models in their customary encoding: leave `load.sm_encoding` out";
+        return Err(RigError::Environment(why.to_owned()));
+    }
+    match kind {
+        "external" => external(run, stage),
+        "double-decode" => between_relays(run, stage),
+        _ => ric(run, stage),
+    }
+}
+
+/// Returns version and encoding of E2AP.
+pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
+    Ok((
+        keys::setting_as::<E2Names, _>(run, "sut.e2ap")?,
+        keys::setting_as::<E2Names, _>(run, "sut.encoding")?,
+    ))
+}
+
+/// Returns ranlab's RIC as the point configures it, not yet complete.
+pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
+    Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
+}
+
+fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let part = ric_part(run)?;
+    let part = RicPart { e42: part.e2.clone(), ..part };
+    let told = &stage.sut(RIC, "sut.at", Part::from(part))?.ready.addresses;
+    Ok(Sut {
+        e2: account::address(told, "e2")?,
+        e42: account::address(told, "e42")?,
+        dialect: Dialect::Ranlab,
+    })
+}
+
+fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let mut sut = ric(run, stage)?;
+    for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
+        let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
+        let listen = listen(run)?;
+        let connect = behind.clone();
+        let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
+        *behind = account::address(&stage.sut(role, "sut.at", Part::from(part))?.ready.addresses, "relay")?;
+    }
+    Ok(sut)
+}
+
+fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+    let sut = doors(run)?;
+    stage.sut("controller", "sut.at", stranger::part(run)?)?;
+    Ok(sut)
+}
+
+/// Returns the addresses of an external controller.
+fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
+    let Some(peer) = stranger::peer(run)? else { return Err(keys::missing("sut.peer")) };
+    let address = |path: &str, of: fn(&Peer) -> &str| {
+        let text = stranger::said(run, path, "", of)?;
+        let scheme = text.split_once("://").map_or("tcp", |(scheme, _)| scheme);
+        if let Some(why) = peer.refuses(scheme) {
+            return Err(RigError::Environment(why));
+        }
+        text.parse::<Address>().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
+    };
+    let e2 = address("sut.e2", |peer| &peer.addresses.e2)?;
+    let e42 = address("sut.e42", |peer| &peer.addresses.e42)?;
+    let dialect = if peer.dialect.e42 == "flexric" { Dialect::FlexRic } else { Dialect::Ranlab };
+    Ok(Sut { e2, e42, dialect })
+}
+
+/// Returns the reason why a point cannot run: its controller does not support such addresses.
+pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+    let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
+    let run = Run::new(&point, 0, 0, Duration::ZERO);
+    let external = run.text("sut.type") == Some("external");
+    external.then(|| doors(&run).err()).flatten().map(|error| Err(error.to_string()))
+}
+
+/// Returns the addresses that the controller is to listen on.
+fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
+    if keys::text(run, "sut.transport")? == "unix" {
+        return Ok(Listen::Own);
+    }
+    Ok(Listen::At(Address::Tcp { host: account::ip(run)?.to_string(), port: 0 }))
+}

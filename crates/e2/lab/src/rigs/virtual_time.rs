@@ -1,0 +1,252 @@
+//! Rig `radio` in virtual time: the components of one repeat in one thread, as fast as the machine allows,
+//! with the same metrics as live.
+
+pub mod record;
+pub mod twin;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::record::{Recorder, Recording};
+use ranlab_campaign::rig::{Outcome, RigError, Run};
+use ranlab_campaign::value::Value;
+use ranlab_lab::Part;
+use ranlab_lab::field::{Each, Text};
+use ranlab_lab::worker::{Fault, Trouble};
+use crate::RicPart;
+use crate::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
+use ranlab_ran::Spelled;
+use ranlab_ran::radio::RadioMeter;
+
+pub use crate::virtual_time::Witness;
+
+use crate::rigs::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, told};
+use crate::rigs::tenants;
+use ranlab_lab::experiment::keys;
+
+/// Rigs that support virtual time.
+const RIGS: [&str; 2] = ["radio", "tenants"];
+/// Windows begin at a multiple of this time after the start.
+const STEP: Duration = Duration::from_millis(100);
+/// Virtual time between two recorded states, and between two checks for a stop request.
+pub const PERIOD: Duration = Duration::from_millis(500);
+/// Time after the last fault within which all base stations must be set up again.
+pub const RECOVERY: Duration = Duration::from_secs(15);
+
+/// Component that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Without {
+    /// None.
+    #[default]
+    Nobody,
+    /// The xApp.
+    Xapp,
+    /// The controller, and the xApp that works through it, so that the RIC is bare. If operators share a base
+    /// station: all their controllers and the virtualization controller.
+    Controller,
+    /// The controller of the operator with this index (from 0), and the xApp that works through it, so that
+    /// its RIC is bare.
+    Operator(usize),
+}
+
+/// Options of a repeat.
+#[derive(Default)]
+pub struct Wish {
+    /// Component that is left out.
+    pub without: Without,
+    /// Observer of events.
+    pub witness: Option<Witness>,
+    /// Whether to record states and controls.
+    pub record: bool,
+}
+
+/// Recorded states and controls; times are relative to the window's begin.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// States of the UEs at the window's begin, and at the end of each [`PERIOD`].
+    pub states: Vec<(Duration, Vec<UeState>)>,
+    /// Changes that the xApp requested from the controller.
+    pub controls: Vec<(Duration, Control)>,
+}
+
+/// Completed repeat.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Metrics of the rig.
+    pub recording: Recording,
+    /// Meters of the radios.
+    pub radios: Vec<RadioMeter>,
+    /// Digest of the run; the same for the same repeat in any process.
+    pub digest: u64,
+    /// Virtual time.
+    pub passed: Duration,
+    /// Wall-clock time.
+    pub took: Duration,
+    /// Recorded states and controls.
+    pub kept: Kept,
+}
+
+impl Passed {
+    /// Returns virtual time divided by wall-clock time.
+    pub fn real_time_factor(&self) -> f64 {
+        self.passed.as_secs_f64() / self.took.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Checks whether a rig supports virtual time.
+///
+/// # Errors
+/// Names the rigs that do.
+pub fn runs(rig: &str) -> Result<(), String> {
+    if RIGS.contains(&rig) {
+        return Ok(());
+    }
+    let those = RIGS.join(" and ");
+    Err(format!(
+        "rig \"{rig}\" does not run in virtual time: its parts are programs, sockets or time itself; {those} do"
+    ))
+}
+
+/// Checks whether a point can run in virtual time.
+///
+/// # Errors
+/// Fails if a component has the location of a worker.
+pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
+    let away = |(path, value): (&String, &Value)| {
+        let place = value.to_string();
+        (path.ends_with(".at") && place != "local").then(|| {
+            format!("`{path}` = {place} does not run in virtual time: everything is in this process, and `{path}` local")
+        })
+    };
+    settings.iter().find_map(away).map_or(Ok(()), Err)
+}
+
+impl Without {
+    /// Parses a name as in the scenario's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; for operators
+    /// with their name, `sut.A`.
+    ///
+    /// # Errors
+    /// Names the available components.
+    pub fn named(name: &str, settings: &BTreeMap<String, Value>) -> Result<Self, String> {
+        let kind = |key: &str| settings.get(key).and_then(Value::text).unwrap_or_default().to_owned();
+        let mut there = vec![("sut".to_owned(), Self::Controller)];
+        let xapp = if is_shared(settings) {
+            let operators = tenants::operators(settings).into_iter().enumerate();
+            there.extend(operators.map(|(n, operator)| (format!("sut.{operator}"), Self::Operator(n))));
+            "slices".to_owned()
+        } else {
+            there.push((format!("sut.{}", kind("sut.type")), Self::Controller));
+            kind("xapp.type")
+        };
+        if xapp != "none" {
+            there.extend([("xapp".to_owned(), Self::Xapp), (format!("xapp.{xapp}"), Self::Xapp)]);
+        }
+        // The verb is `xapp slice`, the key's value `slices`.
+        let meant = if name == "xapp.slice" { "xapp.slices" } else { name };
+        there.iter().find(|(known, _)| known == meant).map(|(_, without)| *without).ok_or_else(|| {
+            let names: Vec<_> = there.iter().map(|(known, _)| known.as_str()).collect();
+            format!("unknown component \"{name}\"; available: {}", names.join(", "))
+        })
+    }
+}
+
+fn trouble(trouble: Trouble) -> RigError {
+    match trouble.fault {
+        Fault::Sut => RigError::Sut(trouble.what),
+        Fault::Environment => RigError::Environment(trouble.what),
+        Fault::Rig => RigError::Rig(trouble.what),
+    }
+}
+
+/// Returns whether the settings belong to rig `tenants`.
+fn is_shared(settings: &BTreeMap<String, Value>) -> bool {
+    settings.contains_key(tenants::INFRASTRUCTURE)
+}
+
+fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
+    if is_shared(&run.point.settings) {
+        let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
+        return tenants::cast(run, without, latency);
+    }
+    let Parts { controller, fleet, xapp } = Parts::of(run)?;
+    let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
+    let (controller, xapp) = match without {
+        Without::Nobody => (controller, xapp),
+        Without::Xapp => (controller, None),
+        Without::Controller | Without::Operator(_) => (Part::from(RicPart::default()), None),
+    };
+    let name = run.text("xapp.type").unwrap_or_default();
+    let xapps = xapp.into_iter().map(|xapp| (format!("xapp.{name}"), xapp)).collect();
+    Ok(Cast::of_one(controller, fleet, xapps, latency))
+}
+
+fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
+    let all: Vec<Spelled<FaultPlan>> = keys::setting_as::<Each<Text>, _>(run, FAULTS)?;
+    Ok(all.into_iter().map(|spelled| spelled.value).collect())
+}
+
+/// Runs one repeat of a point like live (components start, the window begins, the xApp starts), without
+/// waiting.
+///
+/// # Errors
+/// Fails if something does not support virtual time, does not start, or does not recover from faults.
+pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
+    let Wish { without, witness, record } = wish;
+    placed(&run.point.settings).map_err(RigError::Rig)?;
+    let begun = Instant::now();
+    let faults = faults(run)?;
+    let mut network = Network::new(&cast(run, without)?, run.seed, witness).map_err(trouble)?;
+    network.pass_until_up(STEP, SET_UP).map_err(trouble)?;
+    network.begin();
+    network.start_xapps();
+    network.plan(&faults, run.seed).map_err(trouble)?;
+    let begin = network.now();
+    let mut left = run.duration;
+    let mut kept = Kept::default();
+    while !left.is_zero() {
+        if run.stop.now() {
+            return Err(RigError::Stopped);
+        }
+        if record {
+            kept.states.push((network.now().since(begin), network.ues()));
+        }
+        let step = left.min(PERIOD);
+        network.pass(step).map_err(trouble)?;
+        left -= step;
+    }
+    if record {
+        kept.states.push((network.now().since(begin), network.ues()));
+        let control = |control: &Control| (control.at.since(begin), control.clone());
+        kept.controls = network.controls().iter().map(control).collect();
+    }
+    let took = begun.elapsed();
+    let digest = network.digest();
+    let radios = network.radios(took);
+    let mut recorder = Recorder::default();
+    let outcome = match is_shared(&run.point.settings) {
+        true => tenants::told(run, &radios, &mut recorder)?,
+        false => {
+            network.heard().iter().for_each(|heard| Monitored::of(heard).record(&mut recorder));
+            told(run, &radios, &mut recorder)?
+        }
+    };
+    let passed = network.now().since(begin);
+    network.check().map_err(trouble)?;
+    recovered(&network, &faults, run.duration)?;
+    Ok(Passed { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
+}
+
+/// Checks that all temporary faults have been recovered from.
+fn recovered(network: &Network, faults: &[FaultPlan], window: Duration) -> Result<(), RigError> {
+    let in_time = faults.iter().all(|fault| fault.end() + RECOVERY <= window);
+    if in_time && !network.is_up() {
+        let since = RECOVERY.as_secs();
+        let why = format!(
+            "a base station is not set up at the window's end, {since} s or more after the last fault"
+        );
+        return Err(RigError::Sut(why));
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! A network in virtual time: allowed members, effects of xApps, and the consequences of crashes.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ranlab_lab::worker::Fault;
+use ranlab_lab::{Config, Part};
+use ranlab_e2_lab::virtual_time::{Cast, FaultPlan, Network, Witness};
+use ranlab_e2_lab::{BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, TrafficPart, TrafficXappPart};
+use ranlab_ran::Spelled;
+use ranlab_ran::node::NodeKind;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+/// Longer than one second, so that measurements cover whole reports.
+const SOON: Duration = Duration::from_millis(1_500);
+
+/// Base stations with a radio and `ues` UEs, each of which has more data than it can get.
+fn fleet(ues: i64) -> FleetPart {
+    let mut part = FleetPart::default();
+    part.set("radio", &"nr:106".into()).unwrap();
+    part.set("ues", &ues.into()).unwrap();
+    part.set("flows", &"udp:80".into()).unwrap();
+    part.ramp = Some(Duration::ZERO);
+    part
+}
+
+fn slicing() -> Part {
+    Part::from(SlicingPart::default())
+}
+
+fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, Part) {
+    let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+    let step = steps.iter().map(|text| text.parse().unwrap()).collect();
+    let part = SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() };
+    ("xapp".to_owned(), Part::from(part))
+}
+
+fn cast(xapps: Vec<(String, Part)>) -> Cast {
+    Cast::of_one(slicing(), fleet(2), xapps, MS / 10)
+}
+
+/// Returns the cast with other base stations or another controller.
+fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast {
+    let mut cast = cast.clone();
+    cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());
+    cast.controllers[0].1 = controller.unwrap_or_else(|| cast.controllers[0].1.clone());
+    cast
+}
+
+/// Returns a network whose base stations are set up and whose xApps have started.
+fn begun(cast: &Cast, seed: u64) -> Network {
+    let mut network = Network::new(cast, seed, None).unwrap();
+    network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
+    // The controller has received reports from them.
+    network.pass(SECOND).unwrap();
+    network.begin();
+    network.start_xapps();
+    network
+}
+
+/// Advances the time. Returns the throughput of each UE, in Mbit/s.
+fn mbps(network: &mut Network, time: Duration) -> Vec<f64> {
+    let before = network.ues();
+    network.pass(time).unwrap();
+    let after = network.ues();
+    let of = |(a, b): (u64, u64)| (b - a) as f64 * 8e-6 / time.as_secs_f64();
+    before.iter().map(|ue| ue.bytes).zip(after.iter().map(|ue| ue.bytes)).map(of).collect()
+}
+
+fn fault(text: &str) -> FaultPlan {
+    text.parse::<Spelled<FaultPlan>>().unwrap().value
+}
+
+/// Returns the error of an invalid network.
+fn why(cast: &Cast) -> String {
+    let trouble = Network::new(cast, 1, None).err().unwrap();
+    assert_eq!(trouble.fault, Fault::Rig, "{trouble:?}");
+    trouble.what
+}
+
+#[test]
+fn xapp_changes_throughput_and_requests_are_recorded() {
+    let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[])]), 1);
+    network.pass(SOON).unwrap();
+    let got = mbps(&mut network, 4 * SECOND);
+    let share = got[0] / got.iter().sum::<f64>();
+    assert!((share - 0.75).abs() < 0.01, "{got:?}");
+    let slices: Vec<_> = network.ues().iter().map(|ue| (ue.station, ue.ue, ue.slice)).collect();
+    assert_eq!(slices, [(1, 1, Some(1)), (1, 2, Some(2))]);
+    let controls = network.controls();
+    let asked: Vec<_> = controls.iter().map(|control| (control.method, control.refused.clone())).collect();
+    assert_eq!(asked, [("PUT", None), ("PUT", None), ("PUT", None)]);
+    assert!(controls[0].path.ends_with("/slices") && controls[2].path.ends_with("/ues/2"), "{controls:?}");
+    assert!(controls.windows(2).all(|two| two[0].at < two[1].at && two[0].by == "xapp"), "{controls:?}");
+    network.check().unwrap();
+}
+
+#[test]
+fn rejected_xapp_ends_with_reason_and_no_effect() {
+    let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.75"], &[], &[])]), 1);
+    network.pass(SOON).unwrap();
+    let trouble = network.check().unwrap_err();
+    assert!(trouble.fault == Fault::Sut && trouble.what.contains("150.0000 %"), "{trouble:?}");
+    let refused = network.controls()[0].refused.clone().unwrap();
+    assert!(refused.contains("of 100 %"), "{refused}");
+    assert!(network.ues().iter().all(|ue| ue.slice.is_none_or(|slice| slice == 0)), "{:?}", network.ues());
+    let got = mbps(&mut network, 4 * SECOND);
+    assert!((got[0] / got[1] - 1.0).abs() < 0.01, "{got:?}");
+}
+
+#[test]
+fn steps_run_at_their_times() {
+    let network = &mut begun(&cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &["3s:1=0.8+2=0.2"])]), 1);
+    network.pass(SECOND).unwrap();
+    let halves = mbps(network, SECOND);
+    assert!((halves[0] / halves[1] - 1.0).abs() < 0.05, "{halves:?}");
+    network.pass(SOON).unwrap();
+    let later = mbps(network, 4 * SECOND);
+    assert!((later[0] / later[1] - 4.0).abs() < 0.2, "{later:?}");
+}
+
+#[test]
+fn bus_messages_trigger_traffic_control() {
+    let mut fleet = FleetPart { ramp: Some(Duration::ZERO), ..FleetPart::default() };
+    fleet.set("radio", &"nr:106".into()).unwrap();
+    fleet.set("ues", &1_i64.into()).unwrap();
+    let flows = ["voip", "tcp"].map(ranlab_campaign::value::Value::from).to_vec();
+    fleet.set("flows", &ranlab_campaign::value::Value::List(flows)).unwrap();
+    let xapp = TrafficXappPart { destination_port: Some(2112), ..TrafficXappPart::default() };
+    let with = |xapps| Cast::of_one(Part::from(TrafficPart::default()), fleet.clone(), xapps, MS / 10);
+    let p50 = |cast: &Cast| {
+        let mut network = begun(cast, 1);
+        network.pass(5 * SECOND).unwrap();
+        network.begin();
+        network.pass(10 * SECOND).unwrap();
+        network.check().unwrap();
+        let meters = network.radios(Duration::ZERO);
+        let call = meters[0].flows.iter().find(|flow| flow.what == "voip").unwrap();
+        let half = call.rtt_us.iter().map(|(_, count)| count).sum::<u64>() / 2;
+        let mut seen = 0;
+        let middle = call.rtt_us.iter().find(|(_, count)| {
+            seen += count;
+            seen >= half
+        });
+        (middle.unwrap().0, network.controls().len())
+    };
+    let (transparent, nothing) = p50(&with(Vec::new()));
+    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), Part::from(xapp))]));
+    // A queue, a filter and a pacer, once.
+    assert_eq!((nothing, asked), (0, 3));
+    assert!(freed * 4 < transparent, "{transparent} us and {freed} us");
+}
+
+#[test]
+fn unsupported_components_are_rejected_by_name() {
+    let fine = cast(Vec::new());
+    Network::new(&fine, 1, None).unwrap();
+    let bare = FleetPart { radio: None, flows: Vec::new(), ..fleet(2) };
+    let redis =
+        TrafficPart { bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()), ..TrafficPart::default() };
+    let hosting = RicPart { iapp: vec![HostedIApp::Monitor], ..RicPart::default() };
+    for (cast, said) in [
+        (with(&fine, Some(bare), None), "without a `radio`"),
+        (with(&fine, None, Some(Part::from(redis))), "redis://127.0.0.1:6379"),
+        (with(&fine, None, Some(Part::from(hosting))), "`ric` without iApps"),
+        (with(&fine, None, Some(Part::from(MonitorPart::default()))), "part `monitor`"),
+        (cast(vec![("xapp".to_owned(), slicing())]), "part `slicing`"),
+        (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
+    ] {
+        let why = why(&cast);
+        assert!(why.contains(said), "{why}");
+    }
+    let mut network = begun(&fine, 1);
+    let nobody = network.plan(&[fault("cut:agent2@1s")], 1).unwrap_err();
+    assert!(nobody.what.contains("agent2"), "{nobody:?}");
+}
+
+/// Two base stations, each with CU-CP, CU-UP and two DUs. An xApp shares a DU's carrier among its UEs.
+#[test]
+fn split_base_stations_use_radios_of_their_dus() {
+    let split = |nodes| FleetPart { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
+    let name = "gnb 505.01 1/du 1".to_owned();
+    let (_, xapp) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]);
+    let xapp = xapp.get::<SliceXappPart>().cloned().unwrap();
+    let xapp = Part::from(SliceXappPart { node: Some(name), ..xapp });
+    let cast = with(&cast(vec![("xapp".to_owned(), xapp)]), Some(split(8)), None);
+    let network = &mut begun(&cast, 1);
+    network.pass(SOON).unwrap();
+    let got = mbps(network, 4 * SECOND);
+    network.check().unwrap();
+    let ues: Vec<_> = network.ues().iter().map(|ue| (ue.station, ue.ue, ue.rnti)).collect();
+    let first = [(1, 1, 1), (1, 3, 2), (1, 2, 8_001), (1, 4, 8_002)];
+    assert_eq!(ues[..4], first, "UEs attach in turn");
+    assert_eq!(ues[4..], first.map(|(_, ue, rnti)| (2, 1_024 + ue, rnti)));
+    let share = |a: usize| got[a] / (got[a] + got[a + 1]);
+    assert!((share(0) - 0.75).abs() < 0.01, "{got:?}");
+    assert!((share(2) - 0.5).abs() < 0.01 && (share(4) - 0.5).abs() < 0.01, "{got:?}");
+    assert_eq!(network.radios(Duration::ZERO).len(), 4);
+    // The units are separate agents. One of them crashes, and the others are not affected.
+    network.plan(&[fault("crash:agent4@1s-3s")], 1).unwrap();
+    network.pass(2 * SECOND).unwrap();
+    assert!(!network.is_up());
+    network.pass(10 * SECOND).unwrap();
+    assert!(network.is_up());
+    let half = with(&cast, Some(split(6)), None);
+    assert!(why(&half).contains("4 nodes"), "{}", why(&half));
+}
+
+#[test]
+fn cell_keeps_running_while_agent_restarts() {
+    let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[])]), 1);
+    network.pass(SOON).unwrap();
+    network.plan(&[fault("crash:agent@1s-4s")], 1).unwrap();
+    network.pass(2 * SECOND).unwrap();
+    assert!(!network.is_up());
+    let away = mbps(&mut network, SECOND);
+    assert!((away[0] / away.iter().sum::<f64>() - 0.75).abs() < 0.02, "{away:?}");
+    network.pass(10 * SECOND).unwrap();
+    assert!(network.is_up());
+    assert_eq!(network.ues().iter().map(|ue| ue.slice).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    network.check().unwrap();
+}
+
+#[test]
+fn xapp_fails_when_its_controller_crashes() {
+    let said: Rc<RefCell<Vec<String>>> = Rc::default();
+    let heard = Rc::clone(&said);
+    let witness: Witness = Box::new(move |_, words| heard.borrow_mut().push(words.to_owned()));
+    let cast = cast(vec![xapp(&["1=0.5", "2=0.5"], &[], &["2s:1=0.6+2=0.4"])]);
+    let mut network = Network::new(&cast, 1, Some(witness)).unwrap();
+    network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
+    network.pass(SECOND).unwrap();
+    network.start_xapps();
+    network.plan(&[fault("crash:ric@1s-5s")], 1).unwrap();
+    network.pass(SECOND * 4).unwrap();
+    let trouble = network.check().unwrap_err();
+    assert!(trouble.what.contains("does not answer"), "{trouble:?}");
+    network.pass(20 * SECOND).unwrap();
+    assert!(network.is_up(), "base stations find the RIC again");
+    let said = said.borrow();
+    for words in ["xapp starts", "xapp ends"] {
+        assert_eq!(said.iter().filter(|told| told.contains(words)).count(), 1, "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn run_is_determined_by_seed() {
+    let mut faded = cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &[])]);
+    faded.fleets[0].0.set("channel", &"sinr:12".into()).unwrap();
+    let digest = |cast: &Cast, seed| {
+        let mut network = begun(cast, seed);
+        network.plan(&[fault("random:3@1s-4s")], seed).unwrap();
+        network.pass(5 * SECOND).unwrap();
+        network.digest()
+    };
+    assert_eq!(digest(&faded, 3), digest(&faded, 3));
+    assert_ne!(digest(&faded, 3), digest(&faded, 4));
+    let slower = Cast { latency: 2 * MS, ..faded.clone() };
+    assert_ne!(digest(&faded, 3), digest(&slower, 3), "the way is part of it");
+}

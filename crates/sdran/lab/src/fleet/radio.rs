@@ -1,0 +1,83 @@
+//! A base station's radio with its driver, and the pending notifications for its agent.
+use super::deadlines::now;
+use ranlab_ran::RADIO_TICK;
+use ranlab_ran::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
+use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_e2_codec::e2sm::control::Refusal;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// A radio, and the notifications for its agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(super) radio: SharedRadio,
+    moved: Rc<RefCell<Vec<Moved>>>,
+    passed: Rc<Notify>,
+}
+
+impl Cell {
+    /// Creates the radio of the base station with this number. Its time begins now.
+    pub(super) fn new(config: &RadioConfig, number: u32, seed: u64) -> Result<Self, RadioError> {
+        // There are fewer than 65,536 base stations.
+        let cell_id = number as u16;
+        let seed = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // The network of the UEs' IMSIs.
+        let home = Plmn::new(901, 70, 2);
+        let radio = Radio::new(config, (cell_id, seed), home, now().as_nanos() / 1_000, 0)?;
+        let radio = Arc::new(Mutex::new(radio));
+        Ok(Self { radio, moved: Rc::default(), passed: Rc::new(Notify::new()) })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Radio> {
+        self.radio.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Advances it in real time, without end.
+    pub(super) async fn drive(self) {
+        let Self { radio, moved, passed } = self;
+        drive(radio, |news| {
+            moved.borrow_mut().extend(news);
+            passed.notify_one();
+        })
+        .await;
+    }
+
+    /// Returns after the next time step.
+    pub(super) async fn passed(&self) {
+        self.passed.notified().await;
+    }
+
+    /// Returns and removes pending UE movements.
+    pub(super) fn moved(&self) -> Vec<Moved> {
+        std::mem::take(&mut *self.moved.borrow_mut())
+    }
+
+    /// Hands a UE over. The agents of both cells are notified on their next request.
+    pub(super) fn hand_over(&self, target: &Self, rnti: u16) -> Result<(), Refusal> {
+        let handed_over = radio::hand_over(&self.radio, &target.radio, rnti)?;
+        self.moved.borrow_mut().push(handed_over.source);
+        target.moved.borrow_mut().extend(handed_over.target);
+        target.passed.notify_one();
+        Ok(())
+    }
+}
+
+/// Advances a radio in real time, without end. `told` is called after each step with UE movements.
+async fn drive(radio: SharedRadio, mut told: impl FnMut(Vec<Moved>)) {
+    let mut tick = tokio::time::interval(RADIO_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let moved = {
+            let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = Instant::now();
+            let moved = radio.pass(now());
+            radio.was_busy(begin.elapsed());
+            moved
+        };
+        told(moved);
+    }
+}

@@ -1,0 +1,320 @@
+use super::*;
+use ranlab_sdran::arrivals::Law;
+use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
+use ranlab_sdran::flexran::controller::{FlexranControllerSettings, RibShare};
+use crate::empower::EmpowerServer;
+use crate::flexran::{FlexranServer, ThreadUse};
+use std::cell::Cell;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn at_once(config: SouthboundConfig) -> SouthboundConfig {
+    let population = PopulationConfig { activation: Law::Constant(Duration::ZERO), ..config.population };
+    SouthboundConfig { population, ..config }
+}
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Polls a condition, with a timeout for slow machines.
+async fn until(mut there: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if there() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it did not happen within 30 s");
+}
+
+fn alt() -> FlexranControllerSettings {
+    FlexranControllerSettings { rib_share: RibShare::Fixed(0.8), ..FlexranControllerSettings::default() }
+}
+
+#[test]
+fn flexran_agents_and_their_ues_arrive_in_the_rib() {
+    ranlab_transport::run(async {
+        for (protocol, threads) in
+            [(Southbound::Flexran, ThreadUse::PerRun), (Southbound::Mosaic, ThreadUse::Inline)]
+        {
+            let server = FlexranServer::start(alt(), threads, loopback()).await.unwrap();
+            let mut fleet =
+                SouthboundFleet::new(at_once(SouthboundConfig::marc(protocol, server.address(), 5, 20, 1)));
+            fleet.ramp_up().await.unwrap();
+            until(|| server.read(|c| c.seen().reporting == 100)).await;
+            let delays = fleet.probe(Duration::from_secs(20)).await.unwrap();
+            assert!(delays.to_requests <= delays.to_reporting);
+            let report = fleet.report();
+            assert_eq!((report.nodes, report.alive, report.ues, report.faults), (5, 5, 100, 0));
+            assert_eq!((report.announced_ues, report.initialised), (100, 6), "the probe was, too");
+            assert!(report.init_reporting_us_p50 > 0 && report.reports > 0);
+            drop(fleet);
+            until(|| server.read(|c| c.seen().agents == 0)).await;
+        }
+    });
+}
+
+#[test]
+fn empower_base_stations_of_both_versions_are_online_with_their_ues() {
+    ranlab_transport::run(async {
+        for (protocol, version) in
+            [(Southbound::EmpowerV1, EmpowerVersion::V1), (Southbound::EmpowerV2, EmpowerVersion::V2)]
+        {
+            let macs = (0..4).map(|index| Identity::new(index).mac).collect();
+            let settings = EmpowerControllerSettings {
+                version,
+                registry: Registry::Registered(macs),
+                ..EmpowerControllerSettings::default()
+            };
+            let server = EmpowerServer::start(settings, loopback()).await.unwrap();
+            let config = at_once(SouthboundConfig::marc(protocol, server.address(), 4, 10, 1));
+            let sources = "127.0.1.1-127.0.1.4".parse().unwrap();
+            let mut fleet = SouthboundFleet::new(SouthboundConfig { sources, ..config });
+            fleet.ramp_up().await.unwrap();
+            let measured = || {
+                server.read(|c| {
+                    let ues = c.stations().values().flat_map(|station| station.ues.values());
+                    ues.filter(|ue| ue.measured > 0).count()
+                })
+            };
+            until(|| measured() == 40).await;
+            assert_eq!((fleet.report().alive, fleet.report().faults), (4, 0));
+        }
+    });
+}
+
+#[test]
+fn live_events_reach_their_base_station() {
+    ranlab_transport::run(async {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 2, 0, 1);
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await.unwrap();
+        until(|| fleet.report().alive == 2).await;
+        let (mut there, here) = tokio::io::duplex(1024);
+        let played = tokio::task::spawn_local(fleet.live().play(tokio::io::BufReader::new(here)));
+        let lines = "now activated node=1 ue=5 cqi=9\nnow activated node=1\n0.05 activated node=0\nnow activated node=9\n";
+        there.write_all(lines.as_bytes()).await.unwrap();
+        drop(there);
+        let report = played.await.unwrap().unwrap();
+        assert_eq!((report.events, report.refused), (3, 1));
+        until(|| server.read(|c| c.seen().reporting == 3)).await;
+    });
+}
+
+#[test]
+fn failing_controllers_are_distinguished_and_survived() {
+    ranlab_transport::run(async {
+        // A controller that closes the connection, sends garbage, or never reads.
+        for kind in 0..3 {
+            let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let controller = tokio::task::spawn_local(async move {
+                let mut held = Vec::new();
+                loop {
+                    let (mut stream, _) = listener.accept().await.unwrap();
+                    match kind {
+                        0 => drop(stream),
+                        1 => stream.write_all(&[0xff; 64]).await.unwrap(),
+                        _ => held.push(stream),
+                    }
+                }
+            });
+            let config = SouthboundConfig::marc(Southbound::EmpowerV1, address, 3, 5, 1);
+            let mut fleet = SouthboundFleet::new(at_once(config));
+            fleet.ramp_up().await.unwrap();
+            until(|| {
+                let report = fleet.report();
+                match kind {
+                    0 => report.reconnects >= 6,
+                    1 => report.faults >= 3 && report.reconnects >= 3,
+                    _ => report.connected == 3 && report.alive == 0,
+                }
+            })
+            .await;
+            let told = |what| move |incident: &Incident| incident.what == what && !incident.over;
+            match kind {
+                0 | 1 => assert!(fleet.incidents().0.iter().any(|incident| incident.what == Trouble::Lost)),
+                _ => until(|| fleet.incidents().0.iter().any(told(Trouble::StoppedAnswering))).await,
+            }
+            controller.abort();
+        }
+        // A controller that has crashed: the port is closed.
+        let config = SouthboundConfig::marc(Southbound::Flexran, "127.0.0.1:1".parse().unwrap(), 2, 5, 1);
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await.unwrap();
+        until(|| fleet.report().refused >= 4).await;
+        assert_eq!(fleet.report().connected, 0);
+        assert!(fleet.first_word().await.unwrap_err().contains("refused"));
+        assert_eq!(fleet.probe(Duration::from_millis(300)).await, None);
+    });
+}
+
+#[test]
+fn controller_of_another_dialect_is_detected() {
+    ranlab_transport::run(async {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        // A controller that sends its hello first, like FlexRAN's, with base stations of a protocol in which they send
+        // it first.
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        let greets = listener.local_addr().unwrap();
+        let _controller = tokio::task::spawn_local(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(&[0, 0, 0, 13]).await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        for (told, address, shown) in [
+            (Southbound::EmpowerV1, greets, Some("flexran-rtc")),
+            (Southbound::Mosaic, server.address(), Some("flexran-rtc")),
+            (Southbound::Flexran, server.address(), None),
+        ] {
+            let mut fleet = SouthboundFleet::new(SouthboundConfig::marc(told, address, 1, 0, 1));
+            fleet.ramp_up().await.unwrap();
+            until(|| fleet.report().alive == 1 || fleet.report().faults > 0).await;
+            assert_eq!(fleet.shown().map(|dialect| dialect.name), shown, "{told:?}");
+        }
+    });
+}
+
+/// A controller that requests reports from one base station, and reads only while `reading` is set.
+async fn reads_while(reading: Rc<Cell<bool>>, listener: tokio::net::TcpListener) {
+    use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
+    use ranlab_sdran::flexran::{FlexranSession, SessionSettings};
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut session = FlexranSession::new(SessionSettings::default());
+    session.handle(now(), ControllerInput::Connected);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        while let Some(output) = session.poll() {
+            if let ControllerOutput::Send(octets) = output {
+                stream.write_all(&octets).await.unwrap();
+            }
+        }
+        while !reading.get() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let len = stream.read(&mut buffer).await.unwrap();
+        session.handle(now(), ControllerInput::Received(&buffer[..len]));
+    }
+}
+
+#[test]
+fn unread_data_is_queued_and_delays_reports() {
+    ranlab_transport::run(async {
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        ranlab_net::bound_buffers(&listener, 8 << 10, 8 << 10).unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 100, 1);
+        let period = ReportPeriod::Override(Duration::from_millis(5));
+        let mut fleet = SouthboundFleet::new(at_once(SouthboundConfig { period, ..config }));
+        let reading = Rc::new(Cell::new(true));
+        let controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
+        fleet.ramp_up().await.unwrap();
+        until(|| fleet.report().reports >= 10).await;
+        assert_eq!(fleet.first_word().await, Ok(()));
+        reading.set(false);
+        until(|| fleet.report().dropped >= 100).await;
+        let stopped = fleet.report();
+        until(|| fleet.report().dropped >= 200).await;
+        let report = fleet.report();
+        assert_eq!((report.sent, report.sent_bytes), (stopped.sent, stopped.sent_bytes), "nobody reads");
+        assert!(report.offered >= stopped.offered + 50, "between looks of 50 ms");
+        // One MiB of 9 kB reports is pending: half a second of reports.
+        assert!(report.waiting >= 100 && report.waiting_bytes > 900_000, "{report:?}");
+        assert!(report.unacknowledged_bytes > 0 && report.lateness_us_p99 > 500_000, "{report:?}");
+        assert_eq!(report.offered, report.sent + report.dropped + report.waiting);
+        reading.set(true);
+        until(|| fleet.report().waiting == 0).await;
+        let report = fleet.report();
+        assert!(report.sent >= stopped.sent + 100 && report.lateness_us_p99 > 500_000, "{report:?}");
+        // Pending messages are dropped when the connection ends, and are not sent on the next one.
+        reading.set(false);
+        until(|| fleet.report().waiting > 0).await;
+        controller.abort();
+        until(|| fleet.report().refused > 0).await;
+        let report = fleet.report();
+        assert_eq!((report.waiting, report.offered), (0, report.sent + report.dropped), "{report:?}");
+        assert_eq!((report.connected, report.announced_ues, report.ues), (0, 0, 100));
+    });
+}
+
+/// At a rate at which the controller's kernel accepts everything, as for a stopped process.
+#[test]
+fn suspended_controller_delays_reports_and_is_reported() {
+    ranlab_transport::run(async {
+        let listener = tokio::net::TcpListener::bind(loopback()).await.unwrap();
+        let config = SouthboundConfig::marc(Southbound::Flexran, listener.local_addr().unwrap(), 1, 2, 1);
+        let mut fleet = SouthboundFleet::new(at_once(config));
+        let reading = Rc::new(Cell::new(true));
+        let _controller = tokio::task::spawn_local(reads_while(reading.clone(), listener));
+        fleet.ramp_up().await.unwrap();
+        until(|| fleet.report().read >= 10).await;
+        reading.set(false);
+        let still = |over: bool| {
+            let of = |incident: &Incident| incident.what == Trouble::StoppedReading && incident.over == over;
+            fleet.incidents().0.iter().any(|incident| of(incident) && incident.for_s >= 2.0)
+        };
+        until(|| still(false)).await;
+        let report = fleet.report();
+        assert_eq!((report.waiting, report.readers_seen), (0, 1), "the kernel took everything: {report:?}");
+        assert!(report.acknowledged > report.read && report.unread_bytes > 0, "{report:?}");
+        assert!(report.lateness_us_max >= 2_000_000 && report.unread_us_max >= 2_000_000, "{report:?}");
+        reading.set(true);
+        until(|| still(true)).await;
+        let report = fleet.report();
+        assert!(report.lateness_us_max >= 2_000_000 && report.lateness_us_p99 >= 1_000_000, "{report:?}");
+        // A new measurement does not include it.
+        fleet.reset_meters();
+        until(|| fleet.report().lateness_us_p99 > 0).await;
+        assert_eq!(fleet.incidents().0, []);
+    });
+}
+
+#[test]
+fn seed_gives_same_ue_events_live_and_in_virtual_time() {
+    use ranlab_machine::Time;
+    use ranlab_sdran::agent::{AgentInput, Radio, Ue, UeChange, UeEvent};
+    use ranlab_sdran::arrivals::{Happening, Population};
+    let identity = Identity::new(0);
+    let population = PopulationConfig {
+        activation: Law::Exponential(Duration::from_millis(200)),
+        holding: Law::Exponential(Duration::from_millis(300)),
+        ..PopulationConfig::marc(20, identity.seed(7))
+    };
+    let mut agent = FlexranAgent::new(FlexranAgentSettings {
+        station: 1,
+        pci: 1,
+        period: ReportPeriod::Honour,
+        dialect: FlexranDialect::V0,
+        max_ues: 100,
+        phase: Duration::ZERO,
+    });
+    let end = Duration::from_secs(2);
+    let mut expected: Vec<u64> = Vec::new();
+    for event in Population::new(population).take_while(|event| event.at <= end) {
+        let imsi = identity.imsi(event.ue);
+        let change = match event.what {
+            Happening::Activated(_) => {
+                UeChange::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: Radio::default() })
+            }
+            _ => UeChange::Deactivated,
+        };
+        expected.push(imsi);
+        agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
+    }
+    let log = EventLog::default();
+    let heard = log.clone();
+    ranlab_transport::run(async move {
+        let server = FlexranServer::start(alt(), ThreadUse::Inline, loopback()).await.unwrap();
+        let mut config = SouthboundConfig::marc(Southbound::Flexran, server.address(), 1, 20, 7);
+        config.population = PopulationConfig { seed: 7, ..population };
+        config.log = Some(heard.clone());
+        let mut fleet = SouthboundFleet::new(config);
+        fleet.ramp_up().await.unwrap();
+        until(|| heard.borrow().last().is_some_and(|(_, at, _)| *at > end)).await;
+        assert_eq!(fleet.report().refused_ues, 0);
+    });
+    let played =
+        log.borrow().iter().filter(|(_, at, _)| *at <= end).map(|(.., imsi)| *imsi).collect::<Vec<_>>();
+    assert_eq!(played, expected);
+    assert_eq!(agent.counters().refused_ues, 0);
+}
