@@ -1,8 +1,8 @@
 //! Round trips of a bare echo, of an iApp and of an xApp.
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
-use ranlab_lab::Listen;
 use ranlab_e2_lab::{HostedIApp, Ric, RicPart};
+use ranlab_lab::Listen;
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
 };

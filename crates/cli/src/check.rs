@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use ranlab_lab::check::{Verdict, junit};
 use ranlab_e2_lab::check::{AgentCheck, RicCheck, agent_checks, check_agent, check_ric, ric_checks};
+use ranlab_lab::check::{Verdict, junit};
 use ranlab_sdk::transport::Address;
 use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
 

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::rig::{RigError, Stop};
+use ranlab_e2_lab::{FleetPart, MonitorPart, PingPart, RicPart};
 use ranlab_host::ProcessMeter;
 use ranlab_lab::worker::{Numbers, Worker, number};
 use ranlab_lab::{Host, Lab, Listen, Part};
-use ranlab_e2_lab::{FleetPart, MonitorPart, PingPart, RicPart};
 use ranlab_sdk::transport::Address;
 use serde::Serialize;
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use ranlab_e2_lab::{E2_PORT, FleetPart, Stations};
 use ranlab_e2_lab::{FleetReport, Pace};
 use ranlab_lab::loopback;
 use ranlab_lab::worker::Fault;
-use ranlab_e2_lab::{E2_PORT, FleetPart, Stations};
-use ranlab_sdran_lab::Southbound;
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
+use ranlab_sdran_lab::Southbound;
 
 use crate::args;
 use crate::emulate_page::Page;

@@ -1,8 +1,8 @@
 //! Live page of emulated base stations: number served, messages sent, and send delay.
 use ranlab_e2_lab::FleetReport;
-use ranlab_sdran_lab::fleet::{Southbound, SouthboundReport};
 use ranlab_http::board::Board;
 use ranlab_sdk::transport::Address;
+use ranlab_sdran_lab::fleet::{Southbound, SouthboundReport};
 
 use crate::exit::Failure;
 use crate::web::{MACHINE, Machine, Now, OverTime, Web, introduce, part};

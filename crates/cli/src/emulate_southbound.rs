@@ -1,10 +1,10 @@
 //! `ranlab emulate --protocol flexran|empower`: base stations of other SD-RAN protocols.
 use std::time::Duration;
 
-use ranlab_sdran_lab::fleet::{Delays, Identity, Southbound, SouthboundReport};
 use ranlab_lab::readback::Question;
-use ranlab_sdran_lab::{Incident, SouthFleet, SouthFleetPart};
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
+use ranlab_sdran_lab::fleet::{Delays, Identity, Southbound, SouthboundReport};
+use ranlab_sdran_lab::{Incident, SouthFleet, SouthFleetPart};
 use serde::Serialize;
 
 use crate::args;

@@ -22,7 +22,7 @@ pub fn start(verbose: u8) -> Result<(), Failure> {
     let filter: Targets = text.parse().map_err(|error| {
         Failure::Usage(format!(
             "{VARIABLE}={text} cannot be read ({error}); allowed are error, warn, info, debug, trace, and by part as in \
-             ranlab_transport=debug,ranlab_emulator=info"
+             ranlab_transport=debug,ranlab_e2_lab=info"
         ))
     })?;
     let lines =

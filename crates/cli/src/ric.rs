@@ -1,8 +1,8 @@
 //! `ranlab ric`: runs a near-RT RIC for base stations and xApps.
 use std::time::Duration;
 
-use ranlab_lab::{Listen, loopback};
 use ranlab_e2_lab::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
+use ranlab_lab::{Listen, loopback};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
 use ranlab_sdk::transport::Address;

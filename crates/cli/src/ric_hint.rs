@@ -1,7 +1,7 @@
 //! Configuration snippets for third-party base stations and xApps, to connect them to this RIC.
 use clap::ValueEnum;
-use ranlab_lab::Listen;
 use ranlab_e2_lab::E2_PORT;
+use ranlab_lab::Listen;
 use ranlab_sdk::transport::Address;
 
 /// Third-party peer.

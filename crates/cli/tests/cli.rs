@@ -88,7 +88,7 @@ fn verbose_logs_refused_connections() {
     assert!(!ric(&[], None).contains(told));
     assert!(ric(&["-v"], None).contains(told));
     assert!(ric(&[], Some("ranlab_transport=warn")).contains(told));
-    assert!(!ric(&[], Some("ranlab_emulator=debug")).contains(told));
+    assert!(!ric(&[], Some("ranlab_e2_lab=debug")).contains(told));
     let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
     let output = command.arg("doctor").env("RANLAB_LOG", "a=b=c").output().unwrap();
     assert_eq!(output.status.code(), Some(2));

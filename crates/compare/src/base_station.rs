@@ -10,11 +10,11 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
+use ranlab_e2_lab::{FleetPart, MonitorPart, RADIO_KEYS, RicPart};
 use ranlab_lab::experiment::account;
 use ranlab_lab::{Config, Listen, Part, Seed, loopback};
-use ranlab_e2_lab::{FleetPart, MonitorPart, RADIO_KEYS, RicPart};
-use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
 use ranlab_ran::radio::RadioMeter;
+use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
 
 use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ranlab_e2_lab::rigs::e2_keys;
+use crate::PingFlexranPart;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
     Breach, Metric, Outcome, RepeatTime, ResponseTimeout, RigDescription, RigError, Run,
@@ -13,14 +13,16 @@ use ranlab_campaign::rig::{
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
+use ranlab_e2_codec::flat::Coding;
+use ranlab_e2_lab::rigs::e2_keys;
+use ranlab_e2_lab::{
+    E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, PingPart, RicPart, control_bytes, indication_bytes,
+};
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
 use ranlab_lab::{As, Config, Part};
-use ranlab_e2_lab::{E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, PingPart, RicPart, control_bytes, indication_bytes};
-use crate::PingFlexranPart;
 use ranlab_sdran_lab::{SouthFleetPart, Southbound};
 use ranlab_transport::Address;
-use ranlab_e2_codec::flat::Coding;
 
 use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};

@@ -147,7 +147,7 @@ mod tests {
     use std::time::Duration;
 
     fn rig() -> RigDescription {
-        crate::by_name(&Lab::new("ranlab"), "southbound").unwrap().describe()
+        ranlab_lab::Registry(&[&crate::COMPARE]).rig(&Lab::new("ranlab"), "southbound").unwrap().describe()
     }
 
     /// Returns results of two points, with 10 and 50 base stations and these values of a metric.

@@ -8,15 +8,15 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_machine::Time;
-use ranlab_transport::driver::{Action, Driver, Machine, Reading};
 use ranlab_e2::{Frame, LinkLoss};
-use ranlab_transport::{Address, SocketOptions};
 use ranlab_e2_codec::e2sm::hw;
 use ranlab_e2_codec::flat::Coding;
+use ranlab_machine::Time;
 use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
 use ranlab_sdran::flexran::protocol::LENGTH_BYTES;
 use ranlab_sdran::flexran::{FlexranEvent, FlexranSession, SessionSettings};
+use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+use ranlab_transport::{Address, SocketOptions};
 
 use ranlab_e2_lab::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
@@ -230,8 +230,8 @@ impl Running for PingingFlexran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_sdran_lab::{SouthFleet, SouthFleetPart};
     use ranlab_sdran_lab::fleet::Southbound;
+    use ranlab_sdran_lab::{SouthFleet, SouthFleetPart};
 
     #[test]
     fn echoes_return_and_their_bytes_are_counted() {

@@ -8,27 +8,29 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ranlab_e2_lab::rigs::e2_keys;
 use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
+use ranlab_e2_codec::e2ap::Version;
+use ranlab_e2_codec::flat::Coding;
+use ranlab_e2_lab::rigs::e2_keys;
+use ranlab_e2_lab::{FleetPart, HostedIApp, RicPart};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::Text;
 use ranlab_lab::worker::{Worker, number};
 use ranlab_lab::{AttachPart, Config, Host, Listen, Part, Seed, loopback};
-use ranlab_sdran_lab::{EmpowerPart, Events, FlexranPart, Period, RibShare, Share, SouthDetail, SouthFleetPart, Southbound};
-use ranlab_e2_lab::{FleetPart, HostedIApp, RicPart};
-use ranlab_transport::Address;
-use ranlab_e2_codec::e2ap::Version;
-use ranlab_e2_codec::flat::Coding;
 use ranlab_sdran::arrivals::{Law, Profile};
+use ranlab_sdran_lab::{
+    EmpowerPart, Events, FlexranPart, Period, RibShare, Share, SouthDetail, SouthFleetPart, Southbound,
+};
+use ranlab_transport::Address;
 
 use crate::guides;
-use ranlab_e2_lab::rigs::sut;
 use outcome::{Probe, Seen, Told};
+use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, readback, stranger};
 

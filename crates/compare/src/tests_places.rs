@@ -5,10 +5,11 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig};
 use ranlab_campaign::value::Value;
-use ranlab_lab::{Lab, PLACES_MAX};
+use ranlab_lab::{Lab, PLACES_MAX, Registry};
 
-use ranlab_e2_lab::rigs::controller;
 use crate::{e2_rtt, southbound};
+use ranlab_e2_lab::E2;
+use ranlab_e2_lab::rigs::controller;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::Bench;
 
@@ -16,11 +17,11 @@ use ranlab_lab::experiment::harness::Bench;
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
-    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(crate::REGISTRY))).collect();
+    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(Registry(&[&E2])))).collect();
     let set = [
-        ("sut.at", Value::Text(fake::real(crate::REGISTRY))),
+        ("sut.at", Value::Text(fake::real(Registry(&[&E2])))),
         ("load.at", Value::List(places)),
-        ("xapp.at", Value::Text(fake::real(crate::REGISTRY))),
+        ("xapp.at", Value::Text(fake::real(Registry(&[&E2])))),
         ("load.nodes", Value::Int(5)),
         ("load.ues", Value::Int(2)),
         ("host.when_noisy", "warn".into()),

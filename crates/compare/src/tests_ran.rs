@@ -10,8 +10,8 @@ use ranlab_campaign::value::Value;
 use ranlab_lab::Lab;
 use ranlab_lab::worker::Report;
 
-use ranlab_e2_lab::rigs::{controller, footprint};
 use crate::{e2_rtt, southbound};
+use ranlab_e2_lab::rigs::{controller, footprint};
 use ranlab_lab::experiment::fake::{self, Acts, Log};
 use ranlab_lab::experiment::harness::{Bench, Experiment};
 

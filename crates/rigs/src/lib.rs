@@ -14,59 +14,35 @@
 //! To add a rig, write its file and add it to its domain's table; [`REGISTRY`] has all domains, which `bench list`, `bench new` and `doctor` show.
 #![deny(missing_docs)]
 
-mod base_station;
 mod behaviour;
-mod controller;
-mod e2_keys;
-mod e2_rtt;
-mod footprint;
-mod guides;
-mod radio;
-mod southbound;
-mod sut;
-mod tenants;
 #[cfg(test)]
 mod tests_components;
 #[cfg(test)]
-mod tests_places;
-#[cfg(test)]
-mod tests_ran;
-#[cfg(test)]
 mod tests_stranger;
-pub mod virtual_time;
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
 pub use behaviour::behaviour;
+use ranlab_compare::COMPARE;
+use ranlab_e2_lab::E2;
 use ranlab_lab::base::BASE;
-use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::{Domain, Lab, Registry, RigType};
-use ranlab_e2_lab::components::e2::E2;
-use ranlab_sdran_lab::SDRAN;
 use ranlab_pipeline_lab::PIPELINE;
+use ranlab_sdran_lab::SDRAN;
 use ranlab_upf_lab::UPF;
 use ranlab_xhaul_lab::XHAUL;
 
-/// Rigs that are not yet in a domain, and the mock.
-static RIGS: Domain = Domain {
-    name: "rigs",
+/// The mock.
+static MOCK: Domain = Domain {
+    name: "mock",
     components: &[],
-    rigs: &[
-        RigType { place: 10, make: |lab| Box::new(Bench::new(lab, base_station::BaseStation)) },
-        RigType { place: 20, make: |lab| Box::new(Bench::new(lab, controller::Controller)) },
-        RigType { place: 30, make: |lab| Box::new(Bench::new(lab, e2_rtt::E2Rtt)) },
-        RigType { place: 40, make: |lab| Box::new(Bench::new(lab, footprint::Footprint)) },
-        RigType { place: 60, make: |lab| Box::new(Bench::new(lab, radio::Radio)) },
-        RigType { place: 70, make: |lab| Box::new(Bench::new(lab, southbound::SdRan)) },
-        RigType { place: 80, make: |lab| Box::new(Bench::new(lab, tenants::Tenants)) },
-        RigType { place: u8::MAX, make: |_| Box::new(MockRig::default()) },
-    ],
+    rigs: &[RigType { place: u8::MAX, make: |_| Box::new(MockRig::default()) }],
 };
 
 /// Components and rigs of all domains.
-pub const REGISTRY: Registry = Registry(&[&BASE, &E2, &SDRAN, &UPF, &PIPELINE, &XHAUL, &RIGS]);
+pub const REGISTRY: Registry = Registry(&[&BASE, &E2, &SDRAN, &UPF, &PIPELINE, &XHAUL, &COMPARE, &MOCK]);
 
 /// Returns all rigs, in the order of presentation.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {

@@ -5,12 +5,15 @@ use ranlab_campaign::schema::{Kind, Presence};
 use ranlab_campaign::value::Value;
 use serde_json::{Map, Value as Json, json};
 
-use ranlab_lab::{AttachPart, Config, Field, GatewayPart, Part, Plain, ProgramPart, Role};
-use ranlab_e2_lab::virtual_time::{Cast, Network};
-use ranlab_e2_lab::{AssociationPart, FleetPart, MonitorPart, PingPart, RelayPart, RicPart, SliceXappPart, SlicingPart, TrafficPart, TrafficXappPart, VirtPart};
-use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
 use ranlab_compare::PingFlexranPart;
+use ranlab_e2_lab::virtual_time::{Cast, Network};
+use ranlab_e2_lab::{
+    AssociationPart, FleetPart, MonitorPart, PingPart, RelayPart, RicPart, SliceXappPart, SlicingPart,
+    TrafficPart, TrafficXappPart, VirtPart,
+};
+use ranlab_lab::{AttachPart, Config, Field, GatewayPart, Part, Plain, ProgramPart, Role};
 use ranlab_pipeline_lab::PipelinePart;
+use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
 use ranlab_upf_lab::{UpfLoadPart, UpfPart};
 use ranlab_xhaul_lab::XhaulPart;
 

@@ -12,9 +12,9 @@ use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
-use ranlab_lab::Lab;
 use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
 use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without, record};
+use ranlab_lab::Lab;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 /// Maximum size of a request body, in bytes.
 pub const BODY_MAX: usize = 64 << 10;
@@ -30,6 +31,14 @@ pub struct Access {
 }
 
 impl Access {
+    /// Returns a policy with the token of a file.
+    ///
+    /// # Errors
+    /// The file contains no token.
+    pub fn read(hosts: &[String], token: Option<&Path>, trust: Option<Trust>) -> Result<Self, String> {
+        Ok(Self { hosts: hosts.to_vec(), token: token.map(Token::read).transpose()?, trust })
+    }
+
     /// Refuses an address beyond loopback if there is neither a token nor a list of trusted addresses.
     pub fn check_address(&self, address: SocketAddr) -> io::Result<()> {
         if address.ip().is_loopback() || self.token.is_some() || self.trust.is_some() {

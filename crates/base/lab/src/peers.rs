@@ -40,6 +40,12 @@ impl Allowed {
         list.is_empty() || list.iter().any(|allowed| allowed.holds(address.ip()))
     }
 
+    /// Returns a test whether an address is in one of these networks, or `None` if the list is empty.
+    pub fn any_of(list: &[Self]) -> Option<impl Fn(IpAddr) -> bool + use<>> {
+        let list = list.to_vec();
+        (!list.is_empty()).then(|| move |peer| list.iter().any(|allowed| allowed.holds(peer)))
+    }
+
     /// Returns whether an address is in the network.
     pub fn holds(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();

@@ -1,8 +1,8 @@
 //! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
-use ranlab_lab::worker::{Fault, Trouble};
 use ranlab_e2_lab::{PingPart, PingReport, Pinging};
+use ranlab_lab::worker::{Fault, Trouble};
 use serde::Serialize;
 
 use crate::args;

@@ -7,8 +7,8 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
-use ranlab_sdran_lab::Incident;
 use ranlab_ran::radio::RadioMeter;
+use ranlab_sdran_lab::Incident;
 
 use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::metric_of_places;

@@ -1,7 +1,7 @@
 //! Many E2 nodes in one process.
 use hdrhistogram::Histogram;
-use ranlab_ran::node::{NodeError, NodeKind, NodeTemplate, Pinged};
 use ranlab_ran::RADIO_TICK;
+use ranlab_ran::node::{NodeError, NodeKind, NodeTemplate, Pinged};
 use ranlab_ran::radio::{Moved, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
 use ranlab_ran::stats::{Source, Told};
 use ranlab_sdk::AgentHandle;

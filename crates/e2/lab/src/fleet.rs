@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ranlab_campaign::schema::Kind;
 use crate::emulated::{Fleet, FleetConfig, FleetError, FleetReport};
+use ranlab_campaign::schema::Kind;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::{Layout, NodeKind};
 use ranlab_ran::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};

@@ -18,7 +18,7 @@ use ranlab_lab::{counts, rig};
 /// Time after which an echo counts as lost.
 pub const ECHO_WAIT: Duration = Duration::from_secs(2);
 /// Interval at which overdue echoes are given up.
-pub(crate) const GIVE_UP: Duration = Duration::from_millis(100);
+pub const GIVE_UP: Duration = Duration::from_millis(100);
 /// Maximum number of recorded levels per window: one hour.
 const LEVELS_MAX: usize = 36_000;
 /// Maximum round-trip time that is recorded, in nanoseconds.
@@ -35,31 +35,31 @@ const INTERVAL_MIN: Duration = Duration::from_micros(100);
 
 /// Timing and format of pings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub struct Pace {
     /// Payload, in bytes.
-    pub(crate) size: u32,
+    pub size: u32,
     /// Interval between two pings. Zero: each ping follows an echo.
-    pub(crate) interval: Duration,
+    pub interval: Duration,
     /// Number of pending pings if each ping follows an echo.
-    pub(crate) window: u32,
+    pub window: u32,
     /// Encoding of pings.
-    pub(crate) coding: Coding,
+    pub coding: Coding,
 }
 
 /// Pings of one sender, shared with an iApp, which has to be `Send`.
-pub(crate) type Shared = Arc<Mutex<Pinger>>;
+pub type Shared = Arc<Mutex<Pinger>>;
 
-pub(crate) fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
+pub fn lock(pinger: &Shared) -> MutexGuard<'_, Pinger> {
     pinger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Pinger {
+pub struct Pinger {
     pace: Pace,
     payload: Bytes,
     next: u32,
     under_way: BTreeMap<u32, UnderWay>,
     /// Scheduled time of the ping that an iApp is about to send.
-    pub(crate) next_due: Option<Instant>,
+    pub next_due: Option<Instant>,
     window: Option<Instant>,
     rtt_ns: Histogram<u64>,
     service_ns: Histogram<u64>,
@@ -106,7 +106,7 @@ struct UnderWay {
 }
 
 impl Pinger {
-    pub(crate) fn new(pace: Pace) -> Result<Shared, Trouble> {
+    pub fn new(pace: Pace) -> Result<Shared, Trouble> {
         if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
             return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
         }
@@ -135,12 +135,12 @@ impl Pinger {
         })))
     }
 
-    pub(crate) fn pace(&self) -> &Pace {
+    pub fn pace(&self) -> &Pace {
         &self.pace
     }
 
     /// Returns number and encoding of the next HW ping, or `None` if too many are pending.
-    pub(crate) fn ping(&mut self, intended: Instant) -> Option<(u32, Bytes)> {
+    pub fn ping(&mut self, intended: Instant) -> Option<(u32, Bytes)> {
         let seq = self.number(intended)?;
         let t_send_ns = ranlab_sdk::now().as_nanos();
         let ping = hw::Ping { seq, t_send_ns, payload: self.payload() };
@@ -149,12 +149,12 @@ impl Pinger {
     }
 
     /// Returns the payload of every ping.
-    pub(crate) fn payload(&self) -> Bytes {
+    pub fn payload(&self) -> Bytes {
         self.payload.clone()
     }
 
     /// Registers a ping that is sent now. Returns its number, or `None` if too many are pending.
-    pub(crate) fn number(&mut self, intended: Instant) -> Option<u32> {
+    pub fn number(&mut self, intended: Instant) -> Option<u32> {
         if self.under_way.len() >= UNDER_WAY_MAX {
             self.unsent += 1;
             return None;
@@ -171,14 +171,14 @@ impl Pinger {
     }
 
     /// Handles an HW echo. Returns whether it was expected.
-    pub(crate) fn echo(&mut self, message: &[u8]) -> bool {
+    pub fn echo(&mut self, message: &[u8]) -> bool {
         let done = Instant::now();
         let ping = hw::Ping::decode_as(self.pace.coding.into(), &Bytes::copy_from_slice(message));
         ping.is_ok_and(|ping| self.done(ping.seq, done))
     }
 
     /// Handles the echo of a ping. Returns whether it was expected.
-    pub(crate) fn returned(&mut self, number: u32) -> bool {
+    pub fn returned(&mut self, number: u32) -> bool {
         self.done(number, Instant::now())
     }
 
@@ -199,7 +199,7 @@ impl Pinger {
     }
 
     /// Gives up overdue pings. Returns their number.
-    pub(crate) fn give_up(&mut self) -> usize {
+    pub fn give_up(&mut self) -> usize {
         let now = Instant::now();
         if self.levels.len() < LEVELS_MAX {
             self.levels.push(self.under_way.len() as u32);
@@ -225,12 +225,12 @@ impl Pinger {
     }
 
     /// Unregisters a ping that could not be sent.
-    pub(crate) fn unsent(&mut self, number: u32) {
+    pub fn unsent(&mut self, number: u32) {
         self.sent -= u64::from(self.under_way.remove(&number).is_some());
     }
 
     /// Returns the results since the window began. Pending pings count neither as received nor as lost.
-    pub(crate) fn report(&self) -> PingReport {
+    pub fn report(&self) -> PingReport {
         let us = |quantile: f64| match self.service_ns.len() {
             0 => 0.0,
             _ => self.service_ns.value_at_quantile(quantile) as f64 / 1e3,
@@ -244,13 +244,13 @@ impl Pinger {
         self.window.is_some_and(|begin| intended >= begin)
     }
 
-    pub(crate) fn look(&self) -> Numbers {
+    pub fn look(&self) -> Numbers {
         [("sent", self.sent), ("received", self.received), ("lost", self.lost)]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()
     }
 
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.window = Some(Instant::now());
         self.rtt_ns.reset();
         self.service_ns.reset();
@@ -273,7 +273,7 @@ impl Pinger {
         least(self.levels.len() - quarter).map_or(0, |last| u64::from(last.saturating_sub(earlier)))
     }
 
-    pub(crate) fn end(&mut self, report: &mut Report) {
+    pub fn end(&mut self, report: &mut Report) {
         self.give_up();
         report.put([
             ("sent", self.sent),
@@ -351,7 +351,7 @@ pub fn indication_bytes(size: u32, [e2ap, sm]: [Coding; 2]) -> Option<usize> {
 }
 
 /// An event of a ping sender.
-pub(crate) enum Tick {
+pub enum Tick {
     /// A ping is due at this time, which has just come.
     Due(Instant),
     /// Overdue echoes have to be given up.
@@ -359,20 +359,20 @@ pub(crate) enum Tick {
 }
 
 /// Timer of pings: due at the configured interval, or never if each ping follows an echo.
-pub(crate) struct Times {
+pub struct Times {
     due: Option<mpsc::Receiver<Instant>>,
     give_up: tokio::time::Interval,
 }
 
 impl Times {
-    pub(crate) fn new(pinger: &Shared) -> Self {
+    pub fn new(pinger: &Shared) -> Self {
         let interval = lock(pinger).pace.interval;
         let due = (!interval.is_zero()).then(|| ticks(interval, pinger));
         Self { due, give_up: tokio::time::interval(GIVE_UP) }
     }
 
     /// Returns the next event. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Tick {
+    pub async fn next(&mut self) -> Tick {
         let due = async {
             match &mut self.due {
                 Some(due) => due.recv().await,

@@ -336,13 +336,18 @@ impl Ric {
         if let Some(address) = part.http {
             let door = Door::new(address, &part.host, part.http_token_file.as_deref())?;
             let hosted = desk.as_ref().map(|(_, hosted)| hosted.clone());
-            ric.serve("http", Door { hosted, ..door.trusting(trust(&part.trust)) }, None).await?;
+            ric.serve(
+                "http",
+                Door { hosted, ..door.trusting(Allowed::any_of(&part.trust).map(Trust::new)) },
+                None,
+            )
+            .await?;
         }
         if let Some(address) = part.rmr {
             if part.http.is_none() {
                 return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
             }
-            ric.serve_rmr(address, trust(&part.trust)).await?;
+            ric.serve_rmr(address, Allowed::any_of(&part.trust).map(Trust::new)).await?;
         }
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
@@ -448,25 +453,11 @@ pub(crate) struct Door {
     hosted: Option<Hosted>,
 }
 
-fn trust(list: &[Allowed]) -> Option<Trust> {
-    let list = list.to_vec();
-    (!list.is_empty()).then(|| Trust::new(move |peer| list.iter().any(|allowed| allowed.holds(peer))))
-}
-
-/// Returns the access policy of an HTTP endpoint from a component's settings.
-///
-/// # Errors
-/// The token file contains no token.
-pub(crate) fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]) -> Result<Access, Trouble> {
-    let token = token.map(Token::read).transpose().map_err(rig)?;
-    Ok(Access { hosts: hosts.to_vec(), token, trust: trust(trusted) })
-}
-
 impl Door {
     /// # Errors
     /// The file contains no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
-        Ok(Self { address, access: access(hosts, token, &[])?, hosted: None })
+        Ok(Self { address, access: Access::read(hosts, token, None).map_err(rig)?, hosted: None })
     }
 
     /// Sets the peers that do not need the token.

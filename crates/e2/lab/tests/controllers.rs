@@ -9,8 +9,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use cell::MockCell;
+use ranlab_e2_lab::{
+    AssociationPart, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
+    TrafficXappPart,
+};
 use ranlab_lab::Listen;
-use ranlab_e2_lab::{AssociationPart, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp, TrafficXappPart};
 use ranlab_ric::{association, slicing, traffic};
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};

@@ -5,10 +5,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ranlab_e2_lab::virtual_time::{Cast, FaultPlan, Network, Witness};
+use ranlab_e2_lab::{
+    BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, TrafficPart,
+    TrafficXappPart,
+};
 use ranlab_lab::worker::Fault;
 use ranlab_lab::{Config, Part};
-use ranlab_e2_lab::virtual_time::{Cast, FaultPlan, Network, Witness};
-use ranlab_e2_lab::{BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, TrafficPart, TrafficXappPart};
 use ranlab_ran::Spelled;
 use ranlab_ran::node::NodeKind;
 

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ranlab_emulator::node::NodeKind;
 use ranlab_e2_lab::{Fleet, FleetConfig};
+use ranlab_ran::node::NodeKind;
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::*;
 use ranlab_sdk::wire::flat::Coding;

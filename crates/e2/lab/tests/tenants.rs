@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use ranlab_lab::{Config, Part};
 use ranlab_e2_lab::virtual_time::{Cast, Network, Witness};
 use ranlab_e2_lab::{FleetPart, SliceXappPart, SlicingPart, VirtPart};
+use ranlab_lab::{Config, Part};
 use ranlab_ran::node::NodeKind;
 
 const MS: Duration = Duration::from_millis(1);

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ranlab_e2_lab::{Fleet, FleetConfig};
 use ranlab_e2_lab::values::{Recorder, Screen, Values};
+use ranlab_e2_lab::{Fleet, FleetConfig};
 use ranlab_ran::node::NodeKind;
 use ranlab_ran::stats::{SOURCES, Source};
 use ranlab_sdk::e2::ric::{RicConfig, Side};

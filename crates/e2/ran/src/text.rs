@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::radio::Fidelity;
     use crate::{FleetPart, Stations};
-    use ranlab_emulator::node::NodeKind;
+    use crate::node::NodeKind;
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)

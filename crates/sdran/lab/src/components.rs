@@ -1,9 +1,6 @@
 //! Components of FlexRAN and 5G-EmPOWER: controllers and base stations.
 
-use crate::{
-    EmpowerPart, Events, FlexranPart, PingFlexranPart, SouthController, SouthFleet, SouthFleetPart,
-    ping_flexran,
-};
+use crate::{EmpowerPart, Events, FlexranPart, SouthController, SouthFleet, SouthFleetPart};
 use ranlab_lab::component::{Component, ComponentType, Domain, Started};
 use ranlab_lab::divide::stations;
 use ranlab_lab::rig;
@@ -13,21 +10,12 @@ use ranlab_lab::worker::{Trouble, Trust};
 pub static SDRAN: Domain = Domain {
     name: "sdran",
     components: &[
-        ComponentType::of::<PingFlexranPart>(),
         ComponentType::of::<FlexranPart>(),
         ComponentType::of::<EmpowerPart>(),
         ComponentType::of::<SouthFleetPart>(),
     ],
     rigs: &[],
 };
-
-impl Component for PingFlexranPart {
-    const TYPE: &'static str = "ping_flexran";
-
-    async fn start(&self, _trust: Trust) -> Started {
-        Ok(Box::new(ping_flexran::PingingFlexran::start(self.clone()).await?))
-    }
-}
 
 impl Component for FlexranPart {
     const TYPE: &'static str = "flexran";

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::empower::EmpowerServer;
+use crate::flexran::{FlexranServer, ThreadUse};
 use ranlab_sdran::controller::{ControllerCounters, guidelines, overload};
 use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_sdran::empower::protocol::{Mac, NotAMac};
@@ -15,13 +17,12 @@ use ranlab_sdran::flexran::controller::{
     FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
 use ranlab_sdran::flexran::protocol::{PORT, Policy};
-use crate::empower::EmpowerServer;
-use crate::flexran::{FlexranServer, ThreadUse};
 use serde::Serialize;
 
-use crate::ric::access;
 use crate::fields::SdranNames;
 use crate::fields::Share;
+use ranlab_http::guard::Access;
+use ranlab_http::token::Trust;
 use ranlab_lab::peers::Allowed;
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{Running, config, environment, numbers, rig, setting_by_text, since};
@@ -177,6 +178,11 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
         io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
         _ => cannot_listen(address)(error),
     }
+}
+
+/// Returns the access policy of an HTTP endpoint from a component's settings.
+fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]) -> Result<Access, Trouble> {
+    Access::read(hosts, token, Allowed::any_of(trusted).map(Trust::new)).map_err(rig)
 }
 
 impl SouthController {

@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::fleet::Southbound;
+use crate::flexran::ThreadUse;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
-use crate::fleet::Southbound;
 use ranlab_sdran::agent::ReportPeriod;
 use ranlab_sdran::arrivals::Profile;
 use ranlab_sdran::flexran::controller::{QueueKind, RibShare};
-use crate::flexran::ThreadUse;
 
 use ranlab_lab::{names, setting_by_text};
 

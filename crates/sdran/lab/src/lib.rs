@@ -1,7 +1,19 @@
-//! FlexRAN and 5G-EmPOWER controllers on sockets, which behave as those of the published controllers: kernel-sized buffers, one
+//! FlexRAN and 5G-EmPOWER in experiments: base stations ([`fleet`]) and controllers on sockets. Controllers behave as those of the published controllers: kernel-sized buffers, one
 //! write per message, and disconnection of agents that do not read.
+mod components;
+mod controller;
 pub mod empower;
+mod fields;
+pub mod fleet;
 pub mod flexran;
+mod stations;
+
+pub use components::SDRAN;
+pub use controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};
+pub use fields::{Period, SdranNames, Share};
+pub use fleet::{Incident, Southbound, Trouble as SouthboundTrouble};
+pub use ranlab_sdran::flexran::controller::RibShare;
+pub use stations::{Events, SouthDetail, SouthFleet, SouthFleetPart};
 
 use bytes::Bytes;
 use ranlab_http::guard::Access;

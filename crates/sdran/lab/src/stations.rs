@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::fleet::{Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport};
+use crate::fleet::{
+    Delays, Incident, SourcePool, Southbound, SouthboundConfig, SouthboundFleet, SouthboundReport,
+};
+use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioMeter, Stay};
-use ranlab_transport::Address;
-use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_sdran::arrivals::{Channel, Event, Law, MAX_UES, PopulationConfig, Profile, parse_trace};
+use ranlab_transport::Address;
 use serde::{Deserialize, Serialize};
 
 use crate::fields::Period;

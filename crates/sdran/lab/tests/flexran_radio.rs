@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use ranlab_e2_codec::e2ap::Plmn;
-use ranlab_emulator::radio::{
+use ranlab_ran::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
 };
 use ranlab_machine::Time;

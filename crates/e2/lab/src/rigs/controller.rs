@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::rigs::e2_keys;
+use crate::{E2_PORT, FleetPart, MonitorPart};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
@@ -12,7 +13,6 @@ use ranlab_campaign::value::Value;
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::{Report, Worker};
 use ranlab_lab::{Config, Part, loopback};
-use crate::{E2_PORT, FleetPart, MonitorPart};
 
 use crate::rigs::sut;
 use ranlab_lab::experiment::harness::{
@@ -30,7 +30,7 @@ const FLEET: &str = "base stations";
 const XAPP: &str = "xApp";
 
 /// Rig.
-pub(crate) struct Controller;
+pub struct Controller;
 
 impl Experiment for Controller {
     fn describe(&self) -> RigDescription {

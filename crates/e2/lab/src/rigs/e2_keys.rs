@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use crate::{FleetPart, RADIO_KEYS};
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, Section, Seed};
-use crate::{FleetPart, RADIO_KEYS};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 
 /// Returns the kind for a list of statistics service models.
-pub(crate) fn statistics() -> Kind {
+pub fn statistics() -> Kind {
     Kind::List(Box::new(Kind::choice(&crate::statistics())))
 }
 
 /// Returns the keys of E2 base stations, except the version, which is the controller's.
-pub(crate) fn of_fleet() -> Section {
+pub fn of_fleet() -> Section {
     let ramp =
         |key: Key| Key { comment: "time over which they start; 0s: one per millisecond".to_owned(), ..key };
     FleetPart::keys("load")
@@ -28,7 +28,7 @@ pub(crate) fn of_fleet() -> Section {
 }
 
 /// Returns the E2 base stations of a run, connected to a controller.
-pub(crate) fn fleet(
+pub fn fleet(
     run: &Run<'_>,
     connect: &Address,
     e2ap: Version,

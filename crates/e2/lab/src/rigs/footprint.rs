@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use crate::RicPart;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_lab::{Listen, Part};
-use crate::RicPart;
 
 use crate::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::keys;
 
 /// Rig.
-pub(crate) struct Footprint;
+pub struct Footprint;
 
 impl Experiment for Footprint {
     fn describe(&self) -> RigDescription {

@@ -8,6 +8,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::virtual_time::Heard;
+use crate::{
+    FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart,
+    TrafficXappPart,
+};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
     Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
@@ -18,8 +23,6 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::{Config, Listen, Part, Seed};
-use crate::virtual_time::Heard;
-use crate::{FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart, TrafficXappPart};
 use ranlab_ran::radio::{RadioMeter, Sample};
 use ranlab_sdk::transport::Address;
 
@@ -32,7 +35,7 @@ const FLEET: &str = "base station";
 const XAPP: &str = "xApp";
 
 /// Time limit for the setup of the base station.
-pub(crate) const SET_UP: Duration = Duration::from_secs(20);
+pub const SET_UP: Duration = Duration::from_secs(20);
 /// Number of UEs and slices with individual metrics.
 const COUNTED: u32 = 4;
 /// Maximum number of phases in a window.
@@ -42,21 +45,21 @@ const SETTLE: Duration = Duration::from_secs(2);
 const UNSETTLE: Duration = Duration::from_secs(3);
 
 /// Keys used only in virtual time.
-pub(crate) const LATENCY: &str = "sim.latency";
-pub(crate) const FAULTS: &str = "sim.faults";
+pub const LATENCY: &str = "sim.latency";
+pub const FAULTS: &str = "sim.faults";
 
 /// Rig.
-pub(crate) struct Radio;
+pub struct Radio;
 
 /// Components before they are connected.
-pub(crate) struct Parts {
-    pub(crate) controller: Part,
-    pub(crate) fleet: FleetPart,
-    pub(crate) xapp: Option<Part>,
+pub struct Parts {
+    pub controller: Part,
+    pub fleet: FleetPart,
+    pub xapp: Option<Part>,
 }
 
 impl Parts {
-    pub(crate) fn of(run: &Run<'_>) -> Result<Self, RigError> {
+    pub fn of(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
             "traffic" => Part::from(TrafficPart::default()),
             "ric" => Part::from(RicPart::default()),
@@ -98,22 +101,22 @@ fn together(controller: &str, xapp: &str) -> Result<(), String> {
 
 /// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
-pub(crate) struct Monitored {
-    pub(crate) indications: f64,
+pub struct Monitored {
+    pub indications: f64,
     /// `None` if a base station sends no sequence numbers.
-    pub(crate) lost: Option<f64>,
+    pub lost: Option<f64>,
     /// Distribution of the age of statistics: age in us, and count.
-    pub(crate) ages_us: Vec<(u64, u64)>,
+    pub ages_us: Vec<(u64, u64)>,
 }
 
 impl Monitored {
-    pub(crate) fn of(heard: &Heard) -> Self {
+    pub fn of(heard: &Heard) -> Self {
         let indications = heard.report.indications as f64;
         let lost = heard.report.lost.map(|it| it as f64);
         Self { indications, lost, ages_us: heard.ages_us.clone() }
     }
 
-    pub(crate) fn record(&self, recorder: &mut Recorder) {
+    pub fn record(&self, recorder: &mut Recorder) {
         recorder.scalar("xapp_indications", self.indications);
         self.lost.into_iter().for_each(|lost| recorder.scalar("xapp_lost", lost));
         self.ages_us.iter().for_each(|(us, count)| recorder.values("xapp_age_us", *us, *count));
@@ -121,7 +124,7 @@ impl Monitored {
 }
 
 /// Returns the keys used only in virtual time.
-pub(crate) fn sim_keys() -> Vec<Key> {
+pub fn sim_keys() -> Vec<Key> {
     keys! {
         (LATENCY, Kind::Span, "in virtual time: delay of each message").or(Duration::from_micros(100));
         (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: injected faults, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s (docs/explanation/virtual-time.md)").or(Value::List(Vec::new()));
@@ -129,7 +132,7 @@ pub(crate) fn sim_keys() -> Vec<Key> {
 }
 
 /// Rejects fault injection, which exists only in virtual time.
-pub(crate) fn faultless(faults: Option<&Value>) -> Result<(), String> {
+pub fn faultless(faults: Option<&Value>) -> Result<(), String> {
     match faults {
         Some(Value::List(all)) if !all.is_empty() => {
             Err(format!("`{FAULTS}` are for virtual time: `ranlab sim` runs this file"))
@@ -235,7 +238,7 @@ impl Experiment for Radio {
 }
 
 /// Records the meters of the radios.
-pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
+pub fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let radio = radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
     record(recorder, radio);
     phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);

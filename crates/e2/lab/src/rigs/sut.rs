@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::{E2Names, Language, RelayPart, RicPart};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Metric, RigError, Run};
@@ -13,7 +14,6 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
 use ranlab_lab::{As, AttachPart, Config, Listen, Part};
-use crate::{E2Names, Language, RelayPart, RicPart};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
@@ -24,7 +24,7 @@ use ranlab_lab::experiment::peer::Peer;
 use ranlab_lab::experiment::{keys, stranger};
 
 /// Returns the keys for the system between base stations and xApps.
-pub(crate) fn keys() -> Vec<Key> {
+pub fn keys() -> Vec<Key> {
     let own = &["ranlab", "double-decode"];
     let external = &["external"];
     let comment = "version of E2AP";
@@ -49,20 +49,20 @@ pub(crate) fn keys() -> Vec<Key> {
 }
 
 /// Addresses of a controller.
-pub(crate) struct Sut {
+pub struct Sut {
     /// For base stations.
-    pub(crate) e2: Address,
+    pub e2: Address,
     /// For xApps.
-    pub(crate) e42: Address,
+    pub e42: Address,
     /// E42 dialect.
-    pub(crate) dialect: Dialect,
+    pub dialect: Dialect,
 }
 
 /// Role of ranlab's RIC.
-pub(crate) const RIC: &str = "RIC";
+pub const RIC: &str = "RIC";
 
 /// Starts the controller that the point names.
-pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+pub fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
     if language(run)?.1 == Coding::Flat && kind != "ranlab" {
         let why =
@@ -81,7 +81,7 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
 }
 
 /// Returns version and encoding of E2AP.
-pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
+pub fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
     Ok((
         keys::setting_as::<E2Names, _>(run, "sut.e2ap")?,
         keys::setting_as::<E2Names, _>(run, "sut.encoding")?,
@@ -89,7 +89,7 @@ pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
 }
 
 /// Returns ranlab's RIC as the point configures it, not yet complete.
-pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
+pub fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
     Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
 }
 
@@ -140,7 +140,7 @@ fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
 }
 
 /// Returns the reason why a point cannot run: its controller does not support such addresses.
-pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+pub fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
     let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
     let run = Run::new(&point, 0, 0, Duration::ZERO);
     let external = run.text("sut.type") == Some("external");

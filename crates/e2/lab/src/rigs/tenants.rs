@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use crate::virtual_time::Cast;
+use crate::{FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TenantPlan, VirtPart};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
     Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
@@ -18,8 +20,6 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::{Config, Listen, Part, Seed};
-use crate::virtual_time::Cast;
-use crate::{FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TenantPlan, VirtPart};
 use ranlab_ran::Spelled;
 use ranlab_ran::radio::{RadioMeter, first_ue};
 use ranlab_sdk::transport::Address;
@@ -31,7 +31,7 @@ use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::keys;
 
 /// Key that selects shared or separate base stations.
-pub(crate) const INFRASTRUCTURE: &str = "sut.infrastructure";
+pub const INFRASTRUCTURE: &str = "sut.infrastructure";
 /// Name of the lowest RIC in virtual time.
 const RIC: &str = "ric";
 const VIRT: &str = "virtualization controller";
@@ -50,7 +50,7 @@ const UES: u32 = 8;
 const PHASES: usize = 6;
 
 /// Rig.
-pub(crate) struct Tenants;
+pub struct Tenants;
 
 /// Components before they are connected.
 struct Parts {
@@ -167,14 +167,14 @@ impl Parts {
 }
 
 /// Returns the operators' names, where configured.
-pub(crate) fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
+pub fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
     let Some(Value::List(all)) = settings.get("sut.tenants") else { return Vec::new() };
     let name = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
     all.iter().filter_map(Value::text).map(name).collect()
 }
 
 /// Returns the machines in virtual time, except the one that is left out.
-pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
+pub fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
     let parts = Parts::of(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
     let bare = || Part::from(RicPart::default());
@@ -207,7 +207,7 @@ fn phase(text: &str) -> Option<Range<Duration>> {
 }
 
 /// Records the meters of the radios, with UEs numbered over all of them.
-pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
+pub fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let each: u32 = keys::int(run, "load.ues")?;
     let tenants = texts(run, "sut.tenants").len();
     // Each base station numbers its UEs from its own offset.

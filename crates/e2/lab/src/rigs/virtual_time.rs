@@ -7,14 +7,14 @@ pub mod twin;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use crate::RicPart;
+use crate::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
 use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_lab::Part;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::worker::{Fault, Trouble};
-use crate::RicPart;
-use crate::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
 use ranlab_ran::Spelled;
 use ranlab_ran::radio::RadioMeter;
 

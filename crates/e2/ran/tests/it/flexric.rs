@@ -4,14 +4,14 @@
 use crate::flexric_models;
 
 use bytes::Bytes;
-use ranlab_e2_codec::e2ap::*;
-use ranlab_e2_codec::flat::Coding;
-use ranlab_ran::node::{NodeKind, NodeTemplate};
-use ranlab_ran::stats::SOURCES;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_e2::functions::stats::ReportCounters;
 use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_e2::{OutboxLimits, Time, peer};
+use ranlab_e2_codec::e2ap::*;
+use ranlab_e2_codec::flat::Coding;
+use ranlab_ran::node::{NodeKind, NodeTemplate};
+use ranlab_ran::stats::SOURCES;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -12,9 +12,9 @@ use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_e2_codec::e2sm::rc::policy::{Condition, Does, RESOURCES, Test};
 use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_ID, EventTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
+use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::NodeKind;
 use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
-use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

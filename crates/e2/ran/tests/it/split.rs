@@ -11,9 +11,9 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange, RrcCommand, RrcHandover, RrcIndication, RrcTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, mac, pdcp, rrc};
+use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::{NodeKind, NodeTemplate};
 use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedSite, What};
-use ranlab_radio::user_plane::Carrier;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

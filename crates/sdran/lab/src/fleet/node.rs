@@ -4,9 +4,9 @@ use super::line::{Fate, Line};
 use super::meters::{Delays, Meters};
 use super::radio::Cell;
 use super::{Directory, EventLog, Identity};
+use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_machine::Time;
 use ranlab_ran::radio::Moved;
-use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_sdran::agent::{
     AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,
     UeEvent,

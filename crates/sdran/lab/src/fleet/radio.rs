@@ -1,9 +1,9 @@
 //! A base station's radio with its driver, and the pending notifications for its agent.
 use super::deadlines::now;
-use ranlab_ran::RADIO_TICK;
-use ranlab_ran::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::control::Refusal;
+use ranlab_ran::RADIO_TICK;
+use ranlab_ran::radio::{self, Moved, Radio, RadioConfig, RadioError, SharedRadio};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,9 @@
 //! A base station for agents of FlexRAN and OpenEmpower: the same commands to the same cell as over E2.
-use ranlab_radio::user_plane::{self as up, Command, Direction};
-use ranlab_ran::radio::{SharedRadio, Station, convert};
 use ranlab_e2::functions::slice::SliceControl;
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
+use ranlab_radio::user_plane::{self as up, Command, Direction};
+use ranlab_ran::radio::{SharedRadio, Station, convert};
 use ranlab_sdran::agent::{Allocation, CellControl, Radio as Heard};
 
 /// Length of a subframe, in microseconds, for any slot length.

@@ -1,9 +1,9 @@
 use super::*;
+use crate::empower::EmpowerServer;
+use crate::flexran::{FlexranServer, ThreadUse};
 use ranlab_sdran::arrivals::Law;
 use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_sdran::flexran::controller::{FlexranControllerSettings, RibShare};
-use crate::empower::EmpowerServer;
-use crate::flexran::{FlexranServer, ThreadUse};
 use std::cell::Cell;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

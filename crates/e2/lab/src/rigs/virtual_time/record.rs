@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ranlab_campaign::export::{Column, Table};
 use crate::virtual_time::{Control, UeState};
+use ranlab_campaign::export::{Column, Table};
 
 use super::{Kept, PERIOD, Passed};
 

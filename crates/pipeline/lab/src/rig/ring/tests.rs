@@ -1,5 +1,5 @@
 //! Packet accounting of a window, from the counters of both sides. The components themselves are tested in
-//! `ranlab-parts` and in `tests/e2e/ring.sh`.
+//! `ranlab-pipeline-lab` and in `tests/e2e/ring.sh`.
 
 use std::collections::BTreeMap;
 

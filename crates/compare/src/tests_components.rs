@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use crate::values::Screen;
 use crate::*;
+use ranlab_e2_lab::values::Screen;
 use ranlab_lab::worker::{Fault, Numbers, Report, Trouble, Trust};
 use ranlab_lab::*;
 
@@ -21,7 +21,7 @@ async fn up(part: Part) -> Box<dyn Running> {
     part.start(Trust::Full).await.unwrap()
 }
 
-fn at(part: &dyn Running, name: &str) -> ranlab_sdk::transport::Address {
+fn at(part: &dyn Running, name: &str) -> ranlab_transport::Address {
     part.addresses()[name].parse().unwrap()
 }
 
@@ -60,7 +60,7 @@ async fn why(part: Part, trust: Trust) -> Trouble {
 
 #[test]
 fn statistics_reach_xapp_and_windows_are_counted() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let mut ric = up(Part::from(ric())).await;
         let mut fleet = up(stations(&*ric, 3)).await;
         until(&mut *fleet, "alive", |alive| alive == 3.0).await;
@@ -100,7 +100,7 @@ fn statistics_reach_xapp_and_windows_are_counted() {
 
 #[test]
 fn listener_gets_all_reports_and_slow_reader_fewer() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let heard = std::rc::Rc::new(std::cell::Cell::new(0));
@@ -128,7 +128,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
 
 #[test]
 fn full_ric_rejects_and_counts_setups() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let mut ric = up(Part::from(RicPart { max_nodes: 2, ..ric() })).await;
         let mut fleet = up(stations(&*ric, 4)).await;
         until(&mut *fleet, "alive", |alive| alive == 2.0).await;
@@ -140,7 +140,7 @@ fn full_ric_rejects_and_counts_setups() {
 
 #[test]
 fn ric_listens_on_configured_addresses_and_removes_sockets() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let tcp = vec![Listen::At(loopback(0))];
         let http = Some("127.0.0.1:0".parse().unwrap());
         let part = RicPart { e2: [own(), tcp].concat(), http, ..ric() };
@@ -170,7 +170,7 @@ fn ric_listens_on_configured_addresses_and_removes_sockets() {
 
 #[test]
 fn monitoring_iapp_receives_statistics_and_ues() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let sm = ["mac", "rlc"].map(str::to_owned).to_vec();
         let period = Duration::from_micros(9_100);
         let mut ric = up(Part::from(RicPart { iapp: vec![HostedIApp::Monitor], sm, period, ..ric() })).await;
@@ -189,7 +189,7 @@ fn monitoring_iapp_receives_statistics_and_ues() {
 
 #[test]
 fn pinging_iapp_works_at_interval_and_full_speed() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         for (interval, window) in [(Duration::from_millis(5), 1), (Duration::ZERO, 4)] {
             let part = RicPart { iapp: vec![HostedIApp::Ping], size: 100, interval, window, ..ric() };
             let mut ric = up(Part::from(part)).await;
@@ -205,7 +205,7 @@ fn pinging_iapp_works_at_interval_and_full_speed() {
 
 #[test]
 fn pinging_xapp_stops_at_count() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let connect = at(&*ric, "e42");
@@ -232,7 +232,7 @@ fn pinging_xapp_stops_at_count() {
 
 #[test]
 fn open_loop_ping_is_sent_when_due() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let ric = up(Part::from(ric())).await;
         let _fleet = up(stations(&*ric, 1)).await;
         let interval = Duration::from_millis(2);
@@ -251,10 +251,10 @@ fn open_loop_ping_is_sent_when_due() {
 
 #[test]
 fn ping_waits_for_ric_to_return() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let folder = std::env::temp_dir().join(format!("ranlab-test-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let place = |name: &str| vec![Listen::At(ranlab_sdk::transport::Address::Unix(folder.join(name)))];
+        let place = |name: &str| vec![Listen::At(ranlab_transport::Address::Unix(folder.join(name)))];
         let part = RicPart { e2: place("e2"), e42: place("e42"), ..RicPart::default() };
         let ric = up(Part::from(part.clone())).await;
         let mut fleet = up(stations(&*ric, 1)).await;
@@ -278,7 +278,7 @@ fn ping_waits_for_ric_to_return() {
 
 #[test]
 fn relays_decode_and_forward_all_messages() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let ric = up(Part::from(ric())).await;
         let relay = |connect, language| Part::from(RelayPart { connect, language, ..RelayPart::default() });
         let mut e2 = up(relay(at(&*ric, "e2"), Language::E2)).await;
@@ -299,7 +299,7 @@ fn relays_decode_and_forward_all_messages() {
 
 #[test]
 fn attached_process_is_metered_if_permitted() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let attach = |pid, command: Option<&str>| {
             Part::from(AttachPart { pid, command: command.map(str::to_owned), cgroup: None })
         };
@@ -328,7 +328,7 @@ fn flexran() -> FlexranPart {
 
 #[test]
 fn flexran_controller_counts_reports_in_window() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let mut controller = up(Part::from(flexran())).await;
         let mut fleet = up(Part::from(agents(&*controller, Southbound::Flexran, 3, 4))).await;
         until(&mut *fleet, "alive", |alive| alive == 3.0).await;
@@ -358,9 +358,9 @@ fn flexran_controller_counts_reports_in_window() {
 
 #[test]
 fn empower_controller_accepts_registered_stations() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-vbses", std::process::id()));
-        let macs = (0..2).map(|index| ranlab_emulator::southbound::Identity::new(index).mac.to_string());
+        let macs = (0..2).map(|index| fleet::Identity::new(index).mac.to_string());
         let lines: Vec<String> = macs.map(|mac| format!("{mac} # known")).collect();
         std::fs::write(&file, format!("# base stations\n\n{}\n", lines.join("\n"))).unwrap();
         let listen = Some("127.0.0.1:0".parse().unwrap());
@@ -382,7 +382,7 @@ fn empower_controller_accepts_registered_stations() {
 
 #[test]
 fn ue_events_from_trace_and_program_are_applied() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let controller = up(Part::from(flexran())).await;
         let file = std::env::temp_dir().join(format!("ranlab-test-{}-trace", std::process::id()));
         std::fs::write(&file, "0 activated node=0 ue=1\n0 activated node=1 ue=1\n0 activated node=1 ue=2\n")
@@ -410,7 +410,7 @@ fn ue_events_from_trace_and_program_are_applied() {
 
 #[test]
 fn invalid_controller_is_reported_by_name() {
-    ranlab_sdk::run(async {
+    ranlab_transport::run(async {
         let fleet = |places: &[&str]| {
             let connect = places.iter().map(|place| place.parse().unwrap()).collect();
             Part::from(SouthFleetPart { connect, ..SouthFleetPart::default() })

@@ -2,10 +2,12 @@
 
 use crate::{
     AssociationPart, FleetPart, MonitorPart, PingPart, Pinging, RelayPart, Ric, RicPart, SliceXappPart,
-    SlicingPart, Stations, TrafficPart, TrafficXapp, TrafficXappPart, VirtPart, Watcher, relay, xapp_slice,
+    SlicingPart, Stations, TrafficPart, TrafficXapp, TrafficXappPart, VirtPart, Watcher, relay, rigs,
+    xapp_slice,
 };
-use ranlab_lab::component::{Component, ComponentType, Domain, Started};
+use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::divide::stations;
+use ranlab_lab::experiment::harness::Bench;
 use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
@@ -24,7 +26,12 @@ pub static E2: Domain = Domain {
         ComponentType::of::<SliceXappPart>(),
         ComponentType::of::<TrafficXappPart>(),
     ],
-    rigs: &[],
+    rigs: &[
+        RigType { place: 20, make: |lab| Box::new(Bench::new(lab, rigs::controller::Controller)) },
+        RigType { place: 40, make: |lab| Box::new(Bench::new(lab, rigs::footprint::Footprint)) },
+        RigType { place: 60, make: |lab| Box::new(Bench::new(lab, rigs::radio::Radio)) },
+        RigType { place: 80, make: |lab| Box::new(Bench::new(lab, rigs::tenants::Tenants)) },
+    ],
 };
 
 impl Component for RicPart {

@@ -1,0 +1,26 @@
+//! What this crate contributes to experiments.
+
+use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
+use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::worker::Trust;
+
+use crate::{PingFlexranPart, base_station, e2_rtt, ping_flexran, southbound};
+
+/// Components and rigs that need E2 and FlexRAN.
+pub static COMPARE: Domain = Domain {
+    name: "compare",
+    components: &[ComponentType::of::<PingFlexranPart>()],
+    rigs: &[
+        RigType { place: 10, make: |lab| Box::new(Bench::new(lab, base_station::BaseStation)) },
+        RigType { place: 30, make: |lab| Box::new(Bench::new(lab, e2_rtt::E2Rtt)) },
+        RigType { place: 70, make: |lab| Box::new(Bench::new(lab, southbound::SdRan)) },
+    ],
+};
+
+impl Component for PingFlexranPart {
+    const TYPE: &'static str = "ping_flexran";
+
+    async fn start(&self, _trust: Trust) -> Started {
+        Ok(Box::new(ping_flexran::PingingFlexran::start(self.clone()).await?))
+    }
+}
