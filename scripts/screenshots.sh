@@ -15,7 +15,7 @@ done
 
 pages=("$@")
 if ((${#pages[@]} == 0)); then
-    cargo run --quiet -p ranlab-campaign --example gallery -- "$folder/gallery"
+    cargo run --quiet -p ranlab-report --example gallery -- "$folder/gallery"
     pages=("$folder/gallery/report.html" "$folder/gallery/search/report.html")
 fi
 

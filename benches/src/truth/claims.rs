@@ -1,6 +1,6 @@
 //! Decisions: comparisons of campaigns with a known difference.
 
-use ranlab_campaign::compare::{Finding, Options, compare};
+use ranlab_report::compare::{Finding, Options, compare};
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row, each_seed};

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ranlab_campaign::export::{self, Column, FileKind, Table};
 use ranlab_campaign::results::Results;
-use ranlab_campaign::store::{Load, Store};
+use ranlab_report::store::{Load, Store};
 use std::path::{Path, PathBuf};
 
 /// File name of a campaign's store.

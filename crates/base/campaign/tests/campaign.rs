@@ -14,8 +14,8 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, Stop};
 use ranlab_campaign::run::{Session, run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_campaign::store::{Header, Load, Store, StoreError};
 use ranlab_campaign::value::Value;
+use ranlab_report::store::{Header, Load, Store, StoreError};
 
 const THIRTY_POINTS: &str = "title = \"t\"\nrig = \"mock\"\n[load]\ntakes = \"2ms\"\n[sweep.axes]\n\
     \"load.workers\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"sut.sigma\" = [0.0, 0.1, 0.5]\n[measure]\nrepeats = 3\n";

@@ -1,8 +1,8 @@
 //! Results of other tools: CSV tables, and JSON of hyperfine.
 use std::path::Path;
 
-use ranlab_campaign::import;
 use ranlab_campaign::results::Results;
+use ranlab_report::import;
 
 use super::stored::text_of;
 use crate::exit::Failure;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_campaign::store::{Load, Store};
 use ranlab_lab::Lab;
+use ranlab_report::store::{Load, Store};
 
 use crate::exit::Failure;
 use crate::output::Format;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::report::{self, Watched};
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
-use ranlab_campaign::store::{Load, Store};
 use ranlab_http::board::{Board, LIST_MAX};
+use ranlab_report::report::{self, Watched};
+use ranlab_report::store::{Load, Store};
 
 use super::{STORE, about};
 use crate::web::{self, Now, Sampler};

@@ -1,15 +1,15 @@
 //! `bench report`, `query`, `compare`: evaluation of completed campaigns.
 use std::path::PathBuf;
 
-use ranlab_campaign::compare::{
-    Comparison, Finding, Options, Row, Threshold, ThresholdError, compare as compare_results, side,
-};
-use ranlab_campaign::report::{beside, svg};
 use ranlab_campaign::results::Results;
 use ranlab_campaign::stats::Method;
-use ranlab_campaign::store::Load;
 use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
+use ranlab_report::compare::{
+    Comparison, Finding, Options, Row, Threshold, ThresholdError, compare as compare_results, side,
+};
+use ranlab_report::report::{beside, svg};
+use ranlab_report::store::Load;
 use serde_json::json;
 
 use super::tables::Tables;

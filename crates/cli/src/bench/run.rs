@@ -5,14 +5,14 @@ use std::path::{Component, Path, PathBuf};
 use ranlab_campaign::answer::Qualified;
 use ranlab_campaign::expect::{Judged, counts, judge};
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::report::{Context, Watched, Written};
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::{RunError, Session};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
-use ranlab_campaign::store::{Header, Load, Store, StoreError};
 use ranlab_host::Facts;
 use ranlab_lab::Lab;
+use ranlab_report::report::{Context, Watched, Written};
+use ranlab_report::store::{Header, Load, Store, StoreError};
 use serde_json::json;
 
 use super::gate::{self, Gate};
@@ -246,7 +246,7 @@ pub(crate) fn report(
     folder: &Path,
 ) -> Result<(Vec<Judged>, Written), Failure> {
     let context = context(results, command);
-    let written = ranlab_campaign::report::write(results, &context, folder)
+    let written = ranlab_report::report::write(results, &context, folder)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok((judge(results), written))
 }
@@ -276,7 +276,7 @@ pub(super) fn tell(
         output.text(format_args!("  {sentence}"))?;
     }
     tell_points(&mut output, results)?;
-    let laws = ranlab_campaign::report::laws(results);
+    let laws = ranlab_report::report::laws(results);
     for law in &laws {
         output.text(format_args!("  {}", law.sentence()))?;
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::answer::Bound;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
-use ranlab_campaign::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
-use ranlab_campaign::store::Load;
+use ranlab_report::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
+use ranlab_report::store::Load;
 use serde::Deserialize;
 
 use crate::exit::Failure;

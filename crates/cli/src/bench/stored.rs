@@ -1,11 +1,11 @@
 //! Results stored as JSON next to a repository's scenarios, opened like a campaign.
 use std::path::{Path, PathBuf};
 
-use ranlab_campaign::import::is_hyperfine;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_campaign::store::Load;
-use ranlab_campaign::stored::Stored;
+use ranlab_report::import::is_hyperfine;
+use ranlab_report::store::Load;
+use ranlab_report::stored::Stored;
 
 use super::lab;
 use crate::exit::Failure;

@@ -3,12 +3,12 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use ranlab_campaign::report;
 use ranlab_e2_capture::dissect::{Dissected, Known};
 use ranlab_e2_capture::sequence::{Document, Sequence};
 use ranlab_e2_capture::{Line, Problem, Side, Summary, Trace, TraceError};
 use ranlab_e2_codec::e2ap::Version;
 use ranlab_e2_codec::e2sm::Model;
+use ranlab_report::report;
 
 use crate::exit::Failure;
 use crate::live;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::export::{Column, Table};
-use ranlab_campaign::report::{Across, Bound, Figure, Form, Sample, Series, escape, png, svg};
 use ranlab_campaign::scenario::Scenario;
 use ranlab_campaign::value::short;
 use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, spreads};
+use ranlab_report::report::{Across, Bound, Figure, Form, Sample, Series, escape, png, svg};
 
 use super::twin::{told, who};
 use crate::exit::Failure;

@@ -261,9 +261,9 @@ impl RadioSettings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::NodeKind;
     use crate::radio::Fidelity;
     use crate::{FleetPart, Stations};
-    use crate::node::NodeKind;
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use ranlab_e2_codec::e2ap::Plmn;
+use ranlab_machine::Time;
+use ranlab_radio::user_plane::{Carrier, Direction};
 use ranlab_ran::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
 };
-use ranlab_machine::Time;
-use ranlab_radio::user_plane::{Carrier, Direction};
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };

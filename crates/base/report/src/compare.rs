@@ -1,0 +1,330 @@
+//! Differences between two campaigns, with their size and confidence.
+
+mod evidence;
+mod settings;
+mod threshold;
+mod words;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use ranlab_campaign::outcome::Outcome;
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::stats::{Change, Method, Repeats};
+use ranlab_campaign::value::Value;
+
+pub use evidence::{MetricEvidence, SIGNIFICANT};
+pub use settings::SettingDifference;
+pub use threshold::{Threshold, ThresholdError, ThresholdResult, ThresholdVerdict};
+
+/// The setting that distinguishes the sides of [`together`].
+pub const COMPARED: &str = "compared";
+
+/// Metrics of the machine and of the tool itself: they show the quality of the measurement, and are compared
+/// only by name.
+const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
+
+/// Options of a comparison.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// Only these metrics; empty: all that both have, but for those of the machine and of the tool.
+    pub metrics: Vec<String>,
+    /// Settings or sections with intended differences, in addition to those of the system under test (`sut`).
+    pub intended: Vec<String>,
+    /// Changes that must not be.
+    pub thresholds: Vec<Threshold>,
+}
+
+/// Two campaigns side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Sentence for people: the differing settings, and the conclusion.
+    pub sentence: String,
+    /// Settings that are not the same in both.
+    pub settings: Vec<SettingDifference>,
+    /// Each metric over all points, the surest first.
+    pub metrics: Vec<MetricEvidence>,
+    /// Every shared metric of every shared point, the surest first.
+    pub rows: Vec<Row>,
+    /// Shared points at which one side has no numbers.
+    pub lost: Vec<Lost>,
+    /// Points of the first without a partner in the second, and the reverse.
+    pub unmatched: (usize, usize),
+    /// Why the A/A spread is missing in some rows, if it is.
+    pub floor_missing: Option<&'static str>,
+    /// Result of each threshold.
+    pub thresholds: Vec<ThresholdResult>,
+}
+
+/// A metric of a point in both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Label of the point.
+    pub point: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Mean of the first; of a bound, the bound.
+    pub a: f64,
+    /// Mean of the second.
+    pub b: f64,
+    /// The first as it is rendered: with its interval, or as a bound.
+    pub a_text: String,
+    /// The second in the same form.
+    pub b_text: String,
+    /// The first with all that qualifies it.
+    pub first: Json,
+    /// The second with all that qualifies it.
+    pub second: Json,
+    /// Second by first, less 1; (b - a) / |a| where a value is not above 0; infinite if a is 0.
+    pub change: f64,
+    /// Its interval, on a log scale if all values are above 0; `None` with a single repeat.
+    pub interval: Option<(f64, f64)>,
+    /// Two-sided probability of such a change by chance; `None` with a single repeat.
+    pub p: Option<f64>,
+    /// The same, corrected for the points of this metric (Benjamini and Hochberg).
+    pub p_corrected: Option<f64>,
+    /// Method of the comparison.
+    pub method: Method,
+    /// Repeats that are outliers.
+    pub outliers: usize,
+    /// Smallest change that is claimed: the A/A spread at this point.
+    pub floor: Option<f64>,
+    /// Smallest change at this point that would be detected with a probability of 80 %.
+    pub detectable: Option<f64>,
+    /// The finding.
+    pub finding: Finding,
+    #[serde(skip)]
+    effect: Change,
+}
+
+/// Finding about a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Significant, above the A/A spread, and in the good direction.
+    Better,
+    /// The same in the bad direction.
+    Worse,
+    /// The same where no direction is good, or where the two differ in settings that were not meant to differ.
+    Changed,
+    /// Significant within its metric, but not beyond chance among all metrics.
+    Unsure,
+    /// Not distinguishable from two equal systems: changes smaller than [`Row::detectable`] cannot be
+    /// detected.
+    NotShown,
+    /// The same constant on both sides.
+    Equal,
+    /// Too few repeats for a finding.
+    Unknown,
+}
+
+impl Finding {
+    /// As text and JSON have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Changed => "changed",
+            Self::Unsure => "unsure",
+            Self::NotShown => "not shown",
+            Self::Equal => "equal",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A shared point at which a side has no numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// Label of the point.
+    pub point: String,
+    /// Outcome on the first side; `None`: not measured.
+    pub a: Option<Outcome>,
+    /// Outcome in the second.
+    pub b: Option<Outcome>,
+}
+
+impl Lost {
+    /// Whether the system under test caused the missing numbers of the second side.
+    fn by_second_system(&self) -> bool {
+        matches!(self.b, Some(Outcome::SutFailed | Outcome::Timeout | Outcome::Overloaded))
+            && self.a.is_some_and(Outcome::counts)
+    }
+}
+
+/// Compares metrics at points with the same settings of `a`'s axes.
+pub fn compare(a: &Results, b: &Results, options: &Options) -> Comparison {
+    let pairs: Vec<(&PointResult, &PointResult)> =
+        a.points.iter().filter_map(|point| Some((point, partner(point, b)?))).collect();
+    let settings = settings::differences(a, b, &pairs, &options.intended);
+    let alike = settings.iter().all(|difference| difference.intended);
+    let mut rows = Vec::new();
+    for name in compared(a, b, &options.metrics) {
+        rows.extend(pairs.iter().filter_map(|(ours, theirs)| row(&name, Side(a, ours), Side(b, theirs))));
+    }
+    let confidence = a.scenario.measure.confidence;
+    let metrics = evidence::judge(a, &mut rows, confidence, alike);
+    let counts = |point: &PointResult| point.outcome().is_some_and(Outcome::counts);
+    let lost = pairs.iter().filter(|(ours, theirs)| counts(ours) != counts(theirs));
+    let lost: Vec<Lost> = lost
+        .map(|(ours, theirs)| Lost { point: ours.point.label(), a: ours.outcome(), b: theirs.outcome() })
+        .collect();
+    let judged = |own: &Threshold| threshold::judge(own, (a, b), &pairs, &lost, alike);
+    let thresholds = options.thresholds.iter().map(judged).collect();
+    rows.sort_by(|a, b| evidence_of(a).total_cmp(&evidence_of(b)));
+    let floor_missing =
+        rows.iter().any(|row| row.p.is_some() && row.floor.is_none()).then(|| floor_missing(a, b));
+    let unmatched = (a.points.len() - pairs.len(), b.points.len() - pairs.len().min(b.points.len()));
+    let mut comparison = Comparison {
+        sentence: String::new(),
+        settings,
+        metrics,
+        rows,
+        lost,
+        unmatched,
+        floor_missing,
+        thresholds,
+    };
+    comparison.sentence = words::sentence(&comparison, pairs.len());
+    comparison
+}
+
+/// Metrics that are compared by default. Counts of samples are not results, and fingerprints are equal or
+/// not.
+fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
+    if !named.is_empty() {
+        return named.to_vec();
+    }
+    let theirs = b.metric_names();
+    let of_a_search = |name: &str| {
+        a.scenario.search.is_some() && matches!(name, "search.trials" | "search.unsent" | "search.upper")
+    };
+    let no_result = |name: &String| {
+        name.ends_with("_n")
+            || a.fingerprint(name)
+            || of_a_search(name)
+            || ABOUT_MEASURING.iter().any(|prefix| name.starts_with(prefix))
+            || a.metric(name).is_some_and(|metric| metric.unsent_share)
+    };
+    a.metric_names().into_iter().filter(|name| theirs.contains(name) && !no_result(name)).collect()
+}
+
+/// Sort key of rows by evidence; rows without evidence come last, constants after all.
+fn evidence_of(row: &Row) -> f64 {
+    match row.finding {
+        Finding::Equal => 3.0,
+        Finding::Unknown => 2.0,
+        _ => row.p_corrected.unwrap_or(2.0),
+    }
+}
+
+fn floor_missing(a: &Results, b: &Results) -> &'static str {
+    if a.kept.is_some() || b.kept.is_some() {
+        "a stored result keeps means and intervals, not each repeat"
+    } else {
+        "it takes four repeats of a point"
+    }
+}
+
+/// The points of a campaign with one value of a setting, which is then no longer an axis: one of two sides
+/// within one campaign. `None`: no point has it.
+pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
+    let mut own = results.clone();
+    let setting = [(path.to_owned(), value.clone())].into();
+    own.points.retain(|point| point.point.matches(&setting));
+    for point in &mut own.points {
+        point.point.axes.retain(|(axis, _)| axis != path);
+    }
+    own.scenario.sweep.axes.retain(|axis| axis.path != path);
+    (!own.points.is_empty()).then_some(own)
+}
+
+/// Both sides as one campaign of their common points, with a setting `compared` for the side: the input of a
+/// joint picture. Its points keep the settings that separate pictures.
+pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
+    let mut all = a.1.clone();
+    all.points.clear();
+    for point in &a.1.points {
+        let Some(theirs) = partner(point, b.1) else { continue };
+        for (name, own) in [(a.0, point), (b.0, theirs)] {
+            let mut own = own.clone();
+            own.point.axes.clone_from(&point.point.axes);
+            own.point.settings.insert(COMPARED.to_owned(), Value::Text(name.to_owned()));
+            all.points.push(own);
+        }
+    }
+    all.scenario.expects.clear();
+    all.scenario.search = None;
+    all
+}
+
+fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
+    let axes = point.point.axes.iter().cloned().collect();
+    let mut partners = b.points.iter().filter(|other| other.point.matches(&axes));
+    partners.next().filter(|_| partners.next().is_none())
+}
+
+/// A point of one of the two.
+#[derive(Clone, Copy)]
+struct Side<'r>(&'r Results, &'r PointResult);
+
+impl Side<'_> {
+    /// The repeats of a metric. `exact`: one repeat suffices.
+    fn repeats(self, metric: &str, exact: bool) -> Option<Repeats> {
+        let Self(results, point) = self;
+        let mut estimate = results.estimate(point, metric)?;
+        if !exact && estimate.n < 2 {
+            estimate.error = None;
+        }
+        let whole = results.kept.as_ref().is_none_or(|kept| kept.whole.contains(metric));
+        Some(Repeats { estimate, values: whole.then(|| point.values(metric)) })
+    }
+}
+
+/// Change of a metric between the sides; `None` if a side has no number.
+fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
+    // A number that is the same in every run depends on the seed.
+    let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;
+    let ours = a.repeats(metric, exact)?;
+    let theirs = b.repeats(metric, exact)?;
+    let change = Change::between(&ours, &theirs);
+    Some((ours, theirs, change))
+}
+
+fn row(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<Row> {
+    let first = a.0.answer(a.1, metric)?;
+    let second = b.0.answer(b.1, metric)?;
+    let (ours, theirs, effect) = change_of(metric, a, b)?;
+    let constant = |side: &Repeats| side.estimate.error.is_none_or(|error| error == 0.0);
+    let equal = ours.estimate.value == theirs.estimate.value && constant(&ours) && constant(&theirs);
+    let exact =
+        ours.estimate.below + ours.estimate.above + theirs.estimate.below + theirs.estimate.above == 0.0;
+    let unit = a.0.unit(metric);
+    Some(Row {
+        point: a.1.point.label(),
+        metric: metric.to_owned(),
+        a: first.value,
+        b: second.value,
+        a_text: first.text(),
+        b_text: second.text(),
+        first: first.json(unit),
+        second: second.json(unit),
+        change: effect.share(effect.estimate.value),
+        interval: effect.interval(a.0.scenario.measure.confidence),
+        p: effect.p,
+        p_corrected: None,
+        method: effect.method,
+        outliers: effect.outliers,
+        floor: effect.floor.map(|floor| effect.share(floor)),
+        detectable: None,
+        finding: match (equal && exact, effect.p) {
+            (true, _) => Finding::Equal,
+            (false, None) => Finding::Unknown,
+            (false, Some(_)) => Finding::NotShown,
+        },
+        effect,
+    })
+}
+
+#[cfg(test)]
+mod tests;

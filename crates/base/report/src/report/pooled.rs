@@ -1,0 +1,148 @@
+//! Pooling: groups of points, horizontal positions, and common values of several points.
+
+use std::collections::BTreeMap;
+
+use ranlab_campaign::expect::short;
+use ranlab_campaign::record::Distribution;
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::rig::MetricKind;
+use ranlab_campaign::scenario::{Law, Plot};
+use ranlab_campaign::value::Value;
+
+use super::figure::{Across, Bound, Figure, Mark, whose};
+use super::words::group;
+
+/// The most lines of expected bounds in a figure.
+const BOUNDS_MAX: usize = 3;
+
+pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
+
+pub(super) fn groups<'a>(results: &'a Results, plot: &'a Plot) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for point in results.matching(&plot.filter) {
+        let name = plot.group_by.as_ref().map_or_else(|| plot.y.clone(), |path| group(results, path, point));
+        match groups.iter_mut().find(|(own, _)| *own == name) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((name, vec![point])),
+        }
+    }
+    groups
+}
+
+pub(super) fn number(point: &PointResult, name: &str) -> Option<f64> {
+    point
+        .point
+        .settings
+        .get(name)
+        .map_or_else(|| point.summary(name, 0.95).map(|summary| summary.mean), Value::number)
+}
+
+pub(super) fn name_at(point: &PointResult, path: &str) -> String {
+    point
+        .point
+        .settings
+        .get(path)
+        .map_or_else(|| number(point, path).map_or_else(String::new, short), Value::to_string)
+}
+
+pub(super) fn place(figure: &Figure, point: &PointResult, path: &str) -> Option<f64> {
+    match &figure.x {
+        Across::Numbers { .. } => number(point, path),
+        Across::Names(names) => {
+            let name = name_at(point, path);
+            names.iter().position(|own| *own == name).map(|index| index as f64)
+        }
+    }
+}
+
+/// Points by their horizontal position, ascending; points at the same position are pooled.
+pub(super) fn places<'a>(
+    figure: &Figure,
+    plot: &Plot,
+    points: &[&'a PointResult],
+) -> Vec<(f64, Vec<&'a PointResult>)> {
+    let mut places: Vec<(f64, Vec<&PointResult>)> = Vec::new();
+    for point in points {
+        let Some(x) = place(figure, point, &plot.x) else { continue };
+        match places.iter_mut().find(|(own, _)| *own == x) {
+            Some((_, here)) => here.push(point),
+            None => places.push((x, vec![point])),
+        }
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places
+}
+
+/// Values of a metric over repeats by place across.
+pub(super) fn pool(
+    results: &Results,
+    figure: &Figure,
+    plot: &Plot,
+    points: &[&PointResult],
+) -> Vec<(f64, Vec<f64>)> {
+    places(figure, plot, points).iter().map(|(x, here)| (*x, together(results, here, &plot.y))).collect()
+}
+
+/// The distribution to which `rtt_us_p99` belongs, and `p99`.
+pub(super) fn percentile<'a>(results: &'a Results, name: &'a str) -> Option<(&'a str, &'a str)> {
+    let metric = results.metric(name).filter(|metric| metric.kind == MetricKind::Histogram)?;
+    Some((&metric.name, name.strip_prefix(&metric.name)?.strip_prefix('_')?))
+}
+
+/// Values of a metric over the repeats of pooled points. A percentile of several points is that of their
+/// merged distributions, repeat by repeat; never a mean of percentiles. Empty if a distribution is missing.
+pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -> Vec<f64> {
+    if results.fingerprint(name) {
+        return Vec::new();
+    }
+    let Some((base, suffix)) = percentile(results, name).filter(|_| points.len() > 1) else {
+        return points.iter().flat_map(|point| point.values(name)).collect();
+    };
+    let mut merged: BTreeMap<u32, Distribution> = BTreeMap::new();
+    for run in points.iter().flat_map(|point| &point.runs).filter(|run| run.outcome.counts()) {
+        match run.recording.distributions.get(base) {
+            Some(own) => merged.entry(run.repeat).or_default().merge(own),
+            None if run.recording.metrics.contains_key(name) => return Vec::new(),
+            None => {}
+        }
+    }
+    merged.values().filter_map(|all| all.named(suffix)).collect()
+}
+
+/// Expectations of this metric at points of this figure: single values, and bounds as lines.
+pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
+        let published = expect.class.published();
+        let mut places: Vec<(f64, Option<usize>)> = Vec::new();
+        for (color, (_, points)) in groups.iter().enumerate() {
+            for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {
+                let Some(x) = place(figure, point, &plot.x) else { continue };
+                match places.iter_mut().find(|(own, _)| *own == x) {
+                    // A value that several series share has a neutral colour.
+                    Some((_, own)) if *own != Some(color) => *own = None,
+                    Some(_) => {}
+                    None => places.push((x, Some(color))),
+                }
+            }
+        }
+        match &expect.law {
+            Law::Value { value, .. } => {
+                let mark = |(x, color)| Mark { x, y: *value, color, published };
+                figure.marks.extend(places.into_iter().map(mark));
+            }
+            Law::Bounds { at_least, at_most } if !places.is_empty() => {
+                for (y, sign) in [(at_least, "≥"), (at_most, "≤")] {
+                    let Some(y) = *y else { continue };
+                    let name = format!("{} {sign} {}", whose(published), short(y));
+                    let color =
+                        places[0].1.filter(|color| places.iter().all(|(_, own)| *own == Some(*color)));
+                    let bound = Bound { y, color: color.filter(|_| groups.len() > 1), name };
+                    if figure.bounds.len() < BOUNDS_MAX && !figure.bounds.contains(&bound) {
+                        figure.bounds.push(bound);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

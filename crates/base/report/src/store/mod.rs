@@ -1,0 +1,430 @@
+//! One SQLite file per campaign: scenario, machine, and every finished repeat in one transaction.
+
+mod blob;
+mod query;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use ranlab_campaign::answer::Bound;
+use ranlab_campaign::plan::{Plan, Point};
+use ranlab_campaign::record::Recording;
+use ranlab_campaign::results::{Finished, Journal, JournalError, Results};
+use ranlab_campaign::rig::{Metric, Outcome};
+use ranlab_campaign::scenario::Scenario;
+
+pub use query::{QUERY_ROWS_MAX, Rows};
+
+/// Version of the tables. Older ones in [`READABLE`] are read, and upgraded when a campaign continues.
+const FORMAT: i64 = 2;
+/// Formats that are read: 1 has no bounds.
+const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
+
+/// Addition of format 2: metrics that are only bounds, by the names of [`Bound`].
+const BOUNDS: &str = "
+CREATE TABLE IF NOT EXISTS bounds (
+    point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, bound TEXT NOT NULL,
+    PRIMARY KEY (point, repeat, name_id)) WITHOUT ROWID;
+DROP VIEW IF EXISTS results;
+CREATE VIEW results AS
+    SELECT point, label, repeat, outcome, name AS metric, value, coalesce(bound, 'exact') AS bound
+    FROM metrics JOIN points USING (point) JOIN repeats USING (point, repeat) JOIN names ON names.id = name_id
+    LEFT JOIN bounds USING (point, repeat, name_id);
+";
+/// `ranl`: identifies the file type (`PRAGMA application_id`).
+const APPLICATION_ID: i64 = 0x7261_6e6c;
+
+const TABLES: &str = "
+CREATE TABLE campaign (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE points (point INTEGER PRIMARY KEY, label TEXT NOT NULL, axes TEXT NOT NULL, settings TEXT NOT NULL);
+CREATE TABLE repeats (
+    point INTEGER NOT NULL REFERENCES points, repeat INTEGER NOT NULL, position INTEGER NOT NULL,
+    outcome TEXT NOT NULL, reason TEXT NOT NULL, dropped INTEGER NOT NULL,
+    started_unix_ms INTEGER NOT NULL, elapsed_ns INTEGER NOT NULL,
+    PRIMARY KEY (point, repeat)) WITHOUT ROWID;
+CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE metrics (
+    point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, value REAL NOT NULL,
+    PRIMARY KEY (point, repeat, name_id)) WITHOUT ROWID;
+CREATE TABLE series (
+    point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, samples BLOB NOT NULL,
+    PRIMARY KEY (point, repeat, name_id));
+CREATE TABLE histograms (
+    point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, counts BLOB NOT NULL,
+    PRIMARY KEY (point, repeat, name_id));
+";
+
+/// A campaign's file.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+}
+
+/// Data that is written once, when a campaign begins.
+#[derive(Debug, Clone)]
+pub struct Header<'a> {
+    /// The checked scenario.
+    pub scenario: &'a Scenario,
+    /// Its points.
+    pub plan: &'a Plan,
+    /// Metrics of the rig.
+    pub metrics: &'a [Metric],
+    /// Facts about the machine.
+    pub host: &'a serde_json::Value,
+    /// Versions of the tool and of the system under test.
+    pub versions: &'a serde_json::Value,
+}
+
+/// Data of a repeat to read back; series and histograms are large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Metrics only.
+    Metrics,
+    /// Everything.
+    All,
+}
+
+/// Why a file could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// SQLite or the medium failed.
+    #[error("the campaign's file failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// Some other file.
+    #[error("`{0}` is not a campaign of this tool")]
+    NoCampaign(String),
+    /// Written by another version of the tool.
+    #[error("`{file}` has format {found}; this version reads {} to {}", READABLE.start(), READABLE.end())]
+    Format {
+        /// The file.
+        file: String,
+        /// Its format.
+        found: i64,
+    },
+    /// The scenario differs from the one that the file was created with.
+    #[error(
+        "the file holds another scenario ({0} differs): give it another name, or run that scenario to resume it"
+    )]
+    OtherScenario(String),
+    /// The file's content contradicts itself.
+    #[error("the campaign's file is damaged: {0}")]
+    Damaged(String),
+    /// The query's author's fault.
+    #[error("the query was refused: {0}")]
+    Query(String),
+}
+
+impl Store {
+    /// Opens a campaign's file to run it, or creates it. An existing one must have the same scenario: it is
+    /// resumed.
+    ///
+    /// # Errors
+    /// The medium's fault, or the file is another campaign; see [`StoreError`].
+    pub fn open(path: &Path, header: &Header<'_>) -> Result<Self, StoreError> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        // A killed process loses no committed data; a crashed kernel loses the last repeats at most, which
+        // are then measured again.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        let mut store = Self { connection };
+        if store.tables()? == 0 {
+            store.create(header)?;
+        } else {
+            store.check_format(path)?;
+            store.check_scenario(header.scenario)?;
+            store.connection.execute_batch(BOUNDS)?;
+            store.connection.pragma_update(None, "user_version", FORMAT)?;
+        }
+        Ok(store)
+    }
+
+    /// Opens a campaign's file for reading only.
+    ///
+    /// # Errors
+    /// The medium's fault, or the file is not a campaign.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.pragma_update(None, "query_only", true)?;
+        let store = Self { connection };
+        store.check_format(path)?;
+        Ok(store)
+    }
+
+    /// Results that were read elsewhere, for queries.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn in_memory(results: &Results) -> Result<Self, StoreError> {
+        let mut store = Self { connection: Connection::open_in_memory()? };
+        let points = results.points.iter().map(|point| point.point.clone()).collect();
+        let plan = Plan { points, ..Plan::default() };
+        let Results { scenario, metrics, host, versions, .. } = results;
+        store.create(&Header { scenario, plan: &plan, metrics, host, versions })?;
+        for run in results.points.iter().flat_map(|point| &point.runs) {
+            store.commit_all(run)?;
+        }
+        Ok(store)
+    }
+
+    /// Returns all results so far.
+    ///
+    /// # Errors
+    /// The medium's fault, or the file is damaged.
+    pub fn results(&self, load: Load) -> Result<Results, StoreError> {
+        let scenario = self.header("scenario")?;
+        let metrics = self.header("metrics")?;
+        let mut results = Results::new(scenario, metrics, self.points()?, self.finished_repeats(load)?);
+        results.host = self.header("host")?;
+        results.versions = self.header("versions")?;
+        Ok(results)
+    }
+
+    fn tables(&self) -> Result<i64, StoreError> {
+        Ok(self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?)
+    }
+
+    fn create(&mut self, header: &Header<'_>) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(BOUNDS)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        {
+            let mut insert = transaction.prepare("INSERT INTO campaign VALUES (?1, ?2)")?;
+            insert.execute(params!["scenario", json(header.scenario)?])?;
+            insert.execute(params!["metrics", json(header.metrics)?])?;
+            insert.execute(params!["host", json(header.host)?])?;
+            insert.execute(params!["versions", json(header.versions)?])?;
+            insert.execute(params!["seed", header.scenario.measure.seed.to_string()])?;
+            let mut insert = transaction.prepare("INSERT INTO points VALUES (?1, ?2, ?3, ?4)")?;
+            for point in &header.plan.points {
+                let axes = json(&point.axes)?;
+                let settings = json(&point.settings)?;
+                insert.execute(params![point.index as i64, point.label(), axes, settings])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn check_format(&self, path: &Path) -> Result<(), StoreError> {
+        let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let file = path.display().to_string();
+        if pragma("application_id").ok() != Some(APPLICATION_ID) {
+            return Err(StoreError::NoCampaign(file));
+        }
+        match pragma("user_version")? {
+            found if READABLE.contains(&found) => Ok(()),
+            found => Err(StoreError::Format { file, found }),
+        }
+    }
+
+    /// Names the first part in which the stored scenario differs. Plots and expectations may change: they only read.
+    ///
+    /// Ours goes the way that the stored one went: in JSON the choice `"100ms"` and that time are the same text, and a number
+    /// may come back a last digit apart.
+    fn check_scenario(&self, ours: &Scenario) -> Result<(), StoreError> {
+        let theirs: Scenario = self.header("scenario")?;
+        let text = json(ours)?;
+        let ours: Scenario = parsed("scenario", &text)?;
+        let parts = [
+            ("rig", ours.rig == theirs.rig),
+            ("a setting", ours.settings == theirs.settings),
+            ("[sweep]", ours.sweep.same(&theirs.sweep)),
+            ("[search]", ours.search == theirs.search),
+            ("[measure]", ours.measure == theirs.measure),
+            ("--quick", ours.quick == theirs.quick),
+        ];
+        if let Some((part, _)) = parts.into_iter().find(|(_, same)| !same) {
+            return Err(StoreError::OtherScenario(part.to_owned()));
+        }
+        if ours != theirs {
+            let update = "UPDATE campaign SET value = ?1 WHERE key = 'scenario'";
+            self.connection.execute(update, [text])?;
+        }
+        Ok(())
+    }
+
+    fn header<T: serde::de::DeserializeOwned>(&self, key: &str) -> Result<T, StoreError> {
+        let text: String =
+            self.connection
+                .query_row("SELECT value FROM campaign WHERE key = ?1", [key], |row| row.get(0))?;
+        parsed(key, &text)
+    }
+
+    fn points(&self) -> Result<Vec<Point>, StoreError> {
+        let mut select =
+            self.connection.prepare("SELECT point, axes, settings FROM points ORDER BY point")?;
+        let mut rows = select.query([])?;
+        let mut points = Vec::new();
+        while let Some(row) = rows.next()? {
+            let index = row.get::<_, i64>(0)? as usize;
+            let damaged = |error| StoreError::Damaged(format!("point {index}: {error}"));
+            let axes = serde_json::from_str(&row.get::<_, String>(1)?).map_err(damaged)?;
+            let settings = serde_json::from_str(&row.get::<_, String>(2)?).map_err(damaged)?;
+            if index != points.len() {
+                return Err(StoreError::Damaged(format!("point {} is missing", points.len())));
+            }
+            points.push(Point { index, axes, settings });
+        }
+        Ok(points)
+    }
+
+    fn finished_repeats(&self, load: Load) -> Result<Vec<Finished>, StoreError> {
+        let mut select = self.connection.prepare(
+            "SELECT point, repeat, position, outcome, reason, dropped, started_unix_ms, elapsed_ns FROM repeats
+             ORDER BY position",
+        )?;
+        let mut metrics = self.connection.prepare(
+            "SELECT name, value FROM metrics JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
+        )?;
+        let bounded: bool = self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'bounds')",
+            [],
+            |row| row.get(0),
+        )?;
+        let mut rows = select.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (point, repeat): (i64, u32) = (row.get(0)?, row.get(1)?);
+            let name: String = row.get(3)?;
+            let outcome = Outcome::from_name(&name)
+                .ok_or_else(|| StoreError::Damaged(format!("there is no outcome `{name}`")))?;
+            let mut recording = Recording { dropped: row.get::<_, i64>(5)? as u64, ..Recording::default() };
+            let mut values = metrics.query(params![point, repeat])?;
+            while let Some(value) = values.next()? {
+                recording.metrics.insert(value.get(0)?, value.get(1)?);
+            }
+            if bounded {
+                self.load_bounds(point, repeat, &mut recording)?;
+            }
+            if load == Load::All {
+                self.load_blobs(point, repeat, &mut recording)?;
+            }
+            all.push(Finished {
+                point: point as usize,
+                repeat,
+                position: row.get(2)?,
+                outcome,
+                reason: row.get(4)?,
+                recording,
+                started_unix_ms: row.get::<_, i64>(6)? as u64,
+                elapsed: Duration::from_nanos(row.get::<_, i64>(7)? as u64),
+            });
+        }
+        Ok(all)
+    }
+
+    fn load_bounds(&self, point: i64, repeat: u32, recording: &mut Recording) -> Result<(), StoreError> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT name, bound FROM bounds JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
+        )?;
+        let mut rows = select.query(params![point, repeat])?;
+        while let Some(row) = rows.next()? {
+            let text: String = row.get(1)?;
+            let bound = Bound::from_name(&text)
+                .ok_or_else(|| StoreError::Damaged(format!("\"{text}\" is not a bound")))?;
+            recording.bounds.insert(row.get(0)?, bound);
+        }
+        Ok(())
+    }
+
+    fn load_blobs(&self, point: i64, repeat: u32, recording: &mut Recording) -> Result<(), StoreError> {
+        let damaged = |what: &str| StoreError::Damaged(format!("{what} of point {point}, repeat {repeat}"));
+        let mut series = self.connection.prepare_cached(
+            "SELECT name, samples FROM series JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
+        )?;
+        let mut rows = series.query(params![point, repeat])?;
+        while let Some(row) = rows.next()? {
+            let samples = blob::series_of(&row.get::<_, Vec<u8>>(1)?).ok_or_else(|| damaged("a series"))?;
+            recording.series.insert(row.get(0)?, samples);
+        }
+        let mut histograms = self.connection.prepare_cached(
+            "SELECT name, counts FROM histograms JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
+        )?;
+        let mut rows = histograms.query(params![point, repeat])?;
+        while let Some(row) = rows.next()? {
+            let counts =
+                blob::distribution_of(&row.get::<_, Vec<u8>>(1)?).ok_or_else(|| damaged("a histogram"))?;
+            recording.distributions.insert(row.get(0)?, counts);
+        }
+        Ok(())
+    }
+
+    fn commit_all(&mut self, finished: &Finished) -> Result<(), rusqlite::Error> {
+        let transaction = self.connection.transaction()?;
+        {
+            let key = (finished.point as i64, finished.repeat);
+            transaction
+                .prepare_cached("INSERT INTO repeats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .execute(params![
+                    key.0,
+                    key.1,
+                    finished.position,
+                    finished.outcome.name(),
+                    finished.reason,
+                    finished.recording.dropped as i64,
+                    finished.started_unix_ms as i64,
+                    i64::try_from(finished.elapsed.as_nanos()).unwrap_or(i64::MAX),
+                ])?;
+            let mut metric = transaction.prepare_cached("INSERT INTO metrics VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, value) in &finished.recording.metrics {
+                metric.execute(params![key.0, key.1, name_id(&transaction, name)?, value])?;
+            }
+            let mut bounds = transaction.prepare_cached("INSERT INTO bounds VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, bound) in &finished.recording.bounds {
+                bounds.execute(params![key.0, key.1, name_id(&transaction, name)?, bound.name()])?;
+            }
+            let mut series = transaction.prepare_cached("INSERT INTO series VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, samples) in &finished.recording.series {
+                series.execute(params![
+                    key.0,
+                    key.1,
+                    name_id(&transaction, name)?,
+                    blob::of_series(samples)
+                ])?;
+            }
+            let mut histogram =
+                transaction.prepare_cached("INSERT INTO histograms VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, counts) in &finished.recording.distributions {
+                let blob = blob::of_distribution(counts);
+                histogram.execute(params![key.0, key.1, name_id(&transaction, name)?, blob])?;
+            }
+        }
+        transaction.commit()
+    }
+}
+
+/// Names repeat in every row: they are stored once.
+fn name_id(connection: &Connection, name: &str) -> Result<i64, rusqlite::Error> {
+    connection.prepare_cached("INSERT OR IGNORE INTO names (name) VALUES (?1)")?.execute([name])?;
+    connection.prepare_cached("SELECT id FROM names WHERE name = ?1")?.query_row([name], |row| row.get(0))
+}
+
+fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(key: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(format!("{key}: {error}")))
+}
+
+impl Journal for Store {
+    fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError> {
+        let read = || {
+            let mut select = self.connection.prepare("SELECT point, repeat FROM repeats")?;
+            let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?)))?;
+            rows.collect::<Result<BTreeSet<_>, rusqlite::Error>>()
+        };
+        read().map_err(|error| JournalError(error.to_string()))
+    }
+
+    fn commit(&mut self, finished: &Finished) -> Result<(), JournalError> {
+        self.commit_all(finished).map_err(|error| JournalError(error.to_string()))
+    }
+}
