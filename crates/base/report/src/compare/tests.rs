@@ -1,7 +1,7 @@
 use super::*;
 
 fn campaign(sections: &str, seed: u64) -> Results {
-    campaign(&format!("[load]\nrate = 100.0\n{sections}\n[measure]\nrepeats = 5\nseed = {seed}\n"), false)
+    of_mock(&format!("[load]\nrate = 100.0\n{sections}\n[measure]\nrepeats = 5\nseed = {seed}\n"), false)
 }
 
 fn swept(lambda: f64, noise: f64, seed: u64) -> Results {
@@ -151,7 +151,7 @@ fn single_repeats_and_unshared_points_say_nothing() {
 }
 
 /// Runs a campaign of the mock in memory; `text` is the scenario without title and rig.
-fn campaign(text: &str, quick: bool) -> ranlab_campaign::results::Results {
+fn of_mock(text: &str, quick: bool) -> ranlab_campaign::results::Results {
     let rig = ranlab_campaign::mock::MockRig::default();
     let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
     let overrides = ranlab_campaign::scenario::Overrides { sets: Vec::new(), quick };
