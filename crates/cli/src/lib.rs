@@ -4,10 +4,7 @@
 //!  verbs::run --clap--> Verb::{Pcap, Doctor, …} --> Result<(), Failure> --exit::report--> exit code, one sentence
 //! ```
 //!
-//! * [`args`]: argument types of several verbs.
-//! * [`flags`]: flags generated from a component's configuration.
-//! * [`exit`]: exit codes and failures; [`output`]: printing.
-pub mod args;
+//! Verbs of E2 and of the UPF are in the crates of these domains; what verbs share is in `ranlab_command`.
 pub mod bench;
 pub mod check;
 pub mod controller;
@@ -17,21 +14,15 @@ pub mod emulate;
 mod emulate_page;
 pub mod emulate_southbound;
 pub mod exit;
-pub mod flags;
 pub mod gateway;
 pub mod help;
-pub mod live;
-pub mod load;
 pub mod log;
 pub mod manual;
-pub mod output;
 pub mod pcap;
-pub mod program;
-pub mod ric;
-mod ric_hint;
 pub mod sim;
-pub mod upf;
 pub mod verbs;
-pub mod web;
 pub mod worker;
-pub mod xapp;
+
+pub use ranlab_command::{args, flags, live, output, program, web};
+pub use ranlab_e2_lab::verbs::{ric, xapp};
+pub use ranlab_upf_lab::verbs::{load, upf};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 
 pub use ranlab_lab::text::socket_address;
-pub use ranlab_sdk::transport::Address;
+pub use ranlab_transport::Address;
 
 /// Identity of this process for `tls://`, as client and server: PEM files.
 #[cfg(feature = "tls")]
@@ -31,7 +31,7 @@ impl TlsFiles {
     /// # Errors
     /// Fails if a file is missing or invalid, or key and certificate do not match.
     pub fn identify(&self) -> Result<(), crate::exit::Failure> {
-        use ranlab_sdk::transport::{Identity, identify};
+        use ranlab_transport::{Identity, identify};
         let usage = |what: String| Err(crate::exit::Failure::Usage(what));
         match (&self.tls_certificate, &self.tls_key, &self.tls_authority) {
             (None, None, None) => Ok(()),

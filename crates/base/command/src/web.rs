@@ -71,7 +71,7 @@ impl Web {
 fn serve(board: Board, config: board::Config) -> io::Result<SocketAddr> {
     let (told, bound) = sync_channel(1);
     std::thread::Builder::new().name("page".to_owned()).spawn(move || {
-        ranlab_sdk::run(async {
+        ranlab_transport::run(async {
             let served = board::serve(board, config).await;
             let serves = served.is_ok();
             // The starting thread waits for this.

@@ -23,6 +23,7 @@ mod ric;
 mod ric_bus;
 pub mod rigs;
 pub mod values;
+pub mod verbs;
 mod virt;
 pub mod virtual_time;
 mod xapp_slice;

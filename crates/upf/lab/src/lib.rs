@@ -7,6 +7,7 @@ mod fields;
 pub mod load;
 mod rig;
 pub mod upf;
+pub mod verbs;
 
 pub use components::UPF;
 pub use components::load::{

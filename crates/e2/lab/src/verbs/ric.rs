@@ -1,18 +1,18 @@
 //! `ranlab ric`: runs a near-RT RIC for base stations and xApps.
 use std::time::Duration;
 
-use ranlab_e2_lab::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
+use crate::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
 use ranlab_lab::{Listen, loopback};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
-use ranlab_sdk::transport::Address;
+use ranlab_transport::Address;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
-use crate::ric_hint::{self, Peer};
+use crate::verbs::ric_hint::{self, Peer};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Arguments of `ric`.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 //! Configuration snippets for third-party base stations and xApps, to connect them to this RIC.
+use crate::E2_PORT;
 use clap::ValueEnum;
-use ranlab_e2_lab::E2_PORT;
 use ranlab_lab::Listen;
-use ranlab_sdk::transport::Address;
+use ranlab_transport::Address;
 
 /// Third-party peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

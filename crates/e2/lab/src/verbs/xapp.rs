@@ -1,7 +1,7 @@
 //! `ranlab xapp`: xApps for measurement, and sample xApps that control.
 
-use crate::exit::Failure;
-use crate::output::Format;
+use ranlab_command::exit::Failure;
+use ranlab_command::output::Format;
 
 pub mod control;
 mod effect;

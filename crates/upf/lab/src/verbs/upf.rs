@@ -2,13 +2,13 @@
 //! measurements.
 use std::time::Duration;
 
-use ranlab_upf_lab::{Upf, UpfPart};
+use crate::{Upf, UpfPart};
 
-use crate::args;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Arguments of `upf`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     output.text(format_args!("N4 {}  N3 {}  N6 {n6}", listening.n4, listening.n3))?;
     output.item(&listening)?;
     output.flush()?;
-    ranlab_sdk::run(live::end(arguments.duration));
+    ranlab_transport::run(live::end(arguments.duration));
     let summary = upf.stop()?;
     output.text(format_args!(
         "{} requests ({} refused), {} packets up, {} down, {} dropped, {} sessions left, {:.2} s CPU",

@@ -2,9 +2,8 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use ranlab_e2_lab::joined;
+use crate::joined;
 use ranlab_sdk::e2::xapp::{NodeInfo, XappConfig};
-use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::control::Refusal;
@@ -12,12 +11,13 @@ use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{ControlOutcome, OrderRequest, Recipient};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
 use ranlab_sdk::{ControlFailure, EffectFailure, Watch, XappHandle};
+use ranlab_transport::{Address, SocketOptions};
 use serde::Serialize;
 
 use super::effect;
-use crate::args;
-use crate::exit::Failure;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::output::{Format, Output};
 
 /// Time limit for the first base station with RC.
 const NODE_WAIT: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(crate::E42_PORT))]
     connect: Address,
     /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC is unreachable or rejects the
     /// xApp; repeatable

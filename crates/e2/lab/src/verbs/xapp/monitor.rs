@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ranlab_e2_lab::values::{Heard, RecordError, Recorder, Room, Screen, Values};
-use ranlab_e2_lab::{MonitorPart, MonitorReport, Watcher};
+use crate::values::{Heard, RecordError, Recorder, Room, Screen, Values};
+use crate::{MonitorPart, MonitorReport, Watcher};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::wire::e2sm::common::JoinedUe;
 use serde::Serialize;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Time in seconds after which models that no base station offers are reported.
 const UNOFFERED_AFTER: u32 = 3;

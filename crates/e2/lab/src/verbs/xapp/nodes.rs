@@ -1,17 +1,17 @@
 //! `ranlab xapp nodes`: lists base stations and their capabilities.
 use std::time::{Duration, Instant};
 
-use ranlab_e2_lab::joined;
+use crate::joined;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::xapp::{NodeInfo, XappConfig};
-use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionItem, Version};
 use ranlab_sdk::wire::e2sm::{Offer, by_oid};
+use ranlab_transport::{Address, SocketOptions};
 use serde::Serialize;
 
 use super::control::is_named;
-use crate::exit::Failure;
-use crate::output::{Format, Output};
+use ranlab_command::exit::Failure;
+use ranlab_command::output::{Format, Output};
 
 /// Time limit for the first base station.
 const NODE_WAIT: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ const NAMES_PER_LINE: usize = 6;
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(crate::E42_PORT))]
     connect: Address,
     /// Base station by its complete identity ("gnb 505.01 7/du 1", with or without "gnb"), or all base stations of a
     /// network ("505.01") [default: all]

@@ -1,13 +1,13 @@
 //! `ranlab xapp orders`: sends numbered controls and reports their outcomes.
 use std::time::Duration;
 
-use ranlab_e2_lab::{Orders, OrdersPlan, Outcome};
-use ranlab_sdk::transport::Address;
+use crate::{Orders, OrdersPlan, Outcome};
+use ranlab_transport::Address;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Time limit for responses after the last control; longer than the timeout of a single control.
 const LAST_WAIT: Duration = Duration::from_secs(6);
@@ -19,7 +19,7 @@ const LAST_WAIT: Duration = Duration::from_secs(6);
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
-    #[arg(long, default_value_t = ranlab_lab::loopback(ranlab_e2_lab::E42_PORT))]
+    #[arg(long, default_value_t = ranlab_lab::loopback(crate::E42_PORT))]
     connect: Address,
     /// Addresses of further RICs of the same cluster (ric --bus), tried when a RIC disconnects, is unreachable or
     /// rejects the xApp; repeatable

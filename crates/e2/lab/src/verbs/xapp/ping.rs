@@ -1,15 +1,15 @@
 //! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
-use ranlab_e2_lab::{PingPart, PingReport, Pinging};
+use crate::{PingPart, PingReport, Pinging};
 use ranlab_lab::worker::{Fault, Trouble};
 use serde::Serialize;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Default number of pings.
 const COUNT: u32 = 1000;

@@ -1,9 +1,9 @@
 //! `ranlab xapp slice`: configures slices over REST.
-use ranlab_e2_lab::SliceXappPart;
+use crate::SliceXappPart;
 
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::output::{Format, Output};
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::output::{Format, Output};
 
 /// Arguments of `xapp slice`.
 #[derive(Debug, clap::Args)]

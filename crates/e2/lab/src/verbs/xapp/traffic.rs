@@ -1,13 +1,13 @@
 //! `ranlab xapp traffic`: protects a low-latency flow when its delay is too long.
 use std::time::Duration;
 
-use ranlab_e2_lab::{TrafficXapp, TrafficXappPart};
+use crate::{TrafficXapp, TrafficXappPart};
 
-use crate::args;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Arguments of `xapp traffic`.
 #[derive(Debug, clap::Args)]

@@ -5,16 +5,16 @@ mod print;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::load::{LoadError, LoadReport};
+use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
 use clap::Subcommand;
 use ranlab_lab::worker::Trouble;
-use ranlab_upf_lab::load::{LoadError, LoadReport};
-use ranlab_upf_lab::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
 use serde::Serialize;
 
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::output::{Format, Output};
-use crate::web::Web;
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::output::{Format, Output};
+use ranlab_command::web::Web;
 
 /// Arguments of `load`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +82,7 @@ fn stopped() -> Arc<AtomicBool> {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime {
-            runtime.block_on(crate::live::end(None));
+            runtime.block_on(ranlab_command::live::end(None));
             set.store(true, Relaxed);
         }
     });
@@ -98,7 +98,7 @@ struct Summary<'a> {
 }
 
 fn load(part: &UpfLoadPart, web: &Web, mut output: Output) -> Result<(), Failure> {
-    crate::live::raise_limits();
+    ranlab_command::live::raise_limits();
     let load = UpfLoad::new(part)?;
     let (load, page) = match web.open()? {
         Some(board) => {
@@ -188,13 +188,13 @@ fn calibration(mut output: Output, found: &Calibration) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::UpfLoadPart;
     use clap::{CommandFactory, Parser};
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
     use ranlab_lab::{Config, Part};
     use ranlab_rigs::REGISTRY;
-    use ranlab_upf_lab::UpfLoadPart;
     use std::time::Duration;
 
     #[derive(Debug, Parser)]

@@ -1,12 +1,12 @@
 //! Live page of a load: requests, responses, packets sent and received per second, and latencies.
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
+use crate::{UpfLoad, UpfLoadPart};
 use ranlab_http::board::Board;
-use ranlab_upf_lab::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
-use ranlab_upf_lab::{UpfLoad, UpfLoadPart};
 use serde_json::{Map, Value, json};
 
-use crate::web::{MACHINE, Now, OverTime, Sampler, introduce, part};
+use ranlab_command::web::{MACHINE, Now, OverTime, Sampler, introduce, part};
 
 const TIME: [OverTime; 5] = [
     OverTime {

@@ -1,8 +1,8 @@
 //! Report of a load as text.
-use ranlab_upf_lab::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
+use crate::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
 
-use crate::exit::Failure;
-use crate::output::Output;
+use ranlab_command::exit::Failure;
+use ranlab_command::output::Output;
 
 pub(super) fn report(
     output: &mut Output,

@@ -1,0 +1,4 @@
+//! The verbs `upf` and `load upf`.
+
+pub mod load;
+pub mod upf;
