@@ -194,7 +194,7 @@ mod tests {
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
     use ranlab_lab::{Config, Part};
-    use ranlab_rigs::REGISTRY;
+    const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::UPF]);
     use std::time::Duration;
 
     #[derive(Debug, Parser)]
