@@ -189,7 +189,7 @@ page() {
 # Results become stale when the behaviour version of their rig or a component changes. A commit that changes
 # what is measured must raise the number; this check reminds of it.
 BASE=${HOUSE_RULES_BASE:-main}
-BEHAVIOUR=crates/rigs/src/behaviour.rs
+BEHAVIOUR=crates/cli/src/domains/behaviour.rs
 behaviour() {
     local folder changed
     git rev-parse -q --verify "$BASE" >/dev/null && ! git diff --quiet "$BASE...HEAD" 2>/dev/null || return 0

@@ -22,7 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
     let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
     let sets = sets.iter().map(|&set| set.to_owned()).collect();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios").join(file);
     let scenario = Scenario::load(&file, &Overrides { sets, quick: false }, &rigs)
         .unwrap_or_else(|errors| panic!("{errors}"));
     let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
@@ -215,7 +215,7 @@ fn operators_controllers_can_be_left_out() {
 
 #[test]
 fn table_columns_are_documented() {
-    let docs = include_str!("../../../docs/explanation/virtual-time.md");
+    let docs = include_str!("../../../../docs/explanation/virtual-time.md");
     for (name, table) in record::Tables::new(4).named() {
         let from = docs.find(&format!("| `{name}.parquet` |")).unwrap();
         let section = docs[from..].split("\n\n").next().unwrap();
