@@ -6,8 +6,8 @@
 use ranlab_campaign::answer::Answer;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{DISTURBED, Rig};
+use ranlab_cli::domains::by_name;
 use ranlab_lab::Lab;
-use ranlab_rigs::by_name;
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row};

@@ -2,9 +2,8 @@
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
-use ranlab_rigs::virtual_time::{self, Wish};
+use ranlab_e2_lab::rigs::virtual_time::{self, Wish};
 use ranlab_lab::Lab;
-use ranlab_rigs::by_name;
 
 use super::Row;
 use super::campaigns::{Question, mock, row};

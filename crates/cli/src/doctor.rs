@@ -102,7 +102,7 @@ fn rigs() -> Vec<RigReady> {
             .collect();
         RigReady { rig: rig.name, ready: lacks.is_empty(), lacks }
     };
-    ranlab_rigs::descriptions(&ranlab_lab::Lab::new(program)).into_iter().map(ready).collect()
+    crate::domains::descriptions(&ranlab_lab::Lab::new(program)).into_iter().map(ready).collect()
 }
 
 /// Returns the requirements of each switch that a pipeline can be compared on.

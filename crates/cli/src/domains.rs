@@ -1,7 +1,7 @@
-//! Rigs: each file connects the experiment engine with the systems that it measures.
+//! All domains: their components and rigs.
 //!
 //! ```text
-//!  campaign::run -> Rig (controller, e2_rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one component each
+//!  campaign::run -> Rig (e2-statistics, e2-rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one component each
 //!                                                   (child process, ssh, TCP)  (RIC, fleet, xApp, relay) + its meters
 //! ```
 //!
@@ -11,8 +11,7 @@
 //! killed campaign leaves no processes behind (a worker ends when its input closes), and the same protocol
 //! serves a laptop and a laboratory.
 //!
-//! To add a rig, write its file and add it to its domain's table; [`REGISTRY`] has all domains, which `bench list`, `bench new` and `doctor` show.
-#![deny(missing_docs)]
+//! To add a rig or a component, add it to its domain's table; `bench list`, `bench new` and `doctor` then show it.
 
 mod behaviour;
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod check;
 pub mod controller;
 pub mod demo;
 pub mod doctor;
+pub mod domains;
 pub mod emulate;
 mod emulate_page;
 pub mod emulate_southbound;

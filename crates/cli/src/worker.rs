@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::domains::REGISTRY;
 use ranlab_campaign::rig::Stop;
 use ranlab_lab::child::Child;
 use ranlab_lab::worker::{Trust, Worker, grace, serve};
 use ranlab_lab::{Allowed, Host, Lab, found};
-use ranlab_rigs::REGISTRY;
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};

@@ -107,7 +107,7 @@ impl Reading {
 
     /// Returns the checked scenario and its rig's description.
     pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
-        let rigs = ranlab_rigs::descriptions(lab);
+        let rigs = crate::domains::descriptions(lab);
         if !self.scenario.exists()
             && let Some(rig) = rigs.iter().find(|rig| self.scenario.as_os_str() == rig.name.as_str())
         {
@@ -137,7 +137,7 @@ impl Reading {
 }
 
 fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
-    ranlab_rigs::by_name(lab, name).ok_or_else(|| Failure::Usage(format!("there is no rig \"{name}\"")))
+    crate::domains::by_name(lab, name).ok_or_else(|| Failure::Usage(format!("there is no rig \"{name}\"")))
 }
 
 /// Returns a laboratory whose local components are processes of this program.
@@ -194,7 +194,7 @@ fn results_with(path: &Path, load: Load, axes: &[String]) -> Result<Results, Fai
 /// Returns the reason why a campaign's results do not represent this version, if any.
 fn stale(results: &Results) -> Option<String> {
     let kept = serde_json::from_value(results.versions["behaviour"].clone()).ok();
-    ranlab_rigs::behaviour(&results.scenario)?.stale(kept.as_ref())
+    crate::domains::behaviour(&results.scenario)?.stale(kept.as_ref())
 }
 
 /// Formats a duration as `1 h 05 min`, `12 min` or `40 s`.

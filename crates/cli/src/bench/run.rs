@@ -193,7 +193,7 @@ fn open(
     let host = serde_json::to_value(Facts::read()).unwrap_or_default();
     let versions = json!({
         "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig, "command": command,
-        "behaviour": ranlab_rigs::behaviour(scenario),
+        "behaviour": crate::domains::behaviour(scenario),
     });
     let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
     Store::open(&file, &header).map_err(|error| match error {
@@ -236,7 +236,7 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
 pub(super) fn context(results: &Results, command: String) -> Context {
     let warnings = ranlab_lab::experiment::noise::disturbances(results);
     let remarks = ranlab_lab::experiment::noise::remarks(results);
-    Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command }
+    Context { warnings, remarks, verdict: crate::domains::verdict(results), command }
 }
 
 /// Judges the results, draws the figures and writes the report.
@@ -271,7 +271,7 @@ pub(super) fn tell(
     if let Some((sentence, _)) = &headline {
         output.text(format_args!("headline      {sentence}"))?;
     }
-    let verdict = ranlab_rigs::verdict(results);
+    let verdict = crate::domains::verdict(results);
     for sentence in &verdict {
         output.text(format_args!("  {sentence}"))?;
     }
@@ -513,7 +513,7 @@ mod tests {
     /// still be resumable.
     #[test]
     fn same_command_resumes_and_other_settings_are_refused() {
-        let rigs = ranlab_rigs::descriptions(&lab().unwrap());
+        let rigs = crate::domains::descriptions(&lab().unwrap());
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = std::env::temp_dir().join(format!("ranlab-resumed-{}", std::process::id()));
         let found = scenarios(&root.join("scenarios"));
@@ -543,7 +543,7 @@ mod tests {
 
     #[test]
     fn duration_like_choice_can_be_set_on_the_command_line() {
-        let rigs = ranlab_rigs::descriptions(&lab().unwrap());
+        let rigs = crate::domains::descriptions(&lab().unwrap());
         let read = |set: &str| {
             let text = "title = \"t\"\nrig = \"xhaul\"\n[user]\nkind = \"udp\"\n";
             let overrides = Overrides { sets: vec![set.to_owned()], quick: false };

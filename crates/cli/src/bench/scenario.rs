@@ -48,7 +48,7 @@ pub(super) struct List {
 }
 
 pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
-    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let rigs = crate::domains::descriptions(&lab()?);
     let text = match (arguments.rig.as_str(), arguments.all) {
         ("gate", false) => ranlab_upf_lab::GATE.to_owned(),
         ("gate", true) => {
@@ -178,7 +178,7 @@ pub(super) fn preview(
 }
 
 pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
-    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let rigs = crate::domains::descriptions(&lab()?);
     let mut output = Output::new(format);
     if arguments.schema {
         let schema = json_schema(&rigs);

@@ -34,7 +34,7 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let scenario = scenario_of(path, &stored.scenario).ok_or_else(|| {
         fault(format!("there is no scenarios/{}.toml in a folder above it, nor here", stored.scenario))
     })?;
-    let rigs = ranlab_rigs::descriptions(&lab()?);
+    let rigs = crate::domains::descriptions(&lab()?);
     let over = Overrides { sets: stored.sets(), quick: false };
     let scenario =
         Scenario::load(&scenario, &over, &rigs).map_err(|errors| Failure::Usage(errors.to_string()))?;
@@ -42,7 +42,7 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let rig = rig.ok_or_else(|| fault(format!("there is no rig \"{}\"", scenario.rig)))?;
     let mut results = stored.results(scenario, rig);
     ranlab_lab::experiment::noise::mark_disturbed(&mut results);
-    let today = ranlab_rigs::behaviour(&results.scenario);
+    let today = crate::domains::behaviour(&results.scenario);
     results.stale = today.and_then(|today| today.stale(stored.behaviour.as_ref()));
     Ok(results)
 }

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use ranlab_campaign::behaviour::Behaviour;
 use ranlab_campaign::scenario::Scenario;
 
-use crate::{Lab, by_name};
+use ranlab_lab::Lab;
+
+use super::by_name;
 
 /// Rig: name, behaviour version, components.
 type Entry = (&'static str, u32, &'static [&'static str]);
 
-/// Rigs in `crates/rigs/src/`.
+/// All rigs.
 const RIGS: &[Entry] = &[
     ("base-station", 1, &["model", "agent", "ran-load"]),
     ("e2-statistics", 2, &["model", "agent", "ric", "ran-load"]),
@@ -59,7 +61,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::all;
+    use crate::domains::all;
 
     #[test]
     fn every_rig_and_component_has_a_version() {

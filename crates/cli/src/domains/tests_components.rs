@@ -17,7 +17,7 @@ use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
 use ranlab_upf_lab::{UpfLoadPart, UpfPart};
 use ranlab_xhaul_lab::XhaulPart;
 
-use crate::REGISTRY;
+use super::REGISTRY;
 use std::time::Duration;
 
 use ranlab_lab::worker::{Fault, Reply, Trouble, Trust, serve};

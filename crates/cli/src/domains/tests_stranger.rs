@@ -133,7 +133,7 @@ fn warning_line_degrades_the_repeat() {
 
 #[test]
 fn tcp_worker_rejects_commands() {
-    let place: Host = fake::real(crate::REGISTRY).parse().unwrap();
+    let place: Host = fake::real(super::REGISTRY).parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
     let part = Part::from(ProgramPart { run, ..ProgramPart::default() });
     let stop = ranlab_campaign::rig::Stop::never();
@@ -144,7 +144,7 @@ fn tcp_worker_rejects_commands() {
 
 /// Returns the commands of a scenario with this profile.
 fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
-    let rigs = crate::descriptions(&Lab::new("x"));
+    let rigs = super::descriptions(&Lab::new("x"));
     let text = format!("title = 't'\nrig = '{rig}'\n[sut]\n{sut}\n");
     let scenario = Scenario::parse(&text, "t.toml", &Overrides::default(), &rigs).unwrap();
     let description = rigs.iter().find(|description| description.is(rig)).unwrap();
@@ -180,7 +180,7 @@ fn rig_without_third_party_support_gives_a_reason() {
         ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
         ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
     ] {
-        let rig = crate::by_name(&Lab::new("x"), name).unwrap();
+        let rig = super::by_name(&Lab::new("x"), name).unwrap();
         let mut point = fake::point(&*rig, &[("sut.peer", "ranlab".into())]);
         // The other tiers run no programs.
         point.settings.insert("sut.tier".to_owned(), "live".into());

@@ -52,7 +52,7 @@ fn meaning(scenario: &Scenario, rig: &RigDescription) -> String {
 
 #[test]
 fn scenario_meanings_are_unchanged() {
-    let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
+    let rigs = ranlab_cli::domains::descriptions(&Lab::new("ranlab"));
     let mut files = Vec::new();
     scenarios(&root().join("scenarios"), &mut files);
     files.sort();
@@ -63,7 +63,7 @@ fn scenario_meanings_are_unchanged() {
         let name = file.strip_prefix(root()).unwrap().display();
         let _ = writeln!(now, "{name}: {}", meaning(&scenario, rig));
     }
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/points.txt");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/domains/points.txt");
     if std::env::var_os("RANLAB_WRITE_POINTS").is_some() {
         std::fs::write(&golden, &now).unwrap();
     }

@@ -19,7 +19,7 @@ fn lab() -> Lab {
 
 /// Returns the schema, as printed by `ranlab bench list --schema`.
 fn schema() -> Value {
-    json_schema(&ranlab_rigs::descriptions(&lab()))
+    json_schema(&ranlab_cli::domains::descriptions(&lab()))
 }
 
 /// Returns the paths of all scenarios below scenarios/.
@@ -43,7 +43,7 @@ fn scenarios() -> Vec<PathBuf> {
 
 #[test]
 fn expectations_and_figures_refer_to_existing_points() {
-    let rigs = ranlab_rigs::descriptions(&lab());
+    let rigs = ranlab_cli::domains::descriptions(&lab());
     let mut found = Vec::new();
     for file in scenarios() {
         let scenario = Scenario::load(&file, &Overrides::default(), &rigs).unwrap();
@@ -72,7 +72,7 @@ fn published_schema_is_current() {
 
 #[test]
 fn repository_scenarios_are_accepted() {
-    let rigs = ranlab_rigs::descriptions(&lab());
+    let rigs = ranlab_cli::domains::descriptions(&lab());
     for file in scenarios() {
         for quick in [false, true] {
             let overrides = Overrides { quick, ..Overrides::default() };

@@ -20,7 +20,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns the points of a scenario, and the duration of its windows.
 fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
-    let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
+    let rigs = ranlab_cli::domains::descriptions(&Lab::new("ranlab"));
     let sets = sets.iter().map(|&set| set.to_owned()).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios").join(file);
     let scenario = Scenario::load(&file, &Overrides { sets, quick: false }, &rigs)
@@ -359,7 +359,7 @@ fn unsupported_settings_are_named() {
     assert!(virtual_time::runs("radio").is_ok());
     // Keys for virtual time are rejected in a live run.
     let lab = Lab::new("ranlab");
-    let rig = ranlab_rigs::by_name(&lab, "radio").unwrap();
+    let rig = ranlab_cli::domains::by_name(&lab, "radio").unwrap();
     let faulty = cell(&["sim.faults=[\"cut:agent@1s\"]"]);
     assert!(rig.preview(&faulty.settings).unwrap().unwrap_err().contains("ranlab sim"));
     assert!(rig.preview(&cell(&[]).settings).is_none());
