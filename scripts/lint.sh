@@ -38,7 +38,7 @@ cargo clippy --workspace --all-targets -- -D warnings
 step "purity: wasm32"
 cargo check --target wasm32-unknown-unknown \
     -p ranlab-machine -p ranlab-packet -p ranlab-e2-codec -p ranlab-e2-capture -p ranlab-e2 -p ranlab-radio -p ranlab-sim \
-    -p ranlab-sdran -p ranlab-upf -p ranlab-pipeline -p ranlab-xhaul -p ranlab-ric
+    -p ranlab-sdran -p ranlab-upf -p ranlab-pipeline -p ranlab-xhaul -p ranlab-ric -p ranlab-ran
 
 # An agent can be embedded without a RIC and vice versa, so each must build alone.
 step "each E2 role alone"

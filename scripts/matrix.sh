@@ -70,7 +70,7 @@ export -f tests scripts
 
 chosen=("$@")
 sh=(bash -euo pipefail -c)
-switches='cargo test -p ranlab-parts --lib switches::'
+switches='cargo test -p ranlab-pipeline-lab --lib switches::'
 row tshark /usr/bin/tshark tshark "${sh[@]}" 'tests tshark_ecpri n4_n3_tshark ap pcap'
 row flatc /usr/bin/flatc flatc "${sh[@]}" 'tests flat e2sm_list'
 row testpmd /usr/bin/dpdk-testpmd testpmd "${sh[@]}" "tests memif_testpmd; $switches"
@@ -78,7 +78,7 @@ row openvswitch '/usr/sbin/ovs-vswitchd /usr/lib/openvswitch-switch/ovs-vswitchd
     'ovs-vswitchd' "${sh[@]}" "$switches; scripts openflow"
 row nft /usr/sbin/nft 'nft' "${sh[@]}" "$switches"
 row ip '/usr/bin/ip /usr/sbin/ip' '`?ip`?\b|iproute2' "${sh[@]}" "tests xsk xdp; $switches"
-row python3 '/usr/bin/python3' python3 "${sh[@]}" 'unset RANLAB_PYTHON; tests written forwarding_model; cargo test -p ranlab-parts --lib plugin::'
+row python3 '/usr/bin/python3' python3 "${sh[@]}" 'unset RANLAB_PYTHON; tests written forwarding_model; cargo test -p ranlab-pipeline-lab --lib plugin::'
 row redis-server /usr/bin/redis-server redis-server "${sh[@]}" \
     'cargo test -p ranlab-ric-server --features redis --test redis'
 row nats-server /usr/sbin/nats-server nats-server "${sh[@]}" 'scripts publish shared workers handover'

@@ -101,7 +101,7 @@ stamped() {
         [ "$(grep -oE '"live.clock_error_us",([1-9]|0\.0*[1-9])' /tmp/card.json | wc -l)" = 3 ]
 }
 
-schedulers() { RANLAB_SCHEDULERS=all test-parts xhaul::orders --test-threads 1 --nocapture; }
+schedulers() { RANLAB_SCHEDULERS=all test-parts live::orders --test-threads 1 --nocapture; }
 
 # Kills a campaign and its worker while virtual functions carry its packets, so that neither can clean up.
 killed() {

@@ -15,8 +15,8 @@ kernel linux-image-amd64
 for package in qemu-system-x86 qemu-system-common qemu-system-data seabios; do unpacked "$package" "$vm/$package"; done
 
 # Tests whether schedulers work as configured.
-cargo test -p ranlab-parts --lib --no-run
-orders=$(cargo test -p ranlab-parts --lib --no-run --message-format=json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+cargo test -p ranlab-xhaul-lab --lib --no-run
+orders=$(cargo test -p ranlab-xhaul-lab --lib --no-run --message-format=json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 if [[ -z ${RANLAB:-} ]]; then
     cargo build -p ranlab
     RANLAB=$PWD/target/debug/ranlab

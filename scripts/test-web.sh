@@ -16,8 +16,8 @@ fi
 # Reports: 1,000 points and every kind of figure, from a rig with known laws.
 reports=target/web/reports
 rm -rf "$reports"
-cargo run -q -p ranlab-campaign --example large -- "$reports" 1000
-cargo run -q -p ranlab-campaign --example gallery -- "$reports/gallery"
+cargo run -q -p ranlab-report --example large -- "$reports" 1000
+cargo run -q -p ranlab-report --example gallery -- "$reports/gallery"
 timeout --kill-after=10 300 node tests/web/report.mjs "$RANLAB" target/web "$axe" "$reports"
 timeout --kill-after=10 300 node tests/web/live.mjs "$RANLAB" target/web "$axe" crates/e2/codec/tests/vectors/flexric_e2_e42_sctp.pcap
 timeout --kill-after=10 600 node tests/web/run.mjs "$RANLAB" target/web "$axe"

@@ -37,7 +37,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
     ("agent", 1, &["crates/e2/machines/src/agent"]),
     ("ric", 1, &["crates/e2/machines/src/ric"]),
     ("southbound", 1, &["crates/sdran/sdran/src", "crates/sdran/lab/src"]),
-    ("ran-load", 1, &["crates/emulator/src"]),
+    ("ran-load", 1, &["crates/e2/ran/src", "crates/e2/lab/src/emulated", "crates/sdran/lab/src/fleet"]),
     ("upf", 1, &["crates/upf/upf/src", "crates/upf/lab/src/upf"]),
     ("upf-load", 1, &["crates/upf/lab/src/load"]),
     ("dataplane", 1, &["crates/pipeline/pipeline/src"]),
