@@ -16,7 +16,6 @@ use ranlab_lab::{Config, Listen, Part, Seed, loopback};
 use ranlab_ran::radio::RadioMeter;
 use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
 
-use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, noise};
 

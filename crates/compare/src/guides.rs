@@ -146,8 +146,10 @@ mod tests {
     use ranlab_lab::Lab;
     use std::time::Duration;
 
+    const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::COMPARE]);
+
     fn rig() -> RigDescription {
-        ranlab_lab::Registry(&[&crate::COMPARE]).rig(&Lab::new("ranlab"), "southbound").unwrap().describe()
+        REGISTRY.rig(&Lab::new("ranlab"), "southbound").unwrap().describe()
     }
 
     /// Returns results of two points, with 10 and 50 base stations and these values of a metric.

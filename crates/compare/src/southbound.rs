@@ -21,16 +21,15 @@ use ranlab_e2_lab::{FleetPart, HostedIApp, RicPart};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::Text;
 use ranlab_lab::worker::{Worker, number};
-use ranlab_lab::{AttachPart, Config, Host, Listen, Part, Seed, loopback};
+use ranlab_lab::{As, AttachPart, Config, Host, Listen, Part, Seed, loopback};
 use ranlab_sdran::arrivals::{Law, Profile};
-use ranlab_sdran_lab::{
+use ranlab_sdran_lab::{SdranNames, 
     EmpowerPart, Events, FlexranPart, Period, RibShare, Share, SouthDetail, SouthFleetPart, Southbound,
 };
 use ranlab_transport::Address;
 
 use crate::guides;
 use outcome::{Probe, Seen, Told};
-use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, readback, stranger};
 
@@ -61,7 +60,7 @@ fn protocol(run: &Run<'_>) -> Result<Southbound, RigError> {
         "external" => {
             let text = stranger::said(run, "sut.protocol", "flexran", |peer| &peer.dialect.southbound)?;
             let wrong = |allowed| RigError::Rig(format!("`sut.protocol` must be {allowed}"));
-            Southbound::from_value(&text.as_str().into()).map_err(wrong)?
+            <SdranNames as As<Southbound>>::from_value(&text.as_str().into()).map_err(wrong)?
         }
         _ => Southbound::Flexran,
     })

@@ -13,15 +13,17 @@ use ranlab_e2_lab::rigs::controller;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::Bench;
 
+const ONLY_E2: Registry = Registry(&[&E2]);
+
 /// Two workers over TCP, each with its share of real base stations.
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
-    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(Registry(&[&E2])))).collect();
+    let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(ONLY_E2))).collect();
     let set = [
-        ("sut.at", Value::Text(fake::real(Registry(&[&E2])))),
+        ("sut.at", Value::Text(fake::real(ONLY_E2))),
         ("load.at", Value::List(places)),
-        ("xapp.at", Value::Text(fake::real(Registry(&[&E2])))),
+        ("xapp.at", Value::Text(fake::real(ONLY_E2))),
         ("load.nodes", Value::Int(5)),
         ("load.ues", Value::Int(2)),
         ("host.when_noisy", "warn".into()),

@@ -240,7 +240,7 @@ impl Distribution {
 
     /// Whether a distribution from another writer is valid: values ascending, each at least once, no more
     /// steps than [`kept`](Self::kept) leaves.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         let ascend = self.counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let total = self.counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
         let each = self.counts.iter().all(|(_, count)| *count > 0);

@@ -496,6 +496,8 @@ impl<'de, C: Config> serde::de::Visitor<'de> for Reader<C> {
 }
 
 #[doc(hidden)]
+pub use serde;
+#[doc(hidden)]
 pub use ranlab_campaign::{schema::Kind as KindOf, value::Value as ValueOf};
 
 /// Returns a field's adapter; without one, the type says itself how it is written.
@@ -565,14 +567,14 @@ macro_rules! config {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl $crate::field::serde::Serialize for $name {
+            fn serialize<S: $crate::field::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 $crate::field::write(self, serializer)
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de> $crate::field::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::field::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_map($crate::field::Reader::<Self>(std::marker::PhantomData))
             }
         }

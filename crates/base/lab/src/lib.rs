@@ -52,7 +52,7 @@ pub use settings::{Listen, loopback};
 
 /// A task of this thread that is aborted on drop.
 #[derive(Debug)]
-pub struct Task(tokio::task::JoinHandle<()>);
+pub struct Task(pub tokio::task::JoinHandle<()>);
 
 impl Task {
     pub fn spawn(task: impl Future<Output = ()> + 'static) -> Self {

@@ -11,7 +11,7 @@ use ranlab_e2_lab::{
     AssociationPart, FleetPart, MonitorPart, PingPart, RelayPart, RicPart, SliceXappPart, SlicingPart,
     TrafficPart, TrafficXappPart, VirtPart,
 };
-use ranlab_lab::{AttachPart, Config, Field, GatewayPart, Part, Plain, ProgramPart, Role};
+use ranlab_lab::{AttachPart, Config, Described, Field, GatewayPart, Part, Plain, ProgramPart, Role};
 use ranlab_pipeline_lab::PipelinePart;
 use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
 use ranlab_upf_lab::{UpfLoadPart, UpfPart};
@@ -20,7 +20,7 @@ use ranlab_xhaul_lab::XhaulPart;
 use super::REGISTRY;
 use std::time::Duration;
 
-use ranlab_lab::worker::{Fault, Reply, Trouble, Trust, serve};
+use ranlab_lab::worker::{Reply, Trouble, Trust, serve};
 
 /// Returns one component of each type, with defaults.
 fn parts() -> Vec<Part> {

@@ -10,7 +10,6 @@ use ranlab_lab::worker::Report;
 use ranlab_ran::radio::RadioMeter;
 use ranlab_sdran_lab::Incident;
 
-use ranlab_e2_lab::rigs::sut;
 use ranlab_lab::experiment::harness::metric_of_places;
 use ranlab_lab::experiment::{noise, readback, wire};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ranlab_campaign::schema::Kind;
 use ranlab_host::trusted;
 use ranlab_http::guard::Access;
-use ranlab_http::token::{Token, Trust};
+use ranlab_http::token::Trust;
 use ranlab_ric::console::ConsoleHandle;
 use ranlab_ric::monitor::{KpiExport, MonitorHandle, PublicationHandle, SERIES_MAX, Totals};
 use ranlab_ric::slicing::Slicing;

@@ -23,13 +23,6 @@ fn base_stations_are_numbered_consecutively_over_one_ramp() {
         next += share.nodes;
     }
     assert_eq!((next, shares.len()), (15, 3));
-    let second = Some(Duration::from_secs(1));
-    let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
-    let shares = Part::from(south).divide(2).unwrap();
-    let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetPart>()) else {
-        panic!("two shares")
-    };
-    assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn slices_are_set_over_http_but_not_cross_origin() {
         let period = Duration::from_millis(10);
         let part =
             SlicingPart { e2: vec![Listen::At(e2.clone())], http: anywhere(), period, ..Default::default() };
-        let ric = part.start().await.unwrap();
+        let ric = part.serve().await.unwrap();
         let url = http(&ric.bound);
         let rest: RestUrl = url.parse().unwrap();
         let (_agent, cell) = station(&e2).await;
@@ -167,9 +167,9 @@ fn every_openapi_path_accepts_its_example() {
         };
         let association =
             AssociationPart { e2: vec![Listen::At(third.clone())], http: anywhere(), ..Default::default() };
-        let slicing = slicing.start().await.unwrap();
-        let traffic = traffic.start().await.unwrap();
-        let association = association.start().await.unwrap();
+        let slicing = slicing.serve().await.unwrap();
+        let traffic = traffic.serve().await.unwrap();
+        let association = association.serve().await.unwrap();
         let stations = (station(&first).await, station(&second).await, station(&third).await);
         let places = [
             ("{node}", NODE),
@@ -235,7 +235,7 @@ fn delayed_flow_gets_queue_filter_and_pacer() {
         let period = Duration::from_millis(5);
         let part =
             TrafficPart { e2: vec![Listen::At(e2.clone())], http: anywhere(), period, ..Default::default() };
-        let ric = part.start().await.unwrap();
+        let ric = part.serve().await.unwrap();
         let rest: RestUrl = http(&ric.bound).parse().unwrap();
         let (_agent, cell) = station(&e2).await;
         let part =

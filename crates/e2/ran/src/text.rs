@@ -221,14 +221,23 @@ impl Spell for Move {
 
 /// A base station's radio settings, for any protocol.
 pub struct RadioSettings<'a> {
+    /// Carrier, if there is a radio.
     pub radio: &'a Option<Spelled<Carrier>>,
+    /// Channel of the UEs.
     pub channel: &'a Spelled<Fading>,
+    /// Room of a bearer in RLC, in bytes.
     pub rlc_buffer: u32,
+    /// Traffic.
     pub flows: &'a [Spelled<FlowPlan>],
+    /// Attachments that begin or end later.
     pub stay: &'a [Spelled<Stay>],
+    /// Handovers.
     pub moves: &'a [Spelled<Move>],
+    /// Slices that UEs ask for.
     pub snssai: &'a [Snssai],
+    /// Networks that UEs select.
     pub plmn: &'a [Plmn],
+    /// Number of UEs.
     pub ues: u32,
 }
 
@@ -261,9 +270,6 @@ impl RadioSettings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::NodeKind;
-    use crate::radio::Fidelity;
-    use crate::{FleetPart, Stations};
 
     fn read<T: Spell>(text: &str) -> Option<T> {
         text.parse::<Spelled<T>>().ok().map(|it| it.value)

@@ -50,3 +50,23 @@ impl Component for SouthFleetPart {
         Ok(shares.map(|(nodes, first, ramp)| Self { nodes, first, ramp, ..self.clone() }).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ranlab_lab::Part;
+
+    use super::*;
+
+    #[test]
+    fn sdran_base_stations_are_numbered_consecutively() {
+        let second = Some(Duration::from_secs(1));
+        let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
+        let shares = Part::from(south).divide(2).unwrap();
+        let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetPart>()) else {
+            panic!("two shares")
+        };
+        assert_eq!((a.nodes, a.first, b.nodes, b.first, b.ramp), (2, 0, 2, 2, second));
+    }
+}

@@ -5,8 +5,9 @@ use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_machine::Time;
 use ranlab_radio::user_plane::{Carrier, Direction};
 use ranlab_ran::radio::{
-    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over, station,
+    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over,
 };
+use ranlab_sdran_lab::fleet::station;
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };

@@ -24,7 +24,7 @@ impl Component for XhaulPart {
     const TYPE: &'static str = "xhaul";
 
     async fn start(&self, _trust: Trust) -> Started {
-        Ok(Box::new(xhaul::Live::start(self)?))
+        Ok(Box::new(live::Live::start(self)?))
     }
 
     fn waits(&self) -> Waits {

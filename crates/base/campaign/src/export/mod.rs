@@ -169,7 +169,7 @@ impl Column {
     }
 
     /// A value as CSV has it; absent is empty.
-    pub(crate) fn cell(&self, row: usize) -> String {
+    pub fn cell(&self, row: usize) -> String {
         csv_field(self.get(row))
     }
 }

@@ -117,12 +117,12 @@ const NAME_CHARS_MAX: usize = 40;
 const NOT_ALONE: [&str; 5] = ["of ", "their ", "its ", "the same", "the first"];
 
 /// A description that is short and plain enough to serve as a name.
-pub(crate) fn as_name(comment: &str) -> Option<&str> {
+pub fn as_name(comment: &str) -> Option<&str> {
     stands_alone(comment, NAME_CHARS_MAX).filter(|comment| !comment.contains([':', ';', '(']))
 }
 
 /// Text of at most `most` characters that is understandable without context.
-pub(crate) fn stands_alone(words: &str, most: usize) -> Option<&str> {
+pub fn stands_alone(words: &str, most: usize) -> Option<&str> {
     let short = !words.is_empty() && words.chars().count() <= most;
     (short && !NOT_ALONE.iter().any(|begin| words.starts_with(begin))).then_some(words)
 }

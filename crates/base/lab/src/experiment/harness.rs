@@ -21,9 +21,7 @@ mod stage;
 mod window;
 
 pub use stage::{Side, Stage};
-#[cfg(test)]
-pub use window::Taken;
-pub use window::{Window, copy, copy_all, metric_of_places};
+pub use window::{Taken, Window, copy, copy_all, metric_of_places};
 
 /// Key for the location of the load.
 const LOAD_AT: &str = "load.at";

@@ -1,7 +1,6 @@
 //! Settings shared by several rigs, and functions to read them.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use ranlab_campaign::keys;
 use ranlab_campaign::rig::{RigError, Run};

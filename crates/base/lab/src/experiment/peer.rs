@@ -289,7 +289,7 @@ impl Peer {
         let default = |(name, fill): (&String, &Fill)| Some((name.clone(), fill.default.clone()?));
         let defaults: BTreeMap<_, _> = self.fill.iter().filter_map(default).collect();
         let said: BTreeMap<String, String> = defaults.into_iter().chain(values).collect();
-        let network = VBBU_NAMES.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let network = NAMES.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let network = Values { said: network.into_iter().chain(said.clone()).collect(), asked: &self.fill };
         let values = Values { said, asked: &self.fill };
         let peer = self.name.clone();

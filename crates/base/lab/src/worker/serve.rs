@@ -251,9 +251,11 @@ mod tests {
     use super::*;
     use crate::worker::Report;
 
+    const ONLY_BASE: Registry = Registry(&[&crate::base::BASE]);
+
     fn talk(lines: &'static str, trust: Trust) -> Vec<Reply> {
         let mut output = Vec::new();
-        serve(lines.as_bytes(), &mut output, trust, Registry(&[&crate::base::BASE])).unwrap();
+        serve(lines.as_bytes(), &mut output, trust, ONLY_BASE).unwrap();
         output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 

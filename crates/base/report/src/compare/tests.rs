@@ -1,4 +1,5 @@
 use super::*;
+use ranlab_campaign::rig::Rig;
 
 fn campaign(sections: &str, seed: u64) -> Results {
     of_mock(&format!("[load]\nrate = 100.0\n{sections}\n[measure]\nrepeats = 5\nseed = {seed}\n"), false)
@@ -151,7 +152,7 @@ fn single_repeats_and_unshared_points_say_nothing() {
 }
 
 /// Runs a campaign of the mock in memory; `text` is the scenario without title and rig.
-fn of_mock(text: &str, quick: bool) -> ranlab_campaign::results::Results {
+fn of_mock(text: &str, quick: bool) -> Results {
     let rig = ranlab_campaign::mock::MockRig::default();
     let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
     let overrides = ranlab_campaign::scenario::Overrides { sets: Vec::new(), quick };
@@ -159,13 +160,13 @@ fn of_mock(text: &str, quick: bool) -> ranlab_campaign::results::Results {
         &text,
         "t",
         &overrides,
-        &[ranlab_campaign::rig::Rig::describe(&rig)],
+        &[rig.describe()],
     )
     .unwrap();
-    let plan = ranlab_campaign::plan::Plan::new(&scenario, &ranlab_campaign::rig::Rig::describe(&rig));
-    let metrics = ranlab_campaign::rig::Rig::describe(&rig).metrics;
+    let plan = ranlab_campaign::plan::Plan::new(&scenario, &rig.describe());
+    let metrics = rig.describe().metrics;
     let mut journal = ranlab_campaign::results::MemoryJournal::default();
     let stop = ranlab_campaign::rig::Stop::never();
     ranlab_campaign::run::run(Box::new(rig), &scenario, &plan, &mut journal, &stop, &mut |_| {}).unwrap();
-    ranlab_campaign::results::Results::new(scenario, metrics, plan.points, journal.finished)
+    Results::new(scenario, metrics, plan.points, journal.finished)
 }

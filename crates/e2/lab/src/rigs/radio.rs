@@ -26,7 +26,6 @@ use ranlab_lab::{Config, Listen, Part, Seed};
 use ranlab_ran::radio::{RadioMeter, Sample};
 use ranlab_sdk::transport::Address;
 
-use crate::rigs::sut;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::keys;
 

@@ -1,18 +1,15 @@
 //! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party one.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::{E2Names, Language, RelayPart, RicPart};
 use ranlab_campaign::plan::Point;
-use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Metric, RigError, Run};
+use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_campaign::{keys, metrics};
+use ranlab_campaign::keys;
 use ranlab_lab::experiment::account;
-use ranlab_lab::worker::Report;
 use ranlab_lab::{As, AttachPart, Config, Listen, Part};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;

@@ -25,7 +25,6 @@ use ranlab_ran::radio::{RadioMeter, first_ue};
 use ranlab_sdk::transport::Address;
 
 use crate::rigs::radio::{FAULTS, SET_UP, faultless};
-use crate::rigs::sut;
 use crate::rigs::virtual_time::Without;
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::keys;

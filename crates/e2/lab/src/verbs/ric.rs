@@ -63,7 +63,7 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
 }
 
 /// Prints where a RIC listens and its events, until the end.
-pub(crate) async fn attend(
+pub async fn attend(
     ric: &Ric,
     duration: Option<Duration>,
     format: Format,

@@ -35,7 +35,7 @@ impl Station {
         {
             return Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {}", ue.rnti)));
         }
-        self.control(Time::ZERO, command, &next).map(|_| ())
+        SliceControl::control(self, Time::ZERO, command, &next).map(|_| ())
     }
 }
 

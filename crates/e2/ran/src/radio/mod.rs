@@ -42,7 +42,7 @@ use ranlab_e2_codec::e2sm::slice::SliceSet;
 use ranlab_e2_codec::e2sm::traffic::TrafficConfig;
 use ranlab_radio::user_plane::{self as up, Cell, Command, Direction, Sojourn, UES_MAX};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Maximum virtual time that a radio catches up in one call, in microseconds, so that other tasks of the thread can
@@ -126,7 +126,8 @@ struct Waits {
 /// A cell with its UEs and the configuration by controllers.
 #[derive(Debug)]
 pub struct Radio {
-    cell: Cell,
+    /// The cell.
+    pub cell: Cell,
     cell_id: u16,
     plmn: Plmn,
     snssais: Vec<Snssai>,
@@ -215,7 +216,7 @@ impl Radio {
 
     /// Returns the RAN functions of a cell with their ids. Those of a base station are in [`Site`].
     pub(crate) fn functions(radio: &SharedRadio) -> [(Box<dyn RanFunction>, u16); 2] {
-        let station = control::Station(Arc::clone(radio));
+        let station = Station(Arc::clone(radio));
         [
             (slice::function(station.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
             (traffic::function(station), e2sm::traffic::DEFAULT_FUNCTION_ID),

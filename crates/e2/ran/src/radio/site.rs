@@ -1,6 +1,6 @@
 //! A base station's cells: a single one, or those of a CU's DUs. Contains what concerns all of them: UEs that change
 //! cells, RRC, and the driver.
-use super::{Moved, Radio, SharedRadio, TICK, hand_over};
+use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
 use ranlab_e2::agent::{RanFunction, UeId};
@@ -72,7 +72,8 @@ impl Site {
         self.pass_each(|radio| radio.pass(now))
     }
 
-    fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<Moved>) -> Vec<(usize, Moved)> {
+    /// Advances each radio by `step`, and settles handovers between them. Returns the UE movements with their cells.
+    pub fn pass_each(&self, step: impl Fn(&mut Radio) -> Vec<Moved>) -> Vec<(usize, Moved)> {
         let mut told = lock(&self.told);
         let mut moved = std::mem::take(&mut told.moved);
         let later = std::mem::take(&mut told.later);

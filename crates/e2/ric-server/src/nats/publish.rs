@@ -1,5 +1,5 @@
 //! Publishes the monitor's reports on NATS subjects, with at-most-once delivery.
-use super::connection::open;
+use ranlab_transport::nats::open;
 use super::{NatsConfig, NatsError};
 use async_nats::Client;
 use ranlab_ric::monitor::Messages;

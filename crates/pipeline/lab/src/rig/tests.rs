@@ -11,6 +11,8 @@ use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Bench, Side};
 
+const ONLY_PIPELINE: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::PIPELINE]);
+
 const NUMBERS: [(&str, f64); 5] = [
     ("mpps_per_core", 10.0),
     ("frame_bytes_mean", 64.0),
@@ -99,7 +101,7 @@ fn remote_engine_is_measured() {
             ("pipeline.name", "mgw".into()),
             ("pipeline.user", Value::Int(30)),
             ("pipeline.handover", Value::Int(500)),
-            ("sut.at", Value::Text(fake::real(ranlab_lab::Registry(&[&crate::PIPELINE])))),
+            ("sut.at", Value::Text(fake::real(ONLY_PIPELINE))),
             ("sut.isa", "baseline".into()),
             ("load.pkt-num", Value::Int(1_024)),
             ("load.verify", Value::Int(512)),

@@ -1,7 +1,7 @@
 //! Deadlines of all base stations on one precise timer. tokio's timer has a resolution of one to two milliseconds, and
 //! a separate timer per base station would need a file descriptor each.
 use ranlab_machine::Time;
-use ranlab_sdk::Alarm;
+use ranlab_transport::Alarm;
 pub(super) use ranlab_transport::now;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -15,6 +15,7 @@ pub fn station(radio: &SharedRadio) -> Box<dyn CellControl + Send> {
 }
 
 /// A radio that agents of FlexRAN and OpenEmpower control.
+#[derive(Debug)]
 struct OverAgents(Station);
 
 /// Converts a number, saturating at 32 bits.

@@ -5,6 +5,7 @@ use ranlab_packet::gtpu;
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
+use crate::load::LoadError;
 use super::upf::{Peer, Way, read};
 use super::{
     clauses_applications as applications, clauses_paths as paths, clauses_peers as peers,
@@ -411,7 +412,7 @@ fn garbage(peer: &mut Peer) -> Outcome {
                 *octet = random.draw() as u8;
             }
         }
-        peer.n4.send_raw(&octets)?;
+        peer.n4.send_raw(&octets).map_err(LoadError::from)?;
     }
     std::thread::sleep(peer.run.config.patience / 4);
     // Random messages may have used the next sequence numbers, whose responses would be repeated.

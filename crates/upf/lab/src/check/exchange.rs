@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
 
+use crate::load::LoadError;
 use super::upf::Peer;
 use ranlab_lab::check::{Fault, Outcome, fails};
 use ranlab_lab::worker::Trouble;
@@ -14,7 +15,7 @@ fn is_answer(kind: u8) -> bool {
 impl Peer {
     /// Sends a raw message. Returns the response with this sequence number.
     pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
-        self.n4.send_raw(octets)?;
+        self.n4.send_raw(octets).map_err(LoadError::from)?;
         let end = Instant::now() + self.run.config.patience;
         while Instant::now() < end {
             if let Some(answer) = self.receive(Some(sequence))? {
@@ -40,7 +41,7 @@ impl Peer {
     /// session reports.
     fn receive(&mut self, sequence: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
         let mut unread = std::mem::take(&mut self.unread);
-        self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
+        self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec())).map_err(LoadError::from)?;
         self.unread = unread;
         while let Some(datagram) = self.unread.pop_front() {
             match Header::read(&datagram) {
@@ -63,7 +64,7 @@ impl Peer {
 
     fn answer(&mut self, message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Outcome {
         let octets = encode(message, seid, sequence).map_err(|error| Fault::Fails(error.to_string()))?;
-        self.n4.send_raw(&octets)?;
+        self.n4.send_raw(&octets).map_err(LoadError::from)?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use crate::load::LoadError;
 use crate::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
 use ranlab_packet::checksum;
 use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
@@ -232,8 +233,8 @@ impl Peer {
     /// Opens our base station's socket, and our data network if there is one.
     pub(super) fn wire(&self) -> Result<Wire, Fault> {
         let (socket, n3) = self.n3()?;
-        ranlab_net::report_classes(&socket)?;
-        Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config)? })
+        ranlab_net::report_classes(&socket).map_err(LoadError::from)?;
+        Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(LoadError::from)? })
     }
 
     /// Like [`wire`](Self::wire), if packets of a session come back from the data network.
@@ -283,8 +284,8 @@ impl Peer {
     }
 
     pub(super) fn send_n3(&mut self, wire: &Wire, datagram: &[u8]) -> Result<(), Fault> {
-        wire.socket.send_to(datagram, wire.n3)?;
-        self.packets.note(wire.socket.local_addr()?, wire.n3, datagram);
+        wire.socket.send_to(datagram, wire.n3).map_err(LoadError::from)?;
+        self.packets.note(wire.socket.local_addr().map_err(LoadError::from)?, wire.n3, datagram);
         Ok(())
     }
 
@@ -294,7 +295,7 @@ impl Peer {
         wire: &Wire,
         enough: impl Fn(&[Received]) -> bool,
     ) -> Result<Vec<Received>, Fault> {
-        let own = wire.socket.local_addr()?;
+        let own = wire.socket.local_addr().map_err(LoadError::from)?;
         let end = Instant::now() + self.run.config.patience;
         let mut all = Vec::new();
         while Instant::now() < end && !enough(&all) {

@@ -61,9 +61,9 @@ config! {
     }
 }
 
-impl<E: Into<LoadError>> From<E> for Fault {
-    fn from(error: E) -> Self {
-        Self::Trouble(error.into().into())
+impl From<LoadError> for Fault {
+    fn from(error: LoadError) -> Self {
+        Self::Trouble(error.into())
     }
 }
 
@@ -79,7 +79,7 @@ pub fn check_upf<E: From<Trouble>>(
     let cases = chosen(CHECKS, &config.only)?;
     folder(&config.captures)?;
     let rig = CheckRun::new(address, config).map_err(Trouble::from)?;
-    run(&Rc::new(rig), cases, &config.captures, told)
+    run(&Shared(Rc::new(rig)), cases, &config.captures, told)
 }
 
 /// Returns name and clause of each UPF check, in order.
@@ -88,17 +88,20 @@ pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
     listed(CHECKS)
 }
 
-impl Rig for Rc<CheckRun> {
+/// The run, shared with its peers.
+struct Shared(Rc<CheckRun>);
+
+impl Rig for Shared {
     type Peer = Peer;
     const CAPTURE: (&'static str, &'static str) = ("check-upf", "pcap");
 
     fn ended(&self) -> Option<&'static str> {
-        let dead = self.process.is_some_and(|process| !process.lives());
+        let dead = self.0.process.is_some_and(|process| !process.lives());
         dead.then_some("the UPF's process has ended")
     }
 
     fn peer(&self, number: usize) -> Result<Peer, Trouble> {
-        Ok(Peer::new(self, self.config.dialect, self.smf(number))?)
+        Ok(Peer::new(&self.0, self.0.config.dialect, self.0.smf(number))?)
     }
 
     fn leave(&self, peer: &mut Peer) -> Result<(), Trouble> {
@@ -449,7 +452,7 @@ impl Peer {
     ) -> Result<Way, Fault> {
         const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
-        let reflector = Reflector::start(&self.run.config)?;
+        let reflector = Reflector::start(&self.run.config).map_err(LoadError::from)?;
         let ue = SocketAddr::new(self.spec(n).ue, 4_000);
         let server = match self.run.config.n6 {
             Network::Routed(address) => address,
@@ -488,8 +491,8 @@ impl Peer {
         datagram: &[u8],
         wanted: impl Fn(&gtpu::Packet<'_>) -> bool,
     ) -> Result<bool, Fault> {
-        let own = socket.local_addr()?;
-        socket.send_to(datagram, n3)?;
+        let own = socket.local_addr().map_err(LoadError::from)?;
+        socket.send_to(datagram, n3).map_err(LoadError::from)?;
         self.packets.note(own, n3, datagram);
         let end = Instant::now() + self.run.config.patience;
         while Instant::now() < end {
@@ -511,7 +514,7 @@ impl Peer {
             address,
             source,
         })?;
-        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+        socket.set_read_timeout(Some(Duration::from_millis(20))).map_err(LoadError::from)?;
         Ok((socket, n3))
     }
 }

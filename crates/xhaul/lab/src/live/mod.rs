@@ -223,7 +223,7 @@ impl Live {
         let part = &part.slowed();
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
-        let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
+        let quota = quota.map_err(|why| ranlab_lab::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let mut lab = Lab::build(part)?;
         // With a physical card the path does not run in the sender's system call, so the time of the call is not its
         // cost.
@@ -351,7 +351,7 @@ impl Ended {
 impl Running for Live {
     fn check(&mut self) -> Result<(), Trouble> {
         self.vbbu.as_mut().map_or(Ok(()), Vbbu::check)?;
-        self.failed.take().map_or(Ok(()), |why| Err(super::environment(why)))
+        self.failed.take().map_or(Ok(()), |why| Err(ranlab_lab::environment(why)))
     }
 
     fn begin(&mut self) {
@@ -520,7 +520,7 @@ fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
 
 /// Maps an error of the namespaces to an environment error.
 fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
-    super::environment(error)
+    ranlab_lab::environment(error)
 }
 
 #[cfg(test)]

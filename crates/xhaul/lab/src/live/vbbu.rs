@@ -5,7 +5,7 @@
 //! this process, even after SIGKILL. Third-party frames carry no mark. An arriving frame is matched with the earliest
 //! frame of the same bytes that was sent and has not arrived yet.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -21,14 +21,13 @@ use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
 use super::delays::numbers;
-use super::topology::{Lab, in_namespace};
+use super::topology::{Lab, MIDHAUL, in_namespace};
 use ranlab_lab::vbbu::{OwnProcess, OwnVbbu};
 
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{LiveFlow, Way};
 use ranlab_lab::child::Child;
 use ranlab_lab::output::{Output, Wanted};
-use ranlab_lab::program::Span;
 use ranlab_lab::worker::{Report, Trouble};
 use ranlab_lab::{environment, rig, sut};
 

@@ -39,7 +39,7 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
 mod tests {
     use std::time::Duration;
 
-    use crate::live::VBBU_NAMES;
+    use ranlab_lab::vbbu::NAMES;
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
     use ranlab_lab::Lab;
@@ -72,7 +72,7 @@ mod tests {
         let [(_, cu), (_, du)] = found.own.commands();
         let after =
             |argv: &[String], word: &str| argv.iter().skip_while(|own| *own != word).nth(1).cloned().unwrap();
-        let [(_, cu_ip), (_, du_ip), _] = VBBU_NAMES;
+        let [(_, cu_ip), (_, du_ip), _] = NAMES;
         assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
         assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
         // Other tiers run no programs.

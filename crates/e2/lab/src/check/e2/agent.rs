@@ -64,7 +64,7 @@ pub fn check_agent<E: From<Trouble>>(
     let bound = runtime.block_on(Listener::bind(address, &SocketOptions::default()));
     let listener = bound.map_err(environment)?;
     listening(listener.address())?;
-    let rig = Rc::new(AgentRun {
+    let rig = SharedRun(Rc::new(AgentRun {
         listener,
         config: config.clone(),
         runtime: Rc::new(runtime),
@@ -73,7 +73,7 @@ pub fn check_agent<E: From<Trouble>>(
         node: RefCell::default(),
         others: RefCell::default(),
         lost: Cell::new(false),
-    });
+    }));
     run(&rig, cases, &config.captures, told)
 }
 
@@ -93,20 +93,23 @@ pub(super) struct AgentRun {
     lost: Cell<bool>,
 }
 
-impl Rig for Rc<AgentRun> {
+/// The run, shared with its controllers.
+struct SharedRun(Rc<AgentRun>);
+
+impl Rig for SharedRun {
     type Peer = Controller;
     const CAPTURE: (&'static str, &'static str) = ("check-agent", "pcapng");
 
     fn ended(&self) -> Option<&'static str> {
-        self.lost.get().then_some("the agent does not come back")
+        self.0.lost.get().then_some("the agent does not come back")
     }
 
     fn node(&self) -> Option<String> {
-        self.node.borrow().map(|node| node.to_string())
+        self.0.node.borrow().map(|node| node.to_string())
     }
 
     fn peer(&self, _number: usize) -> Result<Controller, Trouble> {
-        Ok(Controller { run: Self::clone(self), trace: Trace::default() })
+        Ok(Controller { run: Rc::clone(&self.0), trace: Trace::default() })
     }
 
     fn leave(&self, _peer: &mut Controller) -> Result<(), Trouble> {

@@ -70,7 +70,10 @@ impl RicRun {
     }
 }
 
-impl Rig for Rc<RicRun> {
+/// The run, shared with its base stations.
+pub(super) struct SharedRun(pub(super) Rc<RicRun>);
+
+impl Rig for SharedRun {
     type Peer = Stations;
     const CAPTURE: (&'static str, &'static str) = ("check-ric", "pcapng");
 
@@ -79,8 +82,8 @@ impl Rig for Rc<RicRun> {
     }
 
     fn peer(&self, number: usize) -> Result<Stations, Trouble> {
-        let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), self.config.first + number as u32, 22);
-        Ok(Stations { run: Self::clone(self), node, trace: Trace::default(), links: Vec::new() })
+        let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), self.0.config.first + number as u32, 22);
+        Ok(Stations { run: Rc::clone(&self.0), node, trace: Trace::default(), links: Vec::new() })
     }
 
     fn leave(&self, peer: &mut Stations) -> Result<(), Trouble> {

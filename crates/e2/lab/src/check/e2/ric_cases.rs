@@ -4,7 +4,7 @@ use ranlab_e2_codec::e2ap::*;
 
 use super::ends::*;
 use super::link::Link;
-use super::ric::{RicCheck, RicRun, Stations, component, reset};
+use super::ric::{RicCheck, RicRun, SharedRun, Stations, component, reset};
 use super::ric_abnormal::*;
 use ranlab_lab::check::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::worker::Trouble;
@@ -27,7 +27,7 @@ pub fn check_ric<E: From<Trouble>>(
 ) -> Result<Vec<Verdict>, E> {
     let cases = chosen(CASES, &config.only)?;
     folder(&config.captures)?;
-    run(&RicRun::new(address, config)?, cases, &config.captures, told)
+    run(&SharedRun(RicRun::new(address, config)?), cases, &config.captures, told)
 }
 
 /// All checks, in order of execution.

@@ -15,6 +15,7 @@ use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadMode, LoadRole, UpfLoadPart};
+use ranlab_lab::{OVER, SET_UP};
 use ranlab_lab::worker::{Fault, Numbers, Report, Trouble};
 use ranlab_lab::{Running, rig};
 

@@ -146,7 +146,7 @@ fn load_errors_are_classified() {
 #[test]
 fn load_not_begun_is_not_over_and_reports_nothing() {
     let mut loading = Loading::new(&part(&[])).unwrap();
-    assert_eq!(loading.look()[OVER], 0.0);
+    assert_eq!(loading.look()[ranlab_lab::OVER], 0.0);
     let mut report = ranlab_lab::worker::Report::default();
     loading.end(&mut report);
     assert!(report.detail.is_null() && loading.check().is_ok());

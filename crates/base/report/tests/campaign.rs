@@ -1,5 +1,4 @@
 //! Whole campaigns on a file: killed and resumed, queried, refused.
-#![cfg(feature = "store")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
