@@ -23,8 +23,9 @@ use ranlab_lab::field::Text;
 use ranlab_lab::worker::{Worker, number};
 use ranlab_lab::{As, AttachPart, Config, Host, Listen, Part, Seed, loopback};
 use ranlab_sdran::arrivals::{Law, Profile};
-use ranlab_sdran_lab::{SdranNames, 
-    EmpowerPart, Events, FlexranPart, Period, RibShare, Share, SouthDetail, SouthFleetPart, Southbound,
+use ranlab_sdran_lab::{
+    EmpowerPart, Events, FlexranPart, Period, RibShare, SdranNames, Share, SouthDetail, SouthFleetPart,
+    Southbound,
 };
 use ranlab_transport::Address;
 

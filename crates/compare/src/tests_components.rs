@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use crate::*;
 use ranlab_e2_lab::values::Screen;
 use ranlab_e2_lab::*;
+use ranlab_lab::worker::{Fault, Numbers, Report, Trouble, Trust};
+use ranlab_lab::*;
 use ranlab_sdran_lab::fleet;
 use ranlab_sdran_lab::*;
 use serde::{Deserialize, Serialize};
-use ranlab_lab::worker::{Fault, Numbers, Report, Trouble, Trust};
-use ranlab_lab::*;
 
 fn own() -> Vec<Listen> {
     vec![Listen::Own]

@@ -496,9 +496,9 @@ impl<'de, C: Config> serde::de::Visitor<'de> for Reader<C> {
 }
 
 #[doc(hidden)]
-pub use serde;
-#[doc(hidden)]
 pub use ranlab_campaign::{schema::Kind as KindOf, value::Value as ValueOf};
+#[doc(hidden)]
+pub use serde;
 
 /// Returns a field's adapter; without one, the type says itself how it is written.
 #[doc(hidden)]

@@ -4,10 +4,7 @@
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_machine::Time;
 use ranlab_radio::user_plane::{Carrier, Direction};
-use ranlab_ran::radio::{
-    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over,
-};
-use ranlab_sdran_lab::fleet::station;
+use ranlab_ran::radio::{FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over};
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };
@@ -19,6 +16,7 @@ use ranlab_sdran::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
 };
 use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
+use ranlab_sdran_lab::fleet::station;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

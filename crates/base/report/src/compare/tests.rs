@@ -156,13 +156,8 @@ fn of_mock(text: &str, quick: bool) -> Results {
     let rig = ranlab_campaign::mock::MockRig::default();
     let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
     let overrides = ranlab_campaign::scenario::Overrides { sets: Vec::new(), quick };
-    let scenario = ranlab_campaign::scenario::Scenario::parse(
-        &text,
-        "t",
-        &overrides,
-        &[rig.describe()],
-    )
-    .unwrap();
+    let scenario =
+        ranlab_campaign::scenario::Scenario::parse(&text, "t", &overrides, &[rig.describe()]).unwrap();
     let plan = ranlab_campaign::plan::Plan::new(&scenario, &rig.describe());
     let metrics = rig.describe().metrics;
     let mut journal = ranlab_campaign::results::MemoryJournal::default();

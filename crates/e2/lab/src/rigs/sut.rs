@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{E2Names, Language, RelayPart, RicPart};
+use ranlab_campaign::keys;
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
-use ranlab_campaign::keys;
 use ranlab_lab::experiment::account;
 use ranlab_lab::{As, AttachPart, Config, Listen, Part};
 use ranlab_sdk::e2::xapp::Dialect;

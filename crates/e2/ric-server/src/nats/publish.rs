@@ -1,8 +1,8 @@
 //! Publishes the monitor's reports on NATS subjects, with at-most-once delivery.
-use ranlab_transport::nats::open;
 use super::{NatsConfig, NatsError};
 use async_nats::Client;
 use ranlab_ric::monitor::Messages;
+use ranlab_transport::nats::open;
 use std::thread;
 use tokio::sync::oneshot;
 

@@ -5,12 +5,12 @@ use ranlab_packet::gtpu;
 use ranlab_upf::n4::*;
 use ranlab_upf::pfcp::*;
 
-use crate::load::LoadError;
 use super::upf::{Peer, Way, read};
 use super::{
     clauses_applications as applications, clauses_paths as paths, clauses_peers as peers,
     clauses_rules as rules, clauses_usage as usage,
 };
+use crate::load::LoadError;
 use ranlab_lab::check::{Case, Fault, Outcome, fails};
 
 /// Names of checks on which others depend. A check is skipped if one on which it depends has failed.

@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 
 use ranlab_upf::pfcp::*;
 
-use crate::load::LoadError;
 use super::upf::Peer;
+use crate::load::LoadError;
 use ranlab_lab::check::{Fault, Outcome, fails};
 use ranlab_lab::worker::Trouble;
 

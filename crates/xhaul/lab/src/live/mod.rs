@@ -223,7 +223,8 @@ impl Live {
         let part = &part.slowed();
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
-        let quota = quota.map_err(|why| ranlab_lab::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
+        let quota =
+            quota.map_err(|why| ranlab_lab::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let mut lab = Lab::build(part)?;
         // With a physical card the path does not run in the sender's system call, so the time of the call is not its
         // cost.

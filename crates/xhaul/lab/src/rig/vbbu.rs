@@ -39,10 +39,10 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
 mod tests {
     use std::time::Duration;
 
-    use ranlab_lab::vbbu::NAMES;
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
     use ranlab_lab::Lab;
+    use ranlab_lab::vbbu::NAMES;
 
     use super::*;
     use crate::rig::Xhaul;

@@ -15,8 +15,8 @@ use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadMode, LoadRole, UpfLoadPart};
-use ranlab_lab::{OVER, SET_UP};
 use ranlab_lab::worker::{Fault, Numbers, Report, Trouble};
+use ranlab_lab::{OVER, SET_UP};
 use ranlab_lab::{Running, rig};
 
 /// Polling interval while waiting for the end of a load.

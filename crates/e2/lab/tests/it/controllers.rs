@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 #[allow(dead_code, reason = "shared with tests that use more of it")]
-#[path = "../../machines/tests/agent/cell.rs"]
+#[path = "../../../machines/tests/agent/cell.rs"]
 mod cell;
 
 use std::net::SocketAddr;
