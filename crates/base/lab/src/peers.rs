@@ -43,7 +43,7 @@ impl Allowed {
     /// Returns a test whether an address is in one of these networks, or `None` if the list is empty.
     pub fn any_of(list: &[Self]) -> Option<impl Fn(IpAddr) -> bool + use<>> {
         let list = list.to_vec();
-        (!list.is_empty()).then(|| move |peer| list.iter().any(|allowed| allowed.holds(peer)))
+        (!list.is_empty()).then_some(move |peer| list.iter().any(|allowed| allowed.holds(peer)))
     }
 
     /// Returns whether an address is in the network.

@@ -440,20 +440,6 @@ fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
     std::iter::once(first).take(addresses).chain((0..others).map(next))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::around;
-
-    #[test]
-    fn nodes_of_failed_address_spread_over_others() {
-        let all = |node| around(node, 3).collect::<Vec<_>>();
-        assert_eq!([all(0), all(1), all(2)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
-        assert_eq!([all(3), all(4), all(5)], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]);
-        assert_eq!(around(5, 1).collect::<Vec<_>>(), [0]);
-        assert_eq!(around(5, 0).count(), 0);
-    }
-}
-
 /// Advances a base station in real time, without end. `told` is called after each step with UE movements and their
 /// cells.
 async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>)) {
@@ -467,5 +453,19 @@ async fn drive_site(site: SharedSite, mut told: impl FnMut(Vec<(usize, Moved)>))
             radio.was_busy(begin.elapsed());
             moved
         }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::around;
+
+    #[test]
+    fn nodes_of_failed_address_spread_over_others() {
+        let all = |node| around(node, 3).collect::<Vec<_>>();
+        assert_eq!([all(0), all(1), all(2)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
+        assert_eq!([all(3), all(4), all(5)], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]);
+        assert_eq!(around(5, 1).collect::<Vec<_>>(), [0]);
+        assert_eq!(around(5, 0).count(), 0);
     }
 }

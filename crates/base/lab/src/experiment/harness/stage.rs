@@ -318,7 +318,7 @@ fn shares(crew: &Crew, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigE
     workers.iter().enumerate().map(of).collect()
 }
 
-pub fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
+pub(crate) fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
     part.divide(places).map_err(|trouble| RigError::Rig(trouble.what))
 }
 

@@ -12,7 +12,7 @@ use super::Side;
 use crate::experiment::account;
 
 /// Metric of [`Window::tool_cores`].
-pub const TOOL_CORES: &str = "tool.cpu_cores";
+pub(crate) const TOOL_CORES: &str = "tool.cpu_cores";
 /// The same for the busiest location of a divided load.
 const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 

@@ -7,20 +7,20 @@ use serde::de::DeserializeOwned;
 use super::Fill;
 
 /// Values requested by a profile, and those provided.
-pub struct Values<'a> {
+pub(crate) struct Values<'a> {
     pub said: BTreeMap<String, String>,
     pub asked: &'a BTreeMap<String, Fill>,
 }
 
 /// Error of a substitution.
-pub enum Unfit {
+pub(crate) enum Unfit {
     Unfilled { name: String, about: String },
     Wrong(String),
 }
 
 impl Values<'_> {
     /// Returns a copy with each `{name}` in its texts replaced.
-    pub fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, Unfit> {
+    pub(crate) fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, Unfit> {
         let wrong = |error: serde_json::Error| Unfit::Wrong(error.to_string());
         let mut json = serde_json::to_value(of).map_err(wrong)?;
         self.walk(&mut json)?;
@@ -38,7 +38,7 @@ impl Values<'_> {
     }
 
     /// Replaces `{name}` by its value; other braces stay.
-    pub fn fill(&self, text: &str) -> Result<String, Unfit> {
+    pub(crate) fn fill(&self, text: &str) -> Result<String, Unfit> {
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_lowercase())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
