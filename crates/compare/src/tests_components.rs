@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::*;
 use ranlab_e2_lab::values::Screen;
 use ranlab_e2_lab::*;
-use ranlab_lab::worker::{Fault, Numbers, Report, Trouble, Trust};
+use ranlab_lab::worker::{Fault, Report, Trouble, Trust};
 use ranlab_lab::*;
 use ranlab_sdran_lab::fleet;
 use ranlab_sdran_lab::*;
