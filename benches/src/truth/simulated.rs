@@ -2,6 +2,7 @@
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_cli::domains::by_name;
 use ranlab_e2_lab::rigs::virtual_time::{self, Wish};
 use ranlab_lab::Lab;
 

@@ -585,20 +585,3 @@ fn text_values_round_trip_and_errors_name_allowed_values() {
     let error = part.set("queue", &"tight".into()).unwrap_err().to_string();
     assert_eq!(error, "`queue` must be one of \"leaky\", \"bounded\"; it is tight");
 }
-
-#[test]
-fn counters_are_differences_and_states_are_absolute() {
-    #[derive(serde::Serialize)]
-    struct Seen {
-        sent: u64,
-        alive: u32,
-        lost: Option<u64>,
-        words: Vec<&'static str>,
-    }
-    let then = Seen { sent: 5, alive: 2, lost: None, words: vec!["a"] };
-    let now = Seen { sent: 12, alive: 1, lost: Some(3), words: Vec::new() };
-    let expected: Numbers =
-        [("sent", 7.0), ("alive", 1.0), ("lost", 3.0)].map(|(n, v)| (n.to_owned(), v)).into();
-    assert_eq!(since(&then, &now, &["alive"]), expected);
-    assert!(!numbers(&then).contains_key("lost") && !numbers(&then).contains_key("words"));
-}

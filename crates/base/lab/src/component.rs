@@ -74,7 +74,7 @@ pub struct Waits {
     pub start: Duration,
     /// Until it has ended.
     pub end: Duration,
-    /// Until physical resources of the machine are returned after the campaign has disconnected. 0: there are none.
+    /// Until physical resources of the machine are returned after the campaign has disconnected; 0 without any.
     pub restore: Duration,
 }
 
