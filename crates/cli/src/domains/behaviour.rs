@@ -74,7 +74,7 @@ mod tests {
                 assert!(COMPONENTS.iter().any(|(own, ..)| own == component), "{name}: {component}");
             }
         }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for (name, version, folders) in COMPONENTS {
             assert!(*version > 0, "{name}");
             for folder in *folders {

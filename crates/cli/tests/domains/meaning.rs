@@ -13,7 +13,7 @@ use ranlab_campaign::schema::Presence;
 use ranlab_lab::Lab;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -22,7 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
     let rigs = ranlab_cli::domains::descriptions(&Lab::new("ranlab"));
     let sets = sets.iter().map(|&set| set.to_owned()).collect();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios").join(file);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
     let scenario = Scenario::load(&file, &Overrides { sets, quick: false }, &rigs)
         .unwrap_or_else(|errors| panic!("{errors}"));
     let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
