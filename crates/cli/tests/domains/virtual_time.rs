@@ -93,7 +93,7 @@ fn same_seed_gives_same_digest_in_any_process() {
     // Each process has its own hash seeds.
     let child = || {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "same_seed_gives_same_digest_in_any_process", "--nocapture"])
+            .args(["--exact", "virtual_time::same_seed_gives_same_digest_in_any_process", "--nocapture"])
             .env(CHILD, "1")
             .output()
             .unwrap();
