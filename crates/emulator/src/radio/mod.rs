@@ -12,6 +12,7 @@ mod meter;
 mod neighbours;
 mod ni;
 mod plan;
+mod power;
 mod quotas;
 mod rc;
 #[cfg(feature = "wasm")]
@@ -153,6 +154,7 @@ pub struct Radio {
     mobility: rc::Mobility,
     /// Pending reports for NI.
     calls: ni::Calls,
+    power: power::Power,
     meter: meter::Meter,
     /// UEs handed over since the last pass.
     moved: Vec<Moved>,
@@ -207,6 +209,7 @@ impl Radio {
             quotas: (Vec::new(), SliceSet::default()),
             mobility: rc::Mobility::default(),
             calls: ni::Calls::default(),
+            power: power::Power::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),
             passed_us: 0,
@@ -231,6 +234,7 @@ impl Radio {
         let slot_us = self.cell.config().carrier.slot_us();
         let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
         let mut moved = std::mem::take(&mut self.moved);
+        moved.extend(self.follow_power());
         loop {
             let turn_us = self.plan.front().map_or(u64::MAX, |(at_us, _)| *at_us);
             let turn_us = turn_us.saturating_add(slot_us - 1);
@@ -252,11 +256,16 @@ impl Radio {
 
     fn turn(&mut self, turn: plan::Turn) -> Option<Moved> {
         let moved = match turn {
+            plan::Turn::Come(ue) if !self.power.admits() => {
+                self.power.wait(*ue);
+                return None;
+            }
             plan::Turn::Come(ue) => {
                 let number = ue.id;
                 // It was tried when the radio was created.
-                let rnti = self.cell.attach(*ue).ok()?;
+                let rnti = self.cell.attach((*ue).clone()).ok()?;
                 self.rntis.insert(number, rnti);
+                self.power.configs.insert(number, *ue);
                 let config = TrafficConfig::default();
                 for queue in &config.queues {
                     let queue = up::TcCommand::PutQueue(convert::queue(queue));
@@ -273,6 +282,7 @@ impl Radio {
                 self.mobility.decide(rnti.copied(), cell);
                 return None;
             }
+            plan::Turn::Go(number) if self.power.forget_waiting(number) => return None,
             plan::Turn::Go(number) => {
                 let gone = self.release(number);
                 if gone.is_none() {
@@ -288,6 +298,7 @@ impl Radio {
     /// Removes a UE. Returns the configuration of its bearer.
     fn forget(&mut self, number: u32, rnti: u16) -> Option<TrafficConfig> {
         self.rntis.remove(&number);
+        self.power.configs.remove(&number);
         self.homes.remove(&rnti);
         self.stages.forget(rnti);
         self.waits.rlc.remove(&rnti);
