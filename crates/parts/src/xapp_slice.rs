@@ -83,10 +83,10 @@ fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), Troubl
     pair.ok_or_else(|| rig(format!("\"{text}\" is not {form}")))
 }
 
-/// Base stations whose reasons are reported.
+/// Maximum number of base stations whose reasons are reported.
 const REASONS_MAX: usize = 8;
 
-/// `SST[-SD]=MIN:MAX[:DEDICATED]` as the controller takes it.
+/// Parses `SST[-SD]=MIN:MAX[:DEDICATED]` into a quota of the controller's REST API.
 fn quota(text: &str) -> Result<Json, Trouble> {
     let read = || {
         let (slice, percent) = text.split_once('=')?;
@@ -162,14 +162,14 @@ impl Slicer {
         Ok(Self { node, sharing, quotas, steps: steps.into(), doing: Doing::Nothing, report })
     }
 
-    /// The base stations that are meant, by name.
+    /// Returns the selected base stations, by name.
     fn named<'a>(&self, nodes: &'a Json) -> impl Iterator<Item = (&'a str, &'a Json)> {
         let nodes = nodes["nodes"].as_array().into_iter().flatten();
         let names = nodes.filter_map(|node| Some((node["node"].as_str()?, node)));
         names.filter(|(name, _)| self.node.as_ref().is_none_or(|node| node == name))
     }
 
-    /// Those whose slices are known, and those that take quotas instead, if quotas are wanted.
+    /// Returns the selected base stations with slices, and those that get quotas, if there are quotas.
     fn meant(&self, nodes: &Json) -> (Vec<String>, Vec<String>) {
         let names = |is_meant: &dyn Fn(&Json) -> bool| {
             let meant = self.named(nodes).filter(|(_, node)| is_meant(node));
@@ -179,7 +179,7 @@ impl Slicer {
         (names(&|node| node["slicing"].is_object()), names(&takes_quotas))
     }
 
-    /// Why no base station could be asked.
+    /// Returns the reasons why no base station can be configured.
     fn reasons(&self, nodes: &Json) -> String {
         let reason =
             |(name, node): (&str, &Json)| node["reason"].as_str().map(|reason| format!("; {name}: {reason}"));

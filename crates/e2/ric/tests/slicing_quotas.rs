@@ -27,7 +27,7 @@ const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 /// Header and message of each control.
 type Controls = Arc<Mutex<Vec<(Bytes, Bytes)>>>;
 
-/// A function of some model that keeps its controls.
+/// A RAN function that records its controls.
 struct Keeper {
     oid: &'static str,
     definition: Bytes,
@@ -56,7 +56,7 @@ impl RanFunction for Keeper {
     }
 }
 
-/// A base station with these functions and no SLICE; its path and its controls.
+/// Connects a base station with these functions and without SLICE. Returns its path and its controls.
 fn station(lab: &mut Lab, number: u32, functions: &[(&'static str, Bytes)]) -> (String, Controls) {
     let id = GlobalE2NodeId::gnb(HOME, number, 32);
     let controls = Controls::default();
@@ -96,7 +96,7 @@ fn ccc_of(structure: &str) -> (&'static str, Bytes) {
 const QUOTAS: &str = r#"{"quotas": [{"snssai": "1-010203", "min": 20, "max": 60, "dedicated": 10}]}"#;
 
 #[test]
-fn policies_of_ccc_carry_quotas_where_there_is_no_slice() {
+fn ccc_policies_carry_quotas_without_slice() {
     let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
     let (node, controls) = station(&mut lab, 5, &[rc_of(2, 6), ccc_of("O-RRMPolicyRatio")]);
     let listed = lab.get("nodes")["nodes"][0].clone();
@@ -114,7 +114,7 @@ fn policies_of_ccc_carry_quotas_where_there_is_no_slice() {
 }
 
 #[test]
-fn rc_carries_quotas_where_ccc_has_no_policies() {
+fn rc_carries_quotas_without_ccc_policies() {
     let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
     let (node, controls) = station(&mut lab, 5, &[rc_of(2, 6), ccc_of("O-BWP")]);
     assert_eq!(lab.get(&node)["quotas_by"], json!("rc"));
@@ -128,7 +128,7 @@ fn rc_carries_quotas_where_ccc_has_no_policies() {
 }
 
 #[test]
-fn what_cannot_be_ordered_does_not_leave() {
+fn invalid_quotas_are_not_sent() {
     let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
     let (none, controls) = station(&mut lab, 5, &[rc_of(3, 1)]);
     let (takes, _) = station(&mut lab, 6, &[rc_of(2, 6)]);

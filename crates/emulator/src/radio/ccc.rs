@@ -81,7 +81,7 @@ fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> Supp
     SupportedStructure { name: name.to_owned(), attributes: attributes.iter().map(attribute).collect() }
 }
 
-/// As [`supported`] of a cell, with one attribute that can be written.
+/// Like [`supported`] for a cell, with one writable attribute.
 fn supported_in_part(name: &str, attributes: &[&str], written: &str) -> SupportedStructure {
     let mut structure = supported(name, attributes, CELL_STYLE, false);
     let all = supported(name, attributes, CELL_STYLE, true).attributes;
@@ -108,7 +108,7 @@ impl Configured {
         };
         NrCellDu {
             cell_local_id: radio.cell_id,
-            // The model's cells do not break.
+            // The model has no failures of cells.
             operational_state: "ENABLED".to_owned(),
             administrative_state: radio.power.admin.name().to_owned(),
             cell_state: radio.cell_state().to_owned(),
@@ -130,7 +130,7 @@ impl Configured {
         }
     }
 
-    /// Sets the one attribute of a structure that can be written; others may be written with the values that they have.
+    /// Sets the writable attribute of a structure. Other attributes are accepted with their present values only.
     fn switch(
         &self,
         write: &Write,
@@ -162,7 +162,7 @@ impl Configured {
         Ok((before, Attributes::from_structure(&self.cell())))
     }
 
-    /// Begins or ends to save energy.
+    /// Starts or ends energy saving.
     fn save_energy(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
         let before = Attributes::from_structure(&self.energy_saving());
         let before = self.switch(write, before, "energySavingControl", |control| {
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_switched_off_and_on() {
+    fn cell_is_switched_off_and_on() {
         let mut station = station();
         let id = station.cell_id();
         let state = |value: &str| Attributes::of([("administrativeState", json!(value))]);
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!((&old.0["cellState"], &now.0["cellState"]), (&json!("ACTIVE"), &json!("IDLE")));
         assert_eq!(now.0["administrativeState"], json!("LOCKED"));
         assert!(station.steered.locked().rntis().is_empty());
-        // The old values are not what there is; an attribute that cannot be written; values that there are not.
+        // A read-only attribute, values that do not exist, and no attribute.
         for (new, cause) in [
             (Attributes::of([("cellLocalId", json!(4))]), Cause::NotSupported),
             (state("locked"), Cause::SemanticError),

@@ -1,10 +1,10 @@
-//! A cell that is switched off and on: by its administrative state, or to save energy.
+//! Switches a cell off and on: by its administrative state, or to save energy.
 //!
-//! | state | UEs that are there | UEs that come |
+//! | state | attached UEs | new UEs |
 //! |---|---|---|
-//! | off (`LOCKED`, energy saving) | handed over to neighbours; those that none takes are released | wait for the cell |
+//! | off (`LOCKED`, energy saving) | handed over to neighbours, or released if no neighbour accepts them | wait for the cell |
 //! | `SHUTTINGDOWN` | stay; `LOCKED` follows the last one | wait for the cell |
-//! | on | | UEs that waited attach |
+//! | on | | attach, with those that waited |
 use super::rc::Steered;
 use super::{Moved, Radio, SharedRadio, plan};
 use ranlab_radio::user_plane::UeConfig;
@@ -24,7 +24,7 @@ pub(super) enum Admin {
 impl Admin {
     const ALL: [Self; 3] = [Self::Unlocked, Self::ShuttingDown, Self::Locked];
 
-    /// As CCC writes it.
+    /// Returns the name that CCC uses.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Unlocked => "UNLOCKED",
@@ -38,34 +38,34 @@ impl Admin {
     }
 }
 
-/// Whether a cell serves, and its UEs that wait until it does.
+/// State of a cell, and the UEs that wait until it serves.
 #[derive(Debug, Default)]
 pub(super) struct Power {
     pub(super) admin: Admin,
     pub(super) saves_energy: bool,
     /// UEs by number, to be attached when the cell serves again.
     waiting: BTreeMap<u32, UeConfig>,
-    /// Configurations of the UEs that are there, by number.
+    /// Configurations of the attached UEs, by number.
     pub(super) configs: BTreeMap<u32, UeConfig>,
 }
 
 impl Power {
-    /// Whether the cell has UEs at all.
+    /// Returns whether the cell has no UEs.
     pub(super) fn is_off(&self) -> bool {
         self.saves_energy || self.admin == Admin::Locked
     }
 
-    /// Whether UEs may come.
+    /// Returns whether UEs may attach.
     pub(super) fn admits(&self) -> bool {
         !self.saves_energy && self.admin == Admin::Unlocked
     }
 
-    /// A UE cannot come now.
+    /// Keeps a UE until the cell serves again.
     pub(super) fn wait(&mut self, ue: UeConfig) {
         self.waiting.insert(ue.id, ue);
     }
 
-    /// Whether a UE waited that does not come any more.
+    /// Removes a waiting UE. Returns whether it waited.
     pub(super) fn forget_waiting(&mut self, number: u32) -> bool {
         self.waiting.remove(&number).is_some()
     }
@@ -84,7 +84,7 @@ impl Radio {
         waiting.into_values().filter_map(|ue| self.turn(plan::Turn::Come(Box::new(ue)))).collect()
     }
 
-    /// The cell's state as CCC has it: `IDLE` out of service, `INACTIVE` without UEs, else `ACTIVE` (TS 28.541).
+    /// Returns the cell state of TS 28.541: `IDLE` (out of service), `INACTIVE` (without UEs) or `ACTIVE`.
     pub(super) fn cell_state(&self) -> &'static str {
         match (self.power.is_off(), self.rntis.is_empty()) {
             (true, _) => "IDLE",
@@ -101,7 +101,7 @@ impl Steered {
         self.leave_if_off();
     }
 
-    /// Begins or ends to save energy. A cell that saves energy has no UEs.
+    /// Starts or ends energy saving. A cell that saves energy has no UEs.
     pub(super) fn set_energy_saving(&self, saves_energy: bool) {
         self.locked().power.saves_energy = saves_energy;
         self.leave_if_off();
@@ -122,7 +122,7 @@ impl Steered {
         }
     }
 
-    /// Cells that take UEs, nearest first by identity.
+    /// Returns the cells that accept UEs, sorted by the distance of their identities.
     fn serving_neighbours(&self) -> Vec<NrCgi> {
         let all: Vec<(NrCgi, SharedRadio)> = {
             let neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ mod tests {
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-    /// So many cells of two UEs each; the second UE of each comes after 50 ms.
+    /// Creates `count` cells of two UEs each. The second UE of each attaches after 50 ms.
     fn cells(count: u16) -> Vec<Steered> {
         let stays = vec![Stay { ues: 2..=2, from: Duration::from_millis(50), until: None }];
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_cell_hands_its_ues_over_and_refuses_others() {
+    fn locked_cell_hands_over_its_ues_and_refuses_others() {
         let cells = cells(3);
         pass(&cells, 0..10);
         assert_eq!(ues(&cells), [1, 1, 1]);
@@ -203,14 +203,14 @@ mod tests {
         // Its first UE is at the nearest cell, its second one waits.
         assert_eq!((ues(&cells), cells[0].locked().cell_state()), (vec![0, 3, 2], "IDLE"));
         let here = cell_of(PLMN, 1);
-        assert!(cells[1].hand_over(1, &here).is_err(), "a locked cell takes nobody");
+        assert!(cells[1].hand_over(1, &here).is_err(), "a locked cell accepts no UE");
         cells[0].set_admin(Admin::Unlocked);
         pass(&cells, 100..110);
         assert_eq!((ues(&cells), cells[0].locked().cell_state()), (vec![1, 3, 2], "ACTIVE"));
     }
 
     #[test]
-    fn ues_without_a_neighbour_wait_and_come_back() {
+    fn ues_without_neighbour_wait_and_attach_again() {
         let cells = cells(1);
         pass(&cells, 0..60);
         assert_eq!(ues(&cells), [2]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shutdown_waits_for_the_last_ue() {
+    fn shutdown_waits_for_last_ue() {
         let cells = cells(2);
         pass(&cells, 0..10);
         cells[0].set_admin(Admin::ShuttingDown);

@@ -62,7 +62,6 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    
 
     #[test]
     fn kpm_is_watched_before_other_models() {

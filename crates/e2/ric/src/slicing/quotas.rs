@@ -1,6 +1,6 @@
 //! Quotas of slices by S-NSSAI at base stations without SLICE: by CCC's policies, or by RC's style 2 action 6.
 //!
-//! CCC comes first: a policy is of a cell, while RC's order has to name a UE, and OCUDU refuses one that is not there.
+//! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one.
 use super::{Slicing, Waiting};
 use crate::north::{Done, Fault, body};
 use bytes::Bytes;
@@ -28,18 +28,18 @@ pub(super) struct Other {
     functions: Vec<RanFunctionItem>,
 }
 
-/// How a base station takes quotas.
+/// Service model that carries quotas to a base station.
 enum Means {
     Ccc(RanFunctionId, Vec<CellId>),
     Rc,
 }
 
-/// A quota as a request has it, %.
+/// A quota of a request, in percent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QuotaResource {
     snssai: String,
-    /// Network of the slice; the base station's unless given.
+    /// Network of the slice. Default: the base station's.
     plmn: Option<String>,
     #[serde(default)]
     min: u8,
@@ -57,7 +57,7 @@ const fn all() -> u8 {
 #[serde(deny_unknown_fields)]
 struct QuotasResource {
     quotas: Vec<QuotaResource>,
-    /// UE that the header of an order of RC names, as reports have it in `ue_ids`.
+    /// UE in the header of an RC order, as in `ue_ids` of reports.
     ue: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl QuotaResource {
 }
 
 impl Other {
-    /// A base station as a node without SLICE; `None` if it has SLICE.
+    /// Returns a base station without SLICE, or `None` if it has SLICE.
     pub(super) fn new(node: &NodeInfo) -> Option<Self> {
         let is_of = |it: &RanFunctionItem, model: &dyn Model| {
             it.oid.as_deref().and_then(by_oid).is_some_and(|known| known.oid() == model.oid())
@@ -102,14 +102,12 @@ impl Other {
         recipient.check(QUOTAS).is_ok().then_some(Means::Rc)
     }
 
-    /// As `nodes` lists it: why it has no slices, and how it is shared instead.
+    /// Returns the entry for `nodes`, with the reason why it has no slices, and the model that carries its quotas.
     pub(super) fn overview(&self, id: &GlobalE2NodeId) -> Json {
         let (by, reason) = match self.means(id) {
-            Some(Means::Ccc(..)) => (Some("ccc"), "it has no SLICE: PUT its quotas, which CCC carries"),
-            Some(Means::Rc) => {
-                (Some("rc"), "it has no SLICE: PUT its quotas, which RC style 2 action 6 carries")
-            }
-            None => (None, "it has no SLICE, no RC style 2 action 6 and no O-RRMPolicyRatio in CCC"),
+            Some(Means::Ccc(..)) => (Some("ccc"), "no SLICE function; PUT of its quotas uses CCC"),
+            Some(Means::Rc) => (Some("rc"), "no SLICE function; PUT of its quotas uses RC style 2 action 6"),
+            None => (None, "no SLICE function, no RC style 2 action 6 and no O-RRMPolicyRatio in CCC"),
         };
         json!({
             "node": id.to_string(), "connected": self.connected, "slicing": null, "ues": [],
@@ -117,7 +115,7 @@ impl Other {
         })
     }
 
-    /// Function, header and message of a control with quotas.
+    /// Returns function, header and message of a control that sets quotas.
     fn control(
         &self,
         id: &GlobalE2NodeId,
@@ -138,14 +136,14 @@ impl Other {
                 let OrderRequest { function, header, message } = request;
                 Ok((function, header, message))
             }
-            (None, _) => {
-                Err(wrong(format!("{id} takes no quotas: it has neither RC 2/6 nor O-RRMPolicyRatio")))
-            }
+            (None, _) => Err(wrong(format!(
+                "{id} does not support quotas: it has neither RC 2/6 nor O-RRMPolicyRatio"
+            ))),
         }
     }
 }
 
-/// A control of CCC with a policy for each quota in each cell.
+/// Returns header and message of a CCC control with a policy for each quota in each cell.
 fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), String> {
     let write = |quota: &SliceQuota| {
         let policy = RrmPolicyRatio {
@@ -167,7 +165,7 @@ fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), S
 }
 
 impl Slicing {
-    /// The quotas of a base station without SLICE.
+    /// Sets the quotas of a base station without SLICE.
     pub(super) fn quotas(
         &mut self,
         id: GlobalE2NodeId,
@@ -181,7 +179,7 @@ impl Slicing {
         let quotas: Vec<_> = wanted.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
         let ue = wanted.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
         let ue = ue.map_err(|fault| Fault::new(422, format!("ue: {fault}")))?;
-        let has_slices = || Fault::new(409, format!("{id} has SLICE: PUT its slices"));
+        let has_slices = || Fault::new(409, format!("{id} has SLICE: PUT its slices instead"));
         let other = self.others.get(&id).ok_or_else(has_slices)?;
         if !other.connected {
             return Err(Fault::new(503, format!("{id} is not connected")));
