@@ -162,7 +162,7 @@ impl SetupRefused {
 }
 
 /// Returns a hint for a subscription that the RIC or the base station refused.
-pub(super) fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
+pub fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid) => Some(NO_SUCH_FUNCTION),
         _ if is_kpm(oid) => Some(KPM_REFUSED),
