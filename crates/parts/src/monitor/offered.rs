@@ -1,5 +1,5 @@
 //! Detects service models that a monitor watches and that no base station supports.
-use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm};
+use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm, third_party};
 
 use super::Watcher;
 
@@ -45,7 +45,7 @@ impl Watcher {
             }
             let mut offered: Vec<&str> = Vec::new();
             for oid in functions().filter_map(|it| it.oid.as_deref()) {
-                let name = by_oid(oid).map_or(oid, |model| model.name());
+                let name = by_oid(oid).map(|model| model.name()).or_else(|| third_party(oid)).unwrap_or(oid);
                 if !offered.contains(&name) {
                     offered.push(name);
                 }
@@ -62,6 +62,12 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flexrics_slice_is_not_ours() {
+        let slice = ranlab_sdk::wire::e2sm::slice::OID;
+        assert!(third_party("0.0.0.0.0.0.0.0.1.145.0").is_some() && third_party(slice).is_none());
+    }
 
     #[test]
     fn kpm_is_watched_before_other_models() {
