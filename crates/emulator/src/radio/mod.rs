@@ -15,6 +15,7 @@ mod plan;
 mod power;
 mod quotas;
 mod rc;
+mod rc_site;
 #[cfg(feature = "wasm")]
 mod sandbox;
 mod site;
@@ -29,6 +30,7 @@ pub(crate) use ni::{Called, Watched};
 pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
+pub(crate) use rc_site::SteeredSite;
 pub use site::{SharedSite, Site, drive as drive_site};
 pub use station::station;
 
