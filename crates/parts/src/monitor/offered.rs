@@ -26,7 +26,7 @@ impl Watcher {
         });
         let watched = |model: &&dyn Model| self.part_models.iter().any(|it| it.oid() == model.oid());
         let models = instead(&offered);
-        (!offered.iter().any(|it| watched(it)) && !models.is_empty()).then_some(models)
+        (!offered.iter().any(watched) && !models.is_empty()).then_some(models)
     }
 
     /// Returns a sentence that names the models that no base station supports, and the supported ones. `None` if no
