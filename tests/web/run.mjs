@@ -103,6 +103,23 @@ async function by_keys(browser, http) {
   await until(async () => (await subscriptions(http)).length === 0, "the end of the others, with the page");
 }
 
+/** Measurements of KPM by name: what was not chosen does not come. */
+async function kpm_by_name(browser, http) {
+  const page = await browser.page();
+  await page.go(`${http}/#/node/${encodeURIComponent(NODE)}`);
+  await page.until(() => document.querySelector(".models button"), "the node's models");
+  await page.run(() => [...document.querySelectorAll("summary")].find((it) => it.textContent === "Choose measurements of KPM").click());
+  await page.until(() => document.querySelectorAll("select[multiple] option").length > 3, "the measurements on offer");
+  await page.run(() => document.querySelectorAll("select[multiple] option").forEach((it) => (it.selected = it.value === "DRB.UEThpDl")));
+  await page.run(() => document.querySelectorAll(".models button").forEach((it) => it.textContent === "kpm" && it.click()));
+  await page.until(() => document.querySelector("[aria-label='Model kpm'] svg.plot polyline"), "a figure of KPM");
+  const shown = await page.run(() => document.querySelector("[aria-label='Model kpm']").textContent);
+  assert.match(shown, /DRB\.UEThpDl/);
+  assert.doesNotMatch(shown, /RRU\.PrbTotDl/, "not chosen");
+  await page.close();
+  await until(async () => (await subscriptions(http)).length === 0, "the end of the subscription, with the page");
+}
+
 /** Dark, and at the width of a phone. */
 async function looks(browser, http) {
   const views = [["overview", "#/"], ["node", `#/node/${encodeURIComponent(NODE)}`]];
@@ -220,6 +237,7 @@ try {
   browser = await start(browser_program);
   for (const [name, test] of Object.entries({
     "by keys": () => by_keys(browser, http),
+    "KPM by name": () => kpm_by_name(browser, http),
     "dark and narrow": () => looks(browser, http),
     token: () => token(browser),
     "hostile names, crowds": () => names_and_crowds(browser, http),

@@ -10,6 +10,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ranlab_net::shim::{Head, Kind};
@@ -183,26 +184,52 @@ fn long_messages_arrive_in_parts_without_loss_at_slow_reader() {
     client.ends();
 }
 
+/// A writer and a reader, `server` and `client` either, that wait in these ways: both end with every message.
+fn flow(folder: &Folder, [server, client]: [&str; 2], [server_waits, client_waits]: [&str; 2]) {
+    let mut at_server = Program::start(&format!("flow-server-{server}-{server_waits}"), folder);
+    assert_eq!(at_server.line(), "listening");
+    let mut at_client = Program::start(&format!("flow-client-{client}-{client_waits}"), folder);
+    let done = |what: &str| if what == "write" { "all written" } else { "all read in order" };
+    assert_eq!(at_server.line(), done(server));
+    assert_eq!(at_client.line(), done(client));
+    at_server.go();
+    at_client.go();
+    at_server.ends();
+    at_client.ends();
+}
+
 /// A full association wakes its writer as soon as there is room, for each way of waiting.
 #[test]
 fn non_blocking_writer_delivers_all_messages_to_slow_reader() {
     let folder = Folder::new("flow");
-    for (server, client) in [("write", "read"), ("read", "write")] {
-        for (server_waits, client_waits) in
-            [("edge", "edge"), ("edge", "poll"), ("poll", "edge"), ("poll", "poll")]
-        {
-            let mut at_server = Program::start(&format!("flow-server-{server}-{server_waits}"), &folder);
-            assert_eq!(at_server.line(), "listening");
-            let mut at_client = Program::start(&format!("flow-client-{client}-{client_waits}"), &folder);
-            let done = |what: &str| if what == "write" { "all written" } else { "all read in order" };
-            assert_eq!(at_server.line(), done(server));
-            assert_eq!(at_client.line(), done(client));
-            at_server.go();
-            at_client.go();
-            at_server.ends();
-            at_client.ends();
+    for sides in [["write", "read"], ["read", "write"]] {
+        for waits in [["edge", "edge"], ["edge", "poll"], ["poll", "edge"], ["poll", "poll"]] {
+            flow(&folder, sides, waits);
         }
     }
+}
+
+/// A wake-up that is lost now and then does not show in one run.
+const RUNS: usize = 10;
+/// Runs at the same time: they compete for the processors, which moves the wake-ups.
+const AT_ONCE: usize = 5;
+
+#[test]
+fn stalled_reader_and_edge_triggered_writer_end_ten_of_ten() {
+    let next = AtomicUsize::new(0);
+    let run_all = || {
+        while let Some(run) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|run| *run < RUNS) {
+            let folder = Folder::new(&format!("ten-{run}"));
+            let sides = if run % 2 == 0 { ["write", "read"] } else { ["read", "write"] };
+            flow(&folder, sides, ["edge", "edge"]);
+        }
+    };
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(run_all)).collect();
+        let failed = runs.into_iter().map(|run| run.join()).filter(Result::is_err).count();
+        assert_eq!(failed, 0, "runs that did not end with every message");
+    });
+    assert!(next.load(Ordering::Relaxed) >= RUNS);
 }
 
 #[test]

@@ -38,7 +38,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<xapp::Stream>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(models::models, module)?)?;
-    module.add_function(wrap_pyfunction!(models::encode_control, module)?)?;
     module.add_function(wrap_pyfunction!(campaign::read_campaign, module)?)?;
     module.add_function(wrap_pyfunction!(campaign::write_tables, module)?)?;
     Ok(())

@@ -1,33 +1,21 @@
 //! Service models, and encoding of their controls.
-use crate::convert::{form, of_form};
+use crate::convert::of_form;
 use crate::errors::Fault;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::xapp::FunctionRef;
-use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn};
-use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId, UeNumbers};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem};
+use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlMessage, ControlOutcome};
-use ranlab_sdk::wire::e2sm::{Encoding, MODELS, Model, Octets, RowKey, UnknownModel, by_oid};
-
-/// Name of RC, which has controls but no tables.
-pub(crate) const RC: &str = "rc";
+use ranlab_sdk::wire::e2sm::{Form, MODELS, Model, RowKey, UnknownModel, by_oid};
 
 /// Returns a service model by name.
 pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
     name.parse().map_err(|error: UnknownModel| Fault::config(error))
 }
 
-/// Returns a service model by name; `None` for RC if it is not in the registry.
-fn model_or_rc(name: &str) -> Result<Option<&'static dyn Model>, Fault> {
-    match model(name) {
-        Err(_) if name.eq_ignore_ascii_case(RC) => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-/// A function as named in Python: a model's name, an OID, or the node's function id.
+/// What Python calls a function: a model's name, an object identifier, or the node's own number.
 #[derive(FromPyObject)]
 pub(crate) enum Function {
     Number(u16),
@@ -40,7 +28,7 @@ impl Function {
         match self {
             Self::Number(_) => Ok(None),
             Self::Name(name) if name.contains('.') => Ok(by_oid(name)),
-            Self::Name(name) => model_or_rc(name),
+            Self::Name(name) => model(name).map(Some),
         }
     }
 
@@ -48,19 +36,13 @@ impl Function {
         Ok(match self {
             Self::Number(id) => FunctionRef::from(*id),
             Self::Name(name) if name.contains('.') => FunctionRef::from(&**name),
-            Self::Name(name) => FunctionRef::from(model_or_rc(name)?.map_or(rc::OID, |model| model.oid())),
+            Self::Name(name) => FunctionRef::from(model(name)?.oid()),
         })
     }
 
     /// Returns the control outcome as a dictionary by names, or as bytes.
     pub(crate) fn outcome<'py>(&self, py: Python<'py>, octets: &Bytes) -> PyResult<Bound<'py, PyAny>> {
-        let form = match (self, self.model()?) {
-            (_, Some(model)) => model.outcome(model.encoding(), octets).ok(),
-            (Self::Name(name), None) if name.eq_ignore_ascii_case(RC) => {
-                ControlOutcome::decode_as(Encoding::Per, octets).and_then(|outcome| outcome.to_form()).ok()
-            }
-            _ => None,
-        };
+        let form = self.model()?.and_then(|model| model.outcome(model.encoding(), octets).ok());
         match form {
             Some(form) => of_form(py, &form),
             None => Ok(PyBytes::new(py, octets).into_any()),
@@ -114,24 +96,18 @@ pub(crate) fn pair<'py>(py: Python<'py>, (header, message): (Bytes, Bytes)) -> P
     (PyBytes::new(py, &header), PyBytes::new(py, &message))
 }
 
-/// Encodes header and message of a control from values named as in the model's ASN.1.
-#[pyfunction]
-pub(crate) fn encode_control<'py>(
-    py: Python<'py>,
-    sm: &str,
-    header: &Bound<'py, PyAny>,
-    message: &Bound<'py, PyAny>,
-) -> PyResult<Pair<'py>> {
-    let header = form(header)?;
-    let message = form(message)?;
-    let octets = || {
-        let Some(model) = model_or_rc(sm)? else {
-            let header = ControlHeader::from_form(header)?.to_octets(Encoding::Per)?;
-            return Ok((header, ControlMessage::from_form(message)?.to_octets(Encoding::Per)?));
-        };
-        model.control(model.encoding(), header, message).map_err(Fault::from)
-    };
-    Ok(pair(py, octets().map_err(|fault: Fault| Fault { text: format!("{sm}: {}", fault.text), ..fault })?))
+/// Bytes of a control's header and message for a RAN function, from values by the names of the model's ASN.1.
+pub(crate) fn encode_control(
+    function: &RanFunctionItem,
+    header: Form,
+    message: Form,
+) -> Result<(Bytes, Bytes), Fault> {
+    let model = function.oid.as_deref().and_then(by_oid);
+    let unknown =
+        || Fault::config(format!("no service model reads function {}: bytes are needed", function.id));
+    let model = model.ok_or_else(unknown)?;
+    let encoded = model.control_at(model.encoding(), &function.definition, header, message);
+    encoded.map_err(|error| Fault::config(format!("{model}: {error}")))
 }
 
 /// An RC order in Python format, in addition to the UE in its header.
@@ -162,13 +138,11 @@ pub(crate) enum OrderedUe {
 }
 
 impl OrderedUe {
-    fn name_at(&self, node: &GlobalE2NodeId) -> Result<UeId, Fault> {
-        let numbers = match self {
+    pub(crate) fn numbers(&self) -> Result<UeNumbers, Fault> {
+        Ok(match self {
             Self::Number(number) => UeNumbers::from_number(within("ue", *number, u32::MAX.into())?),
             Self::Ids(ids) => ids.parse().map_err(|error| Fault::config(format!("`ue`: {error}")))?,
-        };
-        let lacking = || Fault::config(format!("`ue`: {node} calls UEs by a number that is missing"));
-        numbers.name_at(node).ok_or_else(lacking)
+        })
     }
 }
 
@@ -177,16 +151,18 @@ fn network(text: Option<String>, node: &GlobalE2NodeId) -> Result<Plmn, Fault> {
     text.parse().map_err(|error| Fault::config(format!("`plmn`: {error}")))
 }
 
-fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
+/// The order for a node, whose network is the default.
+pub(crate) fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
     Ok(match order {
         Ordered::Quotas(quotas) => {
-            let quota = |(plmn, sst, sd, min, max, dedicated): (Option<String>, i64, Option<i64>, i64, i64, i64)| {
-                let sd = sd.map(|sd| within("sd", sd, (1 << 24) - 1)).transpose()?;
-                let slice = Snssai::new(within("sst", sst, 255)?, sd);
-                let [min, max] = [within("min", min, 100)?, within("max", max, 100)?];
-                let dedicated = within("dedicated", dedicated, 100)?;
-                Ok(SliceQuota { plmn: network(plmn, node)?, slice, min, max, dedicated })
-            };
+            let quota =
+                |(plmn, sst, sd, min, max, dedicated): (Option<String>, i64, Option<i64>, i64, i64, i64)| {
+                    let sd = sd.map(|sd| within("sd", sd, (1 << 24) - 1)).transpose()?;
+                    let slice = Snssai::new(within("sst", sst, 255)?, sd);
+                    let [min, max] = [within("min", min, 100)?, within("max", max, 100)?];
+                    let dedicated = within("dedicated", dedicated, 100)?;
+                    Ok(SliceQuota { plmn: network(plmn, node)?, slice, min, max, dedicated })
+                };
             Order::SliceQuotas(quotas.into_iter().map(quota).collect::<Result<_, Fault>>()?)
         }
         Ordered::Handover(plmn, cell) => {
@@ -203,18 +179,4 @@ fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
             Order::QosFlows { drb: within("drb", drb, 32)?, flows }
         }
     })
-}
-
-/// Encodes an RC order (style 2 action 6, 3/1, 1/2) for a node.
-pub(crate) fn encode_order(
-    node: &GlobalE2NodeId,
-    ue: &OrderedUe,
-    ordered: Ordered,
-) -> Result<(Bytes, Bytes), Fault> {
-    let name = ue.name_at(node)?;
-    let order = order(node, ordered)?;
-    order.check().map_err(|fault| Fault::config(fault.to_string()))?;
-    let (style, action) = order.action();
-    let header = ControlHeader::action(name, style, action).to_octets(Encoding::Per)?;
-    Ok((header, order.message().to_octets(Encoding::Per)?))
 }

@@ -1,14 +1,16 @@
 //! An xApp on its own thread, with bounded queues for its indications.
 use crate::actor::Actor;
-use crate::convert::rows;
+use crate::convert::{form, rows};
 use crate::errors::{Class, Fault};
-use crate::models::{Function, Ordered, OrderedUe, Pair, encode_order, model, pair};
+use crate::models::{Function, Ordered, OrderedUe, Pair, encode_control, model, order, pair};
 use crate::parts::Held;
 use crate::queue::{BYTES_MAX, ITEMS_MAX, Item, Queue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use ranlab_sdk::e2::effect::{Change, Halves};
-use ranlab_sdk::e2::xapp::{Dialect, FunctionRef, KpmPlan, StandingHandle, SubscriptionHandle, XappConfig, XappEvent};
+use ranlab_sdk::e2::xapp::{
+    Dialect, FunctionRef, KpmPlan, StandingHandle, SubscriptionHandle, XappConfig, XappEvent,
+};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, Version};
 use ranlab_sdk::wire::e2sm::common::Snssai;
@@ -248,12 +250,14 @@ type EffectWanted = (String, Vec<String>, u32, f64, Vec<String>);
 /// Values before and after the control.
 type BeforeAfter = (Option<f64>, Option<f64>);
 /// KPI, unit, `sum` or `mean`, total, per slice, per UE, and number of UEs left out.
-type Changed = (String, String, &'static str, BeforeAfter, Vec<(String, BeforeAfter)>, Vec<(String, BeforeAfter)>, u64);
+type Changed =
+    (String, String, &'static str, BeforeAfter, Vec<(String, BeforeAfter)>, Vec<(String, BeforeAfter)>, u64);
 
 /// Converts a KPI to the Python format.
 fn changed(change: Change) -> Changed {
     let pair = |it: Halves| (it.before, it.after);
-    let groups = |groups: Vec<(String, Halves)>| groups.into_iter().map(|(name, it)| (name, pair(it))).collect();
+    let groups =
+        |groups: Vec<(String, Halves)>| groups.into_iter().map(|(name, it)| (name, pair(it))).collect();
     let Change { name, unit, summary, total, slices, ues, left_out } = change;
     (name, unit, summary.name(), pair(total), groups(slices), groups(ues), left_out)
 }
@@ -353,7 +357,7 @@ impl Xapp {
         Ok(Stream { xapp: Arc::clone(&self.0), queue, route, model: reads })
     }
 
-    /// Encodes header and message of an RC order for a node.
+    /// Header and message of an order of RC to a node that offers it.
     fn encode_order<'py>(
         &self,
         py: Python<'py>,
@@ -361,8 +365,33 @@ impl Xapp {
         ue: OrderedUe,
         ordered: Ordered,
     ) -> PyResult<Pair<'py>> {
-        let node = self.0.get()?.ask(py, LOOK, |state| async move { state.node(&node) })?;
-        Ok(pair(py, encode_order(&node, &ue, ordered)?))
+        let numbers = ue.numbers()?;
+        let request = self.0.get()?.ask(py, LOOK, |state| async move {
+            let node = state.node(&node)?;
+            let order = order(&node, ordered)?;
+            state.handle.read(|xapp| xapp.order_request(&node, &order, &numbers)).map_err(Fault::config)
+        })?;
+        Ok(pair(py, (request.header, request.message)))
+    }
+
+    /// Header and message of a control for a function of a node, from values by the names of the model's ASN.1.
+    fn encode_control<'py>(
+        &self,
+        py: Python<'py>,
+        node: String,
+        function: Function,
+        header: &Bound<'py, PyAny>,
+        message: &Bound<'py, PyAny>,
+    ) -> PyResult<Pair<'py>> {
+        let reference = function.reference()?;
+        let header = form(header)?;
+        let message = form(message)?;
+        let offered = self.0.get()?.ask(py, LOOK, |state| async move {
+            let node = state.node(&node)?;
+            let offered = state.handle.read(|xapp| xapp.node(&node)?.function(&reference).cloned());
+            offered.ok_or_else(|| Fault::config(format!("{node} has no such RAN function")))
+        })?;
+        Ok(pair(py, encode_control(&offered, header, message)?))
     }
 
     /// Sends a control. Returns the outcome with `ack`, and each KPI before and after with `effect`.

@@ -422,10 +422,13 @@ class Xapp(_Part):
         """Sends a control and waits for the base station's response; a refusal raises :class:`RefusedError`.
 
         ``message`` and ``header`` are bytes, or dictionaries with the names of the model's ASN.1 (a CHOICE has one
-        member, an ENUMERATED is its name). With ``effect``, the result includes the change of these KPIs.
+        member, an ENUMERATED is its name). Dictionaries are checked against the model and against what the node offers
+        before they leave; a :class:`ConfigError` names the fault. With ``effect``, the result includes the change of these
+        KPIs.
         """
         if not isinstance(message, bytes) or not isinstance(header, (bytes, type(None))):
-            header, message = _native.encode_control(str(function), header, message)
+            name = node.name if isinstance(node, Node) else node
+            header, message = self._native.encode_control(name, function, header, message)
         return self._send(node, function, header or b"", message, ack, effect)
 
     def order(self, node: Union[str, Node], order: Order, *, effect: Optional[Effect] = None) -> Acknowledged:

@@ -52,6 +52,7 @@ files! {
     "/web/heat.js" "heat.js" SCRIPT;
     "/web/table.js" "table.js" SCRIPT;
     "/web/map.js" "map.js" SCRIPT;
+    "/web/kpm.js" "kpm.js" SCRIPT;
     "/web/watch.js" "watch.js" SCRIPT;
     "/web/overview.js" "overview.js" SCRIPT;
     "/web/node.js" "node.js" SCRIPT;

@@ -3,6 +3,7 @@ import { Control } from "./control.js";
 import { h, put, set, tell } from "./dom.js";
 import { show } from "./figure.js";
 import { Heat } from "./heat.js";
+import { KpmChoice } from "./kpm.js";
 import { ask, Stream } from "./net.js";
 import { Plot } from "./plot.js";
 import { STATES } from "./store.js";
@@ -34,6 +35,7 @@ export class NodeView {
     this.hints = h("div");
     this.functions = h("div", { class: "models", role: "group", "aria-label": "Service models" });
     this.unknown = h("p", { class: "soft" });
+    this.kpm = new KpmChoice(id);
     this.period = h("select", {}, ...PERIODS.map((ms) => h("option", { value: ms, selected: ms === 200 }, ms < 1000 ? `${ms} ms` : `${ms / 1000} s`)));
     this.panels = h("div", { class: "views" });
     this.control = new Control(id, models, (mark) => this.marks.push(mark));
@@ -44,7 +46,7 @@ export class NodeView {
       h("section", { class: "panel", "aria-label": "Service models" },
         h("div", { class: "bar" }, h("h2", {}, "Service models"), h("label", { class: "field" }, "Every", this.period)),
         h("p", { class: "soft" }, "Opening a model subscribes to its reports at this base station. Closing it, or this page, ends the subscription."),
-        this.functions, this.unknown),
+        this.functions, this.kpm.element, this.unknown),
       this.panels,
       this.control.element,
     ];
@@ -89,6 +91,7 @@ export class NodeView {
     const words = others.map((/** @type {any} */ f) => `${f.id} ${f.name ?? f.oid ?? "without a name"}`);
     tell(this.unknown, words.length > 0 ? `Offered, but without periodic reports that can be shown: ${words.join("; ")}.` : "");
     this.control.offer(names);
+    this.kpm.offer(names.includes("kpm"));
   }
 
   /** @param {Model} model */
@@ -102,7 +105,8 @@ export class NodeView {
     const there = this.open.get(model.name);
     set(button, { "aria-expanded": String(!there) });
     if (there) return this.shut(model.name);
-    const watch = new Watch(this.id, model, Number(this.period.value));
+    const more = model.name === "kpm" ? this.kpm.wanted() : {};
+    const watch = new Watch(this.id, model, Number(this.period.value), more);
     const panel = new Panel(watch, () => {
       this.shut(model.name);
       set(button, { "aria-expanded": "false" });

@@ -28,11 +28,12 @@ function named(row) {
 }
 
 export class Watch {
-  /** @param {string} node @param {Model} model @param {number} period_ms */
-  constructor(node, model, period_ms) {
+  /** @param {string} node @param {Model} model @param {number} period_ms @param {object} [more] */
+  constructor(node, model, period_ms, more = {}) {
     this.node = node;
     this.model = model;
     this.period_ms = period_ms;
+    this.more = more;
     /** @type {number | null} */
     this.id = null;
     this.over = false;
@@ -58,7 +59,7 @@ export class Watch {
 
   async begin() {
     try {
-      const id = await leases.begin({ node: this.node, sm: this.model.name, period_ms: this.period_ms });
+      const id = await leases.begin({ node: this.node, sm: this.model.name, period_ms: this.period_ms, ...this.more });
       if (this.over) leases.end(id);
       else this.id = id;
     } catch (error) {

@@ -90,7 +90,7 @@ config! {
         /// maximum number of base stations, connected or remembered; the setup of any other one is rejected with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
         /// minimum time from a request of a FlexRIC xApp to its response, because FlexRIC's library crashes on faster responses; 0: none
-        e42_hold: Duration = Duration::from_millis(1);
+        e42_hold: Duration = Duration::from_micros(500);
         /// threads that serve sockets and forward indications to xApps; the first thread makes all other decisions
         threads: u64 = 1, range(1, THREADS_MAX);
         /// with --threads of 2 or more: CPU load in percent of a core above which another thread is used; 0: spread connections evenly from

@@ -33,6 +33,8 @@ config! {
         node: Option<String> = None, wiring();
         /// slices, as ID=SHARE of the carrier, e.g. 1=0.66,2=0.34
         slice: Vec<String> = Vec::new(), wiring();
+        /// quotas in % for base stations without SLICE, as SST[-SD]=MIN:MAX[:DEDICATED]; repeatable
+        quota: Vec<String> = Vec::new(), wiring();
         /// slice of a UE, as RNTI=ID; repeatable
         ue: Vec<String> = Vec::new(), wiring();
         /// later change, as TIME:SLICE=SHARE+...[:RNTI=SLICE+...], e.g. 10s:1=0.66+2=0.34; repeatable
@@ -79,6 +81,24 @@ fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), Troubl
     pair.ok_or_else(|| rig(format!("\"{text}\" is not {form}")))
 }
 
+/// Maximum number of base stations whose reasons are reported.
+const REASONS_MAX: usize = 8;
+
+/// Parses `SST[-SD]=MIN:MAX[:DEDICATED]` into a quota of the controller's REST API.
+fn quota(text: &str) -> Result<Json, Trouble> {
+    let read = || {
+        let (slice, percent) = text.split_once('=')?;
+        let percent: Vec<u8> = percent.split(':').map(|it| it.parse().ok()).collect::<Option<_>>()?;
+        let (min, max, dedicated) = match percent[..] {
+            [min, max] => (min, max, 0),
+            [min, max, dedicated] => (min, max, dedicated),
+            _ => return None,
+        };
+        Some(json!({ "snssai": slice, "min": min, "max": max, "dedicated": dedicated }))
+    };
+    read().ok_or_else(|| rig(format!("\"{text}\" is not SST[-SD]=MIN:MAX[:DEDICATED], e.g. 1-010203=20:60")))
+}
+
 fn trouble(error: RestError) -> Trouble {
     match error {
         RestError::Refused { .. } => sut(error),
@@ -115,6 +135,8 @@ enum Doing {
 pub(crate) struct Slicer {
     node: Option<String>,
     sharing: bool,
+    /// Quotas for base stations without SLICE.
+    quotas: Vec<Json>,
     /// The current step is the first one.
     steps: VecDeque<Step>,
     doing: Doing,
@@ -131,23 +153,39 @@ impl Slicer {
         let mut steps = vec![Step { at: Duration::ZERO, slices, ues }];
         steps.extend(part.step.iter().map(|step| step.value.clone()));
         steps.sort_by_key(|step| step.at);
+        let quotas = part.quota.iter().map(|text| quota(text)).collect::<Result<_, _>>()?;
         let node = part.node.clone();
         let sharing = part.sharing;
         let report = SliceXappReport::default();
-        Ok(Self { node, sharing, steps: steps.into(), doing: Doing::Nothing, report })
+        Ok(Self { node, sharing, quotas, steps: steps.into(), doing: Doing::Nothing, report })
     }
 
-    /// Returns the selected base stations that support slicing.
-    fn meant(&self, nodes: &Json) -> Vec<String> {
+    /// Returns the selected base stations, by name.
+    fn named<'a>(&self, nodes: &'a Json) -> impl Iterator<Item = (&'a str, &'a Json)> {
         let nodes = nodes["nodes"].as_array().into_iter().flatten();
-        let known = nodes.filter(|node| node["slicing"].is_object());
-        let names = known.filter_map(|node| node["node"].as_str());
-        let meant = names.filter(|name| self.node.as_ref().is_none_or(|node| node == name));
-        meant.map(str::to_owned).collect()
+        let names = nodes.filter_map(|node| Some((node["node"].as_str()?, node)));
+        names.filter(|(name, _)| self.node.as_ref().is_none_or(|node| node == name))
+    }
+
+    /// Returns the selected base stations with slices, and those that get quotas, if there are quotas.
+    fn meant(&self, nodes: &Json) -> (Vec<String>, Vec<String>) {
+        let names = |is_meant: &dyn Fn(&Json) -> bool| {
+            let meant = self.named(nodes).filter(|(_, node)| is_meant(node));
+            meant.map(|(name, _)| name.to_owned()).collect()
+        };
+        let takes_quotas = |node: &Json| !self.quotas.is_empty() && node["quotas_by"].is_string();
+        (names(&|node| node["slicing"].is_object()), names(&takes_quotas))
+    }
+
+    /// Returns the reasons why no base station can be configured.
+    fn reasons(&self, nodes: &Json) -> String {
+        let reason =
+            |(name, node): (&str, &Json)| node["reason"].as_str().map(|reason| format!("; {name}: {reason}"));
+        self.named(nodes).filter_map(reason).take(REASONS_MAX).collect()
     }
 
     /// Returns the requests of the current step for these base stations.
-    fn asks(&self, nodes: &[String]) -> Doing {
+    fn asks(&self, (nodes, others): &(Vec<String>, Vec<String>)) -> Doing {
         let Some(Step { slices, ues, .. }) = self.steps.front() else { return Doing::Nothing };
         let slices = slices.iter().map(|(id, capacity)| json!({ "id": id, "capacity": capacity }));
         let slices: Vec<_> = slices.collect();
@@ -163,7 +201,12 @@ impl Slicer {
             };
             asks.extend(ues.iter().map(ue));
         }
-        Doing::Asking(asks, SliceXappReport { nodes: nodes.len(), ues: nodes.len() * ues.len() })
+        for node in others {
+            let quotas = json!({ "quotas": self.quotas });
+            asks.push_back(Ask::put(format!("/v1/nodes/{}/quotas", escaped(node)), quotas));
+        }
+        let report = SliceXappReport { nodes: nodes.len() + others.len(), ues: nodes.len() * ues.len() };
+        Doing::Asking(asks, report)
     }
 }
 
@@ -200,10 +243,12 @@ impl RestXapp for Slicer {
             Doing::Nothing => {}
             Doing::Asking(asks, _) => drop(asks.pop_front()),
             &mut Doing::Looking(_, until) => match self.meant(&answer) {
-                nodes if !nodes.is_empty() => self.doing = self.asks(&nodes),
+                meant if !meant.0.is_empty() || !meant.1.is_empty() => self.doing = self.asks(&meant),
                 _ if age >= until => {
                     let which = self.node.as_deref().unwrap_or("with slices");
-                    return Err(sut(format!("no base station {which} within {} s", NODE_WAIT.as_secs())));
+                    let seconds = NODE_WAIT.as_secs();
+                    let reasons = self.reasons(&answer);
+                    return Err(sut(format!("no base station {which} within {seconds} s{reasons}")));
                 }
                 _ => self.doing = Doing::Looking(age + LOOK_EVERY, until),
             },
@@ -313,6 +358,29 @@ mod tests {
             why.what.contains("no base station") && why.fault == ranlab_lab::worker::Fault::Sut,
             "{why:?}"
         );
+    }
+
+    #[test]
+    fn base_stations_without_slice_get_quotas_or_a_reason() {
+        let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "quotas_by": "ccc", "reason": "no SLICE" }] });
+        let part = SliceXappPart { quota: vec!["1-010203=20:60".to_owned()], ..SliceXappPart::default() };
+        let mut with_quotas = Slicer::new(&part).unwrap();
+        let (paths, want) = asked(&mut with_quotas, SECOND, &other);
+        assert_eq!(
+            (paths, want),
+            (vec!["GET /v1/nodes".into(), "PUT /v1/nodes/gnb%201/quotas".into()], Want::Done)
+        );
+        assert_eq!(with_quotas.report.nodes, 1);
+        let mut without = slicer(&[]);
+        let (paths, _) = asked(&mut without, Duration::ZERO, &other);
+        assert_eq!(paths.len(), 1);
+        assert!(matches!(without.want(NODE_WAIT), Want::Ask(_)));
+        let why = without.answered(NODE_WAIT, Ok(other)).unwrap_err();
+        assert!(why.what.ends_with("; gnb 1: no SLICE"), "{why:?}");
+        for wrong in ["1", "1=60", "1=1:2:3:4", "1=x:2"] {
+            let part = SliceXappPart { quota: vec![wrong.to_owned()], ..SliceXappPart::default() };
+            assert!(Slicer::new(&part).unwrap_err().what.contains(wrong));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! An emulated E2 node: identity, components, RAN functions.
 use crate::radio::{
     Called, Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
-    SharedRadio, Site, Steered, Watched, cell_of, first_ue,
+    SharedRadio, SharedSite, Site, Steered, SteeredSite, Watched, cell_of, first_ue,
 };
 use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
 use ranlab_e2::Time;
@@ -242,6 +242,14 @@ pub struct NodeTemplate {
 /// Callback for executed pings ([`NodeTemplate::pinged`]).
 pub type Pinged = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
+/// Registers RC.
+fn register_rc(agent: &mut Agent, function: Box<dyn RanFunction>) {
+    let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
+    debug_assert!(registered.is_ok());
+    // From now on it watches for handover decisions of the base station.
+    agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+}
+
 impl NodeTemplate {
     /// Returns the agent of the `index`th node, with registered functions and attached UEs, and its radio if there is
     /// one. The radio's time begins at `now`; the caller has to drive it.
@@ -378,9 +386,7 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
-        if let Some(radio) = radio {
-            self.steer(&mut agent, (node_id, index), radio, &told);
-        }
+        self.steer_by(&mut agent, (node_id, index), cell, &told);
         self.tell_interfaces(&mut agent, index, cell, &told);
         for ue in cell.ues() {
             // A cell has fewer UEs than the maximum of an agent.
@@ -405,6 +411,21 @@ impl NodeTemplate {
         }
     }
 
+    /// Registers RC and CCC over the radios of a node, if configured.
+    fn steer_by(
+        &self,
+        agent: &mut Agent,
+        node: (GlobalE2NodeId, u32),
+        cell: &Told,
+        told: &[&'static Source],
+    ) {
+        match cell {
+            Told::Radio(radio) => self.steer(agent, node, radio, told),
+            Told::Site(site) => self.steer_site(agent, node, site),
+            Told::Cell(_) | Told::Fluid(_) => {}
+        }
+    }
+
     /// Registers RC and CCC over a radio, if configured.
     fn steer(
         &self,
@@ -417,23 +438,16 @@ impl NodeTemplate {
         // A node that reports KPM is also steered by RC, whether or not RC is configured. So is a complete base station
         // that reports NI, because it hands over through RC.
         let part = self.layout().part(index);
-        // RRC terminates at the CU-CP, which hands over UEs based on its DUs' measurements.
-        let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
-        let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
-        let is_cu_cp = part == Some(Part::CuCp) && measured;
+        let du = self.layout().du(index).unwrap_or(0);
         if offers(&e2sm::kpm::Kpm)
             || offers(&e2sm::rc::Rc)
-            || is_cu_cp
+            || self.is_steered_cu_cp(index)
             || (part.is_none() && offers(&e2sm::ni::Ni))
         {
-            let function = rc::function(self.steered(node_id, index, radio));
-            let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
-            debug_assert!(registered.is_ok());
-            // From now on it watches for handover decisions of the base station.
-            agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+            register_rc(agent, rc::function(self.steered((node_id, index), du, radio)));
         }
         if let (true, GlobalE2NodeId::Gnb(node)) = (offers(&e2sm::ccc::Ccc), node_id) {
-            let steered = self.steered(node_id, index, radio);
+            let steered = self.steered((node_id, index), du, radio);
             let epoch_us = self.epoch_us;
             let function = ccc::function(Configured { steered, node, epoch_us });
             let registered = agent.register(function, Some(e2sm::ccc::DEFAULT_FUNCTION_ID));
@@ -441,11 +455,29 @@ impl NodeTemplate {
         }
     }
 
-    /// Returns a radio in the form that RC uses. Registers it as a handover target if it belongs to a gNB.
-    fn steered(&self, node: GlobalE2NodeId, index: u32, radio: &SharedRadio) -> Steered {
+    /// Registers RC at the CU-CP of a base station with several DUs.
+    fn steer_site(&self, agent: &mut Agent, node: (GlobalE2NodeId, u32), site: &SharedSite) {
+        if self.is_steered_cu_cp(node.1) {
+            let cells = site.cells().iter().enumerate();
+            let cells = cells.map(|(du, radio)| self.steered(node, du, radio)).collect();
+            register_rc(agent, rc::function(SteeredSite { cells, plmn: self.plmn }));
+        }
+    }
+
+    /// Returns whether the node is a CU-CP with RC: RRC terminates there, and it hands over UEs based on its DUs'
+    /// measurements.
+    fn is_steered_cu_cp(&self, index: u32) -> bool {
+        let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
+        let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
+        self.layout().part(index) == Some(Part::CuCp) && measured
+    }
+
+    /// Returns the radio of a DU, counted from 0, in the form that RC uses. Registers it as a handover target if it
+    /// belongs to a gNB.
+    fn steered(&self, (node, index): (GlobalE2NodeId, u32), du: usize, radio: &SharedRadio) -> Steered {
         let plmn = self.plmn;
         let names = self.names(index);
-        let cell = self.cell_id(node, index);
+        let cell = self.cell_id_at(node, index, du);
         if let Cgi::Nr(cell) = cell {
             let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
             neighbours.insert(cell, Arc::clone(radio));
@@ -455,11 +487,16 @@ impl NodeTemplate {
 
     /// Returns the identity of the cell of the `index`th node.
     fn cell_id(&self, node: GlobalE2NodeId, index: u32) -> Cgi {
+        self.cell_id_at(node, index, self.layout().du(index).unwrap_or(0))
+    }
+
+    /// Returns the identity of the cell of a DU, counted from 0, of the `index`th node.
+    fn cell_id_at(&self, node: GlobalE2NodeId, index: u32, du: usize) -> Cgi {
         match node {
             GlobalE2NodeId::Gnb(gnb) => {
                 let first = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
                 // Each DU has one cell. There are at most eight.
-                Cgi::Nr(NrCgi { cell: first.cell + self.layout().du(index).unwrap_or(0) as u64, ..first })
+                Cgi::Nr(NrCgi { cell: first.cell + du as u64, ..first })
             }
             // eNBs have one cell each. Their 20-bit numbers are those of the nodes.
             _ => Cgi::Eutra(EutraCgi { plmn: self.plmn, cell: (index + 1) << 8 }),

@@ -226,11 +226,23 @@ impl<W> Commands<W> {
         waiting: W,
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
+        self.send_control((node, function), Bytes::new(), message, waiting, out)
+    }
+
+    /// As [`send_octets`](Self::send_octets), with a control header.
+    pub(crate) fn send_control(
+        &mut self,
+        (node, function): (GlobalE2NodeId, RanFunctionId),
+        header: Bytes,
+        message: Bytes,
+        waiting: W,
+        out: &mut IAppOutbox,
+    ) -> Result<(), Fault> {
         if self.waiting.len() >= COMMANDS_MAX {
             return Err(Fault::new(503, "too many commands at once; try again"));
         }
         let ack_request = Some(RicControlAckRequest::Ack);
-        let details = ControlDetails { call_process_id: None, header: Bytes::new(), message, ack_request };
+        let details = ControlDetails { call_process_id: None, header, message, ack_request };
         self.waiting.insert(out.control(node, function, details), waiting);
         Ok(())
     }

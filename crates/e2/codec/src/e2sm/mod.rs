@@ -42,7 +42,9 @@ pub mod traffic;
 
 pub use crate::per::Form;
 pub use context::Context;
-pub use model::{Model, Payload, ServiceModel, UnknownModel, by_oid, complete, customary, names};
+pub use model::{
+    Model, Payload, ServiceModel, UnknownModel, by_oid, complete, customary, names, third_party,
+};
 pub use octets::{Encoding, Octets, SmError};
 pub use offer::Offer;
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};

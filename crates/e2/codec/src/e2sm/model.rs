@@ -530,6 +530,15 @@ pub fn by_oid(oid: &str) -> Option<&'static dyn Model> {
     MODELS.iter().copied().find(|model| model.is_called(oid))
 }
 
+/// Returns the name of a model that only third-party nodes offer under this OID, and what it is not.
+pub fn third_party(oid: &str) -> Option<&'static str> {
+    match oid {
+        "0.0.0.0.0.0.0.0.1.145.0" => Some("FlexRIC's SLICE (not ranlab's slice)"),
+        "0.0.0.0.0.0.0.0.1.146.0" => Some("FlexRIC's TC (not ranlab's traffic)"),
+        _ => None,
+    }
+}
+
 /// Returns the models that are offered and monitored by default.
 pub fn customary() -> impl Iterator<Item = &'static dyn Model> {
     MODELS.iter().copied().filter(|model| model.customary())

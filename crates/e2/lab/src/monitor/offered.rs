@@ -1,9 +1,34 @@
 //! Detects service models that a monitor watches and that no base station supports.
-use ranlab_sdk::wire::e2sm::{Model, by_oid};
+use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm, third_party};
 
 use super::Watcher;
 
+/// Models to watch instead of the default ones: KPM if it is offered, otherwise all that report by themselves. HW
+/// reports nothing but the pings that an xApp sends.
+fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
+    let named = |model: &&dyn Model| model.name().to_owned();
+    match offered.iter().find(|model| model.oid() == kpm::OID) {
+        Some(kpm) => vec![named(kpm)],
+        None => offered.iter().filter(|model| model.oid() != hw::OID).map(named).collect(),
+    }
+}
+
 impl Watcher {
+    /// Returns the models to watch instead, if base stations offer none of the watched ones. `None` as long as one of
+    /// them is offered, or no base station is known.
+    pub fn alternatives(&self) -> Option<Vec<String>> {
+        let mut offered: Vec<&'static dyn Model> = Vec::new();
+        self.xapp.read(|xapp| {
+            for function in xapp.nodes().flat_map(|(_, info)| &info.functions) {
+                let model = function.oid.as_deref().and_then(by_oid);
+                offered.extend(model.filter(|it| !offered.iter().any(|other| other.oid() == it.oid())));
+            }
+        });
+        let watched = |model: &&dyn Model| self.part_models.iter().any(|it| it.oid() == model.oid());
+        let models = instead(&offered);
+        (!offered.iter().any(watched) && !models.is_empty()).then_some(models)
+    }
+
     /// Returns a sentence that names the models that no base station supports, and the supported ones. `None` if no
     /// base station is known yet, or all models are supported.
     pub fn unoffered(&self) -> Option<String> {
@@ -20,7 +45,7 @@ impl Watcher {
             }
             let mut offered: Vec<&str> = Vec::new();
             for oid in functions().filter_map(|it| it.oid.as_deref()) {
-                let name = by_oid(oid).map_or(oid, |model| model.name());
+                let name = by_oid(oid).map(|model| model.name()).or_else(|| third_party(oid)).unwrap_or(oid);
                 if !offered.contains(&name) {
                     offered.push(name);
                 }
@@ -31,5 +56,24 @@ impl Watcher {
                 offered.join(", ")
             ))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flexrics_slice_is_not_ours() {
+        let slice = ranlab_sdk::wire::e2sm::slice::OID;
+        assert!(third_party("0.0.0.0.0.0.0.0.1.145.0").is_some() && third_party(slice).is_none());
+    }
+
+    #[test]
+    fn kpm_is_watched_before_other_models() {
+        let models = |names: &[&str]| names.iter().filter_map(|name| name.parse().ok()).collect::<Vec<_>>();
+        assert_eq!(instead(&models(&["rc", "kpm", "ccc"])), ["kpm"]);
+        assert_eq!(instead(&models(&["hw", "rc", "ccc"])), ["rc", "ccc"]);
+        assert!(instead(&models(&["hw"])).is_empty());
     }
 }

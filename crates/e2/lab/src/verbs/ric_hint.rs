@@ -51,21 +51,27 @@ metrics:
 # Give each gNB its own gnb_id. A period below du_report_period brings no values, and without values no indication.
 ";
 const OCUDU: &str = "\
-# In the configuration file (gnb -c FILE).
+# In the configuration file (gnb -c FILE). CU-CP, CU-UP and DU are E2 nodes of their own: RC's handover is at the CU-CP, RC's quotas
+# and CCC's policies are at the DU.
 e2:
   enable_du_e2: true
+  enable_cu_cp_e2: true
+  enable_cu_up_e2: true
   addrs: [{ip}]
   port: {port}
   bind_addrs: [{bind}]
   e2sm_kpm_enabled: true
   e2sm_rc_enabled: true
+  e2sm_ccc_enabled: true
 metrics:
   layers:
     enable_rlc: true
     enable_sched: true
+    enable_pdcp: true
   periodicity:
     du_report_period: 1000
-# Give each gNB its own gnb_id. A period below du_report_period brings no values, and without values no indication.
+# Give each gNB its own gnb_id. The port must be 20000 to 40000. A period below du_report_period repeats values. Reports above
+# 9,100 bytes are dropped by the gNB: choose measurements (xapp monitor --kpm-measure) with more than 20 UEs.
 ";
 const FLEXRIC: &str = "\
 # In a file for emu_agent_gnb and the xApps (-c FILE), or in /usr/local/etc/flexric/flexric.conf.
@@ -162,7 +168,12 @@ mod tests {
         let srsran = text(Peer::Srsran, &[]);
         assert!(srsran.contains("  addr: 127.0.0.1\n  port: 36421\n  bind_addr: 127.0.0.1\n"), "{srsran}");
         assert!(text(Peer::Oai, &at("tcp://10.1.2.3:1")).contains("near_ric_ip_addr = \"10.1.2.3\";"));
-        assert!(text(Peer::Ocudu, &at("tcp://10.1.2.3:1")).contains("bind_addrs: [ITS-OWN-ADDRESS]"));
+        let ocudu = text(Peer::Ocudu, &at("tcp://10.1.2.3:1"));
+        for words in
+            ["bind_addrs: [ITS-OWN-ADDRESS]", "enable_cu_cp_e2: true", "20000 to 40000", "9,100 bytes"]
+        {
+            assert!(ocudu.contains(words), "{ocudu}");
+        }
         assert!(text(Peer::NsOran, &at("tcp://0.0.0.0:36421")).contains("--e2TermIp=THIS-MACHINE'S-ADDRESS"));
         assert_eq!(reached(&at("shim:///tmp/e2/10.0.2.10:36422")), ("10.0.2.10".to_owned(), 36_422));
     }

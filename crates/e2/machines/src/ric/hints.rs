@@ -102,11 +102,12 @@ const SETS_UP_AGAIN: &str = "it sets up again and again: it does not take the RI
      another version of E2AP; its own log says why";
 const NO_SUCH_FUNCTION: &str = "the base station has no RAN function of that number: numbers are each base station's own choice \
      (KPM is 2 with some and 147 with others), find the function by its OID";
-const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may lack the style, a measurement's name or the \
-     period; style 5 wants two UE ids or more, styles 3 and 4 a condition that it knows";
+const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it may lack the style, a measurement's name, the \
+     label or the period; style 5 wants two UE ids or more, styles 3 and 4 a condition that it knows; OCUDU and srsRAN name the \
+     cause misc: control-processing-overload for each of these, and have no labels but noLabel";
 const SILENT_KPM: &str = "the subscription was admitted and is silent: KPM reports come when a UE is attached and matches the \
      condition (OpenAirInterface: its S-NSSAI), and when there is a value (srsRAN and OCUDU: not before a granularity period has \
-     passed); the granularity period must divide the period";
+     passed, and not above 9,100 bytes: choose fewer measurements or UEs); the granularity period must divide the period";
 const SILENT_OTHER: &str = "the subscription was admitted and is silent: is a UE attached, and does the base station report at \
      this period?";
 const SILENT: [&str; 2] = [SILENT_KPM, SILENT_OTHER];
@@ -161,7 +162,7 @@ impl SetupRefused {
 }
 
 /// Returns a hint for a subscription that the RIC or the base station refused.
-pub(super) fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
+pub fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid) => Some(NO_SUCH_FUNCTION),
         _ if is_kpm(oid) => Some(KPM_REFUSED),

@@ -146,7 +146,7 @@ impl Default for RicTimers {
             procedure: Duration::from_secs(5),
             procedure_tries: 3,
             pause: Duration::from_millis(50),
-            e42_hold: Duration::from_millis(1),
+            e42_hold: Duration::from_micros(500),
             stall: Duration::from_secs(3),
             node_silent: Duration::from_secs(10),
             hold: Duration::from_secs(10),

@@ -55,7 +55,7 @@ mod words;
 pub use bypass::{Bypass, Outlet, Passed, Route, RouteSink, RouteTable};
 pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use event::{NodeLoss, RicEvent};
-pub use hints::Hint;
+pub use hints::{Hint, of_refused as refusal_hint};
 pub use iapp::{
     ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, Method, NorthboundReply, NorthboundRequest, Outcome,
     Party, RequestHandle, SubscriptionHandle,

@@ -1,17 +1,19 @@
 //! The base station side of CCC: read-only attributes of a radio, and RRM policies that divide its resource blocks
 //! among slices, implemented by RC's quotas.
+use super::power::Admin;
 use super::rc::Steered;
 use ranlab_e2::Time;
 use ranlab_e2::functions::ccc::{CccStation, Structures};
 use ranlab_e2_codec::e2ap::{E2NodeGnb, Plmn};
 use ranlab_e2_codec::e2sm::ServiceModel;
 use ranlab_e2_codec::e2sm::ccc::{
-    Attributes, BWP, Bwp, CELL_STYLE, Cause, Ccc, CellId, DescribedCell, FunctionDefinition, FunctionName,
-    GNB_DU, GnbDu, NODE_STYLE, NR_CELL_DU, NrCellDu, PlmnInfo, PolicyMember, RRM_POLICY_RATIO, ResourceType,
-    RrmPolicyRatio, SupportedAttribute, SupportedStructure, Write, is_structure,
+    Attributes, BWP, Bwp, CELL_STYLE, CES, Cause, Ccc, CellId, CesManagement, DescribedCell,
+    FunctionDefinition, FunctionName, GNB_DU, GnbDu, NODE_STYLE, NR_CELL_DU, NrCellDu, PlmnInfo,
+    PolicyMember, RRM_POLICY_RATIO, ResourceType, RrmPolicyRatio, SupportedAttribute, SupportedStructure,
+    Write, is_structure,
 };
 use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 /// Maximum number of policies per cell. One slice is reserved for UEs without a policy.
 const POLICIES_MAX: usize = 15;
@@ -79,6 +81,18 @@ fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> Supp
     SupportedStructure { name: name.to_owned(), attributes: attributes.iter().map(attribute).collect() }
 }
 
+/// Like [`supported`] for a cell, with one writable attribute.
+fn supported_in_part(name: &str, attributes: &[&str], written: &str) -> SupportedStructure {
+    let mut structure = supported(name, attributes, CELL_STYLE, false);
+    let all = supported(name, attributes, CELL_STYLE, true).attributes;
+    for (attribute, with_control) in structure.attributes.iter_mut().zip(all) {
+        if attribute.name == written {
+            *attribute = with_control;
+        }
+    }
+    structure
+}
+
 impl Configured {
     fn cell_id(&self) -> CellId {
         self.steered.cell.into()
@@ -94,12 +108,74 @@ impl Configured {
         };
         NrCellDu {
             cell_local_id: radio.cell_id,
-            // The model's cells exist as long as their base stations.
+            // The model has no failures of cells.
             operational_state: "ENABLED".to_owned(),
-            administrative_state: "UNLOCKED".to_owned(),
-            cell_state: "ACTIVE".to_owned(),
+            administrative_state: radio.power.admin.name().to_owned(),
+            cell_state: radio.cell_state().to_owned(),
             plmn_info_list: networks.iter().copied().flat_map(of).collect(),
         }
+    }
+
+    fn energy_saving(&self) -> CesManagement {
+        let saves_energy = self.steered.locked().power.saves_energy;
+        let (state, control) = if saves_energy {
+            ("isEnergySaving", "toBeEnergySaving")
+        } else {
+            ("isNotEnergySaving", "toBeNotEnergySaving")
+        };
+        CesManagement {
+            ces_switch: true,
+            energy_saving_state: state.to_owned(),
+            energy_saving_control: control.to_owned(),
+        }
+    }
+
+    /// Sets the writable attribute of a structure. Other attributes are accepted with their present values only.
+    fn switch(
+        &self,
+        write: &Write,
+        before: Attributes,
+        attribute: &str,
+        set: impl FnOnce(&str) -> Result<(), Cause>,
+    ) -> Result<Attributes, Cause> {
+        let differs = |(name, value): (&String, &Json)| before.0.get(name) != Some(value);
+        if write.old.attributes.0.iter().any(differs) {
+            return Err(Cause::SemanticError);
+        }
+        let new = &write.new.attributes.0;
+        if new.iter().any(|(name, value)| name != attribute && differs((name, value))) {
+            return Err(Cause::NotSupported);
+        }
+        let wanted = new.get(attribute).ok_or(Cause::NotSupported)?;
+        set(wanted.as_str().ok_or(Cause::JsonError)?)?;
+        Ok(before)
+    }
+
+    /// Locks, shuts down or unlocks the cell.
+    fn set_state(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
+        let before = Attributes::from_structure(&self.cell());
+        let before = self.switch(write, before, "administrativeState", |state| {
+            let admin = Admin::from_name(state).ok_or(Cause::SemanticError)?;
+            self.steered.set_admin(admin);
+            Ok(())
+        })?;
+        Ok((before, Attributes::from_structure(&self.cell())))
+    }
+
+    /// Starts or ends energy saving.
+    fn save_energy(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
+        let before = Attributes::from_structure(&self.energy_saving());
+        let before = self.switch(write, before, "energySavingControl", |control| {
+            // The spellings of E2SM-CCC and of TS 28.541.
+            let saves_energy = match control {
+                "toBeEnergySaving" | "TO_BE_ENERGY_SAVING" => true,
+                "toBeNotEnergySaving" | "TO_BE_NOT_ENERGY_SAVING" => false,
+                _ => return Err(Cause::SemanticError),
+            };
+            self.steered.set_energy_saving(saves_energy);
+            Ok(())
+        })?;
+        Ok((before, Attributes::from_structure(&self.energy_saving())))
     }
 
     fn bwp(&self) -> Bwp {
@@ -150,8 +226,13 @@ impl CccStation for Configured {
         let bwp = ["bwpContext", "isInitialBwp", "subCarrierSpacing", "startRB", "numberOfRBs"];
         let structures = vec![
             supported(RRM_POLICY_RATIO, &ratio, CELL_STYLE, true),
-            supported(NR_CELL_DU, &cell, CELL_STYLE, false),
+            supported_in_part(NR_CELL_DU, &cell, "administrativeState"),
             supported(BWP, &bwp, CELL_STYLE, false),
+            supported_in_part(
+                CES,
+                &["cesSwitch", "energySavingState", "energySavingControl"],
+                "energySavingControl",
+            ),
         ];
         FunctionDefinition {
             name: FunctionName {
@@ -174,10 +255,11 @@ impl CccStation for Configured {
     fn cells(&mut self) -> Vec<(CellId, Structures)> {
         let cell = (NR_CELL_DU.to_owned(), Attributes::from_structure(&self.cell()));
         let bwp = (BWP.to_owned(), Attributes::from_structure(&self.bwp()));
+        let ces = (CES.to_owned(), Attributes::from_structure(&self.energy_saving()));
         let ratio =
             |quota: &SliceQuota| (RRM_POLICY_RATIO.to_owned(), Attributes::from_structure(&policy(quota)));
         let policies = self.steered.quotas();
-        let structures = [cell, bwp].into_iter().chain(policies.iter().map(ratio)).collect();
+        let structures = [cell, bwp, ces].into_iter().chain(policies.iter().map(ratio)).collect();
         vec![(self.cell_id(), structures)]
     }
 
@@ -190,6 +272,8 @@ impl CccStation for Configured {
         match cell {
             Some(cell) if cell.cell() != Some(self.steered.cell) => Err(Cause::NotAvailable),
             Some(_) if is_structure(&write.name, RRM_POLICY_RATIO) => self.share(write),
+            Some(_) if is_structure(&write.name, NR_CELL_DU) => self.set_state(write),
+            Some(_) if is_structure(&write.name, CES) => self.save_energy(write),
             _ => Err(Cause::NotSupported),
         }
     }
@@ -251,9 +335,10 @@ mod tests {
         let mut station = station();
         let [(id, structures)] = &station.cells()[..] else { panic!() };
         assert_eq!(id.cell(), Some(station.steered.cell));
-        let [(_, cell), (_, bwp)] = &structures[..] else { panic!("{structures:?}") };
+        let [(_, cell), (_, bwp), (_, ces)] = &structures[..] else { panic!("{structures:?}") };
         let bwp: Bwp = bwp.meaning().unwrap();
         assert_eq!((bwp.sub_carrier_spacing, bwp.number_of_rbs), (30, 106));
+        assert_eq!(ces.0["energySavingState"], json!("isNotEnergySaving"));
         let cell: NrCellDu = cell.meaning().unwrap();
         assert_eq!((cell.cell_local_id, cell.plmn_info_list.len()), (3, 2));
         assert_eq!(station.node()[0].1.0["gnbId"], json!(5));
@@ -271,7 +356,7 @@ mod tests {
     fn policies_divide_carrier_and_invalid_ones_have_no_effect() {
         let mut station = station();
         let id = station.cell_id();
-        let policies = |station: &mut Configured| station.cells()[0].1.split_off(2);
+        let policies = |station: &mut Configured| station.cells()[0].1.split_off(3);
         let first = write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 60, 100));
         let (old, now) = station.write(Time::ZERO, Some(&id), &first).unwrap();
         assert_eq!((old, now), (Attributes::default(), ratio(1, None, 60, 100)));
@@ -328,5 +413,37 @@ mod tests {
         let command = SliceCommand::Configure(none);
         by_slice.command(&command).unwrap();
         assert_eq!(policies(&mut station), []);
+    }
+
+    #[test]
+    fn cell_is_switched_off_and_on() {
+        let mut station = station();
+        let id = station.cell_id();
+        let state = |value: &str| Attributes::of([("administrativeState", json!(value))]);
+        let lock = write(NR_CELL_DU, state("UNLOCKED"), state("LOCKED"));
+        let (old, now) = station.write(Time::ZERO, Some(&id), &lock).unwrap();
+        assert_eq!((&old.0["cellState"], &now.0["cellState"]), (&json!("ACTIVE"), &json!("IDLE")));
+        assert_eq!(now.0["administrativeState"], json!("LOCKED"));
+        assert!(station.steered.locked().rntis().is_empty());
+        // A read-only attribute, values that do not exist, and no attribute.
+        for (new, cause) in [
+            (Attributes::of([("cellLocalId", json!(4))]), Cause::NotSupported),
+            (state("locked"), Cause::SemanticError),
+            (Attributes::of([("administrativeState", json!(1))]), Cause::JsonError),
+            (Attributes::default(), Cause::NotSupported),
+        ] {
+            let wrong = write(NR_CELL_DU, Attributes::default(), new);
+            assert_eq!(station.write(Time::ZERO, Some(&id), &wrong), Err(cause), "{wrong:?}");
+        }
+        assert_eq!(station.write(Time::ZERO, Some(&id), &lock), Err(Cause::SemanticError));
+        let unlock = write(NR_CELL_DU, Attributes::default(), state("UNLOCKED"));
+        station.write(Time::ZERO, Some(&id), &unlock).unwrap();
+        station.steered.locked().pass(Time::from_nanos(2_000_000));
+        assert_eq!(station.steered.locked().rntis().len(), 2);
+        let saving = |value: &str| Attributes::of([("energySavingControl", json!(value))]);
+        let save = write(CES, Attributes::default(), saving("toBeEnergySaving"));
+        let (_, now) = station.write(Time::ZERO, Some(&id), &save).unwrap();
+        assert_eq!(now.0["energySavingState"], json!("isEnergySaving"));
+        assert!(station.steered.locked().rntis().is_empty());
     }
 }

@@ -34,6 +34,12 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     if target.rntis.len() >= UES_MAX || target.rntis.contains_key(&number) {
         return Err(Refusal::new(Reason::TooMany, format!("cell {} has no room", target.cell_id)));
     }
+    if !target.power.admits() {
+        let state = target.power.admin.name();
+        let why = format!("cell {} takes no UE: it is {state}, or saves energy", target.cell_id);
+        return Err(Refusal::new(Reason::NotSupported, why));
+    }
+    let config = source.power.configs.remove(&number);
     let whats = source.meter.leave(&source.cell, number, rnti);
     source.take_out_stages(rnti);
     let Some(context) = source.cell.hand_over(rnti) else {
@@ -46,6 +52,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
         return Err(Refusal::new(Reason::TooMany, format!("cell {} refuses the UE", target.cell_id)));
     };
     target.rntis.insert(number, there);
+    target.power.configs.extend(config.map(|config| (number, config)));
     target.bearers.insert(there, bearer);
     target.settle_by_quota(number, there);
     target.meter.arrive(&target.cell, number, there, whats);

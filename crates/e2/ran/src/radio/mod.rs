@@ -12,8 +12,10 @@ mod meter;
 mod neighbours;
 mod ni;
 mod plan;
+mod power;
 mod quotas;
 mod rc;
+mod rc_site;
 #[cfg(feature = "wasm")]
 mod sandbox;
 mod site;
@@ -28,6 +30,7 @@ pub(crate) use ni::{Called, Watched};
 pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
+pub(crate) use rc_site::SteeredSite;
 pub use site::{SharedSite, Site};
 
 use crate::stats::CellFacts;
@@ -153,6 +156,7 @@ pub struct Radio {
     mobility: rc::Mobility,
     /// Pending reports for NI.
     calls: ni::Calls,
+    power: power::Power,
     meter: meter::Meter,
     /// UEs handed over since the last pass.
     moved: Vec<Moved>,
@@ -207,6 +211,7 @@ impl Radio {
             quotas: (Vec::new(), SliceSet::default()),
             mobility: rc::Mobility::default(),
             calls: ni::Calls::default(),
+            power: power::Power::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),
             passed_us: 0,
@@ -231,6 +236,7 @@ impl Radio {
         let slot_us = self.cell.config().carrier.slot_us();
         let end_us = now_us.min(from_us.saturating_add(CATCH_UP_US));
         let mut moved = std::mem::take(&mut self.moved);
+        moved.extend(self.follow_power());
         loop {
             let turn_us = self.plan.front().map_or(u64::MAX, |(at_us, _)| *at_us);
             let turn_us = turn_us.saturating_add(slot_us - 1);
@@ -252,11 +258,16 @@ impl Radio {
 
     fn turn(&mut self, turn: plan::Turn) -> Option<Moved> {
         let moved = match turn {
+            plan::Turn::Come(ue) if !self.power.admits() => {
+                self.power.wait(*ue);
+                return None;
+            }
             plan::Turn::Come(ue) => {
                 let number = ue.id;
                 // It was tried when the radio was created.
-                let rnti = self.cell.attach(*ue).ok()?;
+                let rnti = self.cell.attach((*ue).clone()).ok()?;
                 self.rntis.insert(number, rnti);
+                self.power.configs.insert(number, *ue);
                 let config = TrafficConfig::default();
                 for queue in &config.queues {
                     let queue = up::TcCommand::PutQueue(convert::queue(queue));
@@ -273,6 +284,7 @@ impl Radio {
                 self.mobility.decide(rnti.copied(), cell);
                 return None;
             }
+            plan::Turn::Go(number) if self.power.forget_waiting(number) => return None,
             plan::Turn::Go(number) => {
                 let gone = self.release(number);
                 if gone.is_none() {
@@ -288,6 +300,7 @@ impl Radio {
     /// Removes a UE. Returns the configuration of its bearer.
     fn forget(&mut self, number: u32, rnti: u16) -> Option<TrafficConfig> {
         self.rntis.remove(&number);
+        self.power.configs.remove(&number);
         self.homes.remove(&rnti);
         self.stages.forget(rnti);
         self.waits.rlc.remove(&rnti);

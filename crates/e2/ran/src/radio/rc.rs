@@ -168,7 +168,7 @@ impl Steered {
         self.radio.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_over(&self, number: u32, cell: &NrCgi) -> Result<(), Refusal> {
+    pub(super) fn hand_over(&self, number: u32, cell: &NrCgi) -> Result<(), Refusal> {
         let unknown = |what: String| Refusal::new(Reason::UnknownUe, what);
         let rnti = u16::try_from(number).map_err(|_| unknown(format!("there is no UE {number}")))?;
         let neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);

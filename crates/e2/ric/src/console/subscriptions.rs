@@ -6,7 +6,7 @@ use crate::monitor::row;
 use crate::north::{Done, Fault, body, given, number};
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle};
+use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle, refusal_hint};
 use ranlab_e2_codec::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
@@ -399,12 +399,13 @@ impl Console {
             Line::Ended(json.to_string().into())
         });
         match held.asker {
-            Asker::Waits(token) => out.reply(refused(cause).reply(token)),
+            Asker::Waits(token) => out.reply(subscription_refused(held.target.model, cause).reply(token)),
             Asker::Answered => {}
             Asker::Effect(effect) if self.is_member_lost(effect, id) => {}
             Asker::Effect(effect) => {
                 let token = self.end_effect(effect, out);
-                token.iter().for_each(|token| out.reply(refused(cause).reply(*token)));
+                let fault = subscription_refused(held.target.model, cause);
+                token.iter().for_each(|token| out.reply(fault.reply(*token)));
             }
             Asker::Group(group) => self.tell_group(group, id, Some(cause)),
         }
@@ -466,6 +467,7 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Opti
         "node": held.node,
         "sm": model.map(|model| model.name()),
         "function": held.target.function,
+        "action": indication.action_id,
         "sn": indication.sn,
     });
     if let Some(process) = indication.call_process_id {
@@ -497,7 +499,16 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Opti
     json
 }
 
-/// Converts the cause of a refused subscription.
+/// Converts the cause of a refused subscription, with its probable reason if one is known.
+fn subscription_refused(model: Option<&'static dyn Model>, cause: Cause) -> Fault {
+    let fault = refused(cause);
+    match refusal_hint(model.map(|model| model.oid()), cause).filter(|_| fault.status() == 409) {
+        Some(hint) => Fault::new(409, format!("{}; {hint}", fault.detail())),
+        None => fault,
+    }
+}
+
+/// Converts the cause of a refused request.
 pub(super) fn refused(cause: Cause) -> Fault {
     let status = match cause {
         Cause::RicRequest(CauseRicRequest::ControlTimerExpired) => 504,
@@ -505,7 +516,8 @@ pub(super) fn refused(cause: Cause) -> Fault {
         _ => 409,
     };
     let detail = match status {
-        504 => "the base station does not answer".to_owned(),
+        504 => "the base station does not answer; OCUDU and srsRAN answer nothing that they do not support"
+            .to_owned(),
         503 => format!("the base station is away: {cause}"),
         _ => format!("it is refused: {cause}"),
     };

@@ -10,12 +10,14 @@
 //! | `nodes/NODE` | one base station | | |
 //! | `nodes/NODE/slices` | its slices | replaces all slices | |
 //! | `nodes/NODE/slices/ID` | a slice | creates or changes it | deletes it |
+//! | `nodes/NODE/quotas` | | quotas by S-NSSAI, where there is no SLICE | |
 //! | `nodes/NODE/ues/RNTI` | a UE | associates it with a slice | |
 //! | `nodes/NODE/ues/RNTI/cell` | its cell | hands it over | |
 //! | `policy` | the rules | replaces the rules | |
 mod handover;
 mod north;
 mod policy;
+mod quotas;
 mod resources;
 
 pub use resources::{
@@ -68,6 +70,8 @@ enum Waiting {
     North { node: GlobalE2NodeId, token: u64, command: SliceCommand },
     /// Handover for the northbound request with this token.
     HandOver { token: u64 },
+    /// To set quotas at a base station without SLICE, for a northbound request, by its token.
+    Quotas { token: u64 },
     /// Sent by the policy for these UEs.
     Policy { node: GlobalE2NodeId, command: SliceCommand, rntis: Vec<u16> },
 }
@@ -77,6 +81,8 @@ enum Waiting {
 pub struct Slicing {
     watch: Watch,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
+    /// Base stations without SLICE.
+    others: BTreeMap<GlobalE2NodeId, quotas::Other>,
     ues: Ues,
     policy: PolicyResource,
     rules: Vec<Rule>,
@@ -94,6 +100,7 @@ impl Slicing {
         Ok(Self {
             watch: Watch::new(vec![(SliceModel::OID, slice), (Rrc::OID, rrc)]),
             nodes: BTreeMap::new(),
+            others: BTreeMap::new(),
             ues: Ues::default(),
             policy: PolicyResource::default(),
             rules: Vec::new(),
@@ -157,6 +164,7 @@ impl Slicing {
 
     fn forget(&mut self, id: &GlobalE2NodeId) {
         self.nodes.remove(id);
+        self.others.remove(id);
         let base = id.base_station();
         if self.nodes.keys().all(|other| other.base_station() != base) {
             self.ues.forget(id);
@@ -175,6 +183,10 @@ impl IApp for Slicing {
         }
         match input {
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                match quotas::Other::new(node) {
+                    Some(other) => drop(self.others.insert(node.id, other)),
+                    None => drop(self.others.remove(&node.id)),
+                }
                 if let Some(known) = self.nodes.get_mut(&node.id) {
                     known.elsewhere = node.relayed;
                 }

@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
 const THERE: &str = "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/slices/ID/allocation, \
-     nodes/NODE/ues/RNTI, nodes/NODE/ues/RNTI/cell and policy";
+     nodes/NODE/quotas, nodes/NODE/ues/RNTI, nodes/NODE/ues/RNTI/cell and policy";
 
 impl Slicing {
     pub(super) fn northbound(
@@ -24,12 +24,30 @@ impl Slicing {
             ["nodes"] => match request.method {
                 Method::Get => {
                     let nodes = self.nodes.iter().map(|(id, node)| self.overview(id, node));
-                    Ok(Done::Answer(json!({ "nodes": nodes.collect::<Vec<_>>() })))
+                    let others = self.others.iter().filter(|(id, _)| !self.nodes.contains_key(id));
+                    let all = nodes.chain(others.map(|(id, other)| other.overview(id)));
+                    Ok(Done::Answer(json!({ "nodes": all.collect::<Vec<_>>() })))
                 }
                 _ => Err(Fault::method("GET")),
             },
             ["policy"] => self.policy_resource(request, out),
+            ["nodes", name, "quotas"] => {
+                let id = named(name, self.nodes.keys().chain(self.others.keys()))?;
+                self.quotas(id, request, out)
+            }
+            ["nodes", name] if request.method == Method::Get => {
+                let id = named(name, self.nodes.keys().chain(self.others.keys()))?;
+                Ok(Done::Answer(match (self.nodes.get(&id), self.others.get(&id)) {
+                    (None, Some(other)) => other.overview(&id),
+                    (node, _) => node.map(|node| self.overview(&id, node)).unwrap_or_default(),
+                }))
+            }
             ["nodes", name, ref rest @ ..] => {
+                let is_named = |id: &GlobalE2NodeId| !self.nodes.contains_key(id) && id.to_string() == name;
+                if let Some((id, other)) = self.others.iter().find(|(id, _)| is_named(id)) {
+                    let reason = other.overview(id)["reason"].as_str().unwrap_or_default().to_owned();
+                    return Err(Fault::new(409, format!("{name}: {reason}")));
+                }
                 let id = named(name, self.nodes.keys())?;
                 self.node_resource(id, rest, request, out)
             }

@@ -70,7 +70,7 @@ impl Slicing {
         };
         let id = match waiting {
             // The new cell arrives with an RRC event.
-            Waiting::HandOver { token } => return out.reply(reply(token)),
+            Waiting::HandOver { token } | Waiting::Quotas { token } => return out.reply(reply(token)),
             Waiting::North { node, token, command } => {
                 out.reply(reply(token));
                 if ended.is_ok() {

@@ -92,6 +92,13 @@ impl FunctionDefinition {
         offers
     }
 
+    /// Cells that list a structure.
+    pub fn cells_with(&self, structure: &str) -> Vec<CellId> {
+        let lists =
+            |cell: &&DescribedCell| cell.structures.iter().any(|it| super::is_structure(&it.name, structure));
+        self.cells.iter().filter(lists).map(|cell| cell.cell.clone()).collect()
+    }
+
     /// Returns whether the definition lists a structure that an action requests, at the node or at a selected cell.
     pub fn offers(&self, wanted: &ActionFormat) -> bool {
         let has = |listed: &[SupportedStructure], wanted: &[WantedStructure]| {

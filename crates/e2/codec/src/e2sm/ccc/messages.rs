@@ -378,6 +378,13 @@ pub struct ControlHeader {
     pub format: ControlStyleHeader,
 }
 
+impl ControlHeader {
+    /// The header of a control of this style.
+    pub const fn of_style(style: i64) -> Self {
+        Self { format: ControlStyleHeader { style } }
+    }
+}
+
 /// Style of a control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlStyleHeader {

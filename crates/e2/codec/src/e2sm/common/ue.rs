@@ -218,12 +218,29 @@ impl UeId {
 
 impl fmt::Display for UeId {
     /// Writes node type and number, then the identifiers that differ from it: `gnb-du 7`, `gnb 10 amf=206966894641`.
+    /// A number that an AMF or MME assigned is unique only with the AMF or MME: `gnb 5 guami=505.01/1/1/0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.parts();
         let number = parts.first().map_or(0, |(_, number)| *number);
         write!(f, "{} {number}", self.node())?;
         let further = parts.iter().filter(|(_, other)| *other != number);
-        further.take(SHOWN_MAX).try_for_each(|(name, number)| write!(f, " {name}={number}"))
+        further.take(SHOWN_MAX).try_for_each(|(name, number)| write!(f, " {name}={number}"))?;
+        if matches!(parts.first(), Some(("amf" | "mme", _))) { self.write_core(f) } else { Ok(()) }
+    }
+}
+
+impl UeId {
+    /// Writes the AMF or MME, if the identity names one.
+    fn write_core(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gnb(GnbUe { guami, .. }) | Self::NgEnb(NgEnbUe { guami, .. }) => {
+                write!(f, " guami={}/{}/{}/{}", guami.plmn, guami.region, guami.set, guami.pointer)
+            }
+            Self::Enb(EnbUe { gummei: Gummei { plmn, group: [high, low], code: [code] }, .. }) => {
+                write!(f, " gummei={plmn}/{high:02x}{low:02x}/{code:02x}")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -240,15 +257,7 @@ impl fmt::Display for Ids<'_> {
             let space = if index == 0 { "" } else { " " };
             write!(f, "{space}{name}={number}")?;
         }
-        match self.0 {
-            UeId::Gnb(GnbUe { guami, .. }) | UeId::NgEnb(NgEnbUe { guami, .. }) => {
-                write!(f, " guami={}/{}/{}/{}", guami.plmn, guami.region, guami.set, guami.pointer)
-            }
-            UeId::Enb(EnbUe { gummei: Gummei { plmn, group: [high, low], code: [code] }, .. }) => {
-                write!(f, " gummei={plmn}/{high:02x}{low:02x}/{code:02x}")
-            }
-            _ => Ok(()),
-        }
+        self.0.write_core(f)
     }
 }
 
@@ -396,7 +405,8 @@ mod tests {
 
     #[test]
     fn ids_text_contains_all_numbers() {
-        assert_eq!(gnb(206_966_894_641, &[], 0).to_string(), "gnb 206966894641");
+        assert_eq!(gnb(206_966_894_641, &[], 0).to_string(), "gnb 206966894641 guami=505.01/96/0/0");
+        assert_ne!(gnb(5, &[], 0).to_string(), gnb(5, &[], 1).to_string());
         assert_eq!(gnb(206_966_894_641, &[10], 0).to_string(), "gnb 10 amf=206966894641");
         assert_eq!(gnb(7, &[7], 0).to_string(), "gnb 7");
         assert_eq!(UeId::du(7).to_string(), "gnb-du 7");

@@ -26,7 +26,7 @@ const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Arguments of `xapp monitor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as increments per second. Files and --format ndjson have the reported values."
+    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as increments per second. Files and --format ndjson have the reported values.\n\nWithout --sm, KPM (or what is offered) is shown if no base station offers the default models."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -51,33 +51,13 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     part.wanted().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
     part.selection().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
     let told = Rc::new(RefCell::new(Told::new(&arguments, format)?));
-    let teller = told.clone();
-    let hear = move |heard: &Heard<'_>, received_us| teller.borrow_mut().hear(heard, received_us);
-    let watcher = Watcher::showing(part, arguments.ue, Box::new(hear))?;
+    let mut watch = Watch::start(&arguments, &told)?;
     tokio::select! {
-        joined = watcher.joined() => joined.map_err(Failure::Environment)?,
+        joined = watch.watcher.joined() => joined.map_err(Failure::Environment)?,
         () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
     }
-    let mut looks = 0_u32;
-    let mut before = 0;
-    let mut shown = false;
-    let watched = live::each_second(arguments.duration, |seconds| {
-        let report = watcher.report();
-        let rate = (report.indications - before) as f64 / seconds;
-        before = report.indications;
-        if let Some(Dialect::FlexRic) = watcher.speaks().filter(|_| !std::mem::replace(&mut shown, true)) {
-            eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect flexric");
-        }
-        looks += 1;
-        if let Some(sentence) = watcher.unoffered().filter(|_| looks == UNOFFERED_AFTER) {
-            eprintln!("ranlab: {sentence}");
-        }
-        while let Some(reason) = watcher.trouble() {
-            eprintln!("ranlab: {reason}");
-        }
-        watcher.values(|values| told.borrow_mut().show(values, &report, rate))
-    });
-    let watched = watched.await;
+    let watched = live::each_second(arguments.duration, |seconds| watch.look(seconds)).await;
+    let watcher = watch.watcher;
     let report = watcher.report();
     let xapp = watcher.xapp.clone();
     let ues = watcher.values(Values::ues).iter().take(UES_MAX).map(Ue::from).collect();
@@ -106,6 +86,72 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         report.nodes, report.subscriptions, report.indications
     ))?;
     output.finish(&Summary { report, ues })
+}
+
+/// A running monitor, looked at each second.
+struct Watch<'a> {
+    watcher: Watcher,
+    told: &'a Rc<RefCell<Told>>,
+    arguments: &'a Arguments,
+    /// Whether other models are watched if no base station offers these: without --sm.
+    may_change: bool,
+    looks: u32,
+    /// Indications at the last look.
+    before: u64,
+    dialect_shown: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn start(arguments: &'a Arguments, told: &'a Rc<RefCell<Told>>) -> Result<Self, Failure> {
+        let part = &arguments.monitor.config;
+        let watcher = watcher(part, arguments.ue, told)?;
+        let may_change = part.sm == MonitorPart::default().sm;
+        Ok(Self { watcher, told, arguments, may_change, looks: 0, before: 0, dialect_shown: false })
+    }
+
+    fn look(&mut self, seconds: f64) -> Result<(), Failure> {
+        let report = self.watcher.report();
+        let rate = report.indications.saturating_sub(self.before) as f64 / seconds;
+        self.before = report.indications;
+        if let Some(Dialect::FlexRic) =
+            self.watcher.speaks().filter(|_| !std::mem::replace(&mut self.dialect_shown, true))
+        {
+            eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect flexric");
+        }
+        self.looks += 1;
+        if let Some(sentence) = self.watcher.unoffered().filter(|_| self.looks == UNOFFERED_AFTER) {
+            eprintln!("ranlab: {sentence}");
+        }
+        while let Some(reason) = self.watcher.trouble() {
+            eprintln!("ranlab: {reason}");
+        }
+        self.watcher.values(|values| self.told.borrow_mut().show(values, &report, rate))?;
+        match self.watcher.alternatives().filter(|_| self.may_change) {
+            Some(models) => self.change(models),
+            None => Ok(()),
+        }
+    }
+
+    /// Watches other models.
+    fn change(&mut self, models: Vec<String>) -> Result<(), Failure> {
+        let part = &self.arguments.monitor.config;
+        let missing = part.sm.join(", ");
+        let shown = models.join(", ");
+        eprintln!("ranlab: no base station offers {missing}; showing {shown}");
+        let part = MonitorPart { sm: models, ..part.clone() };
+        self.told.borrow_mut().watch(&part)?;
+        self.watcher = watcher(&part, self.arguments.ue, self.told)?;
+        self.may_change = false;
+        self.before = 0;
+        Ok(())
+    }
+}
+
+/// Starts a watcher whose reports go to `told`.
+fn watcher(part: &MonitorPart, ue: Option<u32>, told: &Rc<RefCell<Told>>) -> Result<Watcher, Failure> {
+    let told = told.clone();
+    let hear = move |heard: &Heard<'_>, received_us| told.borrow_mut().hear(heard, received_us);
+    Ok(Watcher::showing(part, ue, Box::new(hear))?)
 }
 
 /// UEs in the last object of `--format json` at most.
@@ -187,6 +233,15 @@ impl Told {
             reported: BTreeSet::new(),
             failed: None,
         })
+    }
+
+    /// Shows and records other models.
+    fn watch(&mut self, part: &MonitorPart) -> Result<(), Failure> {
+        if let Some((path, recorder)) = &mut self.recorder {
+            *recorder = Recorder::create(path, &part.models()?).map_err(of_recording)?;
+        }
+        self.screen = Screen::default();
+        Ok(())
     }
 
     /// Handles a report; errors are reported with the next update.

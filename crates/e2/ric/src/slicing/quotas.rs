@@ -1,0 +1,192 @@
+//! Quotas of slices by S-NSSAI at base stations without SLICE: by CCC's policies, or by RC's style 2 action 6.
+//!
+//! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one.
+use super::{Slicing, Waiting};
+use crate::north::{Done, Fault, body};
+use bytes::Bytes;
+use ranlab_e2::ric::{IAppOutbox, Method, NodeInfo, NorthboundRequest};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn, RanFunctionId, RanFunctionItem};
+use ranlab_e2_codec::e2sm::ccc::{
+    self, Attributes, CELL_STYLE, Ccc, CellControlled, CellId, ControlFormat, ControlHeader, ControlMessage,
+    PolicyMember, RRM_POLICY_RATIO, ResourceType, RrmPolicyRatio, Write,
+};
+use ranlab_e2_codec::e2sm::common::{Snssai, UeNumbers};
+use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::{self, OrderRequest, Recipient};
+use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, by_oid};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+/// Control style and action of quotas in RC.
+const QUOTAS: (i64, u16) = (2, 6);
+
+/// A base station without SLICE.
+#[derive(Debug)]
+pub(super) struct Other {
+    connected: bool,
+    /// Its functions RC and CCC.
+    functions: Vec<RanFunctionItem>,
+}
+
+/// Service model that carries quotas to a base station.
+enum Means {
+    Ccc(RanFunctionId, Vec<CellId>),
+    Rc,
+}
+
+/// A quota of a request, in percent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaResource {
+    snssai: String,
+    /// Network of the slice. Default: the base station's.
+    plmn: Option<String>,
+    #[serde(default)]
+    min: u8,
+    #[serde(default = "all")]
+    max: u8,
+    #[serde(default)]
+    dedicated: u8,
+}
+
+const fn all() -> u8 {
+    100
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotasResource {
+    quotas: Vec<QuotaResource>,
+    /// UE in the header of an RC order, as in `ue_ids` of reports.
+    ue: Option<String>,
+}
+
+impl QuotaResource {
+    fn quota(&self, own: Plmn) -> Result<SliceQuota, Fault> {
+        let plmn = self.plmn.as_deref().map(str::parse::<Plmn>).transpose();
+        let plmn = plmn.map_err(|fault| Fault::new(422, format!("plmn: {fault}")))?;
+        let slice = self.snssai.parse::<Snssai>();
+        let slice = slice.map_err(|fault| Fault::new(422, format!("snssai: {fault}")))?;
+        let Self { min, max, dedicated, .. } = *self;
+        Ok(SliceQuota { plmn: plmn.unwrap_or(own), slice, min, max, dedicated })
+    }
+}
+
+impl Other {
+    /// Returns a base station without SLICE, or `None` if it has SLICE.
+    pub(super) fn new(node: &NodeInfo) -> Option<Self> {
+        let is_of = |it: &RanFunctionItem, model: &dyn Model| {
+            it.oid.as_deref().and_then(by_oid).is_some_and(|known| known.oid() == model.oid())
+        };
+        if node.functions.iter().any(|it| is_of(it, &super::SliceModel)) {
+            return None;
+        }
+        let takes_quotas = |it: &&RanFunctionItem| is_of(it, &Ccc) || is_of(it, &rc::Rc);
+        let functions = node.functions.iter().filter(takes_quotas).cloned().collect();
+        Some(Self { connected: node.connected, functions })
+    }
+
+    fn means(&self, id: &GlobalE2NodeId) -> Option<Means> {
+        let model = |it: &RanFunctionItem| it.oid.as_deref().and_then(by_oid);
+        for function in &self.functions {
+            if model(function).is_none_or(|it| it.oid() != ccc::OID) {
+                continue;
+            }
+            let definition = ccc::FunctionDefinition::decode_as(Encoding::Json, &function.definition);
+            let cells = definition.map(|it| it.cells_with(RRM_POLICY_RATIO)).unwrap_or_default();
+            if !cells.is_empty() {
+                return Some(Means::Ccc(function.id, cells));
+            }
+        }
+        let recipient = Recipient { node: id, functions: &self.functions };
+        recipient.check(QUOTAS).is_ok().then_some(Means::Rc)
+    }
+
+    /// Returns the entry for `nodes`, with the reason why it has no slices, and the model that carries its quotas.
+    pub(super) fn overview(&self, id: &GlobalE2NodeId) -> Json {
+        let (by, reason) = match self.means(id) {
+            Some(Means::Ccc(..)) => (Some("ccc"), "no SLICE function; PUT of its quotas uses CCC"),
+            Some(Means::Rc) => (Some("rc"), "no SLICE function; PUT of its quotas uses RC style 2 action 6"),
+            None => (None, "no SLICE function, no RC style 2 action 6 and no O-RRMPolicyRatio in CCC"),
+        };
+        json!({
+            "node": id.to_string(), "connected": self.connected, "slicing": null, "ues": [],
+            "quotas_by": by, "reason": reason,
+        })
+    }
+
+    /// Returns function, header and message of a control that sets quotas.
+    fn control(
+        &self,
+        id: &GlobalE2NodeId,
+        quotas: Vec<SliceQuota>,
+        ue: &UeNumbers,
+    ) -> Result<(RanFunctionId, Bytes, Bytes), Fault> {
+        let order = Order::SliceQuotas(quotas);
+        order.check().map_err(|fault| Fault::new(409, fault.to_string()))?;
+        let wrong = |fault: String| Fault::new(409, fault);
+        match (self.means(id), &order) {
+            (Some(Means::Ccc(function, cells)), Order::SliceQuotas(quotas)) => {
+                let (header, message) = policies(&cells, quotas).map_err(wrong)?;
+                Ok((function, header, message))
+            }
+            (Some(_), _) => {
+                let recipient = Recipient { node: id, functions: &self.functions };
+                let request = order.request_to(recipient, ue).map_err(|fault| wrong(fault.to_string()))?;
+                let OrderRequest { function, header, message } = request;
+                Ok((function, header, message))
+            }
+            (None, _) => Err(wrong(format!(
+                "{id} does not support quotas: it has neither RC 2/6 nor O-RRMPolicyRatio"
+            ))),
+        }
+    }
+}
+
+/// Returns header and message of a CCC control with a policy for each quota in each cell.
+fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), String> {
+    let write = |quota: &SliceQuota| {
+        let policy = RrmPolicyRatio {
+            resource: ResourceType::PrbDl,
+            members: vec![PolicyMember { plmn_id: quota.plmn.into(), snssai: quota.slice.into() }],
+            max: quota.max,
+            min: quota.min,
+            dedicated: quota.dedicated,
+        };
+        let new = Attributes::from_structure(&policy);
+        Write { name: RRM_POLICY_RATIO.to_owned(), old: Attributes::default().into(), new: new.into() }
+    };
+    let structures: Vec<Write> = quotas.iter().map(write).collect();
+    let cell = |cell: &CellId| CellControlled { cell: cell.clone(), structures: structures.clone() };
+    let format = ControlFormat::Cells { cells: cells.iter().map(cell).collect() };
+    let header = ControlHeader::of_style(CELL_STYLE).to_octets(Encoding::Json);
+    let message = ControlMessage { format }.to_octets(Encoding::Json);
+    Ok((header.map_err(|it| it.to_string())?, message.map_err(|it| it.to_string())?))
+}
+
+impl Slicing {
+    /// Sets the quotas of a base station without SLICE.
+    pub(super) fn quotas(
+        &mut self,
+        id: GlobalE2NodeId,
+        request: &NorthboundRequest,
+        out: &mut IAppOutbox,
+    ) -> Result<Done, Fault> {
+        if request.method != Method::Put {
+            return Err(Fault::method("PUT"));
+        }
+        let wanted: QuotasResource = body(request)?;
+        let quotas: Vec<_> = wanted.quotas.iter().map(|it| it.quota(id.plmn())).collect::<Result<_, _>>()?;
+        let ue = wanted.ue.as_deref().map_or_else(|| Ok(UeNumbers::from_number(0)), str::parse::<UeNumbers>);
+        let ue = ue.map_err(|fault| Fault::new(422, format!("ue: {fault}")))?;
+        let has_slices = || Fault::new(409, format!("{id} has SLICE: PUT its slices instead"));
+        let other = self.others.get(&id).ok_or_else(has_slices)?;
+        if !other.connected {
+            return Err(Fault::new(503, format!("{id} is not connected")));
+        }
+        let (function, header, message) = other.control(&id, quotas, &ue)?;
+        let waiting = Waiting::Quotas { token: request.token };
+        self.commands.send_control((id, function), header, message, waiting, out)?;
+        Ok(Done::Later)
+    }
+}
