@@ -229,8 +229,8 @@ impl Part {
         if let Self::Program(part) = self { part.end_wait() } else { LEAVE_WAIT.max(self.farewell()) }
     }
 
-    /// Returns the maximum time to return physical resources of the machine after the campaign has disconnected. 0 if
-    /// there are none.
+    /// Returns the maximum time to release physical resources of the machine after the campaign has disconnected; 0
+    /// without such resources.
     pub(crate) fn farewell(&self) -> Duration {
         if let Self::Xhaul(part) = self
             && part.borrows()

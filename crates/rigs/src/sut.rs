@@ -85,7 +85,8 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
         return Err(RigError::Environment(why.to_owned()));
     }
     if kind == "double-decode" && run.text("load.sm_encoding").is_some() {
-        let why = "relays that decode know service models in their customary encoding: leave `load.sm_encoding` out";
+        let why =
+            "decoding relays support service models in their usual encoding only: omit `load.sm_encoding`";
         return Err(RigError::Environment(why.to_owned()));
     }
     match kind {
@@ -120,7 +121,7 @@ pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
         let missing = || match scheme {
             "sctp" => ranlab_net::sctp_support()
                 .err()
-                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md says what else")),
+                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md has alternatives")),
             _ => None,
         };
         peer.refuses(scheme).or_else(missing)
@@ -227,7 +228,7 @@ pub(crate) fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
 
 /// Returns an address of a component from those it reported.
 pub(crate) fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
-    let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
+    let missing = || RigError::Rig(format!("the component does not report its address `{name}`"));
     let text = told.get(name).ok_or_else(missing)?;
     text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
 }

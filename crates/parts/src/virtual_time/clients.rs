@@ -43,7 +43,7 @@ impl Clients {
             let Part::Monitor(part) = part else { return Ok(None) };
             if part.at_most.is_some() {
                 let why = format!(
-                    "`at_most` of part `{}`: nobody reads slowly",
+                    "`at_most` of component `{}`: no xApp reads slowly in virtual time",
                     name_of(&Part::Monitor(part.clone()))
                 );
                 return Err(rig(format!("{why} in virtual time; a fault `slow:agent:…` is a slow peer")));

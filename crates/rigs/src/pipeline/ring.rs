@@ -71,7 +71,9 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
             return Ok(String::new());
         }
         let path = worker.ready.addresses.get(port).cloned();
-        path.ok_or_else(|| RigError::Rig(format!("the switch does not say where its port {port} is")))
+        path.ok_or_else(|| {
+            RigError::Rig(format!("the switch does not report the address of its port {port}"))
+        })
     };
     let tester = RingTesterPart {
         access: socket("access")?,
@@ -131,7 +133,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let uneven = switch.numbers.get("busiest_over_mean").copied().unwrap_or(1.0);
     let unverified = Breach::said(
         unverified,
-        "the plug-ins have not shown that packets are as the oracle says: a generator that can `replay`, or `load.verify` = 0",
+        "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or `load.verify` = 0",
     );
     let judged = recorder.judge([
         (Outcome::Invalid, unverified),
@@ -143,7 +145,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
         (
             Outcome::Degraded,
-            Breach::above("packets that came back and are none of this run's", outcome.strangers as f64, 0.0),
+            Breach::above("packets that came back and are not of this run", outcome.strangers as f64, 0.0),
         ),
     ]);
     if judged != Outcome::Ok {
@@ -162,14 +164,14 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
 fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
-            "the books do not close: the cores counted something else than their device: {counters:?}"
+            "the packet counters are inconsistent: the cores counted something else than their device: {counters:?}"
         );
         return Err(RigError::Rig(why));
     }
     let ledger = counters.ledger(outcome.waiting);
     let unknown = outcome
         .unknown(&ledger)
-        .map_err(|error| RigError::Rig(format!("the books do not close: {error}")))?;
+        .map_err(|error| RigError::Rig(format!("the packet counters are inconsistent: {error}")))?;
     let dropped = ledger.dropped.iter().sum::<u64>() + ledger.tables;
     let counts = [
         outcome.late,
@@ -195,7 +197,7 @@ fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
             let _ = write!(text, "{count:.0} {words}, ");
         }
     }
-    let _ = write!(text, "{:.0} for a reason that nobody knows", value(UNKNOWN));
+    let _ = write!(text, "{:.0} for an unknown reason", value(UNKNOWN));
     let _ = write!(text, "; meanwhile {:.1} % of the CPU time was stolen", steal * 100.0);
     text
 }
@@ -317,7 +319,7 @@ pub(super) fn metrics() -> Vec<Metric> {
     all.extend(reasons.map(|reason| {
         lower(&dropped_by(reason), &format!("dropped by tables, reason: {}", reason.name().replace('_', " ")))
     }));
-    all.push(lower(UNKNOWN, "lost, and no counter of tester, rings or switch says where"));
+    all.push(lower(UNKNOWN, "lost, without a counter of tester, rings or switch that explains it"));
     all
 }
 

@@ -134,14 +134,14 @@ pub(super) fn missing_element(it: &mut Stations) -> Outcome {
 }
 
 pub(super) fn element_twice(it: &mut Stations) -> Outcome {
-    wrong_reset(it, "an element twice", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
+    wrong_reset(it, "a duplicate element", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
 }
 
 pub(super) fn malformed(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
     // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
-    objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
+    objected(&mut link, "bytes that are not a message", &[TRANSFER_SYNTAX])?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
@@ -173,7 +173,7 @@ pub(super) fn cut(it: &mut Stations) -> Outcome {
             if let Some(Heard::Said(said)) = link.hear(until)
                 && matches!(said.message, Message::E2SetupResponse(_))
             {
-                return fails(format!("{len} of {} octets are accepted as a setup", whole.len()));
+                return fails(format!("{len} of {} bytes are accepted as a setup", whole.len()));
             }
         }
         it.set_up().map(drop)
@@ -211,7 +211,7 @@ pub(super) fn half(it: &mut Stations) -> Outcome {
 }
 
 pub(super) fn identifiers(it: &mut Stations) -> Outcome {
-    let place = it.sctp().ok_or(Fault::Skipped("the address is no sctp://"))?;
+    let place = it.sctp().ok_or(Fault::Skipped("the address is not sctp://"))?;
     for ppid in [0, 70, 71] {
         let link = it.connect()?;
         let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;
