@@ -1,5 +1,5 @@
-//! The RIC's hands for xApps that it starts itself: reads what the operator installed, opens each its own doors, and starts,
-//! watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
+//! Resources of xApps that the RIC starts itself: reads the installed manifests, opens private sockets for each xApp, and
+//! starts, watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
 mod hands;
 
 use std::collections::BTreeMap;

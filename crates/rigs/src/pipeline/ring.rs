@@ -102,8 +102,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let itself = if window.find(SELF_TEST).is_some() { SELF_TEST } else { TESTER };
     let best_mpps = window.report(itself)?.number("tester_mpps")?;
     let (outcome, counters): (RingOutcome, RingCounters) = (tester.detail()?, switch.detail()?);
-    let books = books(&outcome, &counters)?;
-    for (name, value) in &books {
+    let losses = losses(&outcome, &counters)?;
+    for (name, value) in &losses {
         recorder.scalar(name, *value as f64);
     }
     by_reason(&counters, recorder);
@@ -149,9 +149,9 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         ),
     ]);
     if judged != Outcome::Ok {
-        let value = |name: &str| books.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
+        let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
         let steal = window.of(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
-        recorder.also(&told(due, &value, steal.fold(0.0, f64::max)));
+        recorder.also(&describe(due, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
         if let Some(words) = by_core(&counters) {
             recorder.also(&words);
@@ -161,7 +161,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
 }
 
 /// Returns the lost packets by cause: the sum first, the unknown ones last.
-fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
+fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
             "the packet counters are inconsistent: the cores counted something else than their device: {counters:?}"
@@ -189,7 +189,7 @@ fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static
 }
 
 /// Describes a loss in words, with the CPU time stolen by other virtual machines.
-fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
+fn describe(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
         let count = value(name);
@@ -261,7 +261,7 @@ fn by_table(counters: &RingCounters) -> String {
 fn by_core(counters: &RingCounters) -> Option<String> {
     let each = |(index, core): (usize, &RingCounters)| {
         let lost = core.ledger(0).causes();
-        format!("core {index} took {} and let {lost} of them not leave", core.received)
+        format!("core {index} received {} and lost {lost} of them", core.received)
     };
     let each: Vec<String> = counters.cores.iter().enumerate().map(each).collect();
     (!each.is_empty()).then(|| each.join(", "))
@@ -283,7 +283,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         let steal = point.runs.iter().filter_map(|run| run.recording.metrics.get(STEAL).copied());
         let axes = point.point.axes.iter().map(|(path, value)| format!("{path} = {value}"));
         let place = axes.collect::<Vec<_>>().join(", ");
-        let text = told(value("packets_due"), &value, steal.fold(0.0, f64::max));
+        let text = describe(value("packets_due"), &value, steal.fold(0.0, f64::max));
         Some(if place.is_empty() { format!("{text}.") } else { format!("{place}: {text}.") })
     };
     let mut all: Vec<String> = results.points.iter().filter_map(of).collect();
