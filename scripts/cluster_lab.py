@@ -99,14 +99,14 @@ class Ric:
             self.listens |= line.get("listening") == "e42"
             self.untold += line.get("untold", 0)
             event = line.get("event", "")
-            served = re.match(r"= (.+) is served here, as owner", event)
-            lost = re.match(r"= (.+) is served here no more", event)
+            served = re.match(r"= (.+) is served by this RIC, as owner", event)
+            lost = re.match(r"= (.+) is no longer served by this RIC", event)
             if served:
                 self.held[served[1]] = self.held.get(served[1]) or at
             elif lost and lost[1] in self.held:
                 self._over(lost[1], at)
                 del self.held[lost[1]]
-            elif event.startswith("= no part"):
+            elif event.startswith("= no quorum"):
                 self.lawful = False
                 self.fences += 1
                 self._fenced(at)

@@ -114,7 +114,7 @@ install -m 0755 -o 65207 /bin/true theirs
 wrong "s#/bin/sh#$place/theirs#" 'belongs to user 65207'
 mkdir theirs.d && chown 65207 theirs.d && ln -s /bin/true theirs.d/sh
 wrong "s#/bin/sh#$place/theirs.d/sh#" 'belongs to user 65207'
-wrong 's#^rule#folder = "/tmp"\nrule#' 'cannot be seen by an xApp'
+wrong 's#^rule#folder = "/tmp"\nrule#' 'is not visible to an xApp'
 ln -s token alias.log
 wrong "s#^cpus = 2#&\n[log]\nfile = \"$place/alias.log\"#" 'alias.log'
 cp manifests/monitor.toml $own

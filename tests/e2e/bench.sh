@@ -90,7 +90,7 @@ for cut in 0.3 0.5 1.0; do
     wait $pid 2>/dev/null || true
 done
 expect 0 bench run mock.toml --out cut
-grep -q 'are there already' err.txt
+grep -q 'are already measured' err.txt
 sql="SELECT point, repeat, metric, value FROM results ORDER BY point, repeat, metric"
 "$RANLAB" bench query whole "$sql" --csv >whole.csv
 "$RANLAB" bench query cut "$sql" --csv >cut.csv

@@ -102,11 +102,11 @@ wrong_ric() {
 wrong_ric deaf "a message before the setup
 an unknown procedure, critical: abstract syntax error (reject)
 an unknown element, critical: abstract syntax error (reject)
-a mandatory element missing: abstract syntax error (reject)
-an element twice: falsely constructed message
-octets that are no message: transfer syntax error
+a missing mandatory element: abstract syntax error (reject)
+a duplicate element: falsely constructed message
+bytes that are not a message: transfer syntax error
 "
-wrong_ric mute "configuration update: a component more
+wrong_ric mute "configuration update: an additional component
 a transaction used twice is answered twice
 "
 
@@ -135,10 +135,10 @@ wrong_agent() {
 wrong_agent endless "subscription delete: no indication afterwards
 " "setup:,subscription,indications,reset ends"
 wrong_agent other-run "reset ends the subscriptions
-" "setup: who,reset ends"
+" "setup: identity,reset ends"
 wrong_agent deaf "an unknown procedure, critical: abstract syntax error (reject)
-octets that are no message: transfer syntax error
-" "setup: who,unknown procedure,octets that are,deletion of an"
+bytes that are not a message: transfer syntax error
+" "setup: identity,unknown procedure,bytes that are,deletion of an"
 
 # Without a listener there is no verdict.
 if "$RANLAB" check ric "tcp://127.0.0.1:$(free_port)" >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi

@@ -25,7 +25,7 @@ echo ric:hush >secret
     --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --duration 60s --format ndjson -vv >ric.txt 2>ric.log &
 ric=$!
 started+=($ric)
-for _ in {1..400}; do grep -q "no bus, and it is tried on: no NATS server at nats://127.0.0.1:$port" ric.txt && break || sleep 0.05; done
+for _ in {1..400}; do grep -q "no bus, retrying: no NATS server at nats://127.0.0.1:$port" ric.txt && break || sleep 0.05; done
 for _ in {1..400}; do grep -q '"listening":"http"' ric.txt && break || sleep 0.05; done
 metrics=$(sed -n 's/.*"address":"\(http:[^"]*\)".*/\1/p' ric.txt)/metrics
 curl -sf "$metrics" >away.txt
@@ -36,7 +36,7 @@ started+=($!)
 for _ in {1..400}; do grep -q "part of the quorum" ric.txt && break || sleep 0.05; done
 curl -sf "$metrics" >there.txt
 grep -qx "ranlab_bus_connected 1" there.txt
-[[ $(grep -c "tried on: no NATS server" ric.txt) == 1 ]] && grep -q "the bus is there" ric.txt || { cat ric.txt; exit 1; }
+[[ $(grep -c "retrying: no NATS server" ric.txt) == 1 ]] && grep -q "connected to the bus" ric.txt || { cat ric.txt; exit 1; }
 echo ric:wrong >wrong
 code=0
 timeout 20 "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name two --bus-password-file wrong --e2 "unix://$PWD/x2" \
@@ -45,7 +45,7 @@ timeout 20 "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name two --bus-pas
 for _ in {1..200}; do [[ -S e2 ]] && break || sleep 0.05; done
 "$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 3 --ues 1 --sm mac --duration 4s --format json >fleet.json
 grep -q '"alive":3' fleet.json || { cat fleet.json ric.txt; exit 1; }
-[[ $(grep -c "is served here, as owner number 1" ric.txt) == 3 ]] || { cat ric.txt; exit 1; }
+[[ $(grep -c "is served by this RIC, as owner number 1" ric.txt) == 3 ]] || { cat ric.txt; exit 1; }
 kill -TERM "$ric"
 wait "$ric"
 ! grep -q hush ric.txt ric.log

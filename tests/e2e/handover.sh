@@ -45,7 +45,7 @@ until_says '"capacity":0.4' "$at_south/policy"
 until_says '^ranlab_snapshots_restored_total [2-9]' "$(address south.txt http)/metrics"
 
 kill -9 "$north"
-for _ in {1..400}; do grep -q "is served here" south.txt && break || sleep 0.05; done
+for _ in {1..400}; do grep -q "is served by this RIC" south.txt && break || sleep 0.05; done
 until_says '"connected":true' "$at_south/nodes"
 # The policy is applied there, and the UE that was associated by hand stays; otherwise it would be in slice 1
 # after the next report.
@@ -70,7 +70,7 @@ while b"PONG" not in bus.recv(65536):
     pass
 P
 until_says '"rules":\[\]' "$at_south/policy"
-grep -q "what slicing knows is not handed over: invalid type" south.txt || { cat south.txt; exit 1; }
+grep -q "the state of slicing was not transferred: invalid type" south.txt || { cat south.txt; exit 1; }
 curl -sS "$(address south.txt http)/metrics" >metrics.txt
 grep -qx 'ranlab_snapshots_malformed_total 1' metrics.txt
 grep -q '^ranlab_snapshots_restored_total [1-9]' metrics.txt

@@ -205,7 +205,7 @@ other=$!
 for _ in $(seq 100); do ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break; sleep 0.1; done
 run --allow-commands --out taken >taken.txt 2>&1 && fail "another program was measured" taken.txt
 kill "$other"
-has "tcp:$port is open before strange is started: somebody else serves there" taken.txt
+has "tcp:$port is open before strange is started: another program listens there" taken.txt
 
 # The output of a system that does not start is quoted; a run without load is not a success.
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then

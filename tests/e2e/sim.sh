@@ -83,7 +83,7 @@ grep -q '\*\*\* Crash' events.txt && grep -q '\*\*\* Cut' events.txt || { cat ev
 code=0
 sim "$file" --point 0 --seeds 1 --set 'sim.faults=["crash:ric@0s-30s"]' >failed.txt || code=$?
 ((code == 1)) || { cat failed.txt err.txt; exit 1; }
-replay=$(sed -n 's/.*to see it again: ranlab \(.*\)$/\1/p' err.txt)
+replay=$(sed -n 's/.*to repeat it: ranlab \(.*\)$/\1/p' err.txt)
 code=0
 eval "\"\$RANLAB\" $replay" >again.txt 2>err.txt || code=$?
 ((code == 1)) && grep -q '\*\*\* Crash' again.txt || { echo "$replay"; cat again.txt err.txt; exit 1; }

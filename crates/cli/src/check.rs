@@ -148,5 +148,6 @@ fn told(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
         verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     ))?;
     output.item(verdict)?;
-    Ok(())
+    // A check may take seconds, and a pipe or a file would otherwise show nothing until the last one.
+    output.flush()
 }

@@ -43,7 +43,7 @@ struct SwitchReady {
     ready: bool,
     /// Required program that is missing.
     lacks: Option<&'static str>,
-    /// How to install it.
+    /// Command that installs it.
     install: &'static str,
     /// Whether this version runs the switch; otherwise `bench config` writes its configuration.
     run: bool,

@@ -171,7 +171,8 @@ impl Page {
         ]);
         let as_it =
             shown.map_or_else(String::new, |title| format!(" The controller speaks as {title} does."));
-        let words = format!("{} of {} base stations were asked for reports.{as_it}", now.alive, now.nodes);
+        let words =
+            format!("{} of {} base stations received a request for reports.{as_it}", now.alive, now.nodes);
         self.running(words, (now.alive, now.nodes), southern_tiles(now));
     }
 
@@ -214,7 +215,7 @@ fn tiles(report: &FleetReport) -> Vec<Tile> {
 fn southern_tiles(report: &SouthboundReport) -> Vec<Tile> {
     let alive = u64::from(report.alive);
     let of_all = format!("of {}", report.nodes);
-    let as_seen = if report.readers_seen < report.connected { "as far as it is seen" } else { "" };
+    let as_seen = if report.readers_seen < report.connected { "as far as it is visible" } else { "" };
     vec![
         tile("Alive", alive, &of_all, report.alive < report.nodes),
         tile("UEs", report.ues, &format!("{} announced", report.announced_ues), false),

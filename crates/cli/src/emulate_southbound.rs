@@ -126,11 +126,11 @@ pub async fn run(
         probe = fleet.probe(patience).await;
         match probe {
             Some(delays) => output.text(format_args!(
-                "one more base station: asked for reports after {} us",
+                "one more base station: initialised after {} us",
                 delays.to_reporting.as_micros()
             ))?,
             None => {
-                output.text(format_args!("one more base station: not asked for reports in {patience:?}"))?
+                output.text(format_args!("one more base station: not initialised within {patience:?}"))?
             }
         }
     }
@@ -142,7 +142,7 @@ pub async fn run(
         output.text(incident)?;
     }
     if forgotten > 0 {
-        output.text(format_args!("and {forgotten} more of the like"))?;
+        output.text(format_args!("and {forgotten} more events of this kind"))?;
     }
     let read_back = told.as_ref().copied().unwrap_or_default();
     for (known, what, ours) in [
@@ -150,8 +150,7 @@ pub async fn run(
         (read_back.known_ues, "UEs", report.announced_ues),
     ] {
         if let Some(known) = known {
-            output
-                .text(format_args!("the controller knows {known} {what} by its own word; {ours} by ours"))?;
+            output.text(format_args!("the controller reports {known} {what}; {ours} are emulated"))?;
         }
     }
     output.text(last_line(&report))?;
@@ -224,7 +223,7 @@ fn last_line(report: &SouthboundReport) -> String {
         report.sent,
         report.acknowledged,
         report.read,
-        if report.readers_seen < report.connected { " as far as it is seen" } else { "" },
+        if report.readers_seen < report.connected { " as far as it is visible" } else { "" },
         report.reports,
         report.dropped,
         report.skipped,
@@ -273,13 +272,13 @@ fn judge(
     told: Told,
 ) -> Result<(), Failure> {
     let what = if report.nodes > 0 && report.initialised == 0 {
-        "no base station was asked for reports"
+        "no base station received a request for reports"
     } else if report.initialised > 0 && report.reports == 0 && report.faults + report.dropped > 0 {
         "no report left"
     } else if report.nodes > 0 && report.alive == 0 {
         "no base station is alive any more"
     } else if report.nodes > 0 && told.known_nodes == Some(0.0) {
-        "the controller knows no base station by its own word"
+        "the controller reports no base station"
     } else {
         return Ok(());
     };

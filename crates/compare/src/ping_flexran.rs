@@ -145,7 +145,7 @@ impl Machine for Echoes {
     }
     fn disconnected(&mut self, now: Time, key: u64, why: LinkLoss) {
         if why != LinkLoss::ClosedByPeer {
-            eprintln!("ranlab worker: an agent is gone: {why}");
+            eprintln!("ranlab worker: an agent has disconnected: {why}");
         }
         self.closed(now, key);
     }

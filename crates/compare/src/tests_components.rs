@@ -573,7 +573,7 @@ fn text_values_round_trip_and_errors_name_allowed_values() {
     both::<Listen>(&["unix", "unix:///x", "tcp://127.0.0.1:0"], &[("nowhere", "tcp://host:port")]);
     both::<Share>(
         &["adaptive", "0.2", "0.999"],
-        &[("2", "0.001 to 0.999"), ("0", "adaptive"), ("much", "is no share"), ("NaN", "is no share")],
+        &[("2", "0.001 to 0.999"), ("0", "adaptive"), ("much", "is not a share"), ("NaN", "is not a share")],
     );
     both::<Period>(
         &["honour", "50ms", "1s", "1ms"],

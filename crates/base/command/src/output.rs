@@ -11,12 +11,12 @@ use crate::exit::Failure;
 /// Output format, `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text.
     #[default]
     Text,
     /// One JSON object at the end.
     Json,
-    /// One JSON object a line as things happen, the same object as with `json` at the end.
+    /// One JSON object per line while running, then the same object as with `json`.
     Ndjson,
 }
 

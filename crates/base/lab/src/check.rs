@@ -19,7 +19,7 @@ pub struct Verdict {
     pub node: Option<String>,
     /// `passed`, `failed` or `skipped`.
     pub verdict: &'static str,
-    /// What the peer did wrong, or why the check was skipped.
+    /// Fault of the peer, or reason why the check was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Capture file of a failure.

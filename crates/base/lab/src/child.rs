@@ -142,7 +142,7 @@ pub fn next_line(from: &mut impl BufRead, bytes_max: usize) -> io::Result<Option
     if line.last() == Some(&b'\n') {
         line.pop();
     } else if line.len() > bytes_max {
-        let what = format!("a line of more than {bytes_max} octets");
+        let what = format!("a line of more than {bytes_max} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     } else if line.is_empty() {
         return Ok(None);

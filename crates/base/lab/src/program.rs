@@ -210,7 +210,7 @@ impl Program {
         if let Some(port) = ready::taken(&part.ready).filter(|_| starts) {
             let name = &part.name;
             return Err(environment(format!(
-                "{port} is open before {name} is started: somebody else serves there"
+                "{port} is open before {name} is started: another program listens there"
             )));
         }
         let kept = starts && ready::kept(&part.ready).is_some();

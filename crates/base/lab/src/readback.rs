@@ -148,7 +148,7 @@ impl ReadBack {
             (path, "", "") if path.starts_with('/') => sizes(path),
             (path, "", "") if !path.is_empty() => Ok(Take::Count(json_path("count", path)?, path.to_owned())),
             ("", path, "") if !path.is_empty() => Ok(Take::Sum(json_path("sum", path)?, path.to_owned())),
-            _ => Err("one of `count`, `sum` and `pattern` must say how the number is taken".to_owned()),
+            _ => Err("one of `count`, `sum` and `pattern` must define the number".to_owned()),
         }
     }
 
@@ -192,7 +192,7 @@ impl std::str::FromStr for Question {
 fn json_path(key: &str, path: &str) -> Result<JsonPath, String> {
     let wrong = |error| {
         format!(
-            "`{key}`: \"{path}\" is no path such as /eNB_config/*/ues or, as RFC 9535 has it, $[?@.state == 'online']: {error}"
+            "`{key}`: \"{path}\" is not a path such as /eNB_config/*/ues or, as RFC 9535 has it, $[?@.state == 'online']: {error}"
         )
     };
     JsonPath::parse(path).map_err(wrong)
@@ -236,7 +236,7 @@ pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
             (None, _) => drop(readings.numbers.insert(one.what, number)),
             (Some(sum), Combine::Sum) => *sum += number,
             (Some(first), Combine::Same) if *first != number => {
-                let other = format!("{} says {number} where the first says {first}", one.url);
+                let other = format!("{} reports {number} where the first reports {first}", one.url);
                 readings.disagree.push(other);
             }
             (Some(_), Combine::Same) => {}
@@ -270,7 +270,7 @@ impl Take {
             return by_pattern(pattern, answer, omitted);
         }
         let json: Value =
-            serde_json::from_str(answer).map_err(|error| format!("the answer is no JSON: {error}"))?;
+            serde_json::from_str(answer).map_err(|error| format!("the response is not JSON: {error}"))?;
         match self {
             Self::Sizes(paths, members) => by_sizes(paths, members, &json).or_else(|| omitted.then_some(0.0)),
             Self::Count(path, text) => {
@@ -284,7 +284,7 @@ impl Take {
             }
             Self::Pattern(_) => None,
         }
-        .ok_or_else(|| "the answer does not hold what was asked for".to_owned())
+        .ok_or_else(|| "the response does not contain the requested value".to_owned())
     }
 }
 
@@ -368,10 +368,10 @@ mod tests {
     fn missing_node_is_zero_only_if_omitted_is_set() {
         let ues = "$.eNB_config[*].UE.ueConfig[*]";
         assert_eq!(by("count", ues, "{}", true), Ok(0.0));
-        assert!(by("count", ues, "{}", false).unwrap_err().contains("does not hold"));
+        assert!(by("count", ues, "{}", false).unwrap_err().contains("does not contain"));
         assert_eq!(by("count", ues, r#"{"eNB_config":[]}"#, false), Ok(0.0));
         assert!(by("sum", "$.n", r#"{"n":"many"}"#, true).is_err(), "text is no number");
-        assert!(by("count", "$.a", "no JSON", true).unwrap_err().contains("no JSON"));
+        assert!(by("count", "$.a", "no JSON", true).unwrap_err().contains("not JSON"));
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
         let error = question.ask().unwrap_err();
         assert!(error.contains(&url) && error.contains("does not answer"), "{error}");
         assert!("127.0.0.1:9999=/".parse::<Question>().unwrap_err().contains("http://"));
-        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("no path"));
+        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("not a path"));
     }
 
     #[test]

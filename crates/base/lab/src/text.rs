@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// An invalid text, with the allowed forms.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no {what}; allowed are {allowed}")]
+#[error("invalid {what} \"{text}\"; allowed are {allowed}")]
 pub struct TextError {
     text: String,
     what: &'static str,

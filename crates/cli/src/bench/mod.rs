@@ -157,7 +157,7 @@ fn open(path: &Path) -> Result<Store, Failure> {
         let results = results_of(path, Load::Metrics)?;
         if results.kept.is_some() {
             eprintln!(
-                "ranlab: of repeats a stored result keeps means and intervals alone: values stand in for them"
+                "ranlab: a stored result has means and intervals instead of repeats; substitute values are used"
             );
         }
         return Store::in_memory(&results).map_err(|error| Failure::Environment(error.to_string()));

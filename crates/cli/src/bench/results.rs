@@ -107,8 +107,7 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     let results = results_with(&arguments.campaign, Load::All, &arguments.axis)?;
     let file = super::store_in(&arguments.campaign);
     if results.kept.is_some() && arguments.tables.any() {
-        let what =
-            "a stored result keeps means and intervals alone: there are no repeats to write into tables";
+        let what = "a stored result has means and intervals only: there are no repeats for the tables";
         return Err(Failure::Usage(what.to_owned()));
     }
     let beside = match results.kept {
@@ -259,7 +258,7 @@ fn print_comparison(output: &mut Output, comparison: &Comparison) -> Result<(), 
     let share = |share: f64| format!("{:+.2} %", share * 100.0);
     let line = |row: &Row| {
         let finding = match row.detectable.filter(|_| row.finding == Finding::NotShown) {
-            Some(size) => format!("not shown (< {:.1} % would not be seen)", size * 100.0),
+            Some(size) => format!("not shown (< {:.1} % would not be detected)", size * 100.0),
             None => row.finding.name().to_owned(),
         };
         let outliers = match (row.method, row.outliers) {

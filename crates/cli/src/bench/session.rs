@@ -38,7 +38,7 @@ impl Progress {
             Event::Started { to_do, done_before, expected } => {
                 (self.total, self.remaining) = (to_do, expected);
                 let before = if done_before > 0 {
-                    format!(", {done_before} are there already")
+                    format!(", {done_before} are already measured")
                 } else {
                     String::new()
                 };

@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     if blade.watts.is_none() {
         let why = match &at {
             Some(_) => "the machine that measured shows no energy counter (RAPL)",
-            None => "no campaign says what a machine took",
+            None => "no campaign has the power of a machine",
         };
         output.text(format_args!("power is unknown: [blade] has no watts, and {why}"))?;
     }

@@ -171,7 +171,7 @@ fn rigs_show_the_commands_of_profiles() {
         assert!(matches!(error, PeerError::OverTcp { .. }), "{rig}: {error}");
     }
     let error = planned("sd-ran", "type = 'external'\npeer = 'flexran-rtc'").unwrap_err();
-    assert!(error.to_string().contains("asks for `folder`"), "{error}");
+    assert!(error.to_string().contains("needs `folder`"), "{error}");
 }
 
 #[test]

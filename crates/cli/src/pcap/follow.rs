@@ -157,7 +157,7 @@ impl Growing {
 
     fn tell(&self) {
         let Some(board) = &self.board else { return };
-        let words = "The capture is shown as it is taken, until Ctrl-C.".to_owned();
+        let words = "The capture is shown while it is written, until Ctrl-C.".to_owned();
         Now { phase: "running", words, tiles: self.tiles(), ..Now::default() }.tell(board);
     }
 

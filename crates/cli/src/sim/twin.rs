@@ -57,9 +57,9 @@ pub(super) fn run(
                 let mut replay = job.replay(index, run.seed);
                 let mut world = "";
                 if without != Without::Nobody {
-                    (replay, world) = (format!("{replay} --without {name}"), "in the world without it: ");
+                    (replay, world) = (format!("{replay} --without {name}"), "in the run without it: ");
                 }
-                Err(Failure::Check(format!("{world}{error}; to see it again: {replay}")))
+                Err(Failure::Check(format!("{world}{error}; to repeat it: {replay}")))
             }
         }
     })?;

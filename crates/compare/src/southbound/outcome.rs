@@ -132,9 +132,10 @@ impl Probe {
             Self::Unserved => {
                 Breach::said(true, "one more base station was not served within `load.patience`")
             }
-            Self::HungUp => {
-                Breach::said(true, "the controller hung up on one more base station: does it know that one?")
-            }
+            Self::HungUp => Breach::said(
+                true,
+                "the controller closed the connection of one more base station: is that one registered?",
+            ),
         }
     }
 }
@@ -343,7 +344,7 @@ impl Seen<'_> {
             }
             kept += self.of("offered")? + self.of("waiting")?;
             if sent > 0.0 && self.of("read")? == 0.0 && self.of("readers_seen")? > 0.0 {
-                return Ok(Some((Outcome::SutFailed, "the controller read nothing of what it was sent")));
+                return Ok(Some((Outcome::SutFailed, "the controller read none of its messages")));
             }
             if alive == 0.0 && self.of("served")? == 0.0 {
                 return Ok(Some((Outcome::Invalid, "the controller asked no base station for reports")));

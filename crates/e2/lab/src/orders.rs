@@ -112,7 +112,7 @@ impl Orders {
         };
         if tokio::time::timeout(patience, rest).await.is_err() {
             for handle in self.under_way.keys().copied().collect::<Vec<_>>() {
-                self.settle(handle, Some("the end came before an answer".to_owned()), &mut tell);
+                self.settle(handle, Some("ended before a response".to_owned()), &mut tell);
             }
         }
         self.report

@@ -59,7 +59,7 @@ pub enum RestError {
     #[error("{0} does not answer: {1}")]
     Away(RestUrl, std::io::Error),
     /// The server is not a controller.
-    #[error("what answers at {0} is no controller")]
+    #[error("the server at {0} is not a controller")]
     NoController(RestUrl),
     /// The controller rejected the request.
     #[error("{detail}")]
@@ -108,10 +108,9 @@ impl RestUrl {
         let (status, lines) = begun.map_err(away)?;
         match status.split(' ').nth(1).and_then(|code| code.parse().ok()) {
             Some(200) => Ok(Events(lines)),
-            Some(status) => Err(RestError::Refused {
-                status,
-                detail: format!("{self} has no bus of its own: HTTP {status}"),
-            }),
+            Some(status) => {
+                Err(RestError::Refused { status, detail: format!("{self} has no bus: HTTP {status}") })
+            }
             None => Err(RestError::NoController(self.clone())),
         }
     }

@@ -210,7 +210,7 @@ impl RicPart {
         let Some(from) = &self.manifests else { return Ok(None) };
         if self.xapps.is_none() {
             return Err(rig(
-                "each manifest names a [[rule]] that says what its xApp may: --manifests takes --xapps as well",
+                "each manifest names a [[rule]] with the permissions of its xApp: --manifests requires --xapps",
             ));
         }
         if self.http.is_some() && self.http_token_file.is_none() {
@@ -485,7 +485,7 @@ fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, Trouble> {
         types.insert(name.to_owned(), PolicyType::read(&text).map_err(|why| wrong(&path, why))?);
     }
     if types.is_empty() {
-        return Err(wrong(from, "no type of policies (NAME.json) is there".to_owned()));
+        return Err(wrong(from, "there is no policy type (NAME.json)".to_owned()));
     }
     Ok(types)
 }

@@ -163,7 +163,7 @@ impl Helper {
     /// An address is not a valid IPv4 address.
     pub(crate) fn new(part: &TrafficXappPart) -> Result<Self, Trouble> {
         for address in [&part.source, &part.destination].into_iter().flatten() {
-            address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is no IPv4 address")))?;
+            address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is not an IPv4 address")))?;
         }
         let limit_us = u64::try_from(part.limit.as_micros()).unwrap_or(u64::MAX);
         let (ill, asks) = Default::default();

@@ -35,13 +35,13 @@ pub enum CaptureError {
     #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
     /// Not a regular file, such as a folder or a pipe.
-    #[error("{0} is no file; a capture (pcap or pcapng) is asked for")]
+    #[error("{0} is not a file; a capture (pcap or pcapng) is required")]
     NoFile(PathBuf),
     /// Too large.
-    #[error("{0} has {1} octets; at most {FILE_BYTES_MAX} are read")]
+    #[error("{0} has {1} bytes; at most {FILE_BYTES_MAX} are read")]
     Large(PathBuf, u64),
     /// Truncated, or not a capture.
-    #[error("{0}: {1}; a whole capture (pcap or pcapng) is asked for")]
+    #[error("{0}: {1}; a complete capture (pcap or pcapng) is required")]
     Damaged(PathBuf, String),
     /// Not a capture of Ethernet frames.
     #[error("{path}: packet {number} is of link type {found}; allowed is 1 (Ethernet)")]
@@ -62,7 +62,7 @@ pub enum CaptureError {
         number: u64,
     },
     /// Too short or too long.
-    #[error("{path}: packet {number} has {octets} octets; allowed are {ETHERNET_BYTES} to {LONGEST}")]
+    #[error("{path}: packet {number} has {octets} bytes; allowed are {ETHERNET_BYTES} to {LONGEST}")]
     Length {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum CaptureError {
     },
     /// More packets than fit into memory.
     #[error(
-        "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} octets of them, the most that a trace holds"
+        "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} bytes of them, the maximum of a trace"
     )]
     Many(PathBuf),
     /// No packets to send.
@@ -395,8 +395,8 @@ mod tests {
         };
         let whole = capture(LinkType::ETHERNET, &[&[0; 60], &[0; 64]]);
         let up = Directions::Uplink;
-        assert!(fault(&folder, b"", up).contains("a whole capture"));
-        assert!(fault(&folder, b"no capture at all, but some text", up).contains("a whole capture"));
+        assert!(fault(&folder, b"", up).contains("a complete capture"));
+        assert!(fault(&folder, b"no capture at all, but some text", up).contains("a complete capture"));
         assert!(fault(&folder, &whole[..whole.len() - 3], up).contains("in the middle of a packet"));
         assert!(
             fault(&folder, &capture(LinkType::ETHERNET, &[]), up).contains("no packet that enters by access")
@@ -406,11 +406,11 @@ mod tests {
         );
         assert!(
             fault(&folder, &capture(LinkType::ETHERNET, &[&[0; 13]]), up)
-                .contains("13 octets; allowed are 14 to")
+                .contains("13 bytes; allowed are 14 to")
         );
         assert!(
             fault(&folder, &capture(LinkType::ETHERNET, &[&[0; 9_000]]), up)
-                .contains("9000 octets; allowed are")
+                .contains("9000 bytes; allowed are")
         );
         assert!(fault(&folder, &whole, Directions::Bidir).contains("no interface named access or core"));
         let mut cut = whole.clone();
@@ -419,7 +419,7 @@ mod tests {
         assert!(fault(&folder, &cut, up).contains("packet 1 was cut"));
         let mut long = whole;
         long[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(fault(&folder, &long, up).contains("a whole capture"));
+        assert!(fault(&folder, &long, up).contains("a complete capture"));
         assert!(read(std::slice::from_ref(&folder), up).unwrap_err().to_string().contains("is no file"));
         assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are named"));
         assert!(

@@ -148,7 +148,7 @@ impl Forwarder {
     pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
         if part.tier != Tier::Mem.name() {
             return Err(environment(format!(
-                "`sut.tier` \"{}\" is none of \"native\": it is driven in mem, ring",
+                "`sut.tier` \"{}\" is not supported by \"native\"; allowed are mem, ring",
                 part.tier
             )));
         }
@@ -318,7 +318,7 @@ pub(crate) fn verify(
                 found == Some(fate) && (!matches!(fate, Fate::Sent(_)) || burst.frame(index) == expected);
             if !same {
                 return Err(sut(format!(
-                    "packet {} of the trace is {found:?}, the oracle says {fate:?}: nothing is measured",
+                    "packet {} of the trace is {found:?}, the oracle expects {fate:?}: nothing is measured",
                     first + i
                 )));
             }
@@ -522,7 +522,7 @@ mod tests {
         // user's rate.
         let other: Pipeline = serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap();
         let wrong = by(&Spread::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
-        assert!(wrong.what.contains("the oracle says Dropped(Metered)"), "{wrong}");
+        assert!(wrong.what.contains("the oracle expects Dropped(Metered)"), "{wrong}");
     }
 
     #[test]

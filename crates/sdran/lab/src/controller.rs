@@ -91,7 +91,7 @@ impl FromStr for SliceShare {
         let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
         // At most one million.
         let ppm = share.map(|share| (share * 1e6).round() as u32);
-        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is no share above 0 to 1"))
+        ppm.map(|ppm| Self { ppm }).ok_or_else(|| format!("\"{text}\" is not a share above 0 up to 1"))
     }
 }
 

@@ -46,7 +46,7 @@ impl FromStr for Share {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("\"{text}\" is no share; adaptive or 0.001 to 0.999 is allowed (0.2 is FlexRAN)");
+            || format!("\"{text}\" is not a share; adaptive or 0.001 to 0.999 is allowed (0.2 is FlexRAN)");
         if text == "adaptive" {
             return Ok(Self(RibShare::Adaptive));
         }

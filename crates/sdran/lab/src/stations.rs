@@ -108,7 +108,7 @@ impl SouthFleetPart {
                 Err(rig("a `radio` is under base stations of E2 and of FlexRAN"))
             }
             (Some(_), _) if with_events => Err(rig(
-                "a `radio` has UEs of its own (`flows`, `stay`): no `trace`, `events` or `delegation`",
+                "a `radio` defines its UEs (`flows`, `stay`): it allows no `trace`, `events` or `delegation`",
             )),
             _ => {
                 let rlc_buffer = *rlc_buffer;
@@ -190,7 +190,7 @@ fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, Trouble> {
     let wrong = |error: String| rig(format!("{}: {error}", path.display()));
     let len = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
     if len > MAX_TRACE_BYTES {
-        return Err(wrong(format!("{len} octets; at most {MAX_TRACE_BYTES} are allowed")));
+        return Err(wrong(format!("{len} bytes; at most {MAX_TRACE_BYTES} are allowed")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let mut events: HashMap<u32, Vec<Event>> = HashMap::new();

@@ -181,7 +181,7 @@ fn running_load_responds_and_deletes_its_sessions() {
     assert_eq!(number(&load.look(&Stop::never()).unwrap(), OVER), Ok(0.0));
     let early: Report = load.end(&Stop::never()).unwrap();
     let error = early.detail::<UpfLoadReport>().unwrap_err().to_string();
-    assert!(error.contains("own report is none"), "{error}");
+    assert!(error.contains("report is invalid"), "{error}");
     drop(load);
     upf.wait_until("no session left", PATIENCE, &Stop::never(), |numbers| numbers["sessions"] == 0.0)
         .unwrap();
@@ -334,6 +334,6 @@ fn own_data_network_shows_how_far_packets_travel() {
     // The base station listens on a port to which the UPF does not send.
     let elsewhere = try_with(16, own(16, 2154));
     assert_eq!((elsewhere[0].0, elsewhere[1].0), ("skipped", "failed"), "{elsewhere:?}");
-    assert!(elsewhere[1].1.contains("no packet came to the data network"), "{elsewhere:?}");
+    assert!(elsewhere[1].1.contains("no packet reached the data network"), "{elsewhere:?}");
     std::fs::remove_dir_all(captures).unwrap();
 }

@@ -51,7 +51,7 @@ pub fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
         let missing = || match scheme {
             "sctp" => ranlab_net::sctp_support()
                 .err()
-                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md says what else")),
+                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md has alternatives")),
             _ => None,
         };
         peer.refuses(scheme).or_else(missing)
@@ -94,7 +94,7 @@ pub fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
 
 /// Returns an address of a component from those it reported.
 pub fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
-    let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
+    let missing = || RigError::Rig(format!("the component does not report its address `{name}`"));
     let text = told.get(name).ok_or_else(missing)?;
     text.parse().map_err(|error| RigError::Rig(format!("`{name}`: {error}")))
 }

@@ -78,7 +78,7 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
         if acts.vanishes && open && op == "look" {
             return stream.shutdown(std::net::Shutdown::Both).unwrap();
         }
-        let dead = json!({"error": {"fault": "sut", "what": format!("the {role} is gone")}});
+        let dead = json!({"error": {"fault": "sut", "what": format!("the {role} has ended")}});
         let reply = if acts.dies && open && op == "look" { dead } else { json!({"ok": answer}) };
         if out.write_all(format!("{reply}\n").as_bytes()).is_err() || op == "stop" {
             return;

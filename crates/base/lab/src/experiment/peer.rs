@@ -186,7 +186,7 @@ pub enum PeerError {
     },
     /// The scenario lacks a required value.
     #[error(
-        "the profile {peer} asks for `{name}` ({about}): say it in the scenario, `sut.fill = [\"{name}=…\"]`"
+        "the profile {peer} needs `{name}` ({about}): set it in the scenario, `sut.fill = [\"{name}=…\"]`"
     )]
     Unfilled {
         /// Profile.
@@ -247,7 +247,8 @@ impl Peer {
         }
         if !self.ready.line.is_empty() && self.run.start.is_empty() {
             return Err(
-                "`ready.line` has no `run.start`: the output of what runs already is not seen".to_owned()
+                "`ready.line` needs `run.start`: the output of a program that already runs is not visible"
+                    .to_owned(),
             );
         }
         for port in self.ready.ports.iter().filter(|port| !port.contains('{')) {

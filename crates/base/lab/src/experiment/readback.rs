@@ -156,8 +156,8 @@ mod tests {
     fn invalid_responses_are_reported() {
         for (answer, why) in [
             ("HTTP/1.1 500 Internal\r\nContent-Length: 0\r\n\r\n", "500"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":", "no JSON"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "does not hold"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":", "not JSON"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "does not contain"),
             ("garbage", "http"),
         ] {
             let (url, asked) = controller(Box::leak(Box::new([answer])));

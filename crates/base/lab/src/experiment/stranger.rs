@@ -94,7 +94,7 @@ pub fn said(
         peer(run)?.map(|peer| of(&peer).to_owned()).filter(|text| !text.is_empty() && own == default);
     match profile.unwrap_or_else(|| own.to_owned()) {
         said if said.is_empty() => {
-            Err(RigError::Rig(format!("`{path}` is not set, and no profile says it (`{PEER}`)")))
+            Err(RigError::Rig(format!("`{path}` is not set, and no profile sets it (`{PEER}`)")))
         }
         said => Ok(said),
     }
@@ -218,7 +218,7 @@ pub struct Planned {
     pub at: String,
     /// Purpose: `start`, `ready`, `reset`, `stop`; of a vBBU `cu`, `du`.
     pub name: &'static str,
-    /// When it runs.
+    /// Time at which it runs.
     pub when: &'static str,
     /// Program and arguments.
     pub argv: Vec<String>,

@@ -184,7 +184,7 @@ impl Report {
     /// It is missing or has another type, which is a bug.
     pub fn detail<T: DeserializeOwned>(&self) -> Result<T, RigError> {
         T::deserialize(&self.detail)
-            .map_err(|error| RigError::Rig(format!("the part's own report is none: {error}")))
+            .map_err(|error| RigError::Rig(format!("the component's report is invalid: {error}")))
     }
 }
 

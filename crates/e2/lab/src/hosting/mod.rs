@@ -1,5 +1,5 @@
-//! The RIC's hands for xApps that it starts itself: reads what the operator installed, opens each its own doors, and starts,
-//! watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
+//! Resources of xApps that the RIC starts itself: reads the installed manifests, opens private sockets for each xApp, and
+//! starts, watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
 mod hands;
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Installation {
     pub(crate) fn read(from: &Path) -> Result<Self, Trouble> {
         if trusted::own_uid() != 0 {
             return Err(environment(
-                "--manifests starts xApps as users of their own, which takes root (or leave the flag out, and start them yourself)",
+                "--manifests starts each xApp as a separate user, which requires root (or omit the flag and start the xApps yourself)",
             ));
         }
         let wrong = |path: &Path, why: &dyn std::fmt::Display| rig(format!("{}: {why}", path.display()));
@@ -72,8 +72,7 @@ impl Installation {
         files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         files.sort();
         if files.is_empty() || files.len() > HOSTED_MAX {
-            let why =
-                format!("{} manifests (NAME.toml) are there; 1 to {HOSTED_MAX} are allowed", files.len());
+            let why = format!("{} manifests (NAME.toml) found; 1 to {HOSTED_MAX} are allowed", files.len());
             return Err(wrong(from, &why));
         }
         let mut folder = Folder::default();
@@ -86,7 +85,8 @@ impl Installation {
             let manifest = Manifest::from_toml(&name, &text).map_err(|why| wrong(&file, &why))?;
             let user = User::named(&manifest.said.user).map_err(|why| wrong(&file, &why))?;
             if let Some(other) = users.insert(user.uid, name.clone()) {
-                let why = format!("user {} is {other}'s already; each xApp takes one of its own", user.uid);
+                let why =
+                    format!("user {} already belongs to {other}; each xApp needs a separate user", user.uid);
                 return Err(wrong(&file, &why));
             }
             let program = trusted::program(&manifest.said.command).map_err(|why| wrong(&file, &why))?;
@@ -171,7 +171,7 @@ fn check_seen(path: &Path) -> Result<(), String> {
     let real = std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if confine::is_hidden(&real) {
         let why = format!(
-            "{} cannot be seen by an xApp: it has folders of its own in place of {}; put it elsewhere",
+            "{} is not visible to an xApp, which has private folders instead of {}; use another folder",
             path.display(),
             confine::OWN_FOLDERS.join(", ")
         );

@@ -67,7 +67,8 @@ pub fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
         return Err(RigError::Environment(why.to_owned()));
     }
     if kind == "double-decode" && run.text("load.sm_encoding").is_some() {
-        let why = "relays that decode know service models in their customary encoding: leave `load.sm_encoding` out";
+        let why =
+            "decoding relays support service models in their usual encoding only: omit `load.sm_encoding`";
         return Err(RigError::Environment(why.to_owned()));
     }
     match kind {

@@ -73,7 +73,7 @@ impl Knowledge for XappHandle {
     }
 }
 
-/// The latest values that an xApp received.
+/// Latest values received by an xApp.
 pub struct Values {
     models: Vec<Watched>,
     /// Restricts the values to this UE.
@@ -102,7 +102,7 @@ struct Watched {
 const UE_IDS: &str = "ue_ids";
 
 impl Watched {
-    /// The table of a report that is kept; empty if it is not one of the model.
+    /// Returns the table of a stored report; empty if it does not belong to the model.
     fn read(&self, kept: &Latest) -> Table {
         let bytes = |kept: &[u8]| Bytes::copy_from_slice(kept);
         let header = bytes(&kept.header);
@@ -111,7 +111,7 @@ impl Watched {
         table.unwrap_or_default()
     }
 
-    /// The identity of a row's UE; `None` for a model without such.
+    /// Returns the identity of a row's UE; `None` for a model without identities.
     fn ids<'a>(&self, row: &'a [Value]) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column.name == UE_IDS)?;
         match row.get(at) {
@@ -132,7 +132,7 @@ struct Latest {
     header: Vec<u8>,
     message: Vec<u8>,
     context: Context,
-    /// When it arrived, microseconds since the Unix epoch.
+    /// Arrival time, in microseconds since the Unix epoch.
     received_us: i64,
 }
 
@@ -175,13 +175,13 @@ impl Values {
         }
     }
 
-    /// Values that are stale once they are older than three periods of reports, or 3 s if that is longer.
+    /// Sets the age from which values are stale: three report periods, but at least 3 s.
     pub(crate) fn with_period(self, period: Duration) -> Self {
         let after = STALE_LEAST.max(period.saturating_mul(STALE_PERIODS));
         Self { stale_after_us: i64::try_from(after.as_micros()).unwrap_or(i64::MAX), ..self }
     }
 
-    /// Takes the losses of each subscription whose reports are kept.
+    /// Stores the losses of each subscription whose reports are kept.
     pub(crate) fn take_losses(&mut self, lost: impl Fn(SubscriptionHandle) -> Option<u64>) {
         let of_node = |(node, reports): (&GlobalE2NodeId, &BTreeMap<(ModelIndex, ActionKey), Latest>)| {
             let handles: BTreeSet<_> = reports.keys().map(|(_, (handle, _))| *handle).collect();
@@ -190,7 +190,7 @@ impl Values {
         self.lost = self.latest.iter().map(of_node).collect();
     }
 
-    /// The UEs of all latest reports, those of the nodes of a base station joined.
+    /// Returns the UEs of all latest reports. Identities at several nodes of one base station are joined.
     pub fn ues(&self) -> Vec<JoinedUe> {
         let mut join = UeJoin::default();
         for (node, reports) in &self.latest {

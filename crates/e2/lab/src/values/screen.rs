@@ -12,7 +12,7 @@ use super::{ActionKey, Latest, ModelIndex, NODES_MAX, Values, Watched};
 const LINES_MAX: usize = 200;
 /// Minimum width of a column of values.
 const WIDTH_MIN: usize = 6;
-/// Heading of the column with what makes values doubtful.
+/// Heading of the column with notes on the reliability of values.
 const MARKS: &str = "note";
 /// Text for an unknown value.
 const UNKNOWN: &str = "-";
@@ -30,7 +30,7 @@ pub struct Room {
 #[derive(Default)]
 pub struct Screen {
     before: HashMap<Shown, Counted>,
-    /// The time of the look, microseconds since the Unix epoch; without it ages are not shown.
+    /// Current time, in microseconds since the Unix epoch; without it ages are not shown.
     now_us: Option<i64>,
 }
 
@@ -69,7 +69,7 @@ impl Counted {
 struct Told {
     node: String,
     ue: String,
-    /// What makes its values doubtful: age of stale ones, reports lost.
+    /// Notes on the reliability of its values: age if stale, lost reports.
     marks: String,
     cells: Vec<String>,
 }
@@ -78,7 +78,7 @@ struct Told {
 type Numbers = BTreeMap<(GlobalE2NodeId, String), u32>;
 
 impl Screen {
-    /// Sets the time of the next look, microseconds since the Unix epoch.
+    /// Sets the current time, in microseconds since the Unix epoch.
     pub fn set_now(&mut self, now_us: i64) {
         self.now_us = Some(now_us);
     }
@@ -190,7 +190,7 @@ impl Screen {
         (told, left_out)
     }
 
-    /// The texts of a line, one for each headline column of all models.
+    /// Returns the texts of a line, one for each headline column of all models.
     fn cells(
         &mut self,
         values: &Values,
@@ -214,7 +214,7 @@ impl Screen {
         cells
     }
 
-    /// The age of the oldest report of a line if it is stale, and the reports of its base station that are lost.
+    /// Returns the age of a line's oldest report if it is stale, and the lost reports of its base station.
     fn marks(&self, values: &Values, node: &GlobalE2NodeId, of_line: &[Option<&RowOf<'_>>]) -> String {
         let oldest = of_line.iter().flatten().map(|row| row.received_us).min();
         let age_us = self.now_us.zip(oldest).map(|(now, then)| now.saturating_sub(then));
@@ -228,7 +228,7 @@ impl Screen {
 /// A table, and when its report arrived.
 type Read = (i64, Table);
 
-/// The tables of a base station's latest reports, by model.
+/// Returns the tables of a base station's latest reports, by model.
 fn tables(values: &Values, reports: &BTreeMap<(ModelIndex, ActionKey), Latest>) -> Vec<Vec<Read>> {
     let of_model = |(model, of): (ModelIndex, &Watched)| {
         let kept = reports.iter().filter(|((index, _), _)| *index == model);
@@ -252,8 +252,8 @@ fn numbers(values: &Values, read: &BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>>) ->
     numbers
 }
 
-/// How a line names its UE: by the number that all nodes of its base station share, and the bearer or tunnel if there are several
-/// lines.
+/// Returns the label of a UE: the number that all nodes of its base station share, and the bearer or tunnel if there
+/// are several lines.
 fn label(
     values: &Values,
     node: &GlobalE2NodeId,

@@ -118,7 +118,7 @@ fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Fai
     if missed > before {
         let untold = missed - before;
         output.text(format_args!(
-            "! {untold} events are missing here, because they occurred faster than they were written"
+            "! {untold} events are missing here, because they occurred faster than they could be written"
         ))?;
         output.item(&serde_json::json!({ "untold": untold }))?;
     }
@@ -143,16 +143,18 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::Conflict { node, target, winner, loser } => {
             format!("! {node}: {target} is set by {winner}, not by {loser}")
         }
-        RicEvent::Owned { node, epoch, .. } => format!("= {node} is served here, as owner number {epoch}"),
-        RicEvent::Disowned { node, why, .. } => format!("= {node} is served here no more: {why}"),
-        RicEvent::Lawful { lawful: true, .. } => "= part of the quorum: controls are taken".to_owned(),
-        RicEvent::Lawful { lawful: false, .. } => "= no part in a quorum: controls are refused".to_owned(),
-        RicEvent::Reach(Ok(())) => "= the bus is there".to_owned(),
-        RicEvent::Reach(Err(why)) => format!("= no bus, and it is tried on: {why}"),
-        RicEvent::NotTaken { iapp, node: Some(node), why } => {
-            format!("! what {iapp} knows of {node} is not handed over: {why}")
+        RicEvent::Owned { node, epoch, .. } => {
+            format!("= {node} is served by this RIC, as owner number {epoch}")
         }
-        RicEvent::NotTaken { iapp, why, .. } => format!("! what {iapp} knows is not handed over: {why}"),
+        RicEvent::Disowned { node, why, .. } => format!("= {node} is no longer served by this RIC: {why}"),
+        RicEvent::Lawful { lawful: true, .. } => "= part of the quorum: controls are accepted".to_owned(),
+        RicEvent::Lawful { lawful: false, .. } => "= no quorum: controls are rejected".to_owned(),
+        RicEvent::Reach(Ok(())) => "= connected to the bus".to_owned(),
+        RicEvent::Reach(Err(why)) => format!("= no bus, retrying: {why}"),
+        RicEvent::NotTaken { iapp, node: Some(node), why } => {
+            format!("! the state of {iapp} for {node} was not transferred: {why}")
+        }
+        RicEvent::NotTaken { iapp, why, .. } => format!("! the state of {iapp} was not transferred: {why}"),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {
             Some(node) => format!("? {node}: {}", hint.sentence),

@@ -42,8 +42,11 @@ impl Clients {
         let client = |(name, part, ric): &(String, Part, String)| {
             let Some(part) = part.get::<MonitorPart>() else { return Ok(None) };
             if part.at_most.is_some() {
-                let why = format!("`at_most` of part `{}`: nobody reads slowly", MonitorPart::TYPE);
-                return Err(rig(format!("{why} in virtual time; a fault `slow:agent:…` is a slow peer")));
+                let why = format!(
+                    "`at_most` of component `{}`: no xApp reads slowly in virtual time",
+                    MonitorPart::TYPE
+                );
+                return Err(rig(format!("{why}; a fault `slow:agent:…` is a slow peer")));
             }
             // Validates the configuration; each restart uses the same one.
             part.machine(ric, 0)?;

@@ -100,7 +100,7 @@ fn beyond(config: &RadioConfig) -> Option<&'static str> {
         What::Udp(..) | What::Full => None,
     });
     let keys = (!config.stage_keys.is_empty()).then_some("stages: it has no traffic control");
-    let stay = (!config.stays.is_empty()).then_some("a stay: its UEs are there from the start");
+    let stay = (!config.stays.is_empty()).then_some("a stay: its UEs are present from the start");
     let chosen = !(config.snssais.is_empty() && config.plmns.is_empty());
     let chosen = chosen.then_some("what UEs choose: it has no RRC");
     flow.or(stay).or(chosen).or(keys)

@@ -7,8 +7,8 @@
 //! | on | | attach, with those that waited |
 use super::rc::Steered;
 use super::{Moved, Radio, SharedRadio, plan};
-use ranlab_radio::user_plane::UeConfig;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
+use ranlab_radio::user_plane::UeConfig;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
@@ -158,9 +158,9 @@ mod tests {
     use super::super::{Neighbours, RadioConfig, Stay, cell_of};
     use super::*;
     use crate::stats::Names;
-    use ranlab_radio::user_plane::Carrier;
     use ranlab_e2::Time;
     use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_radio::user_plane::Carrier;
     use std::sync::Mutex;
     use std::time::Duration;
 

@@ -36,7 +36,7 @@ const QUEUE_BYTES: usize = 32;
 /// Validates public keys.
 pub(super) fn check_keys(keys: &[[u8; 32]]) -> Result<(), String> {
     let wrong = keys.iter().any(|key| VerifyingKey::from_bytes(key).is_err());
-    if wrong { Err("a stage key is no public key of Ed25519".to_owned()) } else { Ok(()) }
+    if wrong { Err("a stage key is not a public key of Ed25519".to_owned()) } else { Ok(()) }
 }
 
 /// Creates a stage from a module that was signed with one of these keys.

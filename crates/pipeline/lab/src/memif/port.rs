@@ -408,7 +408,7 @@ impl Talk {
     }
 
     fn region(&mut self, descriptor: Option<OwnedFd>, octets: u64) -> Result<(), String> {
-        let descriptor = descriptor.ok_or("a region came without its descriptor")?;
+        let descriptor = descriptor.ok_or("a region arrived without its descriptor")?;
         self.regions.push(Region::accept(descriptor, octets).map_err(|error| error.to_string())?);
         Ok(())
     }

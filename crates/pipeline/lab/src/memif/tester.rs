@@ -74,11 +74,11 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum TesterError {
     /// The load has no packets, or more than can be tracked.
-    #[error("{0} packets are asked for; allowed are 1 to {PACKETS_MAX}: another rate, or another duration")]
+    #[error("{0} packets are requested; allowed are 1 to {PACKETS_MAX}: change the rate or the duration")]
     Packets(u64),
     /// A packet of the trace is too short for the mark.
     #[error(
-        "packet {index} of the trace has {octets} octets of which {headers} are headers; {STAMP_BYTES} are needed behind them: a greater `pkt-size`"
+        "packet {index} of the trace has {octets} bytes, {headers} of them headers; {STAMP_BYTES} are needed after the headers: increase `pkt-size`"
     )]
     NoRoom {
         /// Index of the packet.

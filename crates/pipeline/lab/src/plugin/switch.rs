@@ -36,9 +36,7 @@ impl PluginSwitch {
         let path = part.plugin.as_ref().ok_or_else(|| environment("`sut.plugin` names no program"))?;
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         if pipeline.events(0).is_ok_and(|events| !events.is_empty()) {
-            return Err(environment(
-                "a plug-in is not told of changes: leave handovers and what fluctuates out",
-            ));
+            return Err(environment("a plug-in does not receive changes: omit handovers and fluctuations"));
         }
         let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();

@@ -219,6 +219,8 @@ fn distribution(plugin: &Plugin, reply: &Map<String, Value>, name: &str) -> Resu
     let Some(value) = reply.get(name) else { return Ok(Vec::new()) };
     match serde_json::from_value::<Vec<(u64, u64)>>(value.clone()) {
         Ok(values) if values.len() <= VALUES_MAX => Ok(values),
-        _ => Err(plugin.wrong(&format!("`{name}` is no list of at most {VALUES_MAX} pairs [value, count]"))),
+        _ => {
+            Err(plugin.wrong(&format!("`{name}` is not a list of at most {VALUES_MAX} pairs [value, count]")))
+        }
     }
 }

@@ -110,7 +110,7 @@ fn text_of(path: &Path, most: usize) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
     let file = std::fs::File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
-        return Err(format!("{} is no file", path.display()));
+        return Err(format!("{} is not a file", path.display()));
     }
     let mut text = String::new();
     file.take(most as u64 + 1).read_to_string(&mut text).map_err(failed)?;

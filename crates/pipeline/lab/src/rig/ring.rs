@@ -72,7 +72,9 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
             return Ok(String::new());
         }
         let path = worker.ready.addresses.get(port).cloned();
-        path.ok_or_else(|| RigError::Rig(format!("the switch does not say where its port {port} is")))
+        path.ok_or_else(|| {
+            RigError::Rig(format!("the switch does not report the address of its port {port}"))
+        })
     };
     let tester = RingTesterPart {
         access: socket("access")?,
@@ -101,8 +103,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let itself = if window.find(SELF_TEST).is_some() { SELF_TEST } else { TESTER };
     let best_mpps = window.report(itself)?.number("tester_mpps")?;
     let (outcome, counters): (RingOutcome, RingCounters) = (tester.detail()?, switch.detail()?);
-    let books = books(&outcome, &counters)?;
-    for (name, value) in &books {
+    let losses = losses(&outcome, &counters)?;
+    for (name, value) in &losses {
         recorder.scalar(name, *value as f64);
     }
     by_reason(&counters, recorder);
@@ -132,7 +134,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let uneven = switch.numbers.get("busiest_over_mean").copied().unwrap_or(1.0);
     let unverified = Breach::said(
         unverified,
-        "the plug-ins have not shown that packets are as the oracle says: a generator that can `replay`, or `load.verify` = 0",
+        "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or `load.verify` = 0",
     );
     let judged = recorder.judge([
         (Outcome::Invalid, unverified),
@@ -144,13 +146,13 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
         (
             Outcome::Degraded,
-            Breach::above("packets that came back and are none of this run's", outcome.strangers as f64, 0.0),
+            Breach::above("packets that came back and are not of this run", outcome.strangers as f64, 0.0),
         ),
     ]);
     if judged != Outcome::Ok {
-        let value = |name: &str| books.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
+        let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
         let steal = window.of(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
-        recorder.also(&told(due, &value, steal.fold(0.0, f64::max)));
+        recorder.also(&describe(due, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
         if let Some(words) = by_core(&counters) {
             recorder.also(&words);
@@ -160,17 +162,17 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
 }
 
 /// Returns the lost packets by cause: the sum first, the unknown ones last.
-fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
+fn losses(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
-            "the books do not close: the cores counted something else than their device: {counters:?}"
+            "the packet counters are inconsistent: the cores counted something else than their device: {counters:?}"
         );
         return Err(RigError::Rig(why));
     }
     let ledger = counters.ledger(outcome.waiting);
     let unknown = outcome
         .unknown(&ledger)
-        .map_err(|error| RigError::Rig(format!("the books do not close: {error}")))?;
+        .map_err(|error| RigError::Rig(format!("the packet counters are inconsistent: {error}")))?;
     let dropped = ledger.dropped.iter().sum::<u64>() + ledger.tables;
     let counts = [
         outcome.late,
@@ -188,7 +190,7 @@ fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static
 }
 
 /// Describes a loss in words, with the CPU time stolen by other virtual machines.
-fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
+fn describe(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
         let count = value(name);
@@ -196,7 +198,7 @@ fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
             let _ = write!(text, "{count:.0} {words}, ");
         }
     }
-    let _ = write!(text, "{:.0} for a reason that nobody knows", value(UNKNOWN));
+    let _ = write!(text, "{:.0} for an unknown reason", value(UNKNOWN));
     let _ = write!(text, "; meanwhile {:.1} % of the CPU time was stolen", steal * 100.0);
     text
 }
@@ -260,7 +262,7 @@ fn by_table(counters: &RingCounters) -> String {
 fn by_core(counters: &RingCounters) -> Option<String> {
     let each = |(index, core): (usize, &RingCounters)| {
         let lost = core.ledger(0).causes();
-        format!("core {index} took {} and let {lost} of them not leave", core.received)
+        format!("core {index} received {} and lost {lost} of them", core.received)
     };
     let each: Vec<String> = counters.cores.iter().enumerate().map(each).collect();
     (!each.is_empty()).then(|| each.join(", "))
@@ -282,7 +284,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         let steal = point.runs.iter().filter_map(|run| run.recording.metrics.get(STEAL).copied());
         let axes = point.point.axes.iter().map(|(path, value)| format!("{path} = {value}"));
         let place = axes.collect::<Vec<_>>().join(", ");
-        let text = told(value("packets_due"), &value, steal.fold(0.0, f64::max));
+        let text = describe(value("packets_due"), &value, steal.fold(0.0, f64::max));
         Some(if place.is_empty() { format!("{text}.") } else { format!("{place}: {text}.") })
     };
     let mut all: Vec<String> = results.points.iter().filter_map(of).collect();
@@ -318,7 +320,7 @@ pub(super) fn metrics() -> Vec<Metric> {
     all.extend(reasons.map(|reason| {
         lower(&dropped_by(reason), &format!("dropped by tables, reason: {}", reason.name().replace('_', " ")))
     }));
-    all.push(lower(UNKNOWN, "lost, and no counter of tester, rings or switch says where"));
+    all.push(lower(UNKNOWN, "lost, without a counter of tester, rings or switch that explains it"));
     all
 }
 

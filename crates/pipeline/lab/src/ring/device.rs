@@ -107,7 +107,7 @@ impl RingDevice {
 
     /// Reads the counters.
     fn look_in(&self) -> Result<Seen, Trouble> {
-        let gone = || rig("the thread of the device under test is gone");
+        let gone = || rig("the thread of the device under test has ended");
         let (tell, told) = sync_channel(1);
         self.pause.store(true, Ordering::Relaxed);
         self.asks.as_ref().ok_or_else(gone)?.send(tell).map_err(|_| gone())?;
@@ -197,7 +197,7 @@ impl Running for RingDevice {
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
-                Err(rig("the thread of the device under test is gone"))
+                Err(rig("the thread of the device under test has ended"))
             }
             None => Ok(()),
         }

@@ -68,7 +68,7 @@ fn rings(cores: usize) -> Result<u16, Trouble> {
     let rings = u16::try_from(cores).ok().filter(|cores| (1..=RINGS_MAX).contains(cores));
     rings.ok_or_else(|| {
         environment(format!(
-            "`sut.cores` is {cores}: each has a ring of its own in each direction, of which memif has 1 to {RINGS_MAX} here"
+            "`sut.cores` is {cores}: each core has a separate ring in each direction, and memif has 1 to {RINGS_MAX} here"
         ))
     })
 }

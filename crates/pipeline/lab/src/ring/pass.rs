@@ -43,7 +43,7 @@ pub(crate) fn pass(
             }
             if begun.elapsed() >= TAKEN {
                 let s = TAKEN.as_secs();
-                return Err(sut(format!("it has not taken packet {sent} out of its ring within {s} s")));
+                return Err(sut(format!("it has not read packet {sent} from its ring within {s} s")));
             }
             std::thread::yield_now();
         }

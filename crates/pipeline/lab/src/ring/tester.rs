@@ -346,7 +346,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     let (outcome, ledger) = (outcome.map_err(|error| own(&error))?, ledger.map_err(|error| own(&error))?);
     match ledger.unknown(&outcome.tally) {
         Ok(0) => Ok(outcome.tally.received as f64 / outcome.took.as_secs_f64().max(1e-9) / 1e6),
-        Ok(unknown) => Err(own(&format!("{unknown} packets were lost, and nobody knows where"))),
+        Ok(unknown) => Err(own(&format!("{unknown} packets were lost for an unknown reason"))),
         Err(error) => Err(own(&error)),
     }
 }

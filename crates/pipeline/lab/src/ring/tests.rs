@@ -211,7 +211,7 @@ fn invalid_ring_settings_are_rejected() {
     let mut testing = Testing::start(&too_long).unwrap();
     testing.begin();
     testing.end(&mut Report::default());
-    assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
+    assert!(testing.check().unwrap_err().what.contains("packets are requested"));
     // Untrusted scenarios cannot use a tester with local sockets.
     let part = Part::from(tester(&device, &part));
     let started =

@@ -37,7 +37,7 @@ impl Resources {
     pub(super) fn here() -> Result<Self, Trouble> {
         let cpus = allowed_cpus();
         let (Some(main_cpu), Some(forward_cpu)) = (cpus.first().copied(), cpus.last().copied()) else {
-            return Err(environment("the kernel does not say on which CPUs this process may run"));
+            return Err(environment("the kernel does not report the CPUs that this process may use"));
         };
         Ok(Self { huge: free_huge_bytes() >= MEMORY_MB << 20, main_cpu, forward_cpu })
     }

@@ -398,7 +398,7 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
     let tiers = || backend.tiers().iter().map(|tier| tier.name()).collect::<Vec<_>>().join(", ");
     tier.ok_or_else(|| {
         environment(format!(
-            "`sut.tier` \"{}\" is none of \"{name}\": it is driven in {}",
+            "`sut.tier` \"{}\" is not supported by \"{name}\"; allowed are {}",
             part.tier,
             tiers()
         ))

@@ -247,7 +247,7 @@ fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>)
         if Instant::now() >= deadline {
             let took = now.0;
             let s = PASS_WAIT.as_secs();
-            return Err(sut(format!("of {sent} packets of the trace it has taken {took} within {s} s")));
+            return Err(sut(format!("it has read {took} of the trace's {sent} packets within {s} s")));
         }
         std::thread::sleep(POLL);
     }

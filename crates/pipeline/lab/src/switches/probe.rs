@@ -150,7 +150,7 @@ fn until_seen(
                 break Err(sut(format!("packets are not treated by a change within {s} s of its command")));
             }
         };
-        telling.join().map_err(|_| rig("the thread that tells a change died"))??;
+        telling.join().map_err(|_| rig("the thread that sends changes died"))??;
         seen
     })
 }

@@ -205,7 +205,7 @@ impl Running {
         self.say("show fwd stats all")?;
         let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
         let mut all = lines.iter().filter_map(|line| counter(line, "TX-dropped:"));
-        all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not say what it could not send")))
+        all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not report what it could not send")))
     }
 
     /// Quits regularly, so that its capture files are complete.

@@ -45,7 +45,7 @@ impl Thread {
         let path = self.0.join("schedstat");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
-        first.ok_or_else(|| sut(format!("{}: no CPU time: the thread is gone", path.display())))
+        first.ok_or_else(|| sut(format!("{}: no CPU time: the thread has ended", path.display())))
     }
 }
 

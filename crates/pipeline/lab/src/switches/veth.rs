@@ -101,7 +101,7 @@ impl Wires {
             while receive_stamped(socket, &mut buffer).is_ok() {
                 if begun.elapsed() > LATE_MAX {
                     return Err(environment(format!(
-                        "frames come that nobody has sent, for {LATE_MAX:?} by now: the interfaces are not the tester's alone"
+                        "unexpected frames have arrived for {LATE_MAX:?}: another program uses these interfaces"
                     )));
                 }
             }

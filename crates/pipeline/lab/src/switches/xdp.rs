@@ -201,7 +201,7 @@ impl Feeding {
         let longest = frames.iter().map(|(_, frame)| frame.len()).max().unwrap_or(0);
         if longest == 0 || longest > FRAME_BYTES_MAX {
             return Err(environment(format!(
-                "the kernel feeds frames of 1 to {FRAME_BYTES_MAX} octets, and the trace's longest has {longest}"
+                "the kernel accepts frames of 1 to {FRAME_BYTES_MAX} bytes, and the longest of the trace has {longest}"
             )));
         }
         let feed = Feed { frames: frames.len() as u32, frame_bytes_max: longest as u32 };

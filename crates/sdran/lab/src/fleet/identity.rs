@@ -59,7 +59,7 @@ pub struct SourcePool(Vec<IpAddr>);
 
 /// The text is not a valid address range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no range of at most 65536 IPv4 addresses; write e.g. 127.0.1.1-127.0.1.50")]
+#[error("\"{0}\" is not a range of at most 65536 IPv4 addresses; write e.g. 127.0.1.1-127.0.1.50")]
 pub struct SourcePoolError(String);
 
 impl SourcePool {

@@ -16,7 +16,7 @@ use ranlab_lab::check::{Case, Fault, Outcome, fails};
 /// Names of checks on which others depend. A check is skipped if one on which it depends has failed.
 pub(super) const ASSOCIATION: &str = "association";
 pub(super) const SESSION: &str = "a session is established, modified and deleted";
-pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features say";
+pub(super) const CHOSEN_TEID: &str = "trap 8: TEIDs are chosen as the features announce";
 pub(super) const VOLUME_THRESHOLD: &str = "a volume threshold is reported with its volume";
 pub(super) const BOTH_DIRECTIONS: &str = "a session works in both directions";
 
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     (BOTH_DIRECTIONS, "TS 29.244 5.2", both_directions),
     ("no association: cause 72", "TS 29.244 8.2.1", no_association),
     ("an unknown session: cause 65", "TS 29.244 7.2.2.4.2, 8.2.1", unknown_session),
-    ("a mandatory element missing: cause 66 and its number", "TS 29.244 7.6.6", missing_element),
+    ("a missing mandatory element: cause 66 and its number", "TS 29.244 7.6.6", missing_element),
     ("an element of wrong length: cause 68", "TS 29.244 7.6.7", wrong_length),
     ("another version: Version Not Supported", "TS 29.244 7.6.2", other_version),
     ("a session of another SMF cannot be deleted", "TS 29.244 8.2.1", stolen_session),
@@ -61,7 +61,7 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ("reports go to the CP F-SEID's address, port 8805", "TS 29.244 4.2.2, 7.5.8", peers::report_destination),
     ("a set deletion deletes the sessions of its sets alone", "TS 29.244 7.4.6.1", peers::set_deletion),
     ("an association release is answered and ends the sessions", "TS 29.244 6.2.8", peers::release),
-    ("a UE address is chosen as the features say", "TS 29.244 5.21, 8.2.62", peers::ue_address),
+    ("a UE address is chosen as the features announce", "TS 29.244 5.21, 8.2.62", peers::ue_address),
     ("rules of lower precedence value come first, by flow", "TS 29.244 5.2.1, 8.2.5", rules::precedence),
     (
         "a flow description that cannot be read: cause 73 and the rule",
@@ -104,10 +104,10 @@ pub(super) const CHECKS: &[Case<Peer>] = &[
     ),
     ("an error indication is reported", "TS 29.244 5.10, 7.5.8.4", paths::error_indication),
     ("waiting packets are reported", "TS 29.244 7.5.8.2", paths::paging),
-    ("waiting packets leave in the order in which they came", "TS 29.244 5.2.3.1", paths::buffering_order),
+    ("waiting packets leave in their order of arrival", "TS 29.244 5.2.3.1", paths::buffering_order),
     ("a move sends one end marker", "TS 29.281 7.3.2, TS 29.244 5.2.3.1", paths::end_marker),
     // Last, because it may crash the UPF.
-    ("truncated and random octets do no harm", "TS 29.244 7.6.3", garbage),
+    ("truncated and random messages are survived", "TS 29.244 7.6.3", garbage),
 ];
 
 pub(super) fn expect(cause: Cause, wanted: Cause, what: &str) -> Outcome {
@@ -161,7 +161,7 @@ fn answered_with(peer: &mut Peer, lengths: [u8; 2], change: fn(&mut Sends, u8)) 
     if silent.is_empty() {
         Ok(())
     } else {
-        fails(format!("silence with {silent:?} octets: it looks like loss"))
+        fails(format!("no response with {silent:?} octets, which looks like loss"))
     }
 }
 
@@ -209,7 +209,7 @@ fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
     match works(peer, n)? {
         Way { back: true, .. } => Ok(()),
         Way { up: Some(true), .. } => fails("it was accepted, and carries uplink alone"),
-        Way { .. } => fails("everything was accepted, and no packet came through"),
+        Way { .. } => fails("all requests were accepted, and no packet was forwarded"),
     }
 }
 
@@ -226,16 +226,16 @@ fn both_directions(peer: &mut Peer) -> Outcome {
     match plain(peer)? {
         Way { back: true, .. } => Ok(()),
         Way { astray: Some(teid), .. } => {
-            fails(format!("the packet came back through tunnel {teid}, which no message names"))
+            fails(format!("the packet came back through tunnel {teid}, which no message contains"))
         }
         Way { up: None, .. } => Err(Fault::Skipped(
-            "nothing came back: perhaps nobody reflects at --server, or --ue is not in the UPF's pool; --n6 brings a data network of ours",
+            "no packet came back: is there a reflector at --server, and is --ue in the UPF's pool? --n6 emulates the data network",
         )),
         Way { up: Some(true), .. } => fails(format!(
-            "everything was accepted and uplink came to the data network, downlink did not come back: is the UE {ue} (--ue) within the UPF's pool, and does the data network's route for it lead to the UPF?"
+            "all requests were accepted and uplink reached the data network, but downlink did not come back: is the UE {ue} (--ue) within the UPF's pool, and does the data network's route for it lead to the UPF?"
         )),
         Way { up: Some(false), .. } => fails(format!(
-            "everything was accepted, and no packet came to the data network: is the UE {ue} (--ue) within the UPF's pool?"
+            "all requests were accepted, and no packet reached the data network: is the UE {ue} (--ue) within the UPF's pool?"
         )),
     }
 }
@@ -314,7 +314,7 @@ fn no_association(peer: &mut Peer) -> Outcome {
     match response {
         Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.own_addresses => {
             Err(Fault::Skipped(
-                "it was not refused so, and an association of an earlier run may stand: give an --smf that the UPF has not seen",
+                "it was not refused, perhaps because of an association of an earlier run: use an --smf that is new to the UPF",
             ))
         }
         Some(response) => {

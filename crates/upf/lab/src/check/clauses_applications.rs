@@ -68,7 +68,7 @@ pub(super) fn detected(peer: &mut Peer) -> Outcome {
         back.sort_unstable();
         if back != passing.map(|n| UE_PORT + n) {
             return fails(format!(
-                "the application has the packets of port {}, which a rule drops; of the ports {ports:?} came back {back:?}",
+                "the application has the packets of port {}, which a rule drops; of the ports {ports:?}, these came back: {back:?}",
                 UE_PORT + dropped
             ));
         }

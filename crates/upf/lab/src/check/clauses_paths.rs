@@ -66,8 +66,8 @@ pub(super) fn error_indication(peer: &mut Peer) -> Outcome {
     let all = peer.reports(wait, come)?;
     match (come(&all), all.is_empty()) {
         (true, _) => Ok(()),
-        (false, true) => fails(format!("session {:#x}: no report came", session.seid)),
-        (false, false) => fails("a report came that does not name the tunnel"),
+        (false, true) => fails(format!("session {:#x}: no report arrived", session.seid)),
+        (false, false) => fails("a report arrived without the tunnel"),
     }
 }
 
@@ -97,8 +97,8 @@ pub(super) fn paging(peer: &mut Peer) -> Outcome {
     };
     match reports(&peer.reports(wait, |all| reports(all) > 1)?) {
         1 => Ok(()),
-        0 => fails("packets wait, and no report says so"),
-        more => fails(format!("{more} reports came for packets that wait; the first one is enough")),
+        0 => fails("packets wait, and no report was sent"),
+        more => fails(format!("{more} reports arrived for waiting packets; one is enough")),
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     if ports == sent {
         Ok(())
     } else {
-        fails(format!("packets from the UE's ports {sent:?} waited, and {ports:?} came"))
+        fails(format!("packets from the UE's ports {sent:?} waited, and {ports:?} arrived"))
     }
 }
 
@@ -156,6 +156,6 @@ pub(super) fn end_marker(peer: &mut Peer) -> Outcome {
     if markers == [downlink(1, 1)] {
         Ok(())
     } else {
-        fails(format!("end markers came into the tunnels {markers:?} instead of one into {}", downlink(1, 1)))
+        fails(format!("end markers arrived in the tunnels {markers:?} instead of one in {}", downlink(1, 1)))
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     peer.joined_by(elsewhere)?;
     match (here, there) {
         (1.., _) => Ok(()),
-        (0, 1..) => fails("the report went to the port that the establishment came from"),
+        (0, 1..) => fails("the report went to the source port of the establishment"),
         (0, 0) => paged(peer, &wire),
     }
 }
@@ -73,7 +73,7 @@ fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     if peer.reports(wait, |all| !all.is_empty())?.is_empty() {
         Err(Fault::Skipped("waiting packets are not reported at all"))
     } else {
-        fails("no report came of a session that was established from another port")
+        fails("no report arrived for a session that was established from another port")
     }
 }
 
@@ -128,9 +128,9 @@ pub(super) fn ue_address(peer: &mut Peer) -> Outcome {
     let chosen = addresses.into_iter().any(|ue| ue.addresses.v4.is_some());
     match (response.cause.is_accepted(), chosen, features.contains(UpFunctionFeatures::UEIP)) {
         (true, true, _) | (false, _, false) => Ok(()),
-        (true, false, _) => fails("the wish is accepted, and no UE address chosen"),
+        (true, false, _) => fails("the request for a UE address is accepted, and none is chosen"),
         (false, _, true) => fails(format!(
-            "the feature UEIP is announced, and the wish is refused with cause {}",
+            "the feature UEIP is announced, and the request for an address is refused with cause {}",
             response.cause.0
         )),
     }

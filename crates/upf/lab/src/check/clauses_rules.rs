@@ -51,7 +51,7 @@ pub(super) fn precedence(peer: &mut Peer) -> Outcome {
     match back[..] {
         [a, b] if a == UE_PORT && b == UE_PORT + 2 => Ok(()),
         _ => fails(format!(
-            "of packets from the UE's ports {ports:?} came back {back:?}; the rule for the second drops before the rule for all, that for the third after it"
+            "of packets from the UE's ports {ports:?}, these came back: {back:?}; the rule for the second port precedes the rule for all packets, that for the third follows it"
         )),
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn empty_flow(peer: &mut Peer) -> Outcome {
     let session = peer.create(request)?;
     match peer.come_back(&wire, 1, session.teid(UPLINK), &[UE_PORT])?[..] {
         [_, ..] => Ok(()),
-        [] => fails("the rules are accepted, and no packet comes through"),
+        [] => fails("the rules are accepted, and no packet is forwarded"),
     }
 }
 
@@ -312,7 +312,7 @@ pub(super) fn qos_flow(peer: &mut Peer) -> Outcome {
     match all.iter().find(|one| is_back(one)).map(|one| one.session) {
         Some(Some(PduSession::Dl(container))) if container.qfi == OTHER => Ok(()),
         Some(container) => {
-            fails(format!("the QER says QoS flow {OTHER}, the packet's container is {container:?}"))
+            fails(format!("the QER has QoS flow {OTHER}, the packet's container is {container:?}"))
         }
         None => fails("no packet came back"),
     }

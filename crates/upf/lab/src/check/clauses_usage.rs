@@ -79,7 +79,7 @@ pub(super) fn threshold(peer: &mut Peer) -> Outcome {
         [first, ..] if (limit..2 * limit).contains(&first) => Ok(()),
         [first, ..] => fails(format!("the threshold is {limit} bytes, reported are {first}")),
         [] => fails(format!(
-            "{} bytes passed the threshold {limit}, and no report came",
+            "{} bytes passed the threshold {limit}, and no report arrived",
             2 * BURST * octets(peer)
         )),
     }
@@ -100,7 +100,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
         return Err(Fault::Skipped("a threshold that is not changed is not reported either"));
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
-        return fails(format!("the threshold was lowered to {limit} bytes, and no report came"));
+        return fails(format!("the threshold was lowered to {limit} bytes, and no report arrived"));
     }
     Ok(())
 }
@@ -133,7 +133,7 @@ pub(super) fn quota(peer: &mut Peer) -> Outcome {
     if come(&peer.reports(wait, come)?) {
         Ok(())
     } else {
-        fails("packets stop at the quota, and no report says so")
+        fails("packets stop at the quota, and no report was sent")
     }
 }
 
@@ -206,7 +206,7 @@ fn each_second(peer: &mut Peer, rule: CreateUrr, trigger: u128, least: usize) ->
     let all = peer.reports(wait, |all| reported(all, trigger).len() >= least)?;
     match reported(&all, trigger).len() {
         come if come >= least => Ok(()),
-        come => fails(format!("{come} reports came within {wait:?} from a rule that reports each second")),
+        come => fails(format!("{come} reports arrived within {wait:?} from a rule that reports each second")),
     }
 }
 
@@ -242,7 +242,7 @@ pub(super) fn time_quota(peer: &mut Peer) -> Outcome {
     burst(peer, &wire, &session)?;
     let wait = a_second(peer);
     if !comes(peer, UsageReportTrigger::TIMQU, wait)? {
-        return fails(format!("no report came within {wait:?} from a rule with a quota of one second"));
+        return fails(format!("no report arrived within {wait:?} from a rule with a quota of one second"));
     }
     match burst(peer, &wire, &session)? {
         0 => Ok(()),
@@ -267,7 +267,7 @@ pub(super) fn holding_time(peer: &mut Peer) -> Outcome {
         Ok(())
     } else {
         fails(format!(
-            "a quota with a holding time of one second was unused for {wait:?}, and no report came"
+            "a quota with a holding time of one second was unused for {wait:?}, and no report arrived"
         ))
     }
 }
@@ -335,7 +335,7 @@ pub(super) fn stop(peer: &mut Peer) -> Outcome {
     if comes(peer, UsageReportTrigger::STOPT, wait)? {
         Ok(())
     } else {
-        fails(format!("packets have stopped for {wait:?}, and no report came"))
+        fails(format!("packets have stopped for {wait:?}, and no report arrived"))
     }
 }
 

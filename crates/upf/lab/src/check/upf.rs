@@ -353,7 +353,7 @@ impl Peer {
                 Ok(response)
             }
             Some(Message::AssociationSetupResponse(response)) => fails(format!("cause {}", response.cause.0)),
-            Some(other) => fails(format!("message type {} came", other.message_type())),
+            Some(other) => fails(format!("received message type {}", other.message_type())),
             None => fails("an association setup went unanswered"),
         }
     }
@@ -419,7 +419,7 @@ impl Peer {
             _ => None,
         });
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
-            return Err(Fault::Needs(CHOSEN_TEID, "a tunnel was asked for and none was chosen".into()));
+            return Err(Fault::Needs(CHOSEN_TEID, "a tunnel was requested and none was chosen".into()));
         }
         Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
@@ -534,7 +534,7 @@ pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {
         Ok((pdu, _)) => Ok(pdu.message),
         Err(error) => match refusal(octets) {
             Some((_, cause)) => {
-                fails(format!("it is refused with cause {}, but the answer is none: {error}", cause.0))
+                fails(format!("it is refused with cause {}, but the response is invalid: {error}", cause.0))
             }
             None => fails(format!("an answer cannot be read: {error}")),
         },

@@ -48,13 +48,13 @@ impl Bench<'_> {
         result
     }
 
-    /// Requests made so far, of these the ones that the kernel did not take, and those answered.
+    /// Returns the numbers of requests so far: all, those that the kernel did not accept, and those with a response.
     pub(super) fn made(&self) -> [u64; 3] {
         let each = self.cycles.iter().map(Cycles::requests);
         each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))
     }
 
-    /// What came before is no part of what is measured.
+    /// Excludes earlier requests from the measurement.
     pub(super) fn measure_from_here(&mut self) {
         self.cycles.iter_mut().for_each(Cycles::restart_report);
         self.before = self.made();

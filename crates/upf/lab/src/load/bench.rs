@@ -55,7 +55,7 @@ pub(super) struct Bench<'a> {
     pub(super) carriers: Vec<Carrier>,
     network: Option<NetworkThread>,
     pub(super) cycles: Vec<Cycles>,
-    /// What was seen of the paths of N3.
+    /// Counters of the N3 paths.
     pub(super) n3: PathReport,
     steps: u32,
 }

@@ -32,7 +32,7 @@ pub enum AfXdpError {
     #[error("the address is this machine's own (loopback): no device carries frames there")]
     Local,
     /// The kernel has no route.
-    #[error("the kernel knows no way there from {gnb}: {source}")]
+    #[error("the kernel has no route there from {gnb}: {source}")]
     NoRoute {
         /// Source address.
         gnb: IpAddr,
@@ -51,7 +51,7 @@ pub enum AfXdpError {
     #[error("the device \"{0}\" is not Ethernet")]
     NotEthernet(String),
     /// The next hop does not respond to ARP or neighbour discovery.
-    #[error("nobody answers for {hop} on \"{interface}\" (ARP, neighbour discovery) within {} s", .waited.as_secs())]
+    #[error("no response for {hop} on \"{interface}\" (ARP, neighbour discovery) within {} s", .waited.as_secs())]
     Neighbour {
         /// The UPF, or a router towards it.
         hop: IpAddr,
@@ -62,7 +62,7 @@ pub enum AfXdpError {
     },
     /// The packets do not fit into a frame.
     #[error(
-        "user packets of {octets} octets do not fit a frame of \"{interface}\"; at most {most} are allowed (--octets)"
+        "user packets of {octets} bytes do not fit a frame of \"{interface}\"; at most {most} are allowed (--octets)"
     )]
     TooLong {
         /// Requested length, in bytes.

@@ -60,7 +60,7 @@ impl FromStr for Network {
     /// `none`, `udp://LOCAL,UPF`, `routed://ADDRESS`.
     fn from_str(text: &str) -> Result<Self, TextError> {
         let wrong =
-            || TextError::new(text, "data network of ours", "none, udp://LOCAL,UPF and routed://ADDRESS");
+            || TextError::new(text, "emulated data network", "none, udp://LOCAL,UPF and routed://ADDRESS");
         let address = |text: &str| socket_address(text).map_err(|_| wrong());
         if text == "none" {
             return Ok(Self::None);

@@ -3,10 +3,11 @@ use super::meter::{Summary, Times};
 use ranlab_packet::gtpu::{Message, Packet, encode_message, message_type};
 use serde::{Deserialize, Serialize};
 
-/// Echo Requests in a row without a response that end a path (N3-REQUESTS of TS 29.281 §12).
+/// Number of consecutive Echo Requests without a response after which a path has failed (N3-REQUESTS of TS 29.281
+/// §12).
 const UNANSWERED: u8 = 3;
 
-/// The response to an Echo Request (TS 29.281 §7.2.2); `None` for any other datagram.
+/// Returns the response to an Echo Request (TS 29.281 §7.2.2); `None` for any other datagram.
 pub(super) fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
     if datagram.get(1) != Some(&message_type::ECHO_REQUEST) {
         return None;
@@ -18,7 +19,7 @@ pub(super) fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What was seen of the paths.
+/// Counters of the paths.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PathReport {
     sent: u64,
@@ -38,7 +39,7 @@ impl PathReport {
         self.echoes += other.echoes;
     }
 
-    /// In figures; `None` if there was nothing to see.
+    /// Returns the summary; `None` without any Echo message.
     pub(super) fn summary(&self) -> Option<PathSummary> {
         let seen = self.sent + self.echoes > 0;
         seen.then(|| PathSummary {
@@ -58,23 +59,23 @@ pub struct PathSummary {
     pub echo_requests: u64,
     /// Echo Responses of the UPF.
     pub echo_responses: u64,
-    /// Times that three Echo Requests in a row went unanswered.
+    /// Number of times that three consecutive Echo Requests had no response.
     pub path_failures: u64,
     /// Echo Requests of the UPF, which were answered.
     pub answered_requests: u64,
-    /// From an Echo Request to its response, microseconds.
+    /// Time from an Echo Request to its response, in microseconds.
     pub round_trip_us: Option<Summary>,
 }
 
 impl PathSummary {
-    /// What a reader should know of failures.
+    /// Returns a warning about failures, if there were any.
     pub(super) fn warning(&self) -> Option<String> {
         let failures = self.path_failures;
         let text = "three Echo Requests of a base station in a row went unanswered";
         (failures > 0).then(|| format!("N3 failed {failures} times: {text}"))
     }
 
-    /// Adds what another place has seen.
+    /// Adds the counters of another thread.
     pub(super) fn join(&mut self, other: &Self) {
         self.echo_requests += other.echo_requests;
         self.echo_responses += other.echo_responses;
@@ -93,7 +94,7 @@ struct Path {
     gnb: usize,
     due_ns: u64,
     sequence: u16,
-    /// When the last request was sent, until it is answered.
+    /// Send time of the pending request.
     open_ns: Option<u64>,
     unanswered: u8,
 }
@@ -107,18 +108,18 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// The first requests are due now.
+    /// Creates a supervisor whose first requests are due now.
     pub(super) fn new(now_ns: u64, interval_ns: u64, gnbs: impl Iterator<Item = usize>) -> Self {
         let path = |gnb| Path { gnb, due_ns: now_ns, sequence: 0, open_ns: None, unanswered: 0 };
         Self { interval_ns, paths: gnbs.map(path).collect(), report: PathReport::default() }
     }
 
-    /// When the next request is due.
+    /// Returns the time of the next request.
     pub(super) fn due_ns(&self) -> u64 {
         self.paths.iter().map(|path| path.due_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// The next request that is due, and its base station.
+    /// Returns the next due request and its base station.
     pub(super) fn request(&mut self, now_ns: u64) -> Option<(usize, Vec<u8>)> {
         let Self { interval_ns, paths, report } = self;
         let path = paths.iter_mut().find(|path| path.due_ns <= now_ns)?;
@@ -136,7 +137,7 @@ impl Supervisor {
         Some((path.gnb, out))
     }
 
-    /// A response has come to a base station. An unexpected response is ignored.
+    /// Handles a response to a base station. Ignores unexpected responses.
     pub(super) fn response(&mut self, now_ns: u64, gnb: usize, sequence: Option<u16>) {
         let Self { paths, report, .. } = self;
         let mut waiting = paths.iter_mut().filter(|path| path.gnb == gnb && Some(path.sequence) == sequence);

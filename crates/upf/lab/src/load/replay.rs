@@ -15,16 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What is repeated.
+/// Plan of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayPlan {
     /// Sessions of a capture.
     pub recording: Arc<Recording>,
-    /// How often each is repeated.
+    /// Repetitions of each session.
     pub times: u64,
-    /// How repetitions begin.
+    /// Start times of repetitions.
     pub begin: Loop,
-    /// Keep the capture's time between the requests of a session; otherwise each follows the response before it.
+    /// Keeps the capture's time between the requests of a session. Otherwise each request follows the previous
+    /// response.
     pub keeps_gaps: bool,
 }
 
@@ -76,7 +77,7 @@ impl Repeating<'_> {
         self.due = at.map(|at| self.begin + Duration::from_nanos(at));
     }
 
-    /// When the next repetition is to begin, if that is now.
+    /// Returns the scheduled start of the next repetition, if it is due.
     fn wanted(&self, now: Time) -> Option<Time> {
         match self.plan.begin {
             Loop::Closed { window } => (self.replay.under_way() < window).then_some(now),
@@ -189,7 +190,7 @@ impl Cycles {
         }
     }
 
-    /// Counts a session that went as it should, outside of any window.
+    /// Counts a completed session, outside of any window.
     pub(super) fn repetition_completed(&mut self, intended: Time, ended: Time) {
         self.report.completed += 1;
         self.report.cycle.record(ended.since(intended).as_nanos() as u64);

@@ -560,7 +560,7 @@ impl LoadReport {
             if side.asked_pps.is_some_and(|asked| side.offered_pps < 0.98 * asked) {
                 self.on_schedule = false;
                 self.warnings.push(format!(
-                    "{:.0} packets/s were sent of {:.0} asked for",
+                    "{:.0} packets/s were sent of {:.0} requested",
                     side.offered_pps,
                     side.asked_pps.unwrap_or(0.0)
                 ));
@@ -574,13 +574,13 @@ impl LoadReport {
         let lost = frames.rx_dropped + frames.rx_ring_full;
         if lost > 0 {
             let warning = format!(
-                "AF_XDP: {lost} frames came and were lost: the generator read too slowly, or they were too long"
+                "AF_XDP: {lost} received frames were lost: the generator read too slowly, or they were too long"
             );
             self.warnings.push(warning);
         }
         if frames.around > 0 {
             let warning = format!(
-                "AF_XDP: {} packets came around, by the kernel's sockets: as fragments, or to other queues",
+                "AF_XDP: {} packets arrived over the kernel's sockets: as fragments, or in other queues",
                 frames.around
             );
             self.warnings.push(warning);

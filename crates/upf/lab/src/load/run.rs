@@ -118,12 +118,12 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     let lacking = |mode, lacking| Err(LoadError::Lacking { mode, lacking });
     match config.mode {
         Mode::Replay(_) if config.smfs > 1 => lacking("the repetition of a capture", "one SMF (--smfs 1)"),
-        Mode::Qos { .. } if !downlink => lacking("the mode qos", "a data network of ours (--n6)"),
+        Mode::Qos { .. } if !downlink => lacking("the mode qos", "an emulated data network (--n6)"),
         Mode::Qos { .. } if config.profile.mbr.is_none() => {
             lacking("the mode qos", "a maximum bit rate (--mbr)")
         }
         Mode::Handover { .. } | Mode::Paging { .. } if config.downlink.is_none() || !downlink => {
-            lacking("this mode", "downlink packets (--downlink) from a data network of ours (--n6)")
+            lacking("this mode", "downlink packets (--downlink) from an emulated data network (--n6)")
         }
         _ => Ok(()),
     }
@@ -229,7 +229,7 @@ mod tests {
         let mode = Mode::Qos { offered_bps: vec![1e6], sessions: 1, duration: SECOND };
         let network = Network::Routed("127.0.0.10:1".parse().unwrap());
         let mut qos = config(mode);
-        assert!(refused(&qos).contains("data network of ours"));
+        assert!(refused(&qos).contains("emulated data network"));
         qos.network = network;
         assert!(refused(&qos).contains("a maximum bit rate (--mbr)"));
         qos.profile.mbr = Some(BitRates { uplink_kbps: 1, downlink_kbps: 1 });

@@ -31,7 +31,7 @@ impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { at_s, for_s, ended } = self;
         if *ended {
-            write!(f, "the UPF said nothing for {for_s:.2} s from {at_s:.2} s on")
+            write!(f, "the UPF sent nothing for {for_s:.2} s from {at_s:.2} s on")
         } else {
             write!(f, "the UPF stopped answering {at_s:.2} s into the run")
         }

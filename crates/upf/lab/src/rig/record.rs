@@ -365,7 +365,7 @@ mod tests {
         };
         let stopped = "the UPF stopped answering 3.25 s into the run".to_owned();
         assert_eq!(silent(false), (Outcome::Overloaded, stopped, 4.0));
-        let paused = "the UPF said nothing for 4.00 s from 3.25 s on".to_owned();
+        let paused = "the UPF sent nothing for 4.00 s from 3.25 s on".to_owned();
         assert_eq!(silent(true), (Outcome::Degraded, paused, 4.0));
     }
 

@@ -7,40 +7,40 @@ use ranlab_upf::pfcp::*;
 pub(super) const SECOND: u64 = 1_000_000_000;
 /// Time without packets after which traffic stops, in nanoseconds, if a rule has no Inactivity Detection Time.
 pub(super) const TRAFFIC_IDLE: u64 = 10 * SECOND;
-/// Time stamps of events that are kept for the next report; of later events the number alone is kept.
+/// Maximum number of event time stamps for the next report; further events are only counted.
 pub(super) const MAX_STAMPS: usize = 256;
 
-/// A usage rule, and what of it has been reported.
+/// State of a usage rule since its last report.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) urr: CreateUrr,
     pub(super) meter: Meter,
     reported: [u64; 4],
     sequence: u32,
-    /// When the last report was made, seconds since 1900.
+    /// Time of the last report, in seconds since 1900.
     since: u32,
-    /// The rule's clock, once it runs.
+    /// Clock of the rule, while it runs.
     running: Option<Running>,
-    /// When the next periodic report is due.
+    /// Time of the next periodic report.
     period_ns: Option<u64>,
-    /// When the holding time of the quota ends, and the packets counted when it began.
+    /// End of the quota's holding time, and the packet count at its start.
     holding: Option<(u64, u64)>,
-    /// Inactivity has been reported and no packet has passed since.
+    /// Inactivity was reported, and no packet has passed since.
     idle: bool,
-    /// When traffic stops, unless a packet comes.
+    /// Time at which traffic counts as stopped, unless a packet arrives.
     stop_ns: Option<u64>,
-    /// When traffic started, if that was after the last report.
+    /// Start of traffic, if after the last report.
     first_packet: Option<NtpSeconds>,
     events: EventLog,
 }
 
-/// Time that a rule measures.
+/// Running clock of a rule.
 #[derive(Debug, Clone, Copy)]
 struct Running {
     reported_ns: u64,
     threshold_ns: Option<u64>,
     quota_ns: Option<u64>,
-    /// When the clock stopped for lack of packets.
+    /// Time at which the clock was suspended for lack of packets.
     suspended_ns: Option<u64>,
 }
 
@@ -56,14 +56,14 @@ fn seconds(of: Option<Seconds>) -> Option<u64> {
     of.map(|seconds| u64::from(seconds.0) * SECOND)
 }
 
-/// The time of a past moment.
+/// Returns a past time as NTP seconds.
 fn ntp_at(now_ns: u64, at_ns: u64) -> NtpSeconds {
     let ago = now_ns.saturating_sub(at_ns) / SECOND;
     NtpSeconds(ntp_seconds().wrapping_sub(ago as u32))
 }
 
 impl Running {
-    /// The rule's time: it stands still while the clock is suspended.
+    /// Returns the rule's time, which does not advance while the clock is suspended.
     fn time(&self, now_ns: u64) -> u64 {
         self.suspended_ns.unwrap_or(now_ns)
     }
@@ -108,7 +108,7 @@ impl Account {
         account
     }
 
-    /// The rule as it is now; `granted`: with a new quota.
+    /// Returns the changed rule. `granted`: with a new quota.
     pub(super) fn changed(self, now_ns: u64, urr: &CreateUrr, meter: Meter, granted: bool) -> Self {
         let timed = |urr: &CreateUrr| (urr.measurement_period, urr.reporting_triggers);
         let restarts = timed(&self.urr) != timed(urr);
@@ -140,7 +140,7 @@ impl Account {
         self.urr.urr_id == INACTIVITY
     }
 
-    /// The inactivity timer has run out: whether no packet has passed meanwhile, which is reported once.
+    /// Handles the inactivity timer. Returns whether no packet has passed in the meantime, which is reported once.
     pub(super) fn falls_idle(&mut self, now_ns: u64) -> bool {
         let Some((_, packets)) = self.holding.filter(|(due_ns, _)| *due_ns <= now_ns) else { return false };
         let is_idle = packets == self.packets();
@@ -166,7 +166,7 @@ impl Account {
         self.urr.measurement_method.contains(MeasurementMethod::EVENT)
     }
 
-    /// Whether the end of traffic leads to anything.
+    /// Returns whether the end of traffic has an effect.
     fn watches_stop(&self) -> bool {
         self.counts_events()
             || self.inactivity_detection().is_some()
@@ -181,7 +181,7 @@ impl Account {
         self.inactivity_detection().unwrap_or(TRAFFIC_IDLE)
     }
 
-    /// A packet has come where no traffic was: the triggers of a report, 0 if none is due.
+    /// Handles the first packet after a time without traffic. Returns the triggers of a report, 0 if none is due.
     pub(super) fn begin(&mut self, now_ns: u64) -> u128 {
         self.start_clock(now_ns);
         self.first_packet.get_or_insert_with(|| NtpSeconds(ntp_seconds()));
@@ -211,7 +211,7 @@ impl Account {
         trigger
     }
 
-    /// An event quota counts from now on; one of 0 lets no packet pass.
+    /// Starts an event quota. A quota of 0 stops all packets.
     fn grant_events(&mut self) {
         self.events.since_grant = 0;
         if self.counts_events() && self.urr.event_quota.is_some_and(|quota| quota.0 == 0) {
@@ -219,7 +219,8 @@ impl Account {
         }
     }
 
-    /// The time for traffic to stop has come: whether it has stopped. The next event needs a quota that is left.
+    /// Handles the timer for the stop of traffic. Returns whether it has stopped. The next event needs remaining
+    /// quota.
     fn stops(&mut self, now_ns: u64) -> bool {
         let last_ns = self.meter.usage.last_ns();
         let over_ns = last_ns + self.idle_time();
@@ -240,7 +241,7 @@ impl Account {
         true
     }
 
-    /// Time counts from now on, or again.
+    /// Starts or resumes the clock.
     fn start_clock(&mut self, now_ns: u64) {
         if let Some(running) = &mut self.running {
             running.resume(now_ns);
@@ -276,7 +277,7 @@ impl Account {
         [clock, self.period_ns, holding, self.stop_ns].into_iter().flatten().min()
     }
 
-    /// Timers that have run out: the triggers of a report, 0 if none is due.
+    /// Handles expired timers. Returns the triggers of a report, 0 if none is due.
     pub(super) fn expire(&mut self, now_ns: u64) -> u128 {
         let is_due = |at: Option<u64>, now_ns: u64| at.is_some_and(|at| at <= now_ns);
         let mut trigger = 0;
@@ -359,7 +360,7 @@ impl Account {
         }
     }
 
-    /// Time since the last report, to the nearest second; the time threshold counts again from now.
+    /// Returns the time since the last report, to the nearest second, and restarts the time threshold.
     fn duration(&mut self, now_ns: u64) -> Seconds {
         let threshold = self.time_threshold();
         let Some(running) = &mut self.running else { return Seconds(0) };

@@ -120,7 +120,7 @@ fn linked_rule_reports_as_well() {
     assert_eq!(triggers(&mut accounts, 1), [UsageReportTrigger::PERIO, UsageReportTrigger::LIUSA]);
 }
 
-/// A session with one rule, and a clock: packets come and reports go at chosen seconds.
+/// A session with one rule and a clock: packets and reports happen at chosen seconds.
 struct Bed {
     accounts: Accounts,
     meters: Vec<Meter>,
@@ -135,7 +135,7 @@ impl Bed {
         Self { accounts, meters, session }
     }
 
-    /// A packet of 100 bytes, if the rule lets one pass; the reports that it leads to.
+    /// Sends a packet of 100 bytes, if the rule admits it. Returns the resulting reports.
     fn packet(&mut self, now_s: u64) -> Vec<UsageReport> {
         if self.meters[0].usage.is_exhausted() {
             return Vec::new();

@@ -147,7 +147,7 @@ impl Control {
             return;
         }
         let since = *self.crashed_at.get_or_insert_with(|| {
-            tracing::warn!("the mock has crashed, as it was told to");
+            tracing::warn!("the mock has crashed, as configured");
             // The data plane crashes with it.
             self.planes.clear();
             now_ns

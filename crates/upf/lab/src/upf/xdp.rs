@@ -132,7 +132,7 @@ impl XdpPlane {
         let up = taken(&self.uplink, &keys[0], &mut self.counters.uplink);
         let down = taken(&self.downlink, &keys[1], &mut self.counters.downlink);
         if let Err(error) = up.and(down) {
-            tracing::warn!(%error, "an entry of the kernel's data plane could not be taken out");
+            tracing::warn!(%error, "an entry of the kernel's data plane could not be removed");
         }
     }
 

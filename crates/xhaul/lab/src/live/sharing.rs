@@ -107,7 +107,7 @@ pub enum SharingError {
     #[error("`{0}` costs nothing at all: no way to share a card does, not even a port of one's own")]
     Nothing(String),
     /// A sharing method appears twice.
-    #[error("`{0}` is there twice")]
+    #[error("`{0}` occurs twice")]
     Twice(String),
 }
 
@@ -288,7 +288,7 @@ fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingP
         let from_vbbu_ns = from_vbbu_ns.clone();
         let packets = u64::from(rounds) * u64::from(SINGLES);
         let source = format!(
-            "veth in namespaces, {packets} packets of 1000 octets each way, without the slowest percent"
+            "veth in namespaces, {packets} packets of 1000 bytes each way, without the slowest percent"
         );
         sharing.push(SharingCost { kind, origin, source, from_vbbu_ns, to_vbbu_ns });
     }

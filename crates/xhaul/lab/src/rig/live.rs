@@ -153,7 +153,7 @@ fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
     let mut tools = Vec::new();
     let beside = |name: &str, kind: &str| {
         RigError::Environment(format!(
-            "live: `live.{name}` runs beside a user's flow: set `user.kind` \"{kind}\""
+            "live: `live.{name}` runs in parallel with a user's flow: set `user.kind` \"{kind}\""
         ))
     };
     if setup.programs.ping {

@@ -11,7 +11,7 @@ const BUILT_IN: &str = include_str!("sharing.toml");
 /// Maximum size of a profile, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// How containers share the card.
+/// Way in which containers share the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
     /// Mechanism in the profile.

@@ -27,7 +27,7 @@ pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigE
         return wrong("the user's flow is the vBBU's own affair: `user.kind` must be \"none\"");
     }
     if setup.live.taps {
-        return wrong("`live.taps` tells our own frames by their marks, which a vBBU's have not");
+        return wrong("`live.taps` recognises frames by their marks, which a vBBU's frames do not have");
     }
     if setup.live.cpu_quota > 0.0 {
         return wrong("`cu.cpu_quota` holds our own threads; hold the vBBU's by its own commands");

@@ -180,7 +180,7 @@ fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<St
         .filter_map(|role| Some((mean(point, &metric(role))?, role)))
         .max_by(|a, b| a.0.total_cmp(&b.0))?;
     let differ = spread(&metric(role)).map_or_else(
-        || "too few repeats to say what they differ by".to_owned(),
+        || "too few repeats to determine the difference".to_owned(),
         |spread| format!("repeats of one setting differ by {} %", short((spread * 1000.0).round() / 10.0)),
     );
     Some(format!(
@@ -266,7 +266,9 @@ fn differences(results: &Results) -> Vec<String> {
 
 fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String> {
     let Some(spread) = results.aa_spread(metric) else {
-        return vec![format!("{metric}: too few repeats to tell a difference along {axis} from chance.")];
+        return vec![format!(
+            "{metric}: too few repeats to distinguish a difference along {axis} from chance."
+        )];
     };
     let mut sentences = Vec::new();
     let mut seen: Vec<(String, f64, &PointResult)> = Vec::new();

@@ -46,7 +46,7 @@ fn profile_errors_name_line_key_and_allowed_values() {
         ("[run]\nstart = \"sleep 5\"", &["line 5", "a sequence"]),
         ("[run]\nstop = [\"x\"]", &["`run.stop` has no `run.start`"]),
         ("[run]\nstart = [\"\"]", &["`run.start` must begin with a program"]),
-        ("[ready]\nline = \"up\"", &["`ready.line` has no `run.start`"]),
+        ("[ready]\nline = \"up\"", &["`ready.line` needs `run.start`"]),
         ("[ready]\nports = [\"2210\"]", &["`ready.ports`", "tcp:2210"]),
         ("[[read_back]]\nwhat = \"eggs\"\nurl = \"http://x\"", &["eggs", "`nodes`"]),
         (
@@ -68,8 +68,7 @@ fn fill_values_are_substituted_everywhere() {
     let peer = of(text).unwrap();
     let error = peer.clone().filled([]).unwrap_err().to_string();
     assert!(
-        error.contains("asks for `folder` (where it was built)")
-            && error.contains("sut.fill = [\"folder=…\"]")
+        error.contains("needs `folder` (where it was built)") && error.contains("sut.fill = [\"folder=…\"]")
     );
     let error = peer.clone().filled(["folder=/x", "prot=1"]).unwrap_err().to_string();
     assert!(error.contains("\"prot=1\"") && error.contains("\"folder=…\", \"port=…\""), "{error}");

@@ -204,14 +204,16 @@ impl Controller {
     pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, Fault> {
         let until = Instant::now() + link.patience.max(Duration::from_secs(5));
         match link.hear_pdu(until) {
-            None => fails("the agent connects and says nothing"),
+            None => fails("the agent connects and sends nothing"),
             Some(Err(why)) => fails(format!("before its setup: {why}")),
             Some(Ok(pdu)) => {
                 link.version = Version::of_setup(&pdu).unwrap_or(link.version);
                 match decode(&pdu, link.version) {
                     Ok(Decoded { message: Message::E2SetupRequest(m), .. }) => Ok(m),
                     Ok(other) => fails(format!("its first message is {}", other.message.name())),
-                    Err(why) => fails(format!("its setup is no message of {}: {why}", link.version.name())),
+                    Err(why) => {
+                        fails(format!("its setup is not a message of {}: {why}", link.version.name()))
+                    }
                 }
             }
         }

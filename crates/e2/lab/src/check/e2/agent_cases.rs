@@ -13,36 +13,36 @@ use ranlab_lab::check::{Case, Fault, Outcome, fails};
 
 /// All checks, in order of execution.
 pub(super) const CASES: &[Case<Controller>] = &[
-    ("setup: who it is and what it offers", "E2AP 8.3.1", setup),
+    ("setup: identity and functions", "E2AP 8.3.1", setup),
     ("a refused setup is tried again, not before its time", "E2AP 8.3.1", refused_setup),
-    ("another run's answer is not the setup's", "E2AP 8.3.1", other_answer),
+    ("a response of another transaction does not complete the setup", "E2AP 8.3.1", other_answer),
     ("subscription: the actions are admitted", "E2AP 8.2.1", subscription),
     ("indications are the subscription's, numbered", "E2AP 8.2.3", indications),
     ("subscription delete: no indication afterwards", "E2AP 8.2.2", subscription_delete),
-    ("a subscription said twice is answered twice", "E2AP 8.2.1", same_subscription),
+    ("a repeated subscription request is answered twice", "E2AP 8.2.1", same_subscription),
     ("subscription to an unknown function: RAN function ID invalid", "E2AP 8.2.1", unknown_function),
-    ("subscription with an action twice: duplicate action", "E2AP 8.2.1", duplicate_action),
-    ("subscription with an event trigger of no sense fails", "E2AP 8.2.1", senseless_trigger),
+    ("subscription with a duplicate action: duplicate action", "E2AP 8.2.1", duplicate_action),
+    ("subscription with an invalid event trigger fails", "E2AP 8.2.1", senseless_trigger),
     ("deletion of an unknown request: request ID unknown", "E2AP 8.2.2", unknown_request),
     ("control of an unknown function: RAN function ID invalid", "E2AP 8.2.4", unknown_control),
-    ("control of no sense fails", "E2AP 8.2.4", senseless_control),
+    ("an invalid control fails", "E2AP 8.2.4", senseless_control),
     ("reset ends the subscriptions", "E2AP 8.3, Reset", reset),
     ("a service query is answered by an update", "E2AP 8.3, RIC Service Query", service_query),
     ("a connection update is answered", "E2AP 8.3, E2 Connection Update", connection_update),
-    ("a query: of 3.01 answered, before unknown", "E2AP 8.2 (3.01), 10.3.4.1", query),
-    ("an error indication ends nothing", "E2AP 8.3, Error Indication", error_indication),
-    ("an answer to an unknown run ends nothing", "E2AP 10.4", unknown_answer),
+    ("an E2 query is answered in 3.01, and unknown in earlier versions", "E2AP 8.2 (3.01), 10.3.4.1", query),
+    ("an error indication does not end the connection", "E2AP 8.3, Error Indication", error_indication),
+    ("a response of an unknown transaction has no effect", "E2AP 10.4", unknown_answer),
     ("an unknown procedure, critical: abstract syntax error (reject)", "E2AP 10.3.4.1", unknown_critical),
-    ("an unknown procedure, to be ignored, is", "E2AP 10.3.4.1", unknown_ignored),
+    ("an unknown procedure with criticality ignore is ignored", "E2AP 10.3.4.1", unknown_ignored),
     ("an unknown element, critical: abstract syntax error (reject)", "E2AP 10.3.4.2", unknown_element),
-    ("an unknown element, to be ignored, is", "E2AP 10.3.4.2", ignored_element),
-    ("a mandatory element missing: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
-    ("an element twice: falsely constructed message", "E2AP 10.3.6", element_twice),
-    ("octets that are no message: transfer syntax error", "E2AP 10.2", malformed),
+    ("an unknown element with criticality ignore is ignored", "E2AP 10.3.4.2", ignored_element),
+    ("a missing mandatory element: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
+    ("a duplicate element: falsely constructed message", "E2AP 10.3.6", element_twice),
+    ("bytes that are not a message: transfer syntax error", "E2AP 10.2", malformed),
     ("cut messages", "E2AP 10.2", cut),
-    ("a frame of 4 GiB is no reason to wait", "the framing of TCP and Unix sockets", oversized),
+    ("a frame of 4 GiB closes the connection", "the framing of TCP and Unix sockets", oversized),
     // Last, because they may crash the agent.
-    ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
+    ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),
     ("removal by the RIC", "E2AP 8.3, E2 Removal", removal),
 ];
 
@@ -116,7 +116,7 @@ fn other_answer(it: &mut Controller) -> Outcome {
     drop(link);
     let (link, setup) = it.set_up()?;
     it.keep(link, setup);
-    if taken.is_ok() { fails("the answer to another run is taken for the setup's") } else { Ok(()) }
+    if taken.is_ok() { fails("the response of another transaction completes the setup") } else { Ok(()) }
 }
 
 fn report(id: u8) -> ActionToBeSetup {
@@ -190,7 +190,7 @@ fn indications(it: &mut Controller) -> Outcome {
             _ => None,
         })?;
         if of != (REQUEST, function, 1) {
-            return fails(format!("an indication is of {of:?}, which nobody has asked for"));
+            return fails(format!("an indication belongs to {of:?}, which was not requested"));
         }
         numbers.extend(number);
     }
@@ -288,7 +288,7 @@ fn senseless_trigger(it: &mut Controller) -> Outcome {
     let (function, _) = it.reporting(&offered(it)?)?;
     let request = asking(function, Bytes::from_static(&[0xff; 33]), vec![report(1)]);
     let wanted = [&SENSELESS[..], &[TRANSFER_SYNTAX, Cause::Misc(CauseMisc::Unspecified)]].concat();
-    refused(it, "an event trigger of no sense", &request, &wanted)
+    refused(it, "an invalid event trigger", &request, &wanted)
 }
 
 fn unknown_request(it: &mut Controller) -> Outcome {
@@ -322,7 +322,7 @@ fn senseless_control(it: &mut Controller) -> Outcome {
     };
     let wanted =
         [&SENSELESS[..], &[TRANSFER_SYNTAX, NO_FUNCTION, Cause::Misc(CauseMisc::Unspecified)]].concat();
-    refused(it, "a control of no sense", &controlling(function), &wanted)
+    refused(it, "an invalid control", &controlling(function), &wanted)
 }
 
 fn reset(it: &mut Controller) -> Outcome {
@@ -471,14 +471,14 @@ fn missing_element(it: &mut Controller) -> Outcome {
 
 fn element_twice(it: &mut Controller) -> Outcome {
     let spoil = |pdu: &[u8]| spoil::twice(pdu, ids::RAN_FUNCTION_ID);
-    wrong_deletion(it, "an element twice", &[FALSELY_CONSTRUCTED], spoil)
+    wrong_deletion(it, "a duplicate element", &[FALSELY_CONSTRUCTED], spoil)
 }
 
 fn malformed(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
-    objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
+    objected(&mut link, "bytes that are not a message", &[TRANSFER_SYNTAX])?;
     tidy(it, link, setup)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
                 }
             }
             Heard::Odd(rejection) => {
-                return fails(format!("{what}: octets that are no message: {rejection}"));
+                return fails(format!("{what}: bytes that are not a message: {rejection}"));
             }
             Heard::End(why) => return fails(format!("{what}: {why}")),
         }

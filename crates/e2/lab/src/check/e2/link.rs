@@ -198,12 +198,12 @@ impl Link {
                     }
                 }
                 Some(Heard::Odd(rejection)) => {
-                    return fails(format!("{what}: octets came that are no message: {rejection}"));
+                    return fails(format!("{what}: received bytes that are not a message: {rejection}"));
                 }
                 Some(Heard::End(why)) => return fails(format!("{what}: {why}")),
                 None => {
                     return fails(match other {
-                        Some(name) => format!("{what} goes unanswered; {name} came"),
+                        Some(name) => format!("{what} is not answered; received {name}"),
                         None => format!("{what} goes unanswered"),
                     });
                 }

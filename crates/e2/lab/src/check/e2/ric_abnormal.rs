@@ -40,11 +40,11 @@ pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'st
     }))
 }
 
-const NOBODYS: RicRequestId = RicRequestId { requestor: 4_001, instance: 17 };
+const UNKNOWN_REQUEST: RicRequestId = RicRequestId { requestor: 4_001, instance: 17 };
 
 pub(super) fn unknown_indication(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
-    indicated(&mut link, NOBODYS, b"unasked")?;
+    indicated(&mut link, UNKNOWN_REQUEST, b"unasked")?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
@@ -53,10 +53,14 @@ pub(super) fn unknown_indication(it: &mut Stations) -> Outcome {
 pub(super) fn unknown_answer(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
     let function_id = wanted().0;
-    let response =
-        RicSubscriptionResponse { request_id: NOBODYS, function_id, admitted: vec![1], not_admitted: None };
+    let response = RicSubscriptionResponse {
+        request_id: UNKNOWN_REQUEST,
+        function_id,
+        admitted: vec![1],
+        not_admitted: None,
+    };
     link.say(&Message::RicSubscriptionResponse(response))?;
-    let deleted = RicSubscriptionDeleteResponse { request_id: NOBODYS, function_id };
+    let deleted = RicSubscriptionDeleteResponse { request_id: UNKNOWN_REQUEST, function_id };
     link.say(&Message::RicSubscriptionDeleteResponse(deleted))?;
     link.say(&Message::ResetResponse(ResetResponse {
         transaction_id: transaction(&link, 77),
@@ -134,24 +138,24 @@ pub(super) fn missing_element(it: &mut Stations) -> Outcome {
 }
 
 pub(super) fn element_twice(it: &mut Stations) -> Outcome {
-    wrong_reset(it, "an element twice", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
+    wrong_reset(it, "a duplicate element", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
 }
 
 pub(super) fn malformed(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
     // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
-    objected(&mut link, "octets that are no message", &[TRANSFER_SYNTAX])?;
+    objected(&mut link, "bytes that are not a message", &[TRANSFER_SYNTAX])?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
 }
 
 /// Checks that a well-behaved base station is not affected by a misbehaving one.
-fn beside(it: &mut Stations, harm: impl FnOnce(&Stations) -> Outcome) -> Outcome {
+fn with_sound_station(it: &mut Stations, disturb: impl FnOnce(&Stations) -> Outcome) -> Outcome {
     let mut good = it.set_up()?;
     it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
-    let done = harm(it);
+    let done = disturb(it);
     let alive = it.serves(&mut good, false).map_err(|fault| match fault {
         Fault::Fails(why) => Fault::Fails(format!("the other base station: {why}")),
         other => other,
@@ -161,7 +165,7 @@ fn beside(it: &mut Stations, harm: impl FnOnce(&Stations) -> Outcome) -> Outcome
 }
 
 pub(super) fn cut(it: &mut Stations) -> Outcome {
-    beside(it, |it| {
+    with_sound_station(it, |it| {
         let whole = {
             let link = it.connect()?;
             spoiled(&link, &it.setup_request(&link, 22), |pdu| Some(pdu.to_vec()))?
@@ -173,7 +177,7 @@ pub(super) fn cut(it: &mut Stations) -> Outcome {
             if let Some(Heard::Said(said)) = link.hear(until)
                 && matches!(said.message, Message::E2SetupResponse(_))
             {
-                return fails(format!("{len} of {} octets are accepted as a setup", whole.len()));
+                return fails(format!("{len} of {} bytes are accepted as a setup", whole.len()));
             }
         }
         it.set_up().map(drop)
@@ -183,7 +187,7 @@ pub(super) fn cut(it: &mut Stations) -> Outcome {
 const NO_FRAMES: Fault = Fault::Skipped("this transport keeps messages apart by itself");
 
 pub(super) fn oversized(it: &mut Stations) -> Outcome {
-    beside(it, |it| {
+    with_sound_station(it, |it| {
         let mut link = it.set_up()?;
         if !link.is_stream() {
             return Err(NO_FRAMES);
@@ -200,7 +204,7 @@ pub(super) fn oversized(it: &mut Stations) -> Outcome {
 }
 
 pub(super) fn half(it: &mut Stations) -> Outcome {
-    beside(it, |it| {
+    with_sound_station(it, |it| {
         let mut link = it.connect()?;
         if !link.is_stream() {
             return Err(NO_FRAMES);
@@ -211,7 +215,7 @@ pub(super) fn half(it: &mut Stations) -> Outcome {
 }
 
 pub(super) fn identifiers(it: &mut Stations) -> Outcome {
-    let place = it.sctp().ok_or(Fault::Skipped("the address is no sctp://"))?;
+    let place = it.sctp().ok_or(Fault::Skipped("the address is not sctp://"))?;
     for ppid in [0, 70, 71] {
         let link = it.connect()?;
         let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;

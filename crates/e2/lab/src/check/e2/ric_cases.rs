@@ -38,9 +38,13 @@ const CASES: &[Case<Stations>] = &[
     ("setup answers each component", "E2AP 8.3.1", setup_components),
     ("a second setup on a connection is answered", "E2AP 8.3.1", second_setup),
     ("reset by the base station", "E2AP 8.3, Reset", reset_by_node),
-    ("service update: a function more", "E2AP 8.3, RIC Service Update", service_update),
+    ("service update: an additional function", "E2AP 8.3, RIC Service Update", service_update),
     ("service update: an unknown function deleted", "E2AP 8.3, RIC Service Update", unknown_service),
-    ("configuration update: a component more", "E2AP 8.3, E2 Node Configuration Update", configuration),
+    (
+        "configuration update: an additional component",
+        "E2AP 8.3, E2 Node Configuration Update",
+        configuration,
+    ),
     (
         "configuration update: an unknown component removed",
         "E2AP 8.3, E2 Node Configuration Update",
@@ -52,29 +56,33 @@ const CASES: &[Case<Stations>] = &[
         same_transaction,
     ),
     ("removal by the base station", "E2AP 8.3, E2 Removal", removal),
-    ("an error indication ends nothing", "E2AP 8.3, Error Indication", error_indication),
+    ("an error indication does not end the connection", "E2AP 8.3, Error Indication", error_indication),
     ("subscription and its response", "E2AP 8.2.1", subscription),
-    ("subscription failure is passed on", "E2AP 8.2.1", subscription_failure),
-    ("indication is passed on", "E2AP 8.2.3", indication),
+    ("subscription failure is forwarded", "E2AP 8.2.1", subscription_failure),
+    ("indication is forwarded", "E2AP 8.2.3", indication),
     ("subscription delete", "E2AP 8.2.2", subscription_delete),
     ("control and its acknowledgement", "E2AP 8.2.4", control),
-    ("control failure is passed on", "E2AP 8.2.4", control_failure),
-    ("an indication of an unknown request ends nothing", "E2AP 10.4", unknown_indication),
-    ("an answer to an unknown request ends nothing", "E2AP 10.4", unknown_answer),
+    ("control failure is forwarded", "E2AP 8.2.4", control_failure),
+    ("an indication of an unknown request does not end the connection", "E2AP 10.4", unknown_indication),
+    ("a response to an unknown request does not end the connection", "E2AP 10.4", unknown_answer),
     ("a message before the setup", "E2AP 10.4", before_setup),
     ("an unknown procedure, critical: abstract syntax error (reject)", "E2AP 10.3.4.1", unknown_critical),
-    ("an unknown procedure, to be ignored, is", "E2AP 10.3.4.1", unknown_ignored),
+    ("an unknown procedure with criticality ignore is ignored", "E2AP 10.3.4.1", unknown_ignored),
     ("an unknown element, critical: abstract syntax error (reject)", "E2AP 10.3.4.2", unknown_element),
-    ("an unknown element, to be ignored, is", "E2AP 10.3.4.2", ignored_element),
-    ("a mandatory element missing: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
-    ("an element twice: falsely constructed message", "E2AP 10.3.6", element_twice),
-    ("octets that are no message: transfer syntax error", "E2AP 10.2", malformed),
-    ("cut messages harm no other base station", "E2AP 10.2", cut),
-    ("a frame of 4 GiB harms no other base station", "the framing of TCP and Unix sockets", oversized),
-    ("half a frame harms no other base station", "the framing of TCP and Unix sockets", half),
+    ("an unknown element with criticality ignore is ignored", "E2AP 10.3.4.2", ignored_element),
+    ("a missing mandatory element: abstract syntax error (reject)", "E2AP 10.3.5", missing_element),
+    ("a duplicate element: falsely constructed message", "E2AP 10.3.6", element_twice),
+    ("bytes that are not a message: transfer syntax error", "E2AP 10.2", malformed),
+    ("truncated messages do not disturb other base stations", "E2AP 10.2", cut),
+    (
+        "a frame of 4 GiB does not disturb other base stations",
+        "the framing of TCP and Unix sockets",
+        oversized,
+    ),
+    ("half a frame does not disturb other base stations", "the framing of TCP and Unix sockets", half),
     ("payload protocol identifiers 0, 70 and 71", "E2AP 8, TS 36.422's for SCTP", identifiers),
     // Last, because it may crash the RIC.
-    ("hundreds of cut and random octets do no harm", "E2AP 10.2", random),
+    ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),
 ];
 
 fn setup_in(it: &mut Stations, version: Version) -> Outcome {
@@ -156,7 +164,7 @@ fn service_update(it: &mut Stations) -> Outcome {
     it.keep(link);
     match (acknowledged, named.as_slice()) {
         (true, [901]) => Ok(()),
-        (true, others) => fails(format!("of the new function nothing is said, of {others:?} it is")),
+        (true, others) => fails(format!("the new function is not acknowledged; {others:?} are")),
         (false, _) => fails("the update is refused"),
     }
 }
@@ -205,7 +213,7 @@ fn configuration(it: &mut Stations) -> Outcome {
     it.keep(link);
     match answer {
         Ok(m) if m.added.iter().flatten().map(|ack| &ack.id).eq([&component("amf-2").id]) => Ok(()),
-        Ok(_) => fails("it is acknowledged, and nothing said of the new component"),
+        Ok(_) => fails("it is acknowledged, without the new component"),
         Err(cause) => fails(format!("it is refused: {cause}")),
     }
 }
@@ -229,7 +237,7 @@ fn same_transaction(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
     for _ in 0..2 {
         if let Err(cause) = configure(&mut link, 15, Some(component("amf-3")), None)? {
-            return fails(format!("the same update, said twice, is refused: {cause}"));
+            return fails(format!("the same update, sent twice, is refused: {cause}"));
         }
     }
     it.serves(&mut link, false)?;
@@ -335,7 +343,7 @@ fn indication(it: &mut Stations) -> Outcome {
     match (request == at_xapp, &header[..], &body[..]) {
         (true, b"header", b"as it was") => Ok(()),
         (false, ..) => fails("the indication has another request's number"),
-        _ => fails("the indication's octets are others"),
+        _ => fails("the indication's bytes have changed"),
     }
 }
 
@@ -370,7 +378,7 @@ fn controlled(it: &Stations) -> Result<(Link, super::ric::Xapp, RicControlReques
         _ => None,
     })?;
     if (&request.header[..], &request.message[..]) != (b"head", b"do it") {
-        return fails("the control's octets are others");
+        return fails("the control's bytes have changed");
     }
     Ok((link, xapp, request))
 }
@@ -390,7 +398,7 @@ fn control(it: &mut Stations) -> Outcome {
         _ => None,
     })?;
     it.keep(link);
-    if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the outcome's octets are others") }
+    if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the outcome's bytes have changed") }
 }
 
 fn control_failure(it: &mut Stations) -> Outcome {

@@ -28,7 +28,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     live::each_second(arguments.duration, |_| {
         let report = xapp.report();
         output.text(format_args!(
-            "{} heard, {} bearers helped, {} tries failed; longest wait in RLC {} us before, {} us after",
+            "{} reports, {} bearers protected, {} attempts failed; longest wait in RLC {} us before, {} us after",
             report.heard, report.helped, report.failed, report.before_us_max, report.after_us_max
         ))?;
         output.item(&report)?;

@@ -115,10 +115,10 @@ impl Capable {
         }
         let tables = needs.flows.keys().next_back().map_or(0, |last| last + 1);
         if tables > self.tables {
-            return Some(format!("{tables} tables are asked for, it has {}", self.tables));
+            return Some(format!("{tables} tables are required, it has {}", self.tables));
         }
         if u64::from(needs.meters) > self.meters {
-            return Some(format!("{} meters are asked for, it has {}", needs.meters, self.meters));
+            return Some(format!("{} meters are required, it has {}", needs.meters, self.meters));
         }
         None
     }
@@ -215,8 +215,8 @@ mod tests {
         assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "how many a table holds is seen, not believed");
         let said = |needs, ports| own.refuses(&needs, ports).unwrap();
         assert_eq!(said(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
-        assert_eq!(said(needs(254, 0), [7, 8]), "255 tables are asked for, it has 254");
-        assert_eq!(said(needs(9, 1), [7, 8]), "1 meters are asked for, it has 0");
+        assert_eq!(said(needs(254, 0), [7, 8]), "255 tables are required, it has 254");
+        assert_eq!(said(needs(9, 1), [7, 8]), "1 meters are required, it has 0");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
             "asks for TLS, whose keys a scenario does not carry (a tunnel of this machine to it, such as `stunnel`, has an address)",
         ));
     }
-    let rest = text.strip_prefix("tcp:").ok_or_else(|| wrong("is no address of a switch"))?;
+    let rest = text.strip_prefix("tcp:").ok_or_else(|| wrong("is not an address of a switch"))?;
     let mut all = rest.to_socket_addrs().map_err(|error| wrong(&format!("is not understood ({error})")))?;
     all.next().ok_or_else(|| wrong("leads nowhere"))
 }
@@ -205,7 +205,7 @@ impl Remote {
         }
         match cookies(&self.ofctl("dump-flows", &[&ours])?).filter(|it| it & COOKIE_MASK == COOKIE).count() {
             0 => Ok(()),
-            left => Err(sut(format!("{left} flows of ours stay at the switch at tcp:{}", self.at))),
+            left => Err(sut(format!("{left} flows of ranlab remain in the switch at tcp:{}", self.at))),
         }
     }
 }
@@ -265,10 +265,10 @@ mod tests {
         assert_eq!(address("tcp:[::1]:6653").unwrap().to_string(), "[::1]:6653");
         for (text, why) in [
             ("ssl:10.0.0.1:6653", "asks for TLS"),
-            ("10.0.0.1:6653", "is no address of a switch"),
+            ("10.0.0.1:6653", "is not an address of a switch"),
             ("tcp:10.0.0.1", "is not understood"),
             ("tcp:10.0.0.1:99999", "is not understood"),
-            ("unix:/run/x", "is no address of a switch"),
+            ("unix:/run/x", "is not an address of a switch"),
         ] {
             let trouble = address(text).unwrap_err();
             assert!(trouble.what.contains(why) && trouble.what.contains("tcp:HOST:PORT"), "{trouble}");

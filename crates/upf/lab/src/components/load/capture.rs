@@ -11,11 +11,11 @@ use ranlab_upf::pfcp::PORT;
 use ranlab_lab::environment;
 use ranlab_lab::worker::Trouble;
 
-/// Why a capture cannot be repeated.
+/// Reason why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ReplayError {
-    /// The operating system refuses it.
+    /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -31,7 +31,7 @@ pub(crate) enum ReplayError {
     NoSession {
         /// The file.
         path: PathBuf,
-        /// What it has.
+        /// Content of the capture.
         found: String,
     },
 }
@@ -66,7 +66,7 @@ fn nothing(skipped: Skipped) -> String {
     )
 }
 
-/// What of a capture is not repeated; `None`: everything is.
+/// Returns a remark about messages of a capture that are not repeated; `None` if all are.
 pub(super) fn remark(recording: &Recording) -> Option<String> {
     let ignored = recording.ignored;
     let counts = [

@@ -77,7 +77,7 @@ choices! {
         N6Lan = "n6-lan",
     }
 
-    /// How sessions begin.
+    /// Arrival process of sessions.
     pub enum LoadArrivals {
         /// A fixed number of concurrent cycles; each end starts the next cycle.
         Closed = "closed",

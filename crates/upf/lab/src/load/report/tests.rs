@@ -233,5 +233,5 @@ fn empty_load_and_silent_upf_warn() {
         judged(|report| report.silence = Some(Silence { at_s: 3.21, for_s: 10.0, ended })).warnings.remove(0)
     };
     assert_eq!(silent(false), "the UPF stopped answering 3.21 s into the run");
-    assert_eq!(silent(true), "the UPF said nothing for 10.00 s from 3.21 s on");
+    assert_eq!(silent(true), "the UPF sent nothing for 10.00 s from 3.21 s on");
 }

@@ -146,7 +146,7 @@ fn network(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
     }
     let seen = data_network(part, &stop)?;
     output.text(format_args!(
-        "{} packets came ({} twice, {} overtaken), {} went back, {} were sent",
+        "{} packets received ({} duplicates, {} overtaken), {} reflected, {} sent",
         seen.received, seen.duplicates, seen.reordered, seen.reflected, seen.sent
     ))?;
     output.finish(&seen)

@@ -164,7 +164,7 @@ fn packets(output: &mut Output, step: &StepSummary, report: &LoadReport) -> Resu
             step.old_tunnel,
             times(step.interruption_us.as_ref()),
             step.spacing_us.map_or_else(String::new, |us| format!(
-                "; a session's packets are {us:.0} us apart, so none is told more closely"
+                "; a session's packets are {us:.0} us apart, which limits the resolution"
             ))
         ))?;
     }
@@ -208,7 +208,7 @@ fn one_way(output: &mut Output, name: &str, side: &DataSummary) -> Result<(), Fa
     ))?;
     match side.asked_back.filter(|_| side.unseen > 0) {
         Some(asked) => output.text(format_args!(
-            "  seen only where they are reflected: {asked} packets asked for it; the data network's own count tells of the {} unseen",
+            "  counted only if reflected: {asked} packets requested it; the data network's counter has the {} others",
             side.unseen
         )),
         None => Ok(()),
