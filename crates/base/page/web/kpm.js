@@ -13,22 +13,24 @@ export class KpmChoice {
     this.styles = [];
     this.style = h("select", { change: () => this.list() });
     this.names = h("select", { multiple: true, size: 6 });
-    this.slice = h("input", { maxlength: 12, placeholder: "all slices" });
+    this.slice = h("input", { maxlength: 12, placeholder: "all" });
     this.note = h("p", { class: "soft", role: "status" });
-    const field = (/** @type {string} */ name, /** @type {HTMLElement} */ of) => h("label", { class: "field" }, name, of);
+    /** @type {(name: string, of: HTMLElement) => HTMLElement} */
+    const field = (name, of) => h("label", { class: "field" }, name, of);
     this.element = h("details", { class: "behind", toggle: () => this.look() }, h("summary", {}, "Choose measurements of KPM"),
       h("div", { class: "tools" }, field("Report style", this.style), field("S-NSSAI", this.slice), field("Measurements", this.names)), this.note);
-    this.element.hidden = true;
   }
 
   async look() {
     if (this.asked || !this.element.open) return;
     this.asked = true;
     try {
+      /** @type {{functions: {sm: string, offers?: Offer[]}[]}} */
       const { functions } = await ask("GET", `/v1/offers/${encodeURIComponent(this.node)}`);
-      const kpm = functions.find((/** @type {any} */ it) => it.sm === "kpm");
-      this.styles = (kpm?.offers ?? []).filter((/** @type {Offer} */ it) => it.kind === "report");
-      const option = (/** @type {Offer} */ it) => h("option", { value: it.number }, `${it.number} ${it.name}`);
+      const kpm = functions.find((it) => it.sm === "kpm");
+      this.styles = (kpm?.offers ?? []).filter((it) => it.kind === "report");
+      /** @type {(it: Offer) => HTMLElement} */
+      const option = (it) => h("option", { value: it.number }, `${it.number} ${it.name}`);
       put(this.style, h("option", { value: "" }, "any"), ...this.styles.map(option));
       this.list();
     } catch (error) {
@@ -41,7 +43,7 @@ export class KpmChoice {
     const { value } = this.style;
     const items = this.styles.flatMap((it) => (value === "" || it.number === value ? it.items : []));
     put(this.names, ...[...new Set(items)].sort().map((name) => h("option", { value: name }, name)));
-    tell(this.note, "None chosen: all of them.");
+    tell(this.note, "None: all of them.");
   }
 
   /** What a subscription adds to its period. @returns {object} */

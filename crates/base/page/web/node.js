@@ -91,7 +91,7 @@ export class NodeView {
     const words = others.map((/** @type {any} */ f) => `${f.id} ${f.name ?? f.oid ?? "without a name"}`);
     tell(this.unknown, words.length > 0 ? `Offered, but without periodic reports that can be shown: ${words.join("; ")}.` : "");
     this.control.offer(names);
-    this.kpm.offer(names.includes("kpm"));
+    this.kpm.element.hidden = !names.includes("kpm");
   }
 
   /** @param {Model} model */
