@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench size truth nightly
+.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench size truth nightly ric
 
 # Incremental artifacts double the size of target/ and do not speed up a build from scratch.
 export CARGO_INCREMENTAL ?= 0
@@ -78,7 +78,10 @@ bench:           ## compare performance ratios with their limits; fails if one i
 
 size:            ## code to recompile after a change, by crate and on average; sizes of the built binaries
 	@scripts/rebuilt.py
-	@ls -l target/release/ranlab target/demo/ranlab 2>/dev/null || true
+	@ls -l target/release/ranlab target/release/ranlab-ric target/demo/ranlab 2>/dev/null || true
+
+ric:             ## build the RIC alone: target/release/ranlab-ric
+	cargo build --release -p ranlab-e2-lab --features lean,tls --bin ranlab-ric
 
 truth:           ## test the statistics on simulated systems with known results: coverage of intervals, rate of false claims
 	@scripts/need.sh build

@@ -17,13 +17,12 @@ pub mod emulate_southbound;
 pub mod exit;
 pub mod gateway;
 pub mod help;
-pub mod log;
 pub mod manual;
 pub mod pcap;
 pub mod sim;
 pub mod verbs;
 pub mod worker;
 
-pub use ranlab_command::{args, flags, live, output, program, web};
+pub use ranlab_command::{args, flags, live, log, output, program, web};
 pub use ranlab_e2_lab::verbs::{ric, xapp};
 pub use ranlab_upf_lab::verbs::{load, upf};

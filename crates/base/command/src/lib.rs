@@ -8,6 +8,7 @@ pub mod args;
 pub mod exit;
 pub mod flags;
 pub mod live;
+pub mod log;
 pub mod output;
 pub mod program;
 pub mod web;
