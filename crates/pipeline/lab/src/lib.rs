@@ -1,4 +1,4 @@
-//! Packet pipelines in experiments: our engine and other switches ([`switches`]), shared memory between programs ([`memif`], [`ring`]),
+//! Packet pipelines in experiments: our engine and other switches (`switches`), shared memory between programs ([`memif`], `ring`),
 //! plug-ins, and the rig `pipeline`. Imports the base and `pipeline`.
 
 pub mod captured;
