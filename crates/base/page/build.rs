@@ -24,8 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Removes comments: lines that begin with `//`, and lines from `/**` to `*/`. No string of `web/` spans several
-/// lines (see the tests of this crate), so the beginning of a line decides.
+/// Removes comments: lines that begin with `//`, lines from `/**` to `*/`, and types within a line. No string of `web/`
+/// spans several lines (see the tests of this crate), so the beginning of a line decides.
 fn bare(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::with_capacity(text.len());
@@ -36,9 +36,21 @@ fn bare(text: &str) -> String {
         if inside {
             inside = !line.trim_end().ends_with("*/");
         } else if !begun.starts_with("//") {
-            kept.push_str(begun);
+            untyped(begun, &mut kept);
             kept.push('\n');
         }
     }
     kept
+}
+
+/// Appends a line without its types (`/** @type {X} */`).
+fn untyped(line: &str, kept: &mut String) {
+    let mut rest = line;
+    while let Some((code, after)) = rest.split_once("/** @")
+        && let Some((_, next)) = after.split_once("*/")
+    {
+        kept.push_str(code);
+        rest = next.strip_prefix(' ').unwrap_or(next);
+    }
+    kept.push_str(rest);
 }

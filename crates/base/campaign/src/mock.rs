@@ -35,7 +35,7 @@ impl Rig for MockRig {
                 ("sut.stall", Kind::Span, "one pause of the server").or(Duration::from_millis(500)).when("sut.law", &["stall"]);
                 ("sut.build", Kind::Text, "name of the variant; changes nothing").or("a");
                 ("load.workers", Kind::Int { min: 1, max: 100_000 }, "concurrency").unit("workers").or(1);
-                ("load.rate", Kind::positive(), "offered requests, in an open loop").unit("1/s").or(5000.0);
+                ("load.rate", Kind::positive(), "offered rate").unit("1/s").or(5000.0);
                 ("load.requests", Kind::Int { min: 1, max: 10_000_000 }, "number of requests per repeat").or(2000);
                 ("load.most", Kind::positive(), "maximum rate of the generator").unit("1/s").optional();
                 ("load.takes", Kind::Span, "wall-clock time of a repeat").or(Duration::ZERO);

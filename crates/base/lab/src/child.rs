@@ -172,7 +172,7 @@ mod tests {
             [Ok("one".into()), Ok("".into()), Ok("four".into()), Ok("end".into())]
         );
         let cut = all("one\nfiver\nsix\n");
-        assert_eq!(cut, [Ok("one".to_owned()), Err("a line of more than 4 octets".to_owned())]);
+        assert_eq!(cut, [Ok("one".to_owned()), Err("a line of more than 4 bytes".to_owned())]);
         assert!(all("").is_empty());
         let odd = lines(&b"\xff\n"[..], 4).recv().unwrap().unwrap();
         assert_eq!(odd, "\u{fffd}");

@@ -158,12 +158,12 @@ fn search_report_leads_with_answer_and_trials() {
     let results = campaign(SEARCH);
     let found = results.points[0].summary("search.load", 0.95).unwrap();
     let (written, page) = page("search", &results, &Context::default());
-    let sentence = "Largest load.rate (1/s) with rtt_us_p50 ≤ 1000: ";
+    let sentence = "Largest offered rate (1/s) with rtt_us_p50 ≤ 1000: ";
     let [answer, figure, points] = places(&page, [sentence, "\"figures\":", "\"points\":"]);
     assert!(answer < figure && figure < points);
     assert!(page[answer..].contains("95 % interval over 5 searches"));
     let figure = &figures(&results)[0];
-    assert_eq!((figure.y_label.as_str(), figure.x_label.as_str()), ("rtt_us_p50 (us)", "load.rate (1/s)"));
+    assert_eq!((figure.y_label.as_str(), figure.x_label.as_str()), ("rtt_us_p50 (us)", "offered rate (1/s)"));
     assert_eq!((figure.bounds[0].y, figure.bounds[0].name.as_str()), (1000.0, "allowed: rtt_us_p50 ≤ 1000"));
     let own = figure.answer.as_ref().unwrap();
     // Up to the nearest load that failed.

@@ -227,7 +227,7 @@ fn profile_values_apply_by_default() {
     assert_eq!(of_profile.unwrap(), "127.0.0.7:8805");
     assert_eq!(said(default, &[at("10.0.0.1:8805"), open5gs, running]).unwrap(), "10.0.0.1:8805");
     let error = said("", &[]).unwrap_err().to_string();
-    assert!(error.contains("`sut.n4` is not set, and no profile says it"), "{error}");
+    assert!(error.contains("`sut.n4` is not set, and no profile sets it"), "{error}");
 }
 
 #[test]

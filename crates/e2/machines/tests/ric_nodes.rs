@@ -131,7 +131,7 @@ fn oversized_pdu_closes_connection() {
     let mut w = World::new();
     let agent = w.agent(1);
     w.send_bytes(agent, vec![0; (1 << 20) + 1]);
-    assert!(w.closed[&agent].contains("1048577 octets"));
+    assert!(w.closed[&agent].contains("1048577 bytes"));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn disconnect_event_has_reason() {
     let conn = w.agent(2);
     w.send_bytes(conn, vec![0; Limits::default().pdu_bytes + 1]);
     let [(who, NodeLoss::Closed(why))] = &lost(&mut w)[..] else { panic!() };
-    assert!(*who == node(2) && why.starts_with("a PDU of 1048577 octets"), "{why}");
+    assert!(*who == node(2) && why.starts_with("a PDU of 1048577 bytes"), "{why}");
     let conn = w.agent(3);
     w.send(conn, Message::E2SetupRequest(setup_of(node(4))));
     assert_eq!(lost(&mut w), [(node(3), NodeLoss::Renamed)]);

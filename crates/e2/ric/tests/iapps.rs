@@ -331,7 +331,7 @@ fn rules_file_errors_name_line_and_allowed_values() {
             "[[rule]]\npeer = \"*\"\nmodels = [\"mak\"]\n",
             "line 1: rule 1: unknown service model \"mak\"; allowed:",
         ),
-        ("[[rule]]\ntenant = \"a\"\n", "line 1: rule 1 says neither whose it is (peer) nor how a manifest"),
+        ("[[rule]]\ntenant = \"a\"\n", "line 1: rule 1 has neither `peer`"),
         ("# nobody\n", "line 1: no rule"),
         (
             "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",

@@ -420,7 +420,7 @@ mod tests {
         let mut long = whole;
         long[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(fault(&folder, &long, up).contains("a complete capture"));
-        assert!(read(std::slice::from_ref(&folder), up).unwrap_err().to_string().contains("is no file"));
+        assert!(read(std::slice::from_ref(&folder), up).unwrap_err().to_string().contains("is not a file"));
         assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are named"));
         assert!(
             read(&[folder.clone(), folder.clone()], up)

@@ -73,7 +73,7 @@ fn misbehaving_switch_is_a_typed_error() {
         ("number", "its answer to `hello` has not the id 1"),
         ("old", "it speaks version 0 of the protocol; allowed is 1"),
         ("neither", "its answer to `hello` is neither \"ok\": true nor"),
-        ("endless", "its answer to `hello`: a line of more than 65536 octets"),
+        ("endless", "its answer to `hello`: a line of more than 65536 bytes"),
         ("floods", "{\\\"id\\\":9"),
         ("complains", "it refuses `configure`: \"I have no such switch\""),
         ("leaves", "it exited with code 0 before it answered `configure`"),

@@ -184,9 +184,9 @@ mod tests {
                 .unwrap_err()
                 .contains("/no/such/file.toml cannot be read")
         );
-        assert!(said(FILE, "/".into()).unwrap_err().contains("/ is no file"));
+        assert!(said(FILE, "/".into()).unwrap_err().contains("/ is not a file"));
         // This file never ends.
-        assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is no file"));
+        assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is not a file"));
         assert!(said(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
         assert!(
             said(WITH, "breadth=3".into())

@@ -158,7 +158,7 @@ fn crashed_upf_is_the_failure() {
     let died = LoadReport { upf_died_s: Some(1.5), ..sound() };
     let error = measured(died, false).0.unwrap_err();
     assert_eq!(error, RigError::Sut("the UPF's process ended 1.50 s into the run".to_owned()));
-    assert_eq!(measured(sound(), true).0, Err(RigError::Sut("the UPF is gone".to_owned())));
+    assert_eq!(measured(sound(), true).0, Err(RigError::Sut("the UPF has ended".to_owned())));
 }
 
 #[test]

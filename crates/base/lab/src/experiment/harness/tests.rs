@@ -188,7 +188,7 @@ fn component_death_ends_the_window_with_an_error() {
     run.duration = Duration::from_secs(3600);
     rig.prepare(&run).unwrap();
     let (outcome, recording) = measure(&mut rig, &run);
-    assert_eq!(outcome, Err(RigError::Sut("the system is gone".to_owned())));
+    assert_eq!(outcome, Err(RigError::Sut("the system has ended".to_owned())));
     assert!(recording.metrics.is_empty());
     assert!(!asked(&log).iter().any(|asked| asked.ends_with("end")));
 }
@@ -198,7 +198,7 @@ fn component_failure_at_window_end_is_an_error() {
     let (mut rig, point, _) = two(up(), Acts { dies: true, ..up() });
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
-    assert_eq!(outcome, Err(RigError::Sut("the load is gone".to_owned())));
+    assert_eq!(outcome, Err(RigError::Sut("the load has ended".to_owned())));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn lost_location_invalidates_the_repeat() {
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err().to_string();
     let places = keys::places(&fake::run(&point), "load.at").unwrap();
-    assert_eq!(error, format!("the system under test failed: the load at {}: the load is gone", places[0]));
+    assert_eq!(error, format!("the system under test failed: the load at {}: the load has ended", places[0]));
 }
 
 #[test]

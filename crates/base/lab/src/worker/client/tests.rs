@@ -80,7 +80,7 @@ fn exited_worker_is_reported_with_status() {
 #[test]
 fn endless_line_is_rejected() {
     let why = why("endless", "read line; head -c 9000000 /dev/zero | tr '\\0' x; sleep 60");
-    assert!(why.contains("answers no JSON: a line of more than 8388608 octets"), "{why}");
+    assert!(why.contains("answers no JSON: a line of more than 8388608 bytes"), "{why}");
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn filter_sets_parse() {
     }
     assert!(rules("# nothing\n").is_err());
     let long = format!("@{}", "1".repeat(600));
-    assert!(rules(&long).err().unwrap().to_string().contains("the line has 601 octets"));
+    assert!(rules(&long).err().unwrap().to_string().contains("the line has 601 bytes"));
     let many = "@0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0x00/0x00\n".repeat(RULES_MAX + 1);
     assert!(
         rules(&many)

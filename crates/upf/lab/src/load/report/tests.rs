@@ -87,7 +87,7 @@ fn qualified_results_have_warnings() {
     };
     assert_eq!(side(|_| {}).warnings, [""; 0]);
     let slow = side(|side| side.offered_pps = 979.0);
-    assert!(!slow.on_schedule && slow.warnings[0].contains("979 packets/s were sent of 1000 asked for"));
+    assert!(!slow.on_schedule && slow.warnings[0].contains("979 packets/s were sent of 1000 requested"));
     assert!(side(|side| side.offered_pps = 981.0).on_schedule);
     let refused = side(|side| side.unsent = 5);
     assert!(refused.warnings[0].contains("5 packets were refused by the generator's own kernel"));
@@ -105,8 +105,8 @@ fn lost_and_bypassing_frames_warn() {
     };
     assert_eq!(frames(|frames| (frames.tx_dropped, frames.unreadable) = (1, 1)), [""; 0]);
     let lost = frames(|frames| (frames.rx_dropped, frames.rx_ring_full) = (2, 3));
-    assert!(lost[0].contains("5 frames came and were lost"));
-    assert!(frames(|frames| frames.around = 4)[0].contains("4 packets came around"));
+    assert!(lost[0].contains("5 received frames were lost"));
+    assert!(frames(|frames| frames.around = 4)[0].contains("4 packets arrived over"));
 }
 
 /// 100 sessions begin in each of 20 seconds and are held for three seconds. The first and last seconds have fewer
