@@ -301,10 +301,15 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
 #[test]
 fn silent_upf_fails_with_capture() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-{}", std::process::id()));
-    let config = UpfCheck { dialect: Dialect::OPEN5GS, captures: captures.clone(), ..UpfCheck::default() };
+    let config = UpfCheck {
+        dialect: Dialect::OPEN5GS,
+        only: vec!["trap".to_owned()],
+        captures: captures.clone(),
+        ..UpfCheck::default()
+    };
     let verdicts = verdicts(8, N6::Reflect, config);
     let failed: Vec<_> = verdicts.iter().filter(|verdict| verdict.verdict == "failed").collect();
-    let silent = |verdict: &&&Verdict| verdict.why.as_ref().is_some_and(|why| why.contains("silence"));
+    let silent = |verdict: &&&Verdict| verdict.why.as_ref().is_some_and(|why| why.contains("no response"));
     assert!(failed.iter().any(|verdict| silent(&verdict)), "{verdicts:?}");
     for verdict in failed {
         let capture = std::fs::read(verdict.capture.as_ref().unwrap()).unwrap();

@@ -116,7 +116,7 @@ CU>backhaul               0.0   1000.0
 backhaul>CU              13.6   1000.0
 backhaul>server           0.0   1000.0
 server>backhaul          13.6   1000.0
-warning: cell vBBU1 UL: PRACH needs an MTU of 3368 octets
+warning: cell vBBU1 UL: PRACH needs an MTU of 3368 bytes
 warning: cell vBBU2 DL: packets are 46 bytes longer than the MTU of 1500 and are fragmented
 warning: cell vBBU2 UL: packets are 46 bytes longer than the MTU of 1500 and are fragmented
 warning: port tester>midhaul is loaded to 86 %
