@@ -104,7 +104,7 @@ cp manifests/monitor.toml $own; chmod 0666 $own; refuses 'is writable by its gro
 chmod 0644 $own; chown 65207 $own; refuses 'belongs to user 65207'
 chown 0 $own; chmod 0777 bad; refuses 'is writable by its group or by all users'
 chmod 0755 bad; cp $own 'bad/..monitor.toml'; refuses 'is not a valid xApp name'; rm bad/..monitor.toml
-cp $own bad/other.toml; refuses "is monitor's already"; rm bad/other.toml
+cp $own bad/other.toml; refuses 'already belongs to monitor'; rm bad/other.toml
 wrong 's/65201/root/' 'is root'
 wrong 's/"observers"/"nobody"/' 'no \[\[rule\]\] has the name "nobody"'
 wrong 's#/bin/sh#sh#' 'must be a whole path'

@@ -154,7 +154,7 @@ code=0; run --allow-commands --set 'sut.at="tcp://127.0.0.1:1"' --out refused 2>
 has 'takes none' refused.txt
 code=0; "$RANLAB" bench check scenario.toml --set 'sut.fill=["port=1"]' 2>refused.txt >/dev/null || code=$?
 [[ $code == 2 ]] || fail "exit code $code" refused.txt
-has 'asks for .rest. \(its port for REST\)' refused.txt
+has 'needs .rest. \(its port for REST\)' refused.txt
 
 # Reports offered, accepted and read; CPU and memory; read-back values and unreliable metrics.
 mean() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["points"][0]["metrics"][sys.argv[2]]["mean"])' "$1" "$2"; }
