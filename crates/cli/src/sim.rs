@@ -307,7 +307,7 @@ fn alone(
         let outcome = passed.as_ref().map_or_else(RigError::outcome, |passed| passed.outcome);
         let one = of_run(index, run, finished.len(), &passed);
         if passed.is_err() {
-            failed.push(format!("{}; to see it again: {}", one.reason, job.replay(index, run.seed)));
+            failed.push(format!("{}; to repeat it: {}", one.reason, job.replay(index, run.seed)));
         }
         runs.push(run_json(index, run, &passed));
         let reason = one.reason.clone();
