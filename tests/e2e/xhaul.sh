@@ -143,7 +143,7 @@ holds ports.json 'all(m[w + ".stamped_ratio"] == 1 and m[w + ".early"] == m[w + 
 holds ports.json 'any("stamped by the kernel at one point" in s for s in r["verdict"])'
 there && [[ $(ours) == 0 ]]
 ported card --set sut.sharing=macvlan --set live.stamps=card
-holds card.json '"its card takes no time stamps" in r["points"][0]["reason"]'
+holds card.json '"its card has no time stamps" in r["points"][0]["reason"]'
 there && [[ $(ours) == 0 ]]
 ported slow --set sut.sharing=bridge --set live.slowdown=20
 holds slow.json 'm["live.emulated"] == 1 and m["cell_dl.sent"] > 10 and "cell_dl.delay_us_p99" not in m and "EMULATED" in r["verdict"][0]'
