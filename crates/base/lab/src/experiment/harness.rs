@@ -70,7 +70,7 @@ pub type Judged = Result<Outcome, RigError>;
 
 /// Rig-specific part of an experiment.
 pub trait Experiment: Send {
-    /// Returns keys and metrics. Of the metrics common to all rigs (those of [`noise`], of [`sut`] and
+    /// Returns keys and metrics. Of the metrics common to all rigs (those of [`noise`], of `sut` and
     /// `tool.cpu_cores`), the harness records those listed here.
     fn describe(&self) -> RigDescription;
 

@@ -45,7 +45,7 @@ pub fn keys(path: &str, values: &[&str]) -> Vec<Key> {
     ]
 }
 
-/// Like [`keys`] without [`RUN`], for systems that are always started.
+/// Like [`keys`] without `sut.run`, for systems that are always started.
 pub fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
     let mut all = keys(path, values);
     all.retain(|key| key.path != RUN);
