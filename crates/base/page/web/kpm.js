@@ -13,7 +13,7 @@ export class KpmChoice {
     this.styles = [];
     this.style = h("select", { change: () => this.list() });
     this.names = h("select", { multiple: true, size: 6 });
-    this.slice = h("input", { maxlength: 12, placeholder: "all" });
+    this.slice = h("input", { maxlength: 12, placeholder: "all slices" });
     this.note = h("p", { class: "soft", role: "status" });
     /** @type {(name: string, of: HTMLElement) => HTMLElement} */
     const field = (name, of) => h("label", { class: "field" }, name, of);
@@ -43,7 +43,7 @@ export class KpmChoice {
     const { value } = this.style;
     const items = this.styles.flatMap((it) => (value === "" || it.number === value ? it.items : []));
     put(this.names, ...[...new Set(items)].sort().map((name) => h("option", { value: name }, name)));
-    tell(this.note, "None: all of them.");
+    tell(this.note, "Nothing chosen: all measurements are reported.");
   }
 
   /** What a subscription adds to its period. @returns {object} */
