@@ -4,6 +4,9 @@
 Two test programs run at a time, because most tests wait most of the time. A program that fails beside another is run
 once more, alone, and is then named as odd: a busy machine may stall for longer than a test waits. Two failures are a
 failure. The output of all programs is in target/test.log.
+
+A test that lacks a program, a privilege or a feature of the kernel prints `skipped: REASON`; the reasons are listed at
+the end. RANLAB_PYTHON names a Python with pycrate and DuckDB, else that of .venv is used if it has them.
 """
 
 import json
@@ -11,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -38,12 +42,24 @@ def built(arguments):
     return sorted(programs)
 
 
+def oracle():
+    """RANLAB_PYTHON for tests, if a Python has the independent codecs."""
+    python = os.environ.get("RANLAB_PYTHON", ROOT / ".venv/bin/python")
+    try:
+        command = [python, "-c", "import pycrate_asn1rt, duckdb"]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        return {"RANLAB_PYTHON": str(python)}
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+
+
 def environment(program):
     """What cargo sets for a test program that reads it while it runs."""
     libraries = subprocess.run(["rustc", "--print", "target-libdir"], cwd=ROOT, capture_output=True, text=True, check=True)
     deps = Path(program).parent
     paths = [str(deps), str(deps.parent), libraries.stdout.strip(), os.environ.get("LD_LIBRARY_PATH", "")]
-    return {**os.environ, "CARGO": "cargo", "LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
+    inherited = {name: value for name, value in os.environ.items() if name != "RANLAB_PYTHON"}
+    return {**inherited, **oracle(), "CARGO": "cargo", "LD_LIBRARY_PATH": ":".join(path for path in paths if path)}
 
 
 def run(command, folder, env):
@@ -105,10 +121,10 @@ def main():
     skipped = SKIPPED.findall(text)
     print(
         f"\n{passed} tests passed, {bad} failed, {ignored} ignored, in {len(counts)} binaries; "
-        f"{len(skipped)} say that they cannot run here"
+        f"{len(skipped)} skipped{', because:' if skipped else ''}"
     )
-    for line in skipped:
-        print(f"  {line}")
+    for reason, times in Counter(line.removeprefix("skipped: ") for line in skipped).most_common():
+        print(f"  {times} × {reason}")
     for name in odd:
         print(f"  odd: {name} failed beside another program and passed alone")
     for name in failed:

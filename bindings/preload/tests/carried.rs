@@ -301,10 +301,7 @@ fn invalid_greetings_are_dropped_without_effect() {
 fn other_user_is_refused() {
     // SAFETY: geteuid(2) cannot fail.
     if unsafe { libc::geteuid() } != 0 {
-        println!(
-            "skipped: another user is refused: this test starts a program as another user, which takes root"
-        );
-        return;
+        return ranlab_host::doctor::skipped("only root can start a program as another user");
     }
     let folder = Folder::new("users");
     let mut other = command("socket", &folder.0);

@@ -172,7 +172,9 @@ impl Recording {
 
     /// Stops the recording like Ctrl-C.
     fn stop(self) -> Value {
-        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        // The shell's own `kill`: the program of this name is not everywhere.
+        let kill = format!("kill -INT {}", self.child.id());
+        let status = Command::new("sh").args(["-c", &kill]).status().unwrap();
         assert!(status.success());
         let output = self.child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0));

@@ -127,8 +127,9 @@ impl Running {
 
     /// Requests the program to end and waits for it. Returns its output.
     pub(crate) async fn asked_to_end(&mut self) -> String {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        // The shell's own `kill`: the program of this name is not everywhere.
+        let kill = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
         self.await_its_end().await
     }
 }

@@ -49,7 +49,9 @@ fn value(column: &Column, row: usize) -> serde_json::Value {
 #[track_caller]
 fn read_back(name: &str, table: &Table) {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
-        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        ranlab_host::doctor::skipped(
+            "DuckDB: RANLAB_PYTHON names no Python that has it (make test installs it)",
+        );
         return;
     };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.parquet"));

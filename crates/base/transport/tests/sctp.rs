@@ -30,7 +30,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 fn kernel() -> bool {
     let support = ranlab_net::sctp_support();
     if let Err(why) = &support {
-        println!("skipped: SCTP of a kernel: {why}");
+        ranlab_host::doctor::skipped(format_args!("SCTP of a kernel: {why}"));
     }
     support.is_ok()
 }
@@ -39,7 +39,7 @@ fn kernel() -> bool {
 fn far() -> Option<PathBuf> {
     let far = std::env::var_os("RANLAB_FAR").map(PathBuf::from).filter(|_| kernel());
     if far.is_none() {
-        println!("skipped: SCTP between two namespaces: RANLAB_FAR names none (make test-sctp)");
+        ranlab_host::doctor::skipped("SCTP between two namespaces: RANLAB_FAR names none (make test-sctp)");
     }
     far
 }

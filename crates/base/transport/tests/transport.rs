@@ -467,7 +467,9 @@ fn every_transport_passes_conformance_suite() {
         let sctp = match ranlab_net::sctp_support() {
             Ok(()) => Some("sctp://127.0.0.1:36421".to_owned()),
             Err(why) => {
-                println!("skipped: sctp:// among the transports that pass the suite: {why}");
+                ranlab_host::doctor::skipped(format_args!(
+                    "sctp:// among the transports that pass the suite: {why}"
+                ));
                 None
             }
         };

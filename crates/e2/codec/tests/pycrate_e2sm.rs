@@ -144,7 +144,9 @@ fn read_back(line: &str) -> Result<(), String> {
 #[test]
 fn pycrate_agrees_on_random_values_of_service_models() {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
-        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        ranlab_host::doctor::skipped(
+            "pycrate: RANLAB_PYTHON names no Python that has it (make test installs it)",
+        );
         return;
     };
     let oracle = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
@@ -175,7 +177,9 @@ fn pycrate_agrees_on_random_values_of_service_models() {
 #[test]
 fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
     let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
-        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        ranlab_host::doctor::skipped(
+            "pycrate: RANLAB_PYTHON names no Python that has it (make test installs it)",
+        );
         return;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_rrc.py");
