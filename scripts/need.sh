@@ -14,6 +14,7 @@
 #   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures for comparison (about 40 MB, half a minute)
 #   need.sh programs what else tests use where it is installed (scripts/matrix.sh): tshark, flatc, Redis, Prometheus
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
+#   need.sh bare     debootstrap, which makes the bare Debian of scripts/bare-root.sh
 #   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
@@ -126,6 +127,10 @@ vm() {
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }
 
+bare() {
+    command -v debootstrap >/dev/null || apt debootstrap
+}
+
 book() {
     command -v mdbook >/dev/null || [[ -x .venv/bin/mdbook ]] && return
     venv
@@ -158,7 +163,7 @@ nats() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | programs | nats | book) "$what" ;;
-        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, programs, nats, book" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | programs | nats | bare | book) "$what" ;;
+        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, programs, nats, bare, book" >&2; exit 2 ;;
     esac
 done

@@ -75,6 +75,14 @@ scripts/need.sh switches programs nats
 code=0
 scripts/matrix.sh || code=$?
 ((code == 0 || code == 77)) || failed+=("optional programs")
+scripts/need.sh bare
+for packages in "" "openvswitch-switch-dpdk dpdk tshark nftables redis-server nats-server"; do
+    echo "== make test in a bare Debian${packages:+ with $packages}"
+    code=0
+    # shellcheck disable=SC2086 # names of packages
+    scripts/bare-root.sh $packages || code=$?
+    ((code == 0 || code == 77)) || failed+=("bare Debian${packages:+ with $packages}")
+done
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
