@@ -8,6 +8,7 @@
 #   need.sh rest     schemathesis in .venv, which generates requests from an OpenAPI description
 #   need.sh ricxappframe O-RAN SC's framework for xApps in .venv; its librmr_si.so is in no package index
 #   need.sh types    Node.js and the type checker of the page, in target/node; without Node.js and apt it reports that
+#   need.sh grafana  the types of Grafana's dashboards, in target/node
 #   need.sh web      a browser, Node.js, and axe-core, which checks accessibility, in target/node
 #   need.sh pages    a headless browser, and tools that convert its output to pictures
 #   need.sh vm       QEMU for another kernel, and the programs of its initramfs
@@ -105,6 +106,13 @@ types() {
     [[ -e target/node/node_modules/typescript/package.json ]] || node_packages 'typescript@5.9.3' 'axe-core@4.14.1'
 }
 
+grafana() {
+    types
+    # npm removes packages that a command does not name.
+    [[ -e target/node/node_modules/@grafana/schema/package.json ]] ||
+        node_packages 'typescript@5.9.3' 'axe-core@4.14.1' '@grafana/schema@13.2.3'
+}
+
 web() {
     command -v chromium >/dev/null || apt chromium
     [[ -e target/node/node_modules/axe-core/axe.min.js ]] || node_packages 'typescript@5.9.3' 'axe-core@4.14.1'
@@ -163,7 +171,7 @@ nats() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | programs | nats | bare | book) "$what" ;;
-        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, programs, nats, bare, book" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | grafana | web | fuzz | pages | vm | switches | programs | nats | bare | book) "$what" ;;
+        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, grafana, web, fuzz, pages, vm, switches, programs, nats, bare, book" >&2; exit 2 ;;
     esac
 done

@@ -114,6 +114,10 @@ echo "== report, as a browser shows it"
 scripts/need.sh pages
 scripts/screenshots.sh target/screenshots || failed+=("screenshots")
 
+echo "== the Grafana dashboard against Grafana's types"
+scripts/need.sh grafana
+scripts/grafana.sh || failed+=("Grafana's types")
+
 echo "== the RIC's page in a browser"
 scripts/need.sh web
 scripts/test-web.sh || failed+=("page")

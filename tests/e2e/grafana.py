@@ -10,7 +10,7 @@ import sys
 
 # Panels that Grafana brings, as this dashboard uses them, and units (ids of @grafana/data).
 TYPES = {"barchart", "bargauge", "gauge", "heatmap", "histogram", "piechart", "stat", "state-timeline", "table", "timeseries"}
-UNITS = {"short", "none", "ops", "bps", "Bps", "Kbits", "Mbits", "bytes", "percent", "percentunit", "s", "ms", "µs", "dB", "dBm"}
+UNITS = {"short", "none", "ops", "bps", "Bps", "Kbits", "Mbits", "bytes", "percent", "percentunit", "s", "ms", "dB", "dBm"}
 BUILT_IN = {"__all", "__interval", "__range", "__rate_interval"}
 # Versions of the model whose fields are checked here: Grafana 9.0 to 12.
 SCHEMA = range(36, 43)
