@@ -161,7 +161,12 @@ fn row(question: &Question) -> Row {
     }
     Row {
         name: question.name.to_owned(),
-        truth: format!("{} {:.4} ± {} %", question.metric, question.truth, question.within * 100.0),
+        truth: format!(
+            "{} {:.4} ± {} %",
+            question.metric,
+            question.truth,
+            (question.within * 1e8).round() / 1e6
+        ),
         seeds: CAMPAIGNS,
         count: near,
         counts: Counts::Covered,
