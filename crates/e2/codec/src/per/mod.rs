@@ -25,6 +25,7 @@ pub use error::{DecodeError, DecodeFault, EncodeError};
 pub use form::{Form, FormSource};
 pub use notation::Notation;
 pub use random::Random;
+pub(crate) use reader::IntegerOrReal;
 pub use reader::{EXTENDED_CHOICES, Limits, MERGED_COMPONENTS, Reader, Source};
 pub use single::{Null, True};
 pub use writer::Writer;

@@ -4,6 +4,9 @@ use crate::e2ap::{Deviation, IeDiagnostic, Version};
 use bytes::Bytes;
 use std::ops::Range;
 
+mod in_place;
+pub(crate) use in_place::IntegerOrReal;
+
 type Result<T = ()> = std::result::Result<T, DecodeError>;
 
 /// Limits on the decoder's work for one message.
@@ -237,43 +240,6 @@ impl Reader {
         self.pos
     }
 
-    /// Skips the bits if they equal those at `known`. Both must start at a byte boundary. Returns whether it skipped
-    /// them.
-    pub(crate) fn repeats(&mut self, known: &Range<usize>) -> bool {
-        let from = known.start / 8;
-        let at = self.pos.div_ceil(8);
-        let bits = known.len();
-        let whole = bits / 8;
-        let rest = bits % 8;
-        let same = |a: usize, b: usize, n: usize| match (self.buf.get(a..a + n), self.buf.get(b..b + n)) {
-            (Some(a), Some(b)) => b == a,
-            _ => false,
-        };
-        let last = |at: usize| self.buf.get(at + whole).map(|octet| u16::from(*octet) >> (8 - rest));
-        let inside = at * 8 + bits <= self.end * 8;
-        let repeats = inside && same(from, at, whole) && (rest == 0 || last(from) == last(at));
-        if repeats {
-            self.pos = at * 8 + bits;
-        }
-        repeats
-    }
-
-    /// A number of 32 bits that is the first of three or four alternatives of an extensible CHOICE, if that comes next and begins at
-    /// an octet: a mark, an index of two bits, a length of two bits, then 1 to 4 octets. Else nothing is read.
-    pub(crate) fn first_alternative_u32(&mut self) -> Option<u32> {
-        if !self.pos.is_multiple_of(8) {
-            return None;
-        }
-        let (&begin, octets) = self.buf.get(self.pos / 8..self.end)?.split_first()?;
-        if begin & 0b1110_0000 != 0 {
-            return None;
-        }
-        let len = usize::from(begin >> 3 & 0b11) + 1;
-        let number = octets.get(..len)?.iter().fold(0, |number, octet| number << 8 | u32::from(*octet));
-        self.pos += 8 * (1 + len);
-        Some(number)
-    }
-
     /// Reads an ASCII character string as bytes that share the buffer's memory; see [`Source::string`].
     pub(crate) fn text(&mut self, low: u64, high: u64, extensible: bool) -> Result<Bytes> {
         let octets = if high == u64::MAX || extensible && self.flag()? {
@@ -318,6 +284,15 @@ impl Reader {
     fn raw_bits(&mut self, mut n: u32) -> Result<u64> {
         if self.pos + n as usize > self.end * 8 {
             return Err(self.fault(DecodeFault::Truncated));
+        }
+        let at = self.pos >> 3;
+        let offset = (self.pos & 7) as u32;
+        // Most reads are of a few bits within eight bytes.
+        if (1..=56).contains(&n)
+            && let Some(Ok(word)) = self.buf.get(at..at + 8).map(TryInto::try_into)
+        {
+            self.pos += n as usize;
+            return Ok(u64::from_be_bytes(word) << offset >> (64 - n));
         }
         let mut value = 0;
         while n > 0 {

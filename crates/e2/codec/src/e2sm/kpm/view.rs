@@ -13,7 +13,9 @@ use super::message::{ConditionalReport, Measured};
 use crate::e2sm::SmError;
 use crate::e2sm::common::UeId;
 use crate::e2sm::per;
-use crate::per::{Codec, Component, DecodeError, DecodeFault, IntExt, Opt, Per, Reader, Source, True};
+use crate::per::{
+    Codec, Component, DecodeError, DecodeFault, IntExt, IntegerOrReal, Opt, Per, Reader, Source, True,
+};
 
 /// A measurement. Its name shares the memory of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,6 +165,11 @@ impl MessageView {
     }
 }
 
+/// The label "no label": two extension bits, the presence of 21 components of which the first is present, and its
+/// value.
+const NO_LABEL: u64 = 1 << 21;
+const NO_LABEL_BITS: u32 = 24;
+
 fn skip_additions(r: &mut Reader, extended: bool) -> Result<(), DecodeError> {
     if extended { r.additions(0, |_, _| Ok(())) } else { Ok(()) }
 }
@@ -173,10 +180,18 @@ impl ReportsView {
         let extended = r.extended()?;
         let (ues, _) = r.list_len(1, LIST_MAX)?;
         let mut known = None;
+        // A UE takes at least eight bytes.
+        let expected = ues.min(r.remaining() / 8);
+        view.reports.reserve(expected);
+        view.records.reserve(expected);
         for _ in 0..ues {
             let extended = r.extended()?;
             let ue = UeId::decode(r)?;
             view.report(r, Some(ue), &mut known)?;
+            if view.reports.len() == 1 {
+                // The others have as many values, usually.
+                view.values.reserve((expected * view.values.len()).min(r.remaining()));
+            }
             skip_additions(r, extended)?;
         }
         skip_additions(r, extended)?;
@@ -220,9 +235,12 @@ impl ReportsView {
         loop {
             let (values, more) = r.list_len(1, RECORD_MAX)?;
             for _ in 0..values {
-                // Most values are whole numbers.
-                let whole = r.first_alternative_u32().map(Measured::Integer);
-                self.values.push(whole.map_or_else(|| Measured::decode(r), Ok)?);
+                let value = match r.integer_or_real() {
+                    Some(IntegerOrReal::Integer(value)) => Measured::Integer(value),
+                    Some(IntegerOrReal::Real(value)) => Measured::Real(value),
+                    None => Measured::decode(r)?,
+                };
+                self.values.push(value);
             }
             if !more {
                 break;
@@ -247,7 +265,9 @@ impl ReportsView {
             loop {
                 let (labels, more) = r.list_len(1, RECORD_MAX)?;
                 for _ in 0..labels {
-                    self.labels.push(<LabelItem as Codec<Label>>::decode(r)?);
+                    let none = r.skips(NO_LABEL_BITS, NO_LABEL);
+                    let label = if none { Label::none() } else { <LabelItem as Codec<Label>>::decode(r)? };
+                    self.labels.push(label);
                 }
                 if !more {
                     break;
