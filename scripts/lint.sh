@@ -10,6 +10,7 @@ scripts/house-rules.sh
 scripts/dependencies.py
 scripts/prose.py
 scripts/reproductions.py --check
+scripts/http_api.py --check
 
 if command -v planus > /dev/null; then
     step "generated code is fresh"
