@@ -8,8 +8,8 @@ use ranlab_e2::OutboxLimits;
 use ranlab_e2::agent::{Agent, AgentConfig, AgentInput, AgentLimits, AgentOutput, ControllerId};
 use ranlab_e2::functions::association::Association;
 use ranlab_e2::functions::hw::Hw;
-use ranlab_fuzz::{Keys, Script};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Message, Plmn, Version};
+use ranlab_fuzz::{Keys, Script};
 
 fn limits() -> AgentLimits {
     AgentLimits::default().with(|it| {

@@ -8,8 +8,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machine::Time;
-use ranlab_pipeline::memif::{Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Message, Ring, decode, encode};
+use ranlab_pipeline::memif::{
+    Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings,
+};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&first, mut rest)) = input.split_first() else { return };
@@ -32,7 +34,10 @@ fuzz_target!(|input: &[u8]| {
         at += 1_000_000;
         let now = Time::from_nanos(at);
         let cut = if length == 255 { 64 } else { MESSAGE_BYTES };
-        machine.handle(now, Input::Received { message: &message[..cut], descriptors: usize::from(descriptors & 3) });
+        machine.handle(
+            now,
+            Input::Received { message: &message[..cut], descriptors: usize::from(descriptors & 3) },
+        );
         let mut outputs = 0;
         while let Some(output) = machine.poll() {
             assert!(!down, "nothing follows the end");

@@ -13,9 +13,11 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_pipeline_lab::memif::{Port, PortError, Role, Settings};
 use ranlab_net::memif::{Control, Listener, Taken, interrupt};
-use ranlab_pipeline::memif::messages::{Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode};
+use ranlab_pipeline::memif::messages::{
+    Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode,
+};
+use ranlab_pipeline_lab::memif::{Port, PortError, Role, Settings};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
 /// Size of the peer's memory in bytes: two rings of 16 entries per direction, with buffers.
@@ -193,17 +195,22 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 // The next valid message, damaged, with a different descriptor or none.
                 let Some((message, _)) = peer.polite() else { continue };
                 let mut record = encode(&message);
-                let (at, to, kind) = (next(), next(), next());
+                let at = next();
+                let to = next();
+                let kind = next();
                 record[usize::from(at) % 64] = to;
                 let beside = if kind & 0x80 == 0 { peer.thing(kind) } else { None };
                 peer.send(&record, beside);
             }
             4 => {
-                let (length, fill) = (next(), next());
+                let length = next();
+                let fill = next();
                 peer.send(&vec![fill; usize::from(length)], None);
             }
             5 => {
-                let (at, value, wide) = (next(), next(), next());
+                let at = next();
+                let value = next();
+                let wide = next();
                 let at = if wide & 1 == 0 {
                     [6, 64][usize::from(at) % 2] + 1024 * u64::from(at / 2 % 4)
                 } else {
@@ -214,7 +221,10 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
             6 => {
-                let (ring, slot, length, offset) = (next(), next(), next(), next());
+                let ring = next();
+                let slot = next();
+                let length = next();
+                let offset = next();
                 let mut descriptor = [0; 16];
                 (descriptor[0], descriptor[2]) = (ring >> 7, u8::from(ring & 0x7f > 120));
                 descriptor[4..6].copy_from_slice(&(2 * u16::from(length)).to_ne_bytes());
@@ -225,7 +235,8 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
             7 => {
-                let (to, how) = (u64::from(next()) * 512, next());
+                let to = u64::from(next()) * 512;
+                let how = next();
                 for file in &peer.memory {
                     if how & 1 == 0 {
                         let _ = ftruncate(file, to);

@@ -84,7 +84,8 @@ fuzz_target!(|input: &[u8]| {
             2 => {
                 let slot = ring.wrapping_add(128 + 16 * u32::from(script.octet()));
                 let mut descriptor = [0; 16];
-                let (flags, region) = (script.octet(), script.octet());
+                let flags = script.octet();
+                let region = script.octet();
                 (descriptor[0], descriptor[2]) = (flags & 1, u8::from(region > 250));
                 descriptor[4..8].copy_from_slice(&(script.word() % 600).to_ne_bytes());
                 descriptor[8..12].copy_from_slice(&script.place().to_ne_bytes());

@@ -4,7 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machine::Time;
-use ranlab_upf::n4::{Dialect, Impairments, Link, Mock, MockSettings, Pair, SessionProfile, SessionSpec, Smf, SmfInput, SmfSettings, UpfInput, UpfSettings};
+use ranlab_upf::n4::{
+    Dialect, Impairments, Link, Mock, MockSettings, Pair, SessionProfile, SessionSpec, Smf, SmfInput,
+    SmfSettings, UpfInput, UpfSettings,
+};
 use std::time::Duration;
 
 fuzz_target!(|input: &[u8]| {

@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machine::Time;
-use ranlab_sdran::empower::*;
-use ranlab_sdran::flexran::*;
 use ranlab_sdran::agent::*;
 use ranlab_sdran::empower::protocol::Mac;
+use ranlab_sdran::empower::*;
+use ranlab_sdran::flexran::*;
 use std::time::Duration;
 
 fn pieces(mut rest: &[u8], mut each: impl FnMut(Time, &[u8])) {

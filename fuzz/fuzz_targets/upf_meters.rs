@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_upf::forwarding::{Fate, Meter, PlaneEvent, Rules, UserPlane};
 use ranlab_packet::gtpu::GpduTemplate;
+use ranlab_upf::forwarding::{Fate, Meter, PlaneEvent, Rules, UserPlane};
 use ranlab_upf::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -2,12 +2,12 @@
 //! are accounted for. Half of the inputs are elements of a request; the others seed a random request.
 #![no_main]
 
+use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use ranlab_upf::forwarding::{Drop, Fate, Rules, UserPlane};
-use bytes::Bytes;
 use ranlab_upf::pfcp::{
-    ApplicationPfds, Header, Message, Pdu, PfdContents, PfdContext, Random, SessionEstablishmentRequest, decode,
-    message_type,
+    ApplicationPfds, Header, Message, Pdu, PfdContents, PfdContext, Random, SessionEstablishmentRequest,
+    decode, message_type,
 };
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use ranlab_e2::OutboxLimits;
 use ranlab_e2::xapp::{Dialect, Xapp, XappConfig, XappInput, XappLimits, XappOutput};
-use ranlab_fuzz::{Keys, Script};
 use ranlab_e2_codec::e2ap::ActionToBeSetup;
+use ranlab_fuzz::{Keys, Script};
 
 fn limits() -> XappLimits {
     XappLimits::default().with(|it| {

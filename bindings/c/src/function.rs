@@ -94,8 +94,12 @@ impl RanFunction for Callbacks {
                     RicActionType::Insert => RANLAB_ACTION_INSERT,
                     RicActionType::Policy => RANLAB_ACTION_POLICY,
                 };
-                let (definition, definition_len) = (definition.as_ptr(), definition.len());
-                ranlab_action { id: action.id, kind, definition, definition_len }
+                ranlab_action {
+                    id: action.id,
+                    kind,
+                    definition: definition.as_ptr(),
+                    definition_len: definition.len(),
+                }
             })
             .collect();
         let request = ranlab_subscription {

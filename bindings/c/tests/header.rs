@@ -78,7 +78,8 @@ macro_rules! layout {
         writeln!($source, "_Static_assert(sizeof({name}) == {size} && _Alignof({name}) == {align}, \"{name}\");").unwrap();
         // A field that is missing in the struct changes the sum of the sizes; a field that is missing here causes a
         // warning.
-        $( let (field, offset) = (stringify!($f), offset_of!($t, $f));
+        $( let field = stringify!($f);
+        let offset = offset_of!($t, $f);
         writeln!($source, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");").unwrap(); )+
     )+ };
 }

@@ -66,7 +66,8 @@ fn completions_and_man_pages_cover_every_verb() {
 
 #[test]
 fn verbose_logs_refused_connections() {
-    let (e2, e42) = ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");
+    let e2 = "tcp://127.0.0.1:0";
+    let e42 = "tcp://127.0.0.1:0";
     let ric = |more: &[&str], log: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
         command.args(more).args(["ric", "--e2", e2, "--e42", e42, "--allow", "10.0.0.0/8"]);

@@ -77,8 +77,11 @@ fn statistics_reach_xapp_and_windows_are_counted() {
             part.begin();
         }
         until(&mut *xapp, "indications", |indications| indications >= 100.0).await;
-        let (xapp, fleet, ric) = (ended(&mut *xapp), ended(&mut *fleet), ended(&mut *ric));
-        let (arrived, sent) = (xapp.number("indications").unwrap(), fleet.number("sent").unwrap());
+        let xapp = ended(&mut *xapp);
+        let fleet = ended(&mut *fleet);
+        let ric = ended(&mut *ric);
+        let arrived = xapp.number("indications").unwrap();
+        let sent = fleet.number("sent").unwrap();
         assert!(arrived >= 100.0 && sent >= 100.0, "{arrived} {sent}");
         assert_eq!(counted(&xapp, "latency_us"), arrived);
         assert_eq!(counted(&fleet, "lateness_us"), sent);
@@ -120,7 +123,8 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let slow = MonitorPart { at_most: Some(1), ..part.clone() };
         let mut slow = Watcher::start(&slow).unwrap();
         until(&mut all, "indications", |indications| indications >= 200.0).await;
-        let (report, looked) = (all.report(), slow.look());
+        let report = all.report();
+        let looked = slow.look();
         assert!(heard.get() == report.indications && report.repeated == 0, "{} {report:?}", heard.get());
         let shown = |watcher: &Watcher| watcher.values(|values| Screen::default().lines(values).len());
         assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; nothing is kept for nobody");
@@ -341,7 +345,8 @@ fn flexran_controller_counts_reports_in_window() {
         fleet.begin();
         let before = fleet.look()["reports"];
         until(&mut *fleet, "reports", |reports| reports >= before + 60.0).await;
-        let (fleet, controller) = (ended(&mut *fleet), ended(&mut *controller));
+        let fleet = ended(&mut *fleet);
+        let controller = ended(&mut *controller);
         for (report, name, value) in [
             (&fleet, "ues", 12.0),
             (&fleet, "announced_ues", 12.0),
@@ -455,7 +460,8 @@ where
             _ => text.into(),
         }
     };
-    let (mut set, mut json) = (C::default(), serde_json::Map::new());
+    let mut set = C::default();
+    let mut json = serde_json::Map::new();
     for (name, text) in fields {
         set.set(name, &value(name, text)).unwrap_or_else(|error| panic!("{name}: {error}"));
         json.insert((*name).to_owned(), serde_json::to_value(value(name, text)).unwrap());

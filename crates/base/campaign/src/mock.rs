@@ -140,13 +140,15 @@ fn queue(
     let requests = run.number("load.requests").unwrap_or(1.0) as u64;
     let load = rate * service_us / 1e6;
     let refuse = |_| RigError::Rig("rate and service time must be above 0".to_owned());
-    let (gap, service) = (Exp::new(rate / 1e6).map_err(refuse)?, Exp::new(1.0 / service_us).map_err(refuse)?);
+    let gap = Exp::new(rate / 1e6).map_err(refuse)?;
+    let service = Exp::new(1.0 / service_us).map_err(refuse)?;
     // Waiting time in equilibrium: none with probability 1 - load, otherwise exponential.
     let mut free_us = match Exp::new((1.0 - load).max(1e-9) / service_us) {
         Ok(waiting) if load < 1.0 && rng.random::<f64>() < load => waiting.sample(rng),
         _ => 0.0,
     };
-    let (mut now_us, mut busy_us) = (0.0, 0.0);
+    let mut now_us = 0.0;
+    let mut busy_us = 0.0;
     let stall_at = requests / 2;
     for request in 0..requests {
         now_us += gap.sample(rng);

@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn unreachable_code_is_omitted() {
         let mut code = Assembler::default();
-        let (function, never) = (code.label(), code.label());
+        let function = code.label();
+        let never = code.label();
         code.call_function(function);
         code.exit();
         code.jump(never);

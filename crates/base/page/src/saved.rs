@@ -76,7 +76,8 @@ fn append(name: &str, done: &mut Vec<String>, script: &mut String) {
     }
     done.push(name.to_owned());
     let Some(File { text, .. }) = file(&format!("/web/{name}.js")) else { return };
-    let (mut body, mut exports) = (String::with_capacity(text.len()), Vec::new());
+    let mut body = String::with_capacity(text.len());
+    let mut exports = Vec::new();
     for line in text.lines() {
         if let Some((names, from)) = import(line) {
             append(from, done, script);

@@ -64,7 +64,8 @@ async fn heard(client: Identity, address: &Address) -> Result<(), String> {
 fn only_valid_certificates_are_accepted() {
     let folder = std::env::temp_dir().join(format!("ranlab-tls-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let (ours, others) = (Authority::new(&folder, "ours"), Authority::new(&folder, "others"));
+    let ours = Authority::new(&folder, "ours");
+    let others = Authority::new(&folder, "others");
     let ric = ours.somebody(&["127.0.0.1", "ric.lab"], false, &ours);
     let node = || ours.somebody(&["gnb-1.lab"], false, &ours);
     let address: Address = "tls://127.0.0.1:0".parse().unwrap();

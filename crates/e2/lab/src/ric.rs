@@ -369,7 +369,8 @@ impl Ric {
     ) -> Result<(), Trouble> {
         let Door { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let (commons, a1) = (self.commons.clone(), self.a1.clone());
+        let commons = self.commons.clone();
+        let a1 = self.a1.clone();
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
             Inside::Ping { .. } | Inside::Slicing => None,
@@ -526,7 +527,9 @@ impl Inside {
                 Ok(Self::Slicing)
             }
             HostedIApp::Ping => {
-                let (size, interval, window) = (part.size, part.interval, part.window);
+                let size = part.size;
+                let interval = part.interval;
+                let window = part.window;
                 let pace = Pace { size, interval, window, coding: part.sm_encoding };
                 ping_iapp::start(ric, pace).map(|(pinger, _task)| Self::Ping { pinger, _task })
             }

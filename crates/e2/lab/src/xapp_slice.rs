@@ -149,7 +149,8 @@ impl Slicer {
     pub(crate) fn new(part: &SliceXappPart) -> Result<Self, Trouble> {
         let slices = part.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
         let ues = part.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
-        let (slices, ues) = (slices.collect::<Result<_, _>>()?, ues.collect::<Result<_, _>>()?);
+        let slices = slices.collect::<Result<_, _>>()?;
+        let ues = ues.collect::<Result<_, _>>()?;
         let mut steps = vec![Step { at: Duration::ZERO, slices, ues }];
         steps.extend(part.step.iter().map(|step| step.value.clone()));
         steps.sort_by_key(|step| step.at);

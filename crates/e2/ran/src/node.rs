@@ -346,7 +346,8 @@ impl NodeTemplate {
         let told = self.service_models.iter().filter(|source| has(source.model.default_function_id()));
         let told: Vec<_> = told.copied().collect();
         for &source in &told {
-            let (epoch_us, lateness) = (self.epoch_us, self.lateness.clone());
+            let epoch_us = self.epoch_us;
+            let lateness = self.lateness.clone();
             let function: Box<dyn RanFunction> = match source.tells {
                 Tells::Statistics(fill) => {
                     let encoding = source.model.encoding_or(self.sm_encoding);
@@ -355,7 +356,9 @@ impl NodeTemplate {
                 }
                 Tells::Mobility | Tells::Configuration | Tells::Interfaces => continue,
                 Tells::Measurements => {
-                    let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
+                    let cell = cell.clone();
+                    let names = self.names(index);
+                    let plmn = self.plmn;
                     let cell_id = (!matches!(cell, Told::Site(_))).then(|| self.cell_id(node_id, index));
                     kpm::function(MeasuredCell { cell, names, plmn, cell_id, epoch_us, lateness })
                 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 mod connection;
 mod publish;
@@ -215,7 +215,8 @@ async fn carry(
     mut asked: mpsc::Receiver<BusAsk>,
     news: mpsc::Sender<BusNews>,
 ) {
-    let (store, room) = (Arc::new(store), Arc::new(Semaphore::new(WRITES_MAX)));
+    let store = Arc::new(store);
+    let room = Arc::new(Semaphore::new(WRITES_MAX));
     let mut watch: Option<kv::Watch> = None;
     let mut complete = false;
     let mut silent = 0_u32;
@@ -225,14 +226,7 @@ async fn carry(
                 None => return,
                 Some(BusAsk::Write(write)) => {
                     let Ok(permit) = room.clone().acquire_owned().await else { return };
-                    let (store, news) = (store.clone(), news.clone());
-                    tokio::spawn(async move {
-                        let id = write.id;
-                        let outcome = put(&store, write).await;
-                        // The RIC may have been dropped.
-                        let _ = news.send(BusNews::Written { id, outcome }).await;
-                        drop(permit);
-                    });
+                    tokio::spawn(write_entry(store.clone(), news.clone(), write, permit));
                 }
                 // The previous watch stays until a new one exists: its consumer may survive a change of
                 // leader, and creating one needs a leader.
@@ -261,8 +255,8 @@ async fn carry(
                         kv::Operation::Put => entry.value,
                         kv::Operation::Delete | kv::Operation::Purge => Bytes::new(),
                     };
-                    let news_entry = BusNews::Entry { key: entry.key, revision: entry.revision, value };
-                    if news.send(news_entry).await.is_err() {
+                    let event = BusNews::Entry { key: entry.key, revision: entry.revision, value };
+                    if news.send(event).await.is_err() {
                         return;
                     }
                     if now_complete && news.send(BusNews::Complete).await.is_err() {
@@ -278,6 +272,20 @@ async fn carry(
             },
         }
     }
+}
+
+/// Writes an entry and reports the outcome. The permit bounds the number of concurrent writes.
+async fn write_entry(
+    store: Arc<kv::Store>,
+    news: mpsc::Sender<BusNews>,
+    write: BusWrite,
+    permit: OwnedSemaphorePermit,
+) {
+    let id = write.id;
+    let outcome = put(&store, write).await;
+    // The RIC may have been dropped.
+    let _ = news.send(BusNews::Written { id, outcome }).await;
+    drop(permit);
 }
 
 /// Starts a watch of all keys; `None` on an error or timeout.

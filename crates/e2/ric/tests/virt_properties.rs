@@ -154,7 +154,8 @@ fn every_model_reports_only_the_operators_ues() {
     let (virt, desk) =
         Virt::new(&[tenant(1, 0.5), tenant(2, 0.5)], true, 10, Duration::from_millis(70)).unwrap();
     let mut lab = Lab::new(Box::new(virt));
-    let (a, b) = (spy(&mut lab, "mem://a"), spy(&mut lab, "mem://b"));
+    let a = spy(&mut lab, "mem://a");
+    let b = spy(&mut lab, "mem://b");
     lab.share(0, desk, &["mem://a", "mem://b"]);
     lab.station_with(station_id(), |agent, cell| offer_all(agent, cell, &generation));
     lab.pass(2 * PERIOD);

@@ -68,7 +68,8 @@ impl Peer {
     fn message(&self) -> (Message, Option<OwnedFd>) {
         let name = Name::new("peer");
         let ring = |at: u32| {
-            let (to_master, index) = (at < 2, at as u16 % 2);
+            let to_master = at < 2;
+            let index = at as u16 % 2;
             let ring =
                 Ring { to_master, index, region: 0, offset: 1024 * at, log2_size: 4, private_bytes: 0 };
             (Message::AddRing(ring), Some(interrupt().unwrap()))

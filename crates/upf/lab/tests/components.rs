@@ -111,7 +111,8 @@ fn remote_load_reports_sessions_and_packets() {
 fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
     let mut crew = Crew::meet(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
-    let (live, kept) = (part.live, part.sessions.filter(|_| part.mode != LoadMode::Control));
+    let live = part.live;
+    let kept = part.sessions.filter(|_| part.mode != LoadMode::Control);
     crew.bring_up(Part::from(part).divide(2).unwrap(), &stop).unwrap();
     crew.begin(&stop).unwrap();
     let all = |name: &'static str| move |looks: &ranlab_lab::worker::Numbers| looks[name] == 2.0;
@@ -160,7 +161,8 @@ fn load_at_two_locations_adds_up_exactly() {
         |step: &StepSummary| step.uplink.clone().unwrap(),
         |step: &StepSummary| step.downlink.clone().unwrap(),
     ] {
-        let (all, each) = (of(&all.steps[0]), each.iter().map(|one| of(&one.steps[0])).collect::<Vec<_>>());
+        let all = of(&all.steps[0]);
+        let each = each.iter().map(|one| of(&one.steps[0])).collect::<Vec<_>>();
         // Packets of the UEs at one location reach that location's data network, and come back to its base stations.
         assert_eq!((all.sent, all.received, all.lost), (all.received, all.sent, 0));
         assert_eq!(all.sent, each.iter().map(|one| one.sent).sum::<u64>());
@@ -199,10 +201,8 @@ fn load_without_upf_fails_its_check() {
 fn local_settings_are_rejected_over_tcp() {
     let xdp = UpfPart { xdp: Some("n3,n6".parse().unwrap()), ..upf(4) };
     let tun = UpfPart { n6: N6::Tun("upf0".to_owned()), ..upf(4) };
-    let (frames, watched) = (
-        UpfLoadPart { io: "af-xdp".parse().unwrap(), ..load(4) },
-        UpfLoadPart { upf_pid: Some(1), ..load(4) },
-    );
+    let frames = UpfLoadPart { io: "af-xdp".parse().unwrap(), ..load(4) };
+    let watched = UpfLoadPart { upf_pid: Some(1), ..load(4) };
     for (part, why) in [
         (Part::from(xdp), "`xdp`"),
         (Part::from(tun), "TUN device"),

@@ -17,7 +17,8 @@ fn run_all(text: &str) -> (Results, Session, Vec<Event>) {
     let scenario = scenario(text);
     let rig = MockRig::default();
     let plan = Plan::new(&scenario, &rig.describe());
-    let (mut journal, mut events) = (MemoryJournal::default(), Vec::new());
+    let mut journal = MemoryJournal::default();
+    let mut events = Vec::new();
     let metrics = rig.describe().metrics;
     let session =
         run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |event| events.push(event))
@@ -132,7 +133,8 @@ fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() 
         assert_eq!(found.n, 10);
         assert!((found.mean / truth - 1.0).abs() < 0.004, "{name}: {found:?}");
     }
-    let (uppers, loads) = (point.values("search.goal_2.upper"), point.values("search.goal_2.load"));
+    let uppers = point.values("search.goal_2.upper");
+    let loads = point.values("search.goal_2.load");
     assert!(uppers.iter().zip(&loads).all(|(upper, load)| upper > load && upper - load < 0.0021 * upper));
     assert!(point.values("search.throughput").iter().all(|rate| (980.0..=1010.0).contains(rate)));
     let trials = point.values("search.trials");
@@ -230,7 +232,8 @@ fn sojourn_us(p: f64, service_us: f64, rate: f64) -> f64 {
 
 #[test]
 fn queueing_theory_lies_within_the_stated_intervals() {
-    let (mut held, mut all) = (0, 0);
+    let mut held = 0;
+    let mut all = 0;
     for seed in 0..12 {
         let (results, ..) = run_all(&format!(
             "[sut]\nlaw = \"queue\"\n[load]\nrequests = 20000\n[sweep.axes]\n\"load.rate\" = [3000.0, 5000.0, 7000.0]\n\
@@ -338,7 +341,8 @@ fn after_a_search_latency_is_looked_at_at_shares_of_the_load_found() {
     {
         let delay = 100.0 / (1.0 - share * found / 10_000.0);
         for (suffix, quantile) in [("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("p999", 0.999_f64)] {
-            let (truth, own) = (-delay * (1.0 - quantile).ln(), mean(&format!("{name}.rtt_us_{suffix}")));
+            let truth = -delay * (1.0 - quantile).ln();
+            let own = mean(&format!("{name}.rtt_us_{suffix}"));
             assert!((own / truth - 1.0).abs() < 0.2, "{name} {suffix}: {own} for {truth}");
         }
         assert!(point.runs[0].recording.distributions.contains_key(&format!("{name}.rtt_us")));
@@ -409,7 +413,8 @@ fn a_soak_tells_the_critical_load_and_its_interval() {
 fn a_stop_that_was_asked_for_after_the_repeat_keeps_it_and_what_is_left_goes_on() {
     let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 1");
     let plan = Plan::new(&scenario, &MockRig::default().describe());
-    let (mut journal, stop) = (MemoryJournal::default(), Stop::never());
+    let mut journal = MemoryJournal::default();
+    let stop = Stop::never();
     let session = |journal: &mut MemoryJournal, asks: bool| {
         run(Box::new(MockRig::default()), &scenario, &plan, journal, &stop, &mut |event| {
             if asks && matches!(event, Event::Measuring { .. }) {

@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn invalid_setting_is_named() {
-        let (url, login) = ("http://127.0.0.1:1/", "RANLAB_TEST_NO_SUCH_VARIABLE");
+        let url = "http://127.0.0.1:1/";
+        let login = "RANLAB_TEST_NO_SUCH_VARIABLE";
         for (settings, named) in [
             (&[("sut.rest", "127.0.0.1:9999"), ("sut.rest_ues", "/")][..], "http://"),
             (&[("sut.rest", url), ("sut.rest_ues", "eNB_config")], "`sut.rest_ues`"),

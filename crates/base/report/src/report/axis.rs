@@ -31,7 +31,8 @@ impl Axis {
         let air = if high > low { (high - low) * 0.04 } else { high.abs().max(1.0) * 0.5 };
         let below = if zero && low == 0.0 { 0.0 } else { air };
         let above = if zero && high == 0.0 { 0.0 } else { air };
-        let (low, high) = (low - below, if high > low - below { high + above } else { low + air });
+        let high = if high > low - below { high + above } else { low + air };
+        let low = low - below;
         Self { low, high, log, pixels: (0, 0) }
     }
 

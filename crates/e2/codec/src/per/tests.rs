@@ -115,7 +115,8 @@ fn contents(n: usize) -> Vec<u8> {
 fn octet_strings_open_types_and_lists_of_every_length() {
     type Octets = List<0, 200_000, Int<0, 255>>;
     for n in LENGTHS {
-        let (contents, expected) = (contents(n), in_fragments(&contents(n)));
+        let contents = contents(n);
+        let expected = in_fragments(&contents);
         let mut w = writer();
         w.octets(&contents);
         assert_eq!(w.into_vec(), expected, "octet string of {n}");

@@ -98,7 +98,8 @@ impl Screen {
         let width = |of: fn(&Told) -> &String, least: usize| {
             told.iter().map(|line| of(line).len()).max().unwrap_or(0).max(least)
         };
-        let (node, ue) = (width(|line| &line.node, 4), width(|line| &line.ue, 2));
+        let node = width(|line| &line.node, 4);
+        let ue = width(|line| &line.ue, 2);
         let marks = width(|line| &line.marks, 0);
         // A column that is there only while a value is doubtful.
         let marks = if marks == 0 { 0 } else { marks.max(MARKS.len()) };

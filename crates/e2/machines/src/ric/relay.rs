@@ -31,7 +31,7 @@ pub(super) fn is_dialled(conn: ConnId) -> bool {
     conn.0 >= DIALLED_FIRST
 }
 
-/// Type of an outstanding request at a node.
+/// An outstanding request at a node.
 #[derive(Debug, Clone)]
 struct Errand {
     request_id: RicRequestId,
@@ -39,6 +39,17 @@ struct Errand {
     actions: Vec<ActionToBeSetup>,
     call_process_id: Option<Bytes>,
     answered: bool,
+}
+
+impl Errand {
+    fn new(
+        request_id: RicRequestId,
+        function: RanFunctionId,
+        actions: Vec<ActionToBeSetup>,
+        call_process_id: Option<Bytes>,
+    ) -> Self {
+        Self { request_id, function, actions, call_process_id, answered: false }
+    }
 }
 
 /// The node of another RIC.
@@ -491,10 +502,7 @@ impl Ric {
                 }
                 match relay.xapp.subscribe(node, function, m.details.event_trigger, m.details.actions) {
                     Ok(handle) => {
-                        let call_process_id = None;
-                        let answered = false;
-                        let errand = Errand { request_id, function, actions, call_process_id, answered };
-                        proxy.subscriptions.insert(handle, errand);
+                        proxy.subscriptions.insert(handle, Errand::new(request_id, function, actions, None));
                         return;
                     }
                     Err(_) => {
@@ -513,20 +521,19 @@ impl Ric {
                 if proxy.leaving.values().any(|it| it.request_id == m.request_id) {
                     return;
                 }
-                let request_id = m.request_id;
-                let function_id = m.function_id;
                 Message::RicSubscriptionDeleteResponse(RicSubscriptionDeleteResponse {
-                    request_id,
-                    function_id,
+                    request_id: m.request_id,
+                    function_id: m.function_id,
                 })
             }
             Message::RicControlRequest(m) => {
                 let ack = m.ack_request == Some(RicControlAckRequest::Ack);
-                let (request_id, function, cpid) = (m.request_id, m.function_id, m.call_process_id.clone());
+                let request_id = m.request_id;
+                let function = m.function_id;
+                let cpid = m.call_process_id.clone();
                 match relay.xapp.answer(now, node, function, m.call_process_id, m.header, m.message, ack) {
                     Ok(handle) => {
-                        let (actions, call_process_id, answered) = (Vec::new(), cpid, false);
-                        let errand = Errand { request_id, function, actions, call_process_id, answered };
+                        let errand = Errand::new(request_id, function, Vec::new(), cpid);
                         proxy.controls.insert(handle, errand);
                         return;
                     }

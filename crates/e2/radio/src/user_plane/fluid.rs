@@ -9,7 +9,8 @@
 use super::carrier::{Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};
 use super::channel::{Channel, Link};
-use super::flow::{FlowConfig, Traffic};
+use super::flow::Traffic;
+use super::fluid_source::FluidSource;
 use super::math::{exp, from_db, ln};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
@@ -62,31 +63,11 @@ pub(super) struct FluidUe {
     pub(super) rlc: RlcConfig,
     /// Slots over which its fading power is one draw.
     coherence: f64,
-    sources: Vec<Source>,
+    sources: Vec<FluidSource>,
     pub(super) waiting: f64,
     pub(super) stats: FluidStats,
     /// The decision that it last won: its number, bytes and PRBs of a slot.
     pub(super) latest: (usize, f64, f64),
-}
-
-/// A flow as a rate.
-#[derive(Debug)]
-struct Source {
-    /// Bytes per second; `None` for greedy.
-    rate: Option<f64>,
-    start_us: u64,
-    stop_us: u64,
-    turns: Option<Turns>,
-}
-
-#[derive(Debug)]
-struct Turns {
-    stream: Stream,
-    drawn: u64,
-    means_us: [f64; 2],
-    random: bool,
-    on: bool,
-    until_us: f64,
 }
 
 /// One direction.
@@ -158,7 +139,8 @@ impl FluidCell {
         if self.legs[0].ues.iter().any(|ue| ue.id == config.id) {
             return Err(AttachError::Here(config.id));
         }
-        let (seed, id) = (self.config.seed, u64::from(config.id));
+        let seed = self.config.seed;
+        let id = u64::from(config.id);
         let here = u64::from(self.config.cell_id) << 32 | id;
         let link = Link::new(&config.channel, &self.common.decoder, seed, here);
         let correlation = match config.channel {
@@ -168,8 +150,8 @@ impl FluidCell {
         let noise = Stream::new(seed, Purpose::Mixed, here);
         let reported = link.sinr;
         let phase = self.paths.len() as u64 % u64::from(self.config.cqi_slots);
-        let (next, aging) = (self.step * self.step_slots, Vec::new());
-        let path = Path { link, noise, reported, phase, next, correlation, aging };
+        let next = self.step * self.step_slots;
+        let path = Path { link, noise, reported, phase, next, correlation, aging: Vec::new() };
         self.paths.push(path);
         for (leg, rlc) in self.legs.iter_mut().zip([config.rlc_down, config.rlc_up]) {
             leg.attach(config, rlc, seed, coherence(correlation));
@@ -253,7 +235,8 @@ impl FluidCell {
         }
         for decision in 0..self.decisions {
             let first = |decision| self.step * self.step_slots + decision * self.step_slots / self.decisions;
-            let (from, to) = (first(decision), first(decision + 1));
+            let from = first(decision);
+            let to = first(decision + 1);
             self.decide(from + (self.moments.unit(from) * (to - from) as f64) as u64);
         }
     }
@@ -299,11 +282,12 @@ impl FluidLeg {
         self.hot.push(Hot { mean, live: true, ..Hot::default() });
         let sources = (config.flows.iter().enumerate())
             .filter(|(_, flow)| flow.direction == self.direction || flow.traffic == Traffic::Voip)
-            .map(|(index, flow)| Source::new(flow, seed, u64::from(config.id) << 16 | index as u64))
+            .map(|(index, flow)| FluidSource::new(flow, seed, u64::from(config.id) << 16 | index as u64))
             .collect();
         let UeConfig { id, plmn, snssai, .. } = *config;
-        let (waiting, stats, latest) = (0.0, FluidStats::default(), (usize::MAX, 0.0, 0.0));
-        self.ues.push(FluidUe { id, plmn, snssai, rlc, coherence, sources, waiting, stats, latest });
+        let stats = FluidStats::default();
+        let latest = (usize::MAX, 0.0, 0.0);
+        self.ues.push(FluidUe { id, plmn, snssai, rlc, coherence, sources, waiting: 0.0, stats, latest });
     }
 
     /// Share of itself by which a winner's mean moves in a slot, at the scale of [`DECISION_WEIGHT`].
@@ -383,7 +367,8 @@ impl FluidLeg {
         let debt = &mut self.debts[usize::from(slice)];
         let paid = debt.min(prbs);
         *debt -= paid;
-        let (mut left, mut bytes) = (prbs - paid, 0);
+        let mut left = prbs - paid;
+        let mut bytes = 0;
         let scheduler = self.slices.set.slices[usize::from(slice)].scheduler;
         while left > 1e-6 {
             let turn = self.slices.turns[usize::from(slice)];
@@ -400,7 +385,8 @@ impl FluidLeg {
 
     /// Sends data of a UE within the PRBs, once per decision.
     fn send(&mut self, ue: usize, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
-        let (hot, fluid) = (&mut self.hot[ue], &mut self.ues[ue]);
+        let hot = &mut self.hot[ue];
+        let fluid = &mut self.ues[ue];
         hot.demand = 0;
         let block = f64::from(hot.rate) * prbs / f64::from(air.prbs);
         let (rounds, decoded) = air.rounds(&air.paths[ue], hot.mcs);
@@ -450,7 +436,9 @@ impl FluidAir<'_> {
     /// Number of transmissions of a block, with chase combining, and whether it is decoded in the end.
     fn rounds(&self, path: &Path, mcs: u8) -> (usize, bool) {
         let Path { link, aging, noise, .. } = path;
-        let (mut amplitude, mut sinr, mut sum) = (link.amplitude(), link.sinr, 0.0);
+        let mut amplitude = link.amplitude();
+        let mut sinr = link.sinr;
+        let mut sum = 0.0;
         for round in 1..=HARQ_ROUNDS {
             sum += sinr * self.factor;
             let bits = noise.bits(self.draws + round as u64);
@@ -540,56 +528,6 @@ impl FluidUe {
             self.stats.dropped += (self.waiting - buffer) * f64::from(u8::from(self.waiting < ALWAYS / 2.0));
             self.waiting = buffer;
         }
-    }
-}
-
-impl Source {
-    fn new(flow: &FlowConfig, seed: u64, entity: u64) -> Self {
-        let (rate, turns) = match flow.traffic {
-            Traffic::OnOff { kbps, on_ms, off_ms, random, .. } if off_ms > 0 => {
-                let stream = Stream::new(seed, Purpose::Flow, entity);
-                let means_us = [f64::from(off_ms) * 1000.0, f64::from(on_ms) * 1000.0];
-                let until_us = flow.start_us as f64;
-                let turns = Turns { stream, drawn: 0, means_us, random, on: false, until_us };
-                (Some(f64::from(kbps) * 125.0), Some(turns))
-            }
-            _ => (flow.mean_rate(), None),
-        };
-        Self { rate, start_us: flow.start_us, stop_us: flow.stop_us, turns }
-    }
-
-    /// Bytes within a time; `None` for a greedy source.
-    fn bytes(&mut self, from_us: u64, to_us: u64) -> Option<f64> {
-        let (from, to) = (from_us.max(self.start_us), to_us.min(self.stop_us));
-        if to <= from {
-            return Some(0.0);
-        }
-        let rate = self.rate?;
-        let micros = match &mut self.turns {
-            Some(turns) => turns.on_time(from as f64, to as f64),
-            None => (to - from) as f64,
-        };
-        Some(rate * micros / 1e6)
-    }
-}
-
-impl Turns {
-    /// Time for which the source is on between two times, µs. Callers pass times in ascending order.
-    fn on_time(&mut self, from: f64, to: f64) -> f64 {
-        let (mut at, mut sum) = (from, 0.0);
-        while at < to {
-            if self.until_us <= at {
-                self.on = !self.on;
-                self.drawn += 1;
-                let mean = self.means_us[usize::from(self.on)];
-                self.until_us += if self.random { mean * self.stream.exponential(self.drawn) } else { mean };
-                continue;
-            }
-            let end = self.until_us.min(to);
-            sum += if self.on { end - at } else { 0.0 };
-            at = end;
-        }
-        sum
     }
 }
 

@@ -14,6 +14,7 @@ mod command;
 mod flow;
 mod fluid;
 mod fluid_read;
+mod fluid_source;
 mod histogram;
 mod leg;
 mod math;

@@ -314,7 +314,8 @@ impl Radio {
             up::RrcKind::HandoverIn => RrcChange::Handover,
             up::RrcKind::Release | up::RrcKind::HandoverOut => RrcChange::Release,
         };
-        let (ue, snssais) = (counted(ue), self.snssais_of(ue));
+        let snssais = self.snssais_of(ue);
+        let ue = counted(ue);
         let plmn = *plan::of_ue(&self.plmns, ue).unwrap_or(&self.plmn);
         RrcEvent { change, rnti, cell_id: self.cell_id, plmn, snssais, other: None }
     }

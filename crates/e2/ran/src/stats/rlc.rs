@@ -8,7 +8,9 @@ pub(super) const SOURCE: Source = Source {
 };
 
 fn rlc_bearer(ue: &dyn UeFacts) -> RlcBearer {
-    let (tx, rx, reception) = (ue.dl(), ue.ul(), ue.rlc_reception());
+    let tx = ue.dl();
+    let rx = ue.ul();
+    let reception = ue.rlc_reception();
     RlcBearer {
         txpdu_pkts: tx.rlc_pdus as u32,
         txpdu_bytes: tx.rlc_pdu_bytes as u32,

@@ -207,13 +207,11 @@ impl Console {
         }
         let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
         let subscription = self.subscribe(watched, wanted, Asker::Effect(id), out)?;
-        let details = Some(details);
-        let (token, party) = (request.token, request.party.clone());
         let effect = Effect {
-            token,
-            party,
+            token: request.token,
+            party: request.party.clone(),
             target,
-            details,
+            details: Some(details),
             subscription,
             members,
             sm,

@@ -248,7 +248,8 @@ impl Lab {
             return station.agent.handle(self.now, AgentInput::Disconnected { controller, why });
         };
         station.links.push((controller, seat));
-        let (conn, peer) = (ConnId(n as u64 + 1), format!("mem://{n}"));
+        let conn = ConnId(n as u64 + 1);
+        let peer = format!("mem://{n}");
         self.rics[seat].ric.handle(self.now, RicInput::Connected { conn, side: Side::E2, peer });
         station.agent.handle(self.now, AgentInput::Connected { controller });
     }

@@ -172,7 +172,8 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     let counts = Arc::<Counts>::default();
     let (xapp, to_xapp, pump) = link(1 + world.dice.below(4_000), &counts);
     world.spawn(pump);
-    let (to_xapp, open) = (Rc::new(to_xapp), Rc::new(Cell::new(agents)));
+    let to_xapp = Rc::new(to_xapp);
+    let open = Rc::new(Cell::new(agents));
     let turn = Rc::new(Cell::new(Some(FrameWriter::default())));
     let ends = Rc::new(RefCell::new(vec![false; agents]));
     let mut doomed = None;
@@ -193,7 +194,10 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
                 }
             }
         });
-        let (to_xapp, open, turn, ends) = (to_xapp.clone(), open.clone(), turn.clone(), ends.clone());
+        let to_xapp = to_xapp.clone();
+        let open = open.clone();
+        let turn = turn.clone();
+        let ends = ends.clone();
         world.spawn(async move {
             let mut reader = FrameReader::default();
             let broken = loop {

@@ -108,7 +108,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         recorder.scalar(name, *value as f64);
     }
     by_reason(&counters, recorder);
-    let (due, sent) = (outcome.due as f64, outcome.due - outcome.late);
+    let due = outcome.due as f64;
+    let sent = outcome.due - outcome.late;
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
     let asked_mpps = due / run.duration.as_secs_f64().max(1e-9) / 1e6;
     for (name, value) in [

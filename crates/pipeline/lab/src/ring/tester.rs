@@ -343,7 +343,8 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
     let own = |error: &dyn std::fmt::Display| rig(format!("the tester's own test: {error}"));
     // The ports have to exist until the device has replied.
     let (_ports, outcome) = ran?;
-    let (outcome, ledger) = (outcome.map_err(|error| own(&error))?, ledger.map_err(|error| own(&error))?);
+    let outcome = outcome.map_err(|error| own(&error))?;
+    let ledger = ledger.map_err(|error| own(&error))?;
     match ledger.unknown(&outcome.tally) {
         Ok(0) => Ok(outcome.tally.received as f64 / outcome.took.as_secs_f64().max(1e-9) / 1e6),
         Ok(unknown) => Err(own(&format!("{unknown} packets were lost for an unknown reason"))),

@@ -79,7 +79,8 @@ impl Encap {
 
     pub(super) fn frame(&self, (direction, flow): Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
         let station = (flow % u64::from(self.station.max(1))) as u32;
-        let (user, server) = (random.index(1 << 16), random.index(1 << 16));
+        let user = random.index(1 << 16);
+        let server = random.index(1 << 16);
         let ports = (random.next() as u16, random.next() as u16);
         let packet = if self.family.is_ipv6(station) {
             let user = addressing::host6(addressing::user6(user), 1);

@@ -46,7 +46,8 @@ pub struct Tally {
 }
 
 fn bit(bits: &mut Vec<u64>, number: u64) -> bool {
-    let (word, mask) = ((number / 64) as usize, 1 << (number % 64));
+    let word = (number / 64) as usize;
+    let mask = 1 << (number % 64);
     if bits.len() <= word {
         bits.resize(word + 1, 0);
     }

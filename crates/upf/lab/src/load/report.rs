@@ -197,7 +197,8 @@ pub(super) fn control(
         ledgers.iter().for_each(|ledger| add(&mut counts, ledger.of(kind)));
         answers += counts.answered();
         if counts.sent > 0 {
-            let (latency, service) = (reports.latency.of(kind), reports.service.of(kind));
+            let latency = reports.latency.of(kind);
+            let service = reports.service.of(kind);
             let of_kind = request(&counts, latency.summary(), service.summary());
             summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }

@@ -118,7 +118,8 @@ mod tests {
     /// session.
     #[test]
     fn reused_index_is_another_session() {
-        let (before, after) = (1 << 32 | 3, 2 << 32 | 3);
+        let before = 1 << 32 | 3;
+        let after = 2 << 32 | 3;
         let mut table = Table::default();
         table.insert(cycle(before, Phase::Opening));
         table.insert(cycle(after, Phase::Held));

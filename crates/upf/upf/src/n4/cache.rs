@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn answers_of_every_length_are_held_as_they_are() {
         let mut cache = Cache::new(Duration::from_secs(1), 1 << 10);
-        let (from, now) = (([10, 0, 0, 1], 8805).into(), Time::from_nanos(1));
+        let from = ([10, 0, 0, 1], 8805).into();
+        let now = Time::from_nanos(1);
         let answer = |len: u32| (0..len).map(|octet| octet as u8).collect::<Vec<_>>();
         (1..300).for_each(|len| cache.hold(now, from, len, &answer(len)));
         (1..300).for_each(|len| assert_eq!(cache.find(now, from, len), Some(&answer(len)[..])));

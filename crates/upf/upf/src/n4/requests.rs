@@ -103,7 +103,9 @@ impl<T: Copy> Requests<T> {
     pub(super) fn new(window: usize, first: u32, policy: Retransmission) -> Self {
         let window = window.clamp(1, 1 << 20).next_power_of_two();
         let slots = (0..window).map(|_| None).collect();
-        let (next, timers, ledger) = (first & MAX_SEQUENCE, VecDeque::new(), Ledger::default());
+        let next = first & MAX_SEQUENCE;
+        let timers = VecDeque::new();
+        let ledger = Ledger::default();
         Self { slots, next, waiting: 0, policy, timers, ledger }
     }
 

@@ -150,7 +150,8 @@ fn yard() -> Option<Yard> {
 
 /// Returns the number of background frames after the cell's last frame, and between its first and last.
 fn behind_and_between(letters: &str) -> (usize, usize) {
-    let (first, last) = (letters.find('c').unwrap(), letters.rfind('c').unwrap());
+    let first = letters.find('c').unwrap();
+    let last = letters.rfind('c').unwrap();
     let count = |part: &str| part.chars().filter(|&letter| letter == 'b').count();
     (count(&letters[last..]), count(&letters[first..last]))
 }

@@ -175,7 +175,8 @@ fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, Trouble> {
 impl Pair {
     pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, Trouble> {
         let (from, to) = flow.way.nodes();
-        let (flow, timing) = (flow.clone(), Timing::of(part, flow.way));
+        let flow = flow.clone();
+        let timing = Timing::of(part, flow.way);
         let launched = |socket: &Socket| match timing.lead {
             Some(_) => launch_timed(&socket.descriptor(), LAUNCHED).map_err(environment),
             None => Ok(()),

@@ -18,11 +18,7 @@ impl Trials<'_, '_> {
             return Err(RigError::Rig("this search has no goals".to_owned()));
         };
         let whole = self.start(load)?;
-        let goal = |loss_ratio: &f64| Goal {
-            loss_ratio: *loss_ratio,
-            exceed_ratio: *exceed_ratio,
-            sum: f64::from(*sum),
-        };
+        let goal = |&loss_ratio| Goal { loss_ratio, exceed_ratio: *exceed_ratio, sum: f64::from(*sum) };
         let goals: Vec<Goal> = loss_ratios.iter().map(goal).collect();
         let full_trials = budget.as_secs_f64() / self.run.duration.as_secs_f64().max(1e-3);
         let mut machine =
@@ -30,7 +26,8 @@ impl Trials<'_, '_> {
         let seed = self.run.seed;
         // The last full trial at each load; a search tries a few dozen loads.
         let mut last: Vec<(f64, Measured)> = Vec::new();
-        let (mut unsent, mut tried) = (String::new(), Vec::new());
+        let mut unsent = String::new();
+        let mut tried = Vec::new();
         while let Some(trial) = machine.next_trial() {
             // Varies trials at one load: a simulated system would otherwise repeat the same loss.
             self.run.seed = seed_of(seed, tried.len(), 0);

@@ -248,9 +248,9 @@ impl Directory {
         if let Some(why) = refusal {
             return self.refuse(conn, why);
         }
-        let (key, since) = (node_key(&node), self.now);
+        let key = node_key(&node);
         self.waiting.insert((key.clone(), conn));
-        self.asked.insert(conn, Asked { node, key, since });
+        self.asked.insert(conn, Asked { node, key, since: self.now });
         self.advance(conn);
     }
 
@@ -295,7 +295,9 @@ impl Directory {
         if self.view.clear_from(seen.revision, seen.since, self.config.timers.wait) > self.now {
             return false;
         }
-        let (key, node, epoch) = (asked.key.clone(), asked.node, claim.epoch);
+        let key = asked.key.clone();
+        let node = asked.node;
+        let epoch = claim.epoch;
         self.asks_no_more(conn);
         if let Some(old) = self.held.insert(key.clone(), Held { conn, node, epoch }) {
             self.keys.remove(&old.conn);
@@ -396,8 +398,8 @@ impl Directory {
             if let Some(held) = self.held.remove(key) {
                 self.keys.remove(&held.conn);
                 self.counters.revised += 1;
-                let (conn, node, why) = (held.conn, held.node, format!("{by} serves it now"));
-                self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
+                let why = format!("{by} serves it now");
+                self.outputs.push_back(DirectoryOutput::Close { conn: held.conn, node: held.node, why });
             }
             // The RIC that claimed the node waits for this RIC's acknowledgement.
             let soon = self.now + self.config.timers.haste;
@@ -420,7 +422,8 @@ impl Directory {
             return self.on_namesake(&presence);
         }
         let Some(at) = self.beats.iter().position(|beat| beat.0 == presence.beat) else { return };
-        let (write, begun) = (self.beats[at].1, self.beats[at].2);
+        let write = self.beats[at].1;
+        let begun = self.beats[at].2;
         // An entry written after the start of the watch arrives after all existing entries, even if the store never
         // reports completion. JetStream 2.9 may count one entry too many for the lifetime of a watch.
         self.view.complete |= self.beats[at].0 > self.watched_from;
@@ -468,8 +471,8 @@ impl Directory {
         for held in std::mem::take(&mut self.held).into_values() {
             self.keys.remove(&held.conn);
             self.counters.closed += 1;
-            let (conn, node, why) = (held.conn, held.node, why.to_owned());
-            self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
+            let why = why.to_owned();
+            self.outputs.push_back(DirectoryOutput::Close { conn: held.conn, node: held.node, why });
         }
     }
 
@@ -509,9 +512,9 @@ impl Directory {
 
     /// Handles all expired deadlines.
     fn expire(&mut self) {
-        let (now, timers) = (self.now, &self.config.timers);
-        let (write, watch_due) = (timers.write, now >= self.watch_at);
-        if watch_due && !self.over {
+        let now = self.now;
+        let write = self.config.timers.write;
+        if now >= self.watch_at && !self.over {
             self.watch_at = now + self.watch_delay;
             self.watch_delay = (self.watch_delay * 2).min(WATCH_MAX);
             self.counters.watches += 1;

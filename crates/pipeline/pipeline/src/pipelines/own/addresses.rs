@@ -108,6 +108,7 @@ pub(super) const fn shuffled(index: u64, bits: u32, seed: u64) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     let mut random = ranlab_machine::Random::stream(seed, 0x0000_6f77_6e21);
     // An odd factor is invertible modulo a power of two.
-    let (factor, offset) = (random.next() | 1, random.next());
+    let factor = random.next() | 1;
+    let offset = random.next();
     index.wrapping_mul(factor).wrapping_add(offset) & mask
 }

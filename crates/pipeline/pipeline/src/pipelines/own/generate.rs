@@ -135,7 +135,8 @@ pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>
     let each = fields.number("ports-per-address", (1, range))?.unwrap_or(1);
     let protocols = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
     let protocol = fields.choice("protocol", &protocols)?.unwrap_or(Protocol::TCP).0;
-    let (total, bits) = (count * each, |network: AnyPrefix| 32 - u32::from(network.length()));
+    let total = count * each;
+    let bits = |network: AnyPrefix| 32 - u32::from(network.length());
     room(fields, count, bits(from))?;
     room(fields, total.div_ceil(range), bits(to))?;
     if total > ENTRIES_MAX as u64 {

@@ -98,7 +98,8 @@ impl Named {
     fn next_hop(&mut self, name: &str, fields: &mut Fields<'_>) -> Result<()> {
         let port = fields.choice("port", &PORTS)?;
         let port = port.ok_or_else(|| missing(fields, "port", name, "access or core"))?;
-        let (dst, src) = (fields.parsed::<Mac>("dst", MAC)?, fields.parsed("src", MAC)?);
+        let dst = fields.parsed::<Mac>("dst", MAC)?;
+        let src = fields.parsed("src", MAC)?;
         let count = fields.number("count", (1, NEXT_HOPS_MAX))?.unwrap_or(1) as u32;
         let first = self.tables.next_hops.len() as u32;
         bounded(fields, "next hops", (first + count) as usize, NEXT_HOPS_MAX as usize)?;
@@ -408,7 +409,9 @@ fn rule(fields: &mut Fields<'_>) -> Result<Rule> {
     let Ports(d0, d1) = fields.parsed("dst-ports", PORTS)?.unwrap_or(ANY);
     let named: Option<ProtocolName> =
         fields.parsed("protocol", "tcp, udp, icmp or a number such as \"47\"")?;
-    let (src_ports, dst_ports, protocol) = ((s0, s1), (d0, d1), named.map(|name| name.0));
+    let src_ports = (s0, s1);
+    let dst_ports = (d0, d1);
+    let protocol = named.map(|name| name.0);
     let all4 = Prefix4 { address: Ipv4Addr::UNSPECIFIED, length: 0 };
     let all6 = Prefix6 { address: std::net::Ipv6Addr::UNSPECIFIED, length: 0 };
     let four = |src, dst| Rule::V4(AclRule { src, dst, src_ports, dst_ports, protocol });

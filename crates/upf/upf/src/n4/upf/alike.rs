@@ -272,7 +272,9 @@ impl Upf {
             return None;
         }
         let light = self.alike.get(seid).filter(|light| light.peer == from.ip())?;
-        let (cp_seid, teid, ue) = (light.cp_seid, light.teid, light.ue);
+        let cp_seid = light.cp_seid;
+        let teid = light.teid;
+        let ue = light.ue;
         if self.alike.deletion.is_none() {
             let response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
             self.alike.deletion = Template::new(response).ok();
@@ -416,7 +418,8 @@ fn change_shape(template: &Template) -> Option<ChangeShape> {
         return None;
     }
     let path = [(10, 0), (11, 0), (84, 0)];
-    let (teid, peer) = (template.slot(&path, Part::Teid)?, template.slot(&path, Part::V4)?);
+    let teid = template.slot(&path, Part::Teid)?;
+    let peer = template.slot(&path, Part::V4)?;
     let answer = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
     let free = vec![SEID, SEQUENCE, teid.range(), peer.range()];
     Some(ChangeShape {

@@ -77,7 +77,8 @@ impl Upf {
                 let same = shared.iter().find(|(other, _)| Some(*other) == id).map(|(_, f_teid)| *f_teid);
                 let place = created.is_empty().then_some(seid);
                 let f_teid = same.unwrap_or_else(|| {
-                    let (teid, addresses) = (self.free_teid(place), self.settings.n3.into());
+                    let teid = self.free_teid(place);
+                    let addresses = self.settings.n3.into();
                     FTeid::Assigned { teid, addresses }
                 });
                 shared.extend(id.map(|id| (id, f_teid)));
