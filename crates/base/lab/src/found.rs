@@ -1,7 +1,7 @@
-//! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
-//! campaign then speaks with each directly; nothing of an experiment goes through the bus. Files that let us in are named by the
-//! environment ([`NatsConfig::from_environment`](ranlab_transport::nats::NatsConfig::from_environment)), for worker and campaign
-//! alike: a scenario is no place for them.
+//! Discovery of workers through NATS: a request on a subject, which each listening worker answers with its address. The
+//! campaign then connects to each worker directly; no experiment data passes through NATS. Credential files are named by the
+//! environment ([`NatsConfig::from_environment`](ranlab_transport::nats::NatsConfig::from_environment)), for workers and the
+//! campaign, because a scenario must not contain them.
 
 #[cfg(feature = "bus")]
 use std::sync::Arc;

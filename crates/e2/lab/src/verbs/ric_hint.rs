@@ -23,7 +23,7 @@ pub(crate) enum Peer {
 
 /// Snippets: `{ip}` and `{port}` are the RIC's; lines with `#` or `//` are explanations.
 const OAI: &str = "\
-// In the configuration file (-O FILE), at the top level of CU and DU alike; or as flags:
+// In the configuration file (-O FILE), at the top level of both CU and DU; or as flags:
 //   --e2_agent.near_ric_ip_addr {ip} --e2_agent.sm_dir /usr/local/lib/flexric/
 // Build with: ./build_oai --gNB --build-e2 (E2AP v2.03 and KPM v2.03 unless -DE2AP_VERSION and -DKPM_VERSION say otherwise;
 // any of them will do here). The folder is that of FlexRIC's service models, installed from the same tree.

@@ -1,5 +1,5 @@
-//! Tier `ring`: packets travel through shared memory (memif) between our tester and a switch, each in a process and on
-//! a core of its own. Contains the [`tester`] and our engine as the [`device`] under test. Third-party switches are in
+//! Tier `ring`: packets travel through shared memory (memif) between our tester and a switch, each in a separate
+//! process and on a separate core. Contains the [`tester`] and our engine as the [`device`] under test. Third-party switches are in
 //! [`crate::switches`].
 
 mod counters;
