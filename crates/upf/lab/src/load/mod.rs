@@ -218,7 +218,7 @@ pub struct LoadConfig {
 #[non_exhaustive]
 pub enum LoadError {
     /// An address cannot be bound.
-    #[error("the {what} cannot have {address}: {source}{}", remedy(what, source))]
+    #[error("the {what} cannot use {address}: {source}{}", remedy(what, source))]
     Bind {
         /// Role of the socket.
         what: &'static str,
@@ -228,7 +228,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// AF_XDP is configured but not available.
-    #[error("no AF_XDP towards {n3}: {why}; --io sockets needs none of it")]
+    #[error("AF_XDP is not available towards {n3}: {why}; --io sockets works without it")]
     AfXdp {
         /// N3 address of the UPF.
         n3: SocketAddr,
@@ -256,7 +256,7 @@ pub enum LoadError {
         lacking: &'static str,
     },
     /// The process does not exist.
-    #[error("no process {pid} is here: --upf-pid names the UPF's")]
+    #[error("no process {pid} on this machine; --upf-pid is the process id of the UPF")]
     NoProcess {
         /// Process id.
         pid: u32,
@@ -316,7 +316,7 @@ pub enum LoadError {
     },
     /// Packets in one direction are lost although every request was accepted.
     #[error(
-        "the smoke packet of the UE {ue} did not come through {way}: the UPF accepted the rules and does not forward; is {ue} (--ue) within the UPF's pool, does the data network have a route for it, is --server where the UPF's routes lead, and --dialect its own?"
+        "the smoke packet of the UE {ue} was lost {way}: the UPF accepted the rules but does not forward. Check that {ue} (--ue) is in the UPF's pool, that the data network has a route to it, that the UPF has a route to --server, and that --dialect fits the UPF"
     )]
     Smoke {
         /// Direction.
