@@ -6,6 +6,7 @@
     scripts/prose.py --report X  print each sentence of the files below X that counts
 
 Counted per crate (comments of its .rs files) and per Markdown document; and `let (a, b) = (x, y)` per crate.
+Fails on every declaration of a type or function with a name that says nothing to a reader (BANNED_TYPES, BANNED_FUNCTIONS).
 """
 
 import pathlib
@@ -31,6 +32,9 @@ PHRASES = [
 MARKER = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES))
 # Generated from the texts of the binary by scripts/reference.py; these texts are counted in the code.
 GENERATED = [f"docs/reference/{page}.md" for page in ("cli", "scenario-keys", "metrics", "peer-profiles", "http-api")]
+BANNED_TYPES = "Told Seen Heard Asked Wanted Taken What Of Hall Seat Bench Door Desk Mouth Crew".split()
+BANNED_FUNCTIONS = "of told tell hear meet obey lapse part settle look be_called".split()
+BANNED = re.compile(rf"\b(?:(?:struct|enum|trait|type|union) (?:{'|'.join(BANNED_TYPES)})|fn (?:{'|'.join(BANNED_FUNCTIONS)}))\b")
 TUPLE_LET = re.compile(r"let \((?:mut )?\w+(?:, (?:mut )?\w+)+\) =\s*\(")
 
 
@@ -90,6 +94,15 @@ def count():
     return counts, found
 
 
+def banned_names():
+    """Declarations with a banned name, as `FILE:LINE: NAME`."""
+    for name in tracked("*.rs"):
+        for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
+            found = BANNED.search(line)
+            if found and not line.lstrip().startswith("//"):
+                yield f"{name}:{number}: {found.group(0)}"
+
+
 def recorded():
     if not RECORD.exists():
         return {}
@@ -119,13 +132,16 @@ def main(arguments):
         update(counts, before, "--force" in arguments)
         return 0
     worse = 0
+    for found in banned_names():
+        print(f"prose: {found}: say what it is or does; scripts/prose.py lists names that do not")
+        worse += 1
     for name, own in sorted(counts.items()):
         for what, now, then in zip(("phrases", "tuple lets"), own, before.get(name, [0, 0])):
             if now > then:
                 print(f"prose: {name}: {now} {what}, {then} recorded (see scripts/prose.py --report {name})")
                 worse += 1
     total = sum(phrases for phrases, _ in counts.values())
-    print(f"prose: {total} phrases left to rewrite; {worse} counts rose")
+    print(f"prose: {total} phrases left to rewrite; {worse} faults")
     return 1 if worse else 0
 
 

@@ -18,11 +18,11 @@ mod truth;
 use report::Report;
 use std::process::ExitCode;
 
-type Bench = fn(&mut Report);
+type GroupFn = fn(&mut Report);
 
 /// Benchmark groups, each of which adds lines to the report. To add one, write
 /// `fn bench_x(report: &mut Report)` and a line here.
-const GROUPS: &[(&str, Bench)] = &[
+const GROUPS: &[(&str, GroupFn)] = &[
     ("codec indication", codec::bench_indication),
     ("codec control", codec::bench_control),
     ("codec kpm", codec::bench_kpm),

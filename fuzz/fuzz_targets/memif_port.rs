@@ -126,7 +126,7 @@ impl Peer {
     }
 
     /// Receives messages and descriptors, in particular memory.
-    fn hear(&mut self) {
+    fn receive_messages(&mut self) {
         let mut message = [0; MESSAGE_BYTES];
         for _ in 0..16 {
             let Some(Ok(received)) = self.control.as_ref().map(|control| control.receive(&mut message))
@@ -248,7 +248,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
             }
             8 => {
                 let _ = port.service();
-                peer.hear();
+                peer.receive_messages();
             }
             9 => match port.take(&mut into) {
                 Ok(Taken::Packet(octets)) => assert!(octets <= into.len()),

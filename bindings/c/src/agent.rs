@@ -190,7 +190,12 @@ pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
 }
 
 /// Passes an input to the agent. Returns an error for an unknown controller, although the agent would ignore it.
-fn tell(inner: &mut Inner, now_ns: u64, controller: ControllerId, input: AgentInput) -> Result<(), i32> {
+fn handle_input(
+    inner: &mut Inner,
+    now_ns: u64,
+    controller: ControllerId,
+    input: AgentInput,
+) -> Result<(), i32> {
     if !inner.agent.controllers().any(|(id, _)| id == controller) {
         return Err(RANLAB_ERR_UNKNOWN_CONTROLLER);
     }
@@ -211,7 +216,9 @@ pub unsafe extern "C" fn ranlab_agent_connected(
 ) -> i32 {
     let controller = ControllerId(controller);
     // SAFETY: required by the header.
-    unsafe { with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Connected { controller })) }
+    unsafe {
+        with(agent, |inner| handle_input(inner, now_ns, controller, AgentInput::Connected { controller }))
+    }
 }
 
 /// See the header.
@@ -225,7 +232,9 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
     let why = LinkLoss::Broken("as the program says".to_owned());
     // SAFETY: required by the header.
     unsafe {
-        with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Disconnected { controller, why }))
+        with(agent, |inner| {
+            handle_input(inner, now_ns, controller, AgentInput::Disconnected { controller, why })
+        })
     }
 }
 
@@ -243,7 +252,7 @@ pub unsafe extern "C" fn ranlab_agent_receive(
     unsafe {
         with(agent, |inner| {
             let pdu = Bytes::copy_from_slice(octets(pdu, pdu_len)?);
-            tell(inner, now_ns, controller, AgentInput::Received { controller, pdu })
+            handle_input(inner, now_ns, controller, AgentInput::Received { controller, pdu })
         })
     }
 }

@@ -65,11 +65,11 @@ impl Nodes {
     }
 
     fn number(&self, info: &NodeInfo) -> u32 {
-        self.lock().of(&info.id)
+        self.lock().number_of(&info.id)
     }
 
     /// Records that an iApp was informed of a node. Returns the number of the node.
-    fn told(&self, info: &NodeInfo, is_new: bool) -> u32 {
+    fn record_notified(&self, info: &NodeInfo, is_new: bool) -> u32 {
         let mut numbers = self.lock();
         let (number, known) = numbers.enter(info.id, || Known { info: info.clone(), told: 0 });
         known.info = info.clone();
@@ -137,7 +137,7 @@ impl Callbacks {
     fn node(&self, ctx: *mut ranlab_iapp_context, change: u32, info: &NodeInfo) {
         let number = match change {
             RANLAB_NODE_REMOVED => self.nodes.number(info),
-            _ => self.nodes.told(info, change == RANLAB_NODE_ADDED),
+            _ => self.nodes.record_notified(info, change == RANLAB_NODE_ADDED),
         };
         if let Some(on_node) = self.iapp.on_node {
             let state = (Some(info.version), info.connected);

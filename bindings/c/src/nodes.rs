@@ -116,7 +116,7 @@ impl<T> Default for Numbers<T> {
 
 impl<T> Numbers<T> {
     /// Returns the number of a node, or 0 if it has none.
-    pub(crate) fn of(&self, id: &GlobalE2NodeId) -> u32 {
+    pub(crate) fn number_of(&self, id: &GlobalE2NodeId) -> u32 {
         self.by_id.get(id).copied().unwrap_or(0)
     }
 

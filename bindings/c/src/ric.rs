@@ -62,7 +62,7 @@ struct Inner {
 }
 
 impl Inner {
-    fn part(&mut self, conn: ConnId) {
+    fn on_disconnect(&mut self, conn: ConnId) {
         self.connections.remove(&conn.0);
         self.drained(conn);
     }
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn ranlab_ric_disconnected(ric: *mut ranlab_ric, now_ns: u
     unsafe {
         with(ric, |inner| {
             let conn = inner.known(connection)?;
-            inner.part(conn);
+            inner.on_disconnect(conn);
             let why = LinkLoss::Broken("as the program says".to_owned());
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Disconnected { conn, why });
             Ok(())
@@ -281,10 +281,10 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
                     (RANLAB_RIC_TRANSMIT, conn.0, String::new())
                 }
                 Some(RicOutput::Close { conn, reason }) => {
-                    inner.part(conn);
+                    inner.on_disconnect(conn);
                     (RANLAB_RIC_CLOSE, conn.0, reason)
                 }
-                Some(RicOutput::Event(event)) => (RANLAB_RIC_TOLD, 0, told(&event)),
+                Some(RicOutput::Event(event)) => (RANLAB_RIC_TOLD, 0, describe(&event)),
             };
             event.write(ranlab_ric_event { kind, connection, text: inner.text.keep(&text) });
             Ok(())
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
 }
 
 /// Returns a description for logs.
-fn told(event: &RicEvent) -> String {
+fn describe(event: &RicEvent) -> String {
     match event {
         RicEvent::NodeConnected { node, peer, .. } => format!("{node} has connected from {peer}"),
         RicEvent::NodeLost { node, why } => format!("{node} is lost: {why}"),

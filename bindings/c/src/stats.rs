@@ -44,7 +44,7 @@ trait Row: Copy {
     type Element: PlainElement;
     fn ue(&self) -> u32;
     fn element(&self) -> Self::Element;
-    fn of(element: Self::Element) -> Self;
+    fn from_element(element: Self::Element) -> Self;
 }
 
 /// Declares a struct of the header with the wire format's fields in order, which gives them the same offsets.
@@ -68,7 +68,7 @@ macro_rules! rows {
             fn element(&self) -> $element {
                 $element { $( $field: Field::<$type>::of_c(self.$field), )+ }
             }
-            fn of(element: $element) -> Self {
+            fn from_element(element: $element) -> Self {
                 Self { $( $field: Field::<$type>::to_c(element.$field), )+ }
             }
         }
@@ -147,7 +147,7 @@ fn function<R: Row + Send + 'static>(
     let read = read.ok_or(RANLAB_ERR_NULL)?;
     // SAFETY: a row consists of numbers, for which zero is valid.
     let rows = vec![unsafe { zeroed::<R>() }; RANLAB_ROWS_MAX].into();
-    Ok(Box::new(PeriodicReport::of(model, Source { time_us, read, userdata, rows })))
+    Ok(Box::new(PeriodicReport::for_model(model, Source { time_us, read, userdata, rows })))
 }
 
 /// Reads a report: its rows, their number, and its time.
@@ -175,7 +175,7 @@ unsafe fn read<R: Row>(
         }
         for (place, element) in view.iter().enumerate() {
             // SAFETY: there is room for `rows_max` rows, and there are no more.
-            unsafe { rows.add(place).write(R::of(element)) };
+            unsafe { rows.add(place).write(R::from_element(element)) };
         }
         // SAFETY: guaranteed by the caller.
         if let Ok(time_us) = unsafe { out(time_us) } {

@@ -126,7 +126,7 @@ pub unsafe extern "C" fn ranlab_xapp_free(xapp: *mut ranlab_xapp) -> i32 {
 ///
 /// # Safety
 /// See [`with`].
-unsafe fn tell(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
+unsafe fn handle_input(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         with(xapp, |inner| {
@@ -144,7 +144,7 @@ unsafe fn tell(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
     // SAFETY: required by the header.
-    unsafe { tell(xapp, now_ns, XappInput::Connected) }
+    unsafe { handle_input(xapp, now_ns, XappInput::Connected) }
 }
 
 /// See the header.
@@ -152,14 +152,14 @@ pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u
 pub unsafe extern "C" fn ranlab_xapp_disconnected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
     let why = LinkLoss::Broken("as the program says".to_owned());
     // SAFETY: required by the header.
-    unsafe { tell(xapp, now_ns, XappInput::Disconnected { why }) }
+    unsafe { handle_input(xapp, now_ns, XappInput::Disconnected { why }) }
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_wake(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
     // SAFETY: required by the header.
-    unsafe { tell(xapp, now_ns, XappInput::Wake) }
+    unsafe { handle_input(xapp, now_ns, XappInput::Wake) }
 }
 
 /// See the header.
@@ -457,8 +457,9 @@ fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node 
     let info = inner.xapp.node(&node);
     let (components, functions) =
         info.map_or((&[][..], &[][..]), |it| (&it.components[..], &it.functions[..]));
-    let kind = NodeKind::of(&node, components);
-    let described = Described::new(inner.numbers.of(&node), &node, kind, (None, info.is_some()), functions);
+    let kind = NodeKind::from_node(&node, components);
+    let described =
+        Described::new(inner.numbers.number_of(&node), &node, kind, (None, info.is_some()), functions);
     inner.last.node.insert(described).as_ptr()
 }
 
@@ -468,7 +469,7 @@ fn describe(inner: &mut Inner, event: XappEvent, told: &mut ranlab_xapp_event) {
             told.kind = RANLAB_XAPP_INDICATION;
             told.subscription = handle.0;
             told.standing = standing.map_or(0, |standing| standing.0);
-            let node = inner.numbers.of(&node);
+            let node = inner.numbers.number_of(&node);
             let view = inner.last.view.insert(view);
             let indication = indication(
                 (handle.0, node),

@@ -59,7 +59,7 @@ async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
 
 /// Inputs recorded by an [`Asker`].
 #[derive(Default)]
-struct Heard {
+struct RecordedInputs {
     mac: Vec<MacIndication>,
     rlc: Vec<RlcIndication>,
     pdcp: Vec<PdcpIndication>,
@@ -71,7 +71,7 @@ struct Heard {
 /// iApp that subscribes to all reports of a station and sends all types of requests.
 #[derive(Clone, Default)]
 struct Asker {
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<RecordedInputs>>,
     asked: BTreeMap<RequestHandle, &'static str>,
 }
 
@@ -167,8 +167,9 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
         let first = first.heard.lock().unwrap();
         let second = second.heard.lock().unwrap();
         assert!(first.failures.is_empty() && second.failures.is_empty());
-        let rntis =
-            |heard: &Heard| heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect();
+        let rntis = |heard: &RecordedInputs| {
+            heard.mac.iter().map(|it| it.ues.iter().map(|ue| ue.rnti).collect()).collect()
+        };
         let (both, one): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (rntis(&first), rntis(&second));
         assert!(
             both.iter().all(|it| it == &[17, 18]) && one.iter().all(|it| it == &[18]),
@@ -181,7 +182,7 @@ fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
     });
 }
 
-fn tells_what_it_counts(heard: &Heard) {
+fn tells_what_it_counts(heard: &RecordedInputs) {
     for report in &heard.mac {
         let [first, second] = report.ues[..] else { panic!("{report:?}") };
         // Fields that the callback does not write are zero, regardless of earlier contents.
@@ -205,7 +206,7 @@ fn tells_what_it_counts(heard: &Heard) {
     }
 }
 
-fn answers(heard: &Heard) {
+fn answers(heard: &RecordedInputs) {
     let done = |words: &'static [u8]| Outcome::Done(Some(Bytes::from_static(words)));
     let failed = |cause, words: Option<&'static [u8]>| Outcome::Failed {
         cause: Cause::RicRequest(cause),
@@ -259,8 +260,8 @@ fn c_ric_serves_stations_and_xapps_of_both_languages() {
         assert_eq!(outcome.as_deref(), Some(&b"at once"[..]));
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
         // Each control is acknowledged by both base stations, the one in C and the one in Rust.
-        told(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
-        told(&ric.await_its_end().await, "hello_ric: ok, ", 100, "");
+        assert_output(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
+        assert_output(&ric.await_its_end().await, "hello_ric: ok, ", 100, "");
         assert_eq!(station.asked_to_end().await.trim(), "station: ok");
     });
 }
@@ -278,7 +279,7 @@ fn c_xapp_subscribes_and_controls_through_rust_ric() {
         let _agent = mac_agent(&e2);
         let mut station = Running::start(&station, &[&e2]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "3", "20"]);
-        told(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
+        assert_output(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
         assert_eq!(station.asked_to_end().await.trim(), "station: ok");
     });
 }
@@ -400,7 +401,7 @@ fn no_report_of_station_allocates() {
 }
 
 /// Checks the final output of a program: text, a minimum number of reports with two or three UEs each, and text.
-fn told(said: &str, before: &str, reports_min: u64, after: &str) {
+fn assert_output(said: &str, before: &str, reports_min: u64, after: &str) {
     let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
     let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));
     let (reports, rows) = numbers.split_once(" reports of ").unwrap();
@@ -426,7 +427,9 @@ fn mac_agent(port: &str) -> AgentHandle {
     let component =
         ComponentConfigItem { interface: ComponentInterfaceType::Ng, id: interface, configuration };
     let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
-    agent.register(Box::new(PeriodicReport::of(&mac::Mac, Cell)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
+    agent
+        .register(Box::new(PeriodicReport::for_model(&mac::Mac, Cell)), Some(mac::DEFAULT_FUNCTION_ID))
+        .unwrap();
     let agent = AgentHandle::start(agent, SocketOptions::default());
     agent.add_controller(&local(port)).unwrap();
     agent

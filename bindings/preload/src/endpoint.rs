@@ -15,7 +15,7 @@ use ranlab_net::shim::{Association, HEAD_BYTES, Head, Kind, Listener, check_fold
 use crate::carrier::{Target, carrier};
 use crate::notification::{self, Change};
 use crate::real::error;
-use crate::values::{Options, Rest, Style, Told, What, Writer};
+use crate::values::{FrameHeader, FrameKind, Options, Rest, Style, Writer};
 
 /// Environment variable with the folder. Without it, no socket is emulated.
 const FOLDER: &str = "RANLAB_SCTP";
@@ -64,7 +64,7 @@ pub(crate) struct State {
     listener: Option<u64>,
     pub(crate) peers: Vec<Peer>,
     pub(crate) accepted: VecDeque<(OwnedFd, Arc<Endpoint>)>,
-    pub(crate) told: HashMap<u32, Told>,
+    pub(crate) told: HashMap<u32, FrameHeader>,
     key: u32,
     held: VecDeque<(Head, Vec<u8>)>,
     paused: Vec<u64>,
@@ -263,8 +263,8 @@ impl Endpoint {
     }
 
     fn notify(self: &Arc<Self>, state: &mut State, association: i32, from: SocketAddr, octets: &[u8]) {
-        let head = Head::of(Kind::Data);
-        let told = Told { what: What::Notification, association, from, head, ssn: 0, tsn: 0 };
+        let head = Head::new(Kind::Data);
+        let told = FrameHeader { what: FrameKind::Notification, association, from, head, ssn: 0, tsn: 0 };
         self.deliver(state, told, octets, None);
     }
 
@@ -272,13 +272,13 @@ impl Endpoint {
     pub(crate) fn deliver(
         self: &Arc<Self>,
         state: &mut State,
-        told: Told,
+        told: FrameHeader,
         body: &[u8],
         came_on: Option<u64>,
     ) {
         state.key = state.key.wrapping_add(1);
         state.told.insert(state.key, told);
-        let head = Head { ppid: state.key.to_ne_bytes(), ..Head::of(Kind::Data) };
+        let head = Head { ppid: state.key.to_ne_bytes(), ..Head::new(Kind::Data) };
         let full = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
         if state.held.is_empty() && !self.far.send(head, &[IoSlice::new(body)], false).is_err_and(full) {
             return;
@@ -363,7 +363,7 @@ impl Endpoint {
                 let association = peer.id;
                 let from = peer.address;
                 *next = next.wrapping_add(u16::from(!head.unordered));
-                let told = Told { what: What::Data, association, from, head, ssn, tsn };
+                let told = FrameHeader { what: FrameKind::Data, association, from, head, ssn, tsn };
                 self.deliver(&mut state, told, &read[HEAD_BYTES..], Some(token));
             }
             _ => self.end(&mut state, at, graceful),
@@ -398,8 +398,14 @@ impl Endpoint {
             endpoint.changed(&mut accepted, Change::Up, id, from);
         }
         state.accepted.push_back((near, endpoint));
-        let told =
-            Told { what: What::Arrival, association: id, from, head: Head::of(Kind::Hello), ssn: 0, tsn: 0 };
+        let told = FrameHeader {
+            what: FrameKind::Arrival,
+            association: id,
+            from,
+            head: Head::new(Kind::Hello),
+            ssn: 0,
+            tsn: 0,
+        };
         self.deliver(state, told, &[], None);
     }
 

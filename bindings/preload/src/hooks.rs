@@ -13,7 +13,7 @@ use crate::endpoint::{Endpoint, folder};
 use crate::message::{self, NOTIFICATION};
 use crate::options::{handed_out, list_bytes};
 use crate::real::{self, answer, error};
-use crate::values::{Style, What, Writer};
+use crate::values::{FrameKind, Style, Writer};
 use crate::{address, table};
 
 /// Defines each function: libc's for a descriptor that is not emulated, and otherwise the expression after `=>` with
@@ -274,7 +274,7 @@ fn accepted(
     loop {
         match endpoint.receive(fd, &mut [], 0)? {
             None => return error(libc::EINVAL),
-            Some(received) if received.told.what == What::Arrival => {
+            Some(received) if received.told.what == FrameKind::Arrival => {
                 let Some((near, made, from)) = endpoint.next_accepted() else { continue };
                 flag(&near, flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0)?;
                 show(&address::written(from, endpoint.family), at.cast(), length)?;
@@ -317,7 +317,7 @@ fn received(endpoint: &Arc<Endpoint>, fd: c_int, message: &mut msghdr, flags: c_
     if received.whole {
         message.msg_flags |= libc::MSG_EOR;
     }
-    if received.told.what == What::Notification {
+    if received.told.what == FrameKind::Notification {
         message.msg_flags |= NOTIFICATION;
     }
     let from = address::written(received.told.from, endpoint.family);

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use ranlab_net::shim::{Head, Kind};
 
 use crate::notification::DATA_IO;
-use crate::values::{Options, Told, What};
+use crate::values::{FrameHeader, FrameKind, Options};
 
 const SNDRCV: c_int = libc::SCTP_SNDRCV;
 const SNDINFO: c_int = libc::SCTP_SNDINFO;
@@ -21,7 +21,7 @@ const HEADER_BYTES: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of:
 
 /// Send parameters that the program passes with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct SendParameters {
     pub(crate) association: i32,
     pub(crate) head: Head,
     /// Whether the association ends after the message.
@@ -29,8 +29,8 @@ pub(crate) struct Wanted {
 }
 
 /// Parses the ancillary data of an outgoing message.
-pub(crate) fn wanted(mut control: &[u8]) -> Wanted {
-    let mut wanted = Wanted { association: 0, head: Head::of(Kind::Data), ends: false };
+pub(crate) fn wanted(mut control: &[u8]) -> SendParameters {
+    let mut wanted = SendParameters { association: 0, head: Head::new(Kind::Data), ends: false };
     let word = size_of::<usize>();
     while let Some(length) = control.first_chunk().map(|octets| usize::from_ne_bytes(*octets)) {
         let int = |at: usize| control.get(at..)?.first_chunk().map(|octets| i32::from_ne_bytes(*octets));
@@ -60,9 +60,9 @@ pub(crate) fn wanted(mut control: &[u8]) -> Wanted {
 }
 
 /// Returns the ancillary data of an incoming message that the program has enabled.
-pub(crate) fn beside(told: &Told, options: &Options) -> Vec<u8> {
+pub(crate) fn beside(told: &FrameHeader, options: &Options) -> Vec<u8> {
     let mut control = Vec::new();
-    if told.what != What::Data {
+    if told.what != FrameKind::Data {
         return control;
     }
     let head = told.head;

@@ -21,7 +21,7 @@ pub(crate) enum Change {
     CannotStart = 4,
 }
 
-fn of(event: usize, length: u32) -> Vec<u8> {
+fn encode_header(event: usize, length: u32) -> Vec<u8> {
     let mut octets = (FIRST + event as u16).to_ne_bytes().to_vec();
     octets.extend([0; 2]);
     octets.extend(length.to_ne_bytes());
@@ -30,7 +30,7 @@ fn of(event: usize, length: u32) -> Vec<u8> {
 
 /// `sctp_assoc_change`.
 pub(crate) fn change(change: Change, streams: u16, association: i32) -> Vec<u8> {
-    let mut octets = of(ASSOCIATION, 20);
+    let mut octets = encode_header(ASSOCIATION, 20);
     for word in [change as u16, 0, streams, streams] {
         octets.extend(word.to_ne_bytes());
     }
@@ -40,14 +40,14 @@ pub(crate) fn change(change: Change, streams: u16, association: i32) -> Vec<u8> 
 
 /// `sctp_shutdown_event`.
 pub(crate) fn shutdown(association: i32) -> Vec<u8> {
-    let mut octets = of(SHUTDOWN, 12);
+    let mut octets = encode_header(SHUTDOWN, 12);
     octets.extend(association.to_ne_bytes());
     octets
 }
 
 /// `sctp_send_failed`, without the message.
 pub(crate) fn send_failed() -> Vec<u8> {
-    let mut octets = of(SEND_FAILED, 48);
+    let mut octets = encode_header(SEND_FAILED, 48);
     octets.extend([0; 40]);
     octets
 }

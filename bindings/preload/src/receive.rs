@@ -9,12 +9,12 @@ use ranlab_net::shim::{HEAD_BYTES, Head, Kind, MESSAGE_BYTES_MAX};
 
 use crate::endpoint::Endpoint;
 use crate::real;
-use crate::values::{Rest, Told, What};
+use crate::values::{FrameHeader, FrameKind, Rest};
 
 /// Result of one call.
 pub(crate) struct Received {
     pub(crate) bytes: usize,
-    pub(crate) told: Told,
+    pub(crate) told: FrameHeader,
     /// Whether the message is complete.
     pub(crate) whole: bool,
 }
@@ -49,12 +49,12 @@ impl Endpoint {
                 } else {
                     state.told.get(&key).copied()
                 };
-                let Some(told) = told.filter(|told| told.what != What::Rest) else { continue };
+                let Some(told) = told.filter(|told| told.what != FrameKind::Rest) else { continue };
                 let taken = read.min(room(slices));
                 let whole = read == taken || flags & libc::MSG_PEEK != 0;
                 if !whole {
                     state.rest = Some(Rest { told, octets: overflow[..read - taken].to_vec() });
-                    let told = Told { what: What::Rest, head: Head::of(Kind::Data), ..told };
+                    let told = FrameHeader { what: FrameKind::Rest, head: Head::new(Kind::Data), ..told };
                     self.deliver(&mut state, told, &[], None);
                 }
                 return Ok(Some(Received { bytes: taken, told, whole }));

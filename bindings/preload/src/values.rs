@@ -22,8 +22,8 @@ pub(crate) enum Style {
 
 /// Header of a message in the socket pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) what: What,
+pub(crate) struct FrameHeader {
+    pub(crate) what: FrameKind,
     pub(crate) association: i32,
     pub(crate) from: SocketAddr,
     pub(crate) head: Head,
@@ -32,7 +32,7 @@ pub(crate) struct Told {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FrameKind {
     Data,
     Notification,
     /// An association to accept.
@@ -43,7 +43,7 @@ pub(crate) enum What {
 
 /// Part of a message that did not fit into the program's buffer.
 pub(crate) struct Rest {
-    pub(crate) told: Told,
+    pub(crate) told: FrameHeader,
     pub(crate) octets: Vec<u8>,
 }
 

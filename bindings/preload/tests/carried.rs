@@ -56,10 +56,10 @@ fn command(role: &str, folder: &Path) -> Command {
 
 impl Program {
     fn start(role: &str, folder: &Folder) -> Self {
-        Self::of(command(role, &folder.0))
+        Self::spawn(command(role, &folder.0))
     }
 
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let says = BufReader::new(child.stdout.take().unwrap());
         let told = child.stdin.take();
@@ -275,8 +275,8 @@ fn invalid_greetings_are_dropped_without_effect() {
     let folder = Folder::new("rubbish");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
-    let hello = Head::of(Kind::Hello).to_bytes();
-    let data = Head::of(Kind::Data).to_bytes();
+    let hello = Head::new(Kind::Hello).to_bytes();
+    let data = Head::new(Kind::Data).to_bytes();
     for words in [&[&b"GET / HTTP/1.0\r\n\r\n"[..]][..], &[b"x"], &[&[0xff; 4_000]], &[&data], &[&hello[..5]]]
     {
         let socket = intruder(&folder.0);
@@ -311,14 +311,14 @@ fn other_user_is_refused() {
     chown(&folder.0, Some(NOBODY), Some(NOBODY)).unwrap();
     let mut server = command("many-server", &folder.0);
     server.uid(NOBODY).gid(NOBODY);
-    let mut server = Program::of(server);
+    let mut server = Program::spawn(server);
     assert_eq!(server.line(), "listening");
     let socket = intruder(&folder.0);
-    let _ = socket.send(&Head::of(Kind::Hello).to_bytes());
+    let _ = socket.send(&Head::new(Kind::Hello).to_bytes());
     assert!(is_closed(&socket));
     let mut client = command("many-client", &folder.0);
     client.uid(NOBODY).gid(NOBODY);
-    let _client = Program::of(client);
+    let _client = Program::spawn(client);
     // The first peer that the program is informed of.
     assert_eq!(server.line(), "1 up");
 }

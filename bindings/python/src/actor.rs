@@ -63,7 +63,7 @@ impl<S: 'static> Actor<S> {
     }
 
     /// Runs a function on the thread without waiting. It is dropped if the queue is full.
-    pub(crate) fn tell(&self, act: impl FnOnce(&S) + Send + 'static) {
+    pub(crate) fn post(&self, act: impl FnOnce(&S) + Send + 'static) {
         let job: Job<S> = Box::new(|state| Box::pin(async move { act(&state) }));
         if let Some(jobs) = &self.jobs {
             let _ = jobs.try_send(job);

@@ -41,7 +41,7 @@ impl Fault {
         Self::new(Class::Config, text)
     }
 
-    fn of(failure: Failure, text: String) -> Self {
+    fn from_failure(failure: Failure, text: String) -> Self {
         let class = match failure {
             Failure::Cause(_) => Class::Refused,
             Failure::Unanswered => Class::Timeout,
@@ -105,7 +105,7 @@ impl From<XappConnectError> for Fault {
 impl From<SubscriptionError> for Fault {
     fn from(error: SubscriptionError) -> Self {
         match error {
-            SubscriptionError::Failed { failure, .. } => Self::of(failure, error.to_string()),
+            SubscriptionError::Failed { failure, .. } => Self::from_failure(failure, error.to_string()),
             SubscriptionError::Impossible(_) => Self::config(error),
             _ => Self::new(Class::Closed, error),
         }
@@ -117,7 +117,7 @@ impl From<ControlFailure> for Fault {
         let text = error.to_string();
         match error {
             ControlFailure::Failed { failure, outcome } => {
-                Self { outcome: outcome.map(Vec::from), ..Self::of(failure, text) }
+                Self { outcome: outcome.map(Vec::from), ..Self::from_failure(failure, text) }
             }
             ControlFailure::Impossible(_) => Self::config(text),
             _ => Self::new(Class::Closed, text),

@@ -69,13 +69,13 @@ impl State {
         tokio::task::spawn_local(async move {
             loop {
                 let event = pump.handle.next().await;
-                pump.hear(event);
+                pump.on_event(event);
             }
         });
         Ok(state)
     }
 
-    fn hear(&self, event: XappEvent) {
+    fn on_event(&self, event: XappEvent) {
         match event {
             XappEvent::Indication { handle, standing, node, indication } => {
                 let route = standing.map_or(Route::One(handle), Route::Standing);
@@ -142,8 +142,8 @@ impl State {
         })
     }
 
-    async fn subscribe(&self, wanted: Wanted, queue: Arc<Queue>) -> Result<Route, Fault> {
-        let Wanted { function, model, trigger, period, mut actions, selection, node } = wanted;
+    async fn subscribe(&self, wanted: SubscriptionRequest, queue: Arc<Queue>) -> Result<Route, Fault> {
+        let SubscriptionRequest { function, model, trigger, period, mut actions, selection, node } = wanted;
         let Some(name) = node else {
             let standing = match selection {
                 Some(selection) => {
@@ -216,7 +216,7 @@ impl Drop for State {
 }
 
 /// A subscription request.
-struct Wanted {
+struct SubscriptionRequest {
     function: FunctionRef,
     model: Option<&'static dyn Model>,
     trigger: Bytes,
@@ -227,7 +227,7 @@ struct Wanted {
 }
 
 /// Subscription request in Python format: period, trigger, definitions, KPM measurements.
-type Asked = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>, Option<KpmWanted>);
+type PySubscriptionArguments = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>, Option<KpmWanted>);
 /// Style, measurements, UEs, slice, cell and granularity.
 type KpmWanted = (Option<i64>, Vec<String>, Vec<String>, Option<String>, Option<String>, Option<u32>);
 
@@ -322,7 +322,7 @@ impl Xapp {
         &self,
         py: Python<'_>,
         function: Function,
-        asked: Asked,
+        asked: PySubscriptionArguments,
         node: Option<String>,
         timeout: f64,
     ) -> PyResult<Stream> {
@@ -344,7 +344,8 @@ impl Xapp {
         };
         let actions = (0..).zip(definitions.unwrap_or_else(|| vec![None])).map(action).collect();
         let function = function.reference()?;
-        let wanted = Wanted { function, model: reads, trigger, period, actions, selection, node };
+        let wanted =
+            SubscriptionRequest { function, model: reads, trigger, period, actions, selection, node };
         let queue = Arc::new(Queue::default());
         let its = Arc::clone(&queue);
         let route = self.0.get()?.ask(py, timeout.saturating_add(MARGIN), move |state| async move {
@@ -552,7 +553,7 @@ impl Drop for Stream {
         self.queue.end();
         let route = self.route;
         if let Some(xapp) = self.xapp.peek() {
-            xapp.tell(move |state| state.unsubscribe(route));
+            xapp.post(move |state| state.unsubscribe(route));
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: CheckCommand,
     /// List the checks with their clauses, without running them
     #[arg(long, global = true)]
     list: bool,
@@ -28,7 +28,7 @@ pub struct Arguments {
 // Parsed once per process, so the size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
-enum What {
+enum CheckCommand {
     /// Check a user plane function: N4, and N3 if --n3 is given
     Upf(UpfArguments),
     /// Check a near-RT RIC, with emulated base stations that connect to it
@@ -83,22 +83,31 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         return list(output, &arguments.what);
     }
     let (suite, verdicts) = match arguments.what {
-        What::Upf(it) => {
+        CheckCommand::Upf(it) => {
             let address = given(it.address)?;
-            ("check upf", check_upf(address, &it.check.config, |verdict| told(&mut output, verdict))?)
+            (
+                "check upf",
+                check_upf(address, &it.check.config, |verdict| print_verdict(&mut output, verdict))?,
+            )
         }
-        What::Ric(it) => {
+        CheckCommand::Ric(it) => {
             let address = given(it.address)?;
-            ("check ric", check_ric(&address, &it.check.config, |verdict| told(&mut output, verdict))?)
+            (
+                "check ric",
+                check_ric(&address, &it.check.config, |verdict| print_verdict(&mut output, verdict))?,
+            )
         }
-        What::Agent(it) => {
+        CheckCommand::Agent(it) => {
             let listening = |at: &Address| -> Result<(), Failure> {
                 eprintln!("waiting for an agent at {at}");
                 Ok(())
             };
             let check = &it.check.config;
             let address = given(it.address)?;
-            ("check agent", check_agent(&address, check, listening, |verdict| told(&mut output, verdict))?)
+            (
+                "check agent",
+                check_agent(&address, check, listening, |verdict| print_verdict(&mut output, verdict))?,
+            )
         }
     };
     if let Some(file) = &arguments.junit {
@@ -124,11 +133,11 @@ fn given<A>(address: Option<A>) -> Result<A, Failure> {
 }
 
 /// Lists the checks, with their clauses.
-fn list(mut output: Output, what: &What) -> Result<(), Failure> {
+fn list(mut output: Output, what: &CheckCommand) -> Result<(), Failure> {
     let checks = match what {
-        What::Upf(_) => upf_checks(),
-        What::Ric(_) => ric_checks(),
-        What::Agent(_) => agent_checks(),
+        CheckCommand::Upf(_) => upf_checks(),
+        CheckCommand::Ric(_) => ric_checks(),
+        CheckCommand::Agent(_) => agent_checks(),
     };
     for (name, clause) in &checks {
         output.text(format_args!("{name} ({clause})"))?;
@@ -138,7 +147,7 @@ fn list(mut output: Output, what: &What) -> Result<(), Failure> {
     output.finish(&serde_json::json!({ "checks": listed.collect::<Vec<_>>() }))
 }
 
-fn told(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
+fn print_verdict(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
     output.text(format_args!(
         "{:<8} {}{} ({}){}",
         verdict.verdict,

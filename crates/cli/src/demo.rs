@@ -201,13 +201,13 @@ impl Actor {
 
     /// Takes a snapshot; a process that has exited is an error.
     fn ask(&mut self) -> Result<(), RigError> {
-        self.latest = self.worker.look(&Stop::never())?;
+        self.latest = self.worker.counters(&Stop::never())?;
         self.at = Instant::now();
         Ok(())
     }
 
     /// Reads the meters.
-    fn look(&mut self, since: Duration) {
+    fn sample(&mut self, since: Duration) {
         if let Some(Ok(sample)) = self.meter.as_ref().map(ProcessMeter::sample) {
             self.cpu_share = (sample.cpu_s() - self.cpu_s) / since.as_secs_f64().max(1e-3);
             self.cpu_s = sample.cpu_s();
@@ -230,7 +230,7 @@ impl Scene {
         let mut screen = Screen::default();
         let mut before = self.monitor.number("indications")?;
         self.each(|actor| {
-            actor.look(Duration::ZERO);
+            actor.sample(Duration::ZERO);
             actor.cpu_s_before = actor.cpu_s;
             Ok(())
         })?;
@@ -239,7 +239,7 @@ impl Scene {
             let since = looked.elapsed();
             looked = Instant::now();
             self.each(|actor| {
-                actor.look(since);
+                actor.sample(since);
                 actor.ask()
             })?;
             let indications = self.monitor.number("indications")?;
@@ -252,7 +252,7 @@ impl Scene {
             let size = ranlab_host::terminal_size(std::io::stdout()).filter(|_| terminal);
             match size {
                 Some((_, columns)) => {
-                    println!("{}", screen.look(&block(self, begin.elapsed(), duration, rate)?, columns));
+                    println!("{}", screen.render(&block(self, begin.elapsed(), duration, rate)?, columns));
                 }
                 None => println!("{}", one_line(self, begin.elapsed(), rate)?),
             }

@@ -71,7 +71,7 @@ pub struct Arguments {
 
 /// Values printed each second.
 #[derive(serde::Serialize)]
-struct Told<'a> {
+struct SecondLine<'a> {
     #[serde(flatten)]
     report: &'a FleetReport,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +128,7 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
                 for radio in &radios {
                     output.text(format_args!("  {radio}"))?;
                 }
-                output.item(&Told { report: &report, radios })?;
+                output.item(&SecondLine { report: &report, radios })?;
                 if let Some(page) = &mut page {
                     page.second(&report, &before, seconds);
                 }

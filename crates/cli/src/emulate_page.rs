@@ -5,7 +5,7 @@ use ranlab_sdk::transport::Address;
 use ranlab_sdran_lab::fleet::{Southbound, SouthboundReport};
 
 use crate::exit::Failure;
-use crate::web::{MACHINE, Machine, Now, OverTime, Web, introduce, part};
+use crate::web::{MACHINE, Machine, Now, OverTime, Web, introduce, publish_finished};
 
 const LATE: OverTime = OverTime {
     title: "How late reports were made",
@@ -98,7 +98,7 @@ impl Page {
     /// # Errors
     /// See [`Web::open`].
     pub(crate) fn open(web: &Web, connect: &[Address]) -> Result<Option<Self>, Failure> {
-        Self::of(web, "Emulated base stations", connect.iter().map(Address::to_string), &E2)
+        Self::open_page(web, "Emulated base stations", connect.iter().map(Address::to_string), &E2)
     }
 
     /// Opens the page for base stations of another protocol; `None` if no page is requested.
@@ -112,10 +112,10 @@ impl Page {
     ) -> Result<Option<Self>, Failure> {
         let title = format!("Emulated base stations of {}", protocol.dialect().title);
         let usual = connect.is_empty().then(|| format!("port {}", protocol.port()));
-        Self::of(web, &title, connect.iter().map(Address::to_string).chain(usual), &SOUTH)
+        Self::open_page(web, &title, connect.iter().map(Address::to_string).chain(usual), &SOUTH)
     }
 
-    fn of(
+    fn open_page(
         web: &Web,
         title: &str,
         towards: impl Iterator<Item = String>,
@@ -184,13 +184,13 @@ impl Page {
 
     fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
         let done = (done as usize, all as usize);
-        Now { phase: "running", words, done, tiles, ..Now::default() }.tell(&self.board);
+        Now { phase: "running", words, done, tiles, ..Now::default() }.publish(&self.board);
     }
 
     /// Reports the end to connected pages.
     pub(crate) fn end(&self, report: &FleetReport) {
         let words = format!("Done: {} indications sent, {} dropped.", report.sent, report.dropped);
-        part(&self.board, &words, tiles(report));
+        publish_finished(&self.board, &words, tiles(report));
     }
 
     /// Like [`end`](Self::end), for another protocol.
@@ -199,7 +199,7 @@ impl Page {
         let words = format!(
             "Done: {sent} messages sent, {acknowledged} acknowledged, {read} read, {dropped} dropped."
         );
-        part(&self.board, &words, southern_tiles(report));
+        publish_finished(&self.board, &words, southern_tiles(report));
     }
 }
 

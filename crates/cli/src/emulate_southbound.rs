@@ -50,19 +50,19 @@ struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     radios: Vec<RadioSummary>,
     #[serde(flatten)]
-    told: Told,
+    told: ControllerView,
     probe_us: Option<u64>,
     probe_requests_us: Option<u64>,
 }
 
 /// Number of base stations and UEs reported by the controller.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-struct Told {
+struct ControllerView {
     known_nodes: Option<f64>,
     known_ues: Option<f64>,
 }
 
-impl Told {
+impl ControllerView {
     /// Queries the controller while the base stations keep running.
     async fn ask(nodes: Option<Question>, ues: Option<Question>) -> Result<Self, Failure> {
         let mut told = [None; 2];
@@ -78,7 +78,12 @@ impl Told {
 }
 
 impl Summary {
-    fn new(report: SouthboundReport, incidents: Vec<Incident>, probe: Option<Delays>, told: Told) -> Self {
+    fn new(
+        report: SouthboundReport,
+        incidents: Vec<Incident>,
+        probe: Option<Delays>,
+        told: ControllerView,
+    ) -> Self {
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         Self {
             report,
@@ -119,7 +124,7 @@ pub async fn run(
             watch(&fleet, &mut output, page.as_mut(), end.as_mut()).await?;
         }
     }
-    let told = Told::ask(southern.read_back, southern.read_back_ues).await;
+    let told = ControllerView::ask(southern.read_back, southern.read_back_ues).await;
     let (report, (incidents, forgotten)) = (fleet.report(), fleet.incidents());
     let mut probe = None;
     if let Some(patience) = southern.probe {
@@ -200,7 +205,7 @@ async fn watch(
         if let Some(page) = &mut page {
             page.southern_second(&report, &before, seconds, fleet.shown().map(|(_, title)| title));
         }
-        let summary = Summary::new(report, fleet.incidents().0, None, Told::default());
+        let summary = Summary::new(report, fleet.incidents().0, None, ControllerView::default());
         output.item(&Summary { radios, ..summary })?;
         before = report;
         output.flush()
@@ -269,7 +274,7 @@ fn judge(
     report: &SouthboundReport,
     shown: Option<&str>,
     last_fault: Option<String>,
-    told: Told,
+    told: ControllerView,
 ) -> Result<(), Failure> {
     let what = if report.nodes > 0 && report.initialised == 0 {
         "no base station received a request for reports"

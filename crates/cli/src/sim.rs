@@ -238,9 +238,9 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
 }
 
 /// Events of a repeat as text, and the number of further ones that were dropped.
-type Told = (Vec<(f64, String)>, u64);
+type EventLog = (Vec<(f64, String)>, u64);
 
-fn witness(told: &Rc<RefCell<Told>>) -> virtual_time::Witness {
+fn witness(told: &Rc<RefCell<EventLog>>) -> virtual_time::Witness {
     let told = told.clone();
     Box::new(move |at, words| {
         let (lines, more) = &mut *told.borrow_mut();
@@ -252,7 +252,7 @@ fn witness(told: &Rc<RefCell<Told>>) -> virtual_time::Witness {
     })
 }
 
-fn tell_events(output: &mut Output, (lines, more): &Told) -> Result<(), Failure> {
+fn tell_events(output: &mut Output, (lines, more): &EventLog) -> Result<(), Failure> {
     for (at_s, words) in lines {
         output.text(format_args!("{at_s:>12.6} {words}"))?;
         output.item(&json!({ "at_s": at_s, "event": words }))?;
@@ -284,7 +284,7 @@ fn alone(
     let mut failed = Vec::new();
     let keep = record.is_some();
     let work = |_: usize, run: &Run<'_>| {
-        let told = Rc::new(RefCell::new(Told::default()));
+        let told = Rc::new(RefCell::new(EventLog::default()));
         let witness = events.then(|| witness(&told));
         let without = left_out(run.point).map_err(RigError::Rig);
         let passed =

@@ -170,7 +170,7 @@ fn find(bus: &Bus, format: Format) -> Result<(), Failure> {
     let mut good = 0_usize;
     let mut worst = 0.0_f64;
     for host in &hosts {
-        match Worker::meet(&lab, host, "campaign", &Stop::never()) {
+        match Worker::start_idle(&lab, host, "campaign", &Stop::never()) {
             Ok(worker) => {
                 good += 1;
                 worst = worst.max(worker.clock_error_us);

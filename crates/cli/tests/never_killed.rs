@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report
 mod common;
 use bytes::Bytes;
-use common::{Door, Peer, RicProcess, admit, set_up_node, setup_request};
+use common::{Peer, RicListener, RicProcess, admit, set_up_node, setup_request};
 use ranlab_e2_codec::e2ap::{
     self, ActionToBeSetup, GlobalE2NodeId, Message, Plmn, RanFunctionItem, RicIndicationType, RicRequestId,
     RicSubscriptionDetails, Version, fast,
@@ -80,7 +80,7 @@ impl Witness {
     }
 }
 
-fn set_up_xapp(door: &Door) -> (Peer, u16) {
+fn set_up_xapp(door: &RicListener) -> (Peer, u16) {
     let mut xapp = door.connect().unwrap();
     xapp.send(&xapp_setup()).unwrap();
     let answer = e42::decode(&xapp.receive().unwrap().expect("an answer"), V2).unwrap().message;
@@ -168,7 +168,7 @@ fn reaction(peer: &mut Peer) -> String {
 fn abnormal_messages_are_answered_or_closed() {
     let mut ric = RicProcess::start("abnormal", &[]);
     let witness = Witness::start(&ric);
-    let doors: Vec<Door> = ric.e2.iter().chain(&ric.e42).cloned().collect();
+    let doors: Vec<RicListener> = ric.e2.iter().chain(&ric.e42).cloned().collect();
     for door in &doors {
         for (name, pdu) in abnormal() {
             let mut peer = door.connect().unwrap();

@@ -1,7 +1,7 @@
 //! What this crate contributes to experiments.
 
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::Trust;
 
 use crate::{PingFlexranPart, base_station, e2_rtt, ping_flexran, southbound};
@@ -9,11 +9,11 @@ use crate::{PingFlexranPart, base_station, e2_rtt, ping_flexran, southbound};
 /// Components and rigs that need E2 and FlexRAN.
 pub static COMPARE: Domain = Domain {
     name: "compare",
-    components: &[ComponentType::of::<PingFlexranPart>()],
+    components: &[ComponentType::new::<PingFlexranPart>()],
     rigs: &[
-        RigType { place: 10, make: |lab| Box::new(Bench::new(lab, base_station::BaseStation)) },
-        RigType { place: 30, make: |lab| Box::new(Bench::new(lab, e2_rtt::E2Rtt)) },
-        RigType { place: 70, make: |lab| Box::new(Bench::new(lab, southbound::SdRan)) },
+        RigType { place: 10, make: |lab| Box::new(RunningExperiment::new(lab, base_station::BaseStation)) },
+        RigType { place: 30, make: |lab| Box::new(RunningExperiment::new(lab, e2_rtt::E2Rtt)) },
+        RigType { place: 70, make: |lab| Box::new(RunningExperiment::new(lab, southbound::SdRan)) },
     ],
 };
 

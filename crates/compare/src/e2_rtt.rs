@@ -54,7 +54,7 @@ enum Pinging {
 }
 
 impl Pinging {
-    fn of(run: &Run<'_>) -> Result<Self, RigError> {
+    fn from_run(run: &Run<'_>) -> Result<Self, RigError> {
         let iapp = keys::text(run, "load.path")? == "iapp";
         let flexran = run.text("sut.encoding") == Some(FLEXRAN);
         if (iapp || flexran) && run.text("sut.type") != Some("ranlab") {
@@ -169,7 +169,7 @@ impl Experiment for E2Rtt {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let kind = Pinging::of(run)?;
+        let kind = Pinging::from_run(run)?;
         let sm_encoding = keys::setting_as::<E2Names, _>(run, "load.encoding")?;
         if kind == Pinging::Flexran && sm_encoding != Coding::Per {
             let why = "FlexRAN's echo has no service model inside that could be encoded";
@@ -205,14 +205,14 @@ impl Experiment for E2Rtt {
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-        let kind = Pinging::of(run)?;
+        let kind = Pinging::from_run(run)?;
         let pings = window.report(kind.role())?;
         let node = window.report(NODE)?;
         wire::record(recorder, "e2", node);
         if kind == Pinging::Xapp {
             wire::record(recorder, "e42", pings);
         }
-        let octets = Octets::of(run, kind, pings, node)?;
+        let octets = Octets::from_reports(run, kind, pings, node)?;
         record(recorder, &octets, pings, window.sut_cpu_s())
     }
 }
@@ -253,7 +253,7 @@ struct Octets {
 }
 
 impl Octets {
-    fn of(run: &Run<'_>, kind: Pinging, pings: &Report, node: &Report) -> Result<Self, RigError> {
+    fn from_reports(run: &Run<'_>, kind: Pinging, pings: &Report, node: &Report) -> Result<Self, RigError> {
         let sent = pings.number("sent")?;
         let received = pings.number("received")?;
         if kind == Pinging::Flexran {

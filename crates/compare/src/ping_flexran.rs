@@ -211,8 +211,8 @@ impl Running for PingingFlexran {
         BTreeMap::from([("southbound".to_owned(), self.address.to_string())])
     }
 
-    fn look(&mut self) -> Numbers {
-        lock(&self.pinger).look()
+    fn counters(&mut self) -> Numbers {
+        lock(&self.pinger).counters()
     }
 
     fn begin(&mut self) {
@@ -244,7 +244,7 @@ mod tests {
             controller.begin();
             for _ in 0..1_000 {
                 tokio::time::sleep(Duration::from_millis(10)).await;
-                if controller.look()["received"] >= 200.0 {
+                if controller.counters()["received"] >= 200.0 {
                     break;
                 }
             }
@@ -275,11 +275,11 @@ mod tests {
                 agent.ramp_up().await.unwrap();
                 for _ in 0..3_000 {
                     tokio::time::sleep(Duration::from_millis(10)).await;
-                    if controller.look()["received"] >= received + 20.0 {
+                    if controller.counters()["received"] >= received + 20.0 {
                         break;
                     }
                 }
-                let now = controller.look()["received"];
+                let now = controller.counters()["received"];
                 assert!(now >= received + 20.0, "{now} of {received}");
                 let driver = &controller.driver;
                 assert_eq!(driver.with(|echoes, now| echoes.admit(now)), None, "one at a time");

@@ -30,7 +30,7 @@ use ranlab_sdran_lab::{
 use ranlab_transport::Address;
 
 use crate::guides;
-use outcome::{Probe, Seen, Told};
+use outcome::{ControllerCounters, Probe, WindowObservation};
 use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
 use ranlab_lab::experiment::{keys, readback, stranger};
 
@@ -79,7 +79,7 @@ fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
 fn controller(run: &Run<'_>) -> Result<Part, RigError> {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     Ok(match keys::text(run, "sut.type")? {
-        "external" => stranger::part(run)?,
+        "external" => stranger::component(run)?,
         "empower" => {
             let part = EmpowerPart::read_but(run, "sut", &["period"])?;
             Part::from(EmpowerPart { listen: Some(listen), ..part })
@@ -173,7 +173,7 @@ fn probe(
     let mut probe = Worker::start(window.lab, host, "one more base station", part, &run.stop)?;
     let mut waited = Duration::ZERO;
     loop {
-        let numbers = probe.look(&run.stop)?;
+        let numbers = probe.counters(&run.stop)?;
         let of = |name: &str| number(&numbers, name);
         if of("alive")? >= 1.0 {
             return Ok(Some(Probe::Served(of("init_reporting_us_max")?, of("init_requests_us_max")?)));
@@ -312,21 +312,21 @@ impl Experiment for SdRan {
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let patience: Duration = keys::setting(run, "load.patience")?;
         let told = match keys::text(run, "sut.type")? {
-            "external" => Told::Nothing,
-            "ric" => Told::Ric,
-            _ => Told::Reference,
+            "external" => ControllerCounters::Nothing,
+            "ric" => ControllerCounters::Ric,
+            _ => ControllerCounters::Reference,
         };
         let probe = match window.find(CONTROLLER) {
             // The time of an E2 base station is not measured here: the snapshots of the fleet are too
             // infrequent.
-            Some(controller) if told != Told::Ric && !patience.is_zero() => {
+            Some(controller) if told != ControllerCounters::Ric && !patience.is_zero() => {
                 probe(run, window, &address(run, &controller.addresses)?, patience)?
             }
             _ => None,
         };
         let nodes: u32 = keys::int(run, "load.nodes")?;
         let detail = window.details::<SouthDetail>(FLEET).unwrap_or_default();
-        let seen = Seen {
+        let seen = WindowObservation {
             nodes: f64::from(nodes),
             load: window.report(FLEET)?,
             controller: window.report(CONTROLLER)?,

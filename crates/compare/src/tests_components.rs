@@ -38,7 +38,7 @@ fn stations(ric: &dyn Running, nodes: u32) -> Part {
 async fn until(part: &mut dyn Running, name: &str, enough: impl Fn(f64) -> bool) -> f64 {
     let begin = Instant::now();
     loop {
-        let numbers = part.look();
+        let numbers = part.counters();
         let now = numbers.get(name).copied().unwrap_or_else(|| panic!("no `{name}` in {numbers:?}"));
         if enough(now) {
             return now;
@@ -124,7 +124,7 @@ fn listener_gets_all_reports_and_slow_reader_fewer() {
         let mut slow = Watcher::start(&slow).unwrap();
         until(&mut all, "indications", |indications| indications >= 200.0).await;
         let report = all.report();
-        let looked = slow.look();
+        let looked = slow.counters();
         assert!(heard.get() == report.indications && report.repeated == 0, "{} {report:?}", heard.get());
         let shown = |watcher: &Watcher| watcher.values(|values| Screen::default().lines(values).len());
         assert_eq!((shown(&all), shown(&slow)), (1, 0), "a line for the UE; nothing is kept for nobody");
@@ -141,7 +141,7 @@ fn full_ric_rejects_and_counts_setups() {
         let mut fleet = up(stations(&*ric, 4)).await;
         until(&mut *fleet, "alive", |alive| alive == 2.0).await;
         until(&mut *ric, "refused", |refused| refused >= 2.0).await;
-        let numbers = ric.look();
+        let numbers = ric.counters();
         assert_eq!((numbers["nodes"], numbers["setups"]), (2.0, 2.0), "{numbers:?}");
     });
 }
@@ -272,10 +272,10 @@ fn ping_waits_for_ric_to_return() {
         until(&mut ping, "received", |received| received >= 5.0).await;
         drop(ric);
         until(&mut *fleet, "alive", |alive| alive == 0.0).await;
-        let away = ping.look();
+        let away = ping.counters();
         tokio::time::sleep(Duration::from_millis(300)).await;
         // One ping may be in flight. Pings that cannot be sent are delayed, not lost.
-        assert!(ping.look()["sent"] <= away["sent"] + 1.0, "{away:?}");
+        assert!(ping.counters()["sent"] <= away["sent"] + 1.0, "{away:?}");
         let _ric = up(Part::from(part)).await;
         until(&mut ping, "received", |received| received >= away["received"] + 20.0).await;
         let report = ping.report();
@@ -299,7 +299,7 @@ fn relays_decode_and_forward_all_messages() {
         let mut xapp = up(Part::from(part)).await;
         until(&mut *xapp, "indications", |indications| indications >= 80.0).await;
         for relay in [&mut e2, &mut e42] {
-            let numbers = relay.look();
+            let numbers = relay.counters();
             assert!(numbers["passed"] >= 80.0 && numbers["undecoded"] == 0.0, "{numbers:?}");
         }
     });
@@ -343,7 +343,7 @@ fn flexran_controller_counts_reports_in_window() {
         until(&mut *controller, "ues", |ues| ues == 12.0).await;
         controller.begin();
         fleet.begin();
-        let before = fleet.look()["reports"];
+        let before = fleet.counters()["reports"];
         until(&mut *fleet, "reports", |reports| reports >= before + 60.0).await;
         let fleet = ended(&mut *fleet);
         let controller = ended(&mut *controller);
@@ -378,7 +378,7 @@ fn empower_controller_accepts_registered_stations() {
         let mut fleet = up(Part::from(agents(&*controller, Southbound::EmpowerV1, 3, 2))).await;
         until(&mut *controller, "ues", |ues| ues == 4.0).await;
         until(&mut *fleet, "reconnects", |reconnects| reconnects >= 1.0).await;
-        assert_eq!((controller.look()["agents"], fleet.look()["alive"]), (2.0, 2.0));
+        assert_eq!((controller.counters()["agents"], fleet.counters()["alive"]), (2.0, 2.0));
         std::fs::write(&file, "no address\n").unwrap();
         assert!(why(Part::from(part.clone()), Trust::Full).await.what.contains("no address"));
         std::fs::remove_file(&file).unwrap();

@@ -11,14 +11,14 @@ use crate::{e2_rtt, southbound};
 use ranlab_e2_lab::E2;
 use ranlab_e2_lab::rigs::controller;
 use ranlab_lab::experiment::fake;
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 
 const ONLY_E2: Registry = Registry(&[&E2]);
 
 /// Two workers over TCP, each with its share of real base stations.
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
-    let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
+    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), controller::Controller);
     let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(ONLY_E2))).collect();
     let set = [
         ("sut.at", Value::Text(fake::real(ONLY_E2))),
@@ -47,10 +47,10 @@ fn indivisible_loads_are_rejected() {
         rig.preview(&fake::point(rig, set).settings).and_then(Result::err).unwrap_or_default()
     };
     let lab = Lab::new("no-such-program");
-    let ping = refused(&Bench::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
+    let ping = refused(&RunningExperiment::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
     assert_eq!(ping, "this rig's load is one: `load.at` must be one place, and not 2");
-    let statistics = Bench::new(&lab, controller::Controller);
-    let sd_ran = Bench::new(&lab, southbound::SdRan);
+    let statistics = RunningExperiment::new(&lab, controller::Controller);
+    let sd_ran = RunningExperiment::new(&lab, southbound::SdRan);
     for rig in [&statistics as &dyn Rig, &sd_ran] {
         assert_eq!(refused(rig, &[("load.at", list(2))]), "");
         let told = refused(rig, &[("load.at", list(11))]);

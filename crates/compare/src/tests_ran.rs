@@ -13,7 +13,7 @@ use ranlab_lab::worker::Report;
 use crate::{e2_rtt, southbound};
 use ranlab_e2_lab::rigs::{controller, footprint};
 use ranlab_lab::experiment::fake::{self, Acts, Log};
-use ranlab_lab::experiment::harness::{Bench, Experiment};
+use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
 const ADDRESSES: [(&str, &str); 4] = [
     ("e2", "tcp://10.0.0.1:1"),
@@ -39,7 +39,7 @@ fn measured<E: Experiment>(
     set: &[(&str, Value)],
 ) -> (Result<Outcome, RigError>, BTreeMap<String, f64>, Vec<String>) {
     let log = Log::default();
-    let mut rig = Bench::new(&Lab::new(std::env::current_exe().unwrap()), experiment);
+    let mut rig = RunningExperiment::new(&Lab::new(std::env::current_exe().unwrap()), experiment);
     let mut all: Vec<(&str, Value)> = set.to_vec();
     for (path, acts) in places {
         let role: &'static str = match *path {
@@ -336,7 +336,7 @@ fn divided_sd_ran_load_acts_as_one() {
         serde_json::to_value(ranlab_sdran_lab::SouthDetail { incidents, radios: Vec::new() }).unwrap()
     };
     (half.report.detail, other.report.detail) = (told(Vec::new()), told(vec![hung_up]));
-    let mut rig = Bench::new(&Lab::new("no-such-program"), southbound::SdRan);
+    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), southbound::SdRan);
     let places = [half, other].map(|acts| fake::worker("load", acts, &log)).join(",");
     let set = [
         ("sut.at", Value::Text(fake::worker("sut", controller, &log))),
@@ -388,7 +388,7 @@ fn over_e2_the_monitoring_iapp_provides_the_counters() {
 #[test]
 fn a_soak_can_be_stopped() {
     let log = Log::default();
-    let mut rig = Bench::new(&Lab::new("no-such-program"), southbound::SdRan);
+    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), southbound::SdRan);
     let mut set = vec![("load.nodes", Value::Int(2)), ("load.soak", Value::Span(Duration::from_secs(3_600)))];
     for (path, acts) in sd_ran(&[]) {
         set.push((path, Value::Text(fake::worker("part", acts, &log))));

@@ -71,7 +71,7 @@ fn at(stream: u16) -> MessageInfo {
     MessageInfo { stream, ppid: E2AP_PPID }
 }
 
-fn told(received: &Received) -> String {
+fn describe(received: &Received) -> String {
     let info = received.info.unwrap();
     format!("{} octets, stream {}, ppid {}", received.bytes, info.stream, info.ppid)
 }
@@ -85,7 +85,7 @@ fn one_server() {
     assert!(peer.is_some());
     say("accepted");
     let (received, _) = next(&association);
-    say(&told(&received));
+    say(&describe(&received));
     association.send(b"answer", at(2)).unwrap();
     let (end, _) = next(&association);
     assert_eq!((end.bytes, end.whole), (0, false));
@@ -101,7 +101,7 @@ fn one_client() {
     association.send(b"abc", at(4)).unwrap();
     let (received, octets) = next(&association);
     assert_eq!(octets, b"answer");
-    say(&told(&received));
+    say(&describe(&received));
 }
 
 fn open(kind: c_int) -> io::Result<c_int> {

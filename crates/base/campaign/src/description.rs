@@ -59,7 +59,8 @@ impl RigDescription {
     /// Returns the minimum duration of a trial in a search over load, so that missing responses show: a few response
     /// time-outs, the last of which is the drain; 0 if the rig has no responses.
     pub fn trial_at_least(&self, settings: &BTreeMap<String, Value>) -> Duration {
-        self.response_timeout.map_or(Duration::ZERO, |timeout| timeout.of(settings) * TIMEOUTS_PER_TRIAL)
+        self.response_timeout
+            .map_or(Duration::ZERO, |timeout| timeout.for_settings(settings) * TIMEOUTS_PER_TRIAL)
     }
 
     /// Returns the metric to which a name such as `rtt_us_p99` belongs.
@@ -87,7 +88,7 @@ pub struct ResponseTimeout {
 
 impl ResponseTimeout {
     /// Returns the time-out with these settings.
-    pub fn of(&self, settings: &BTreeMap<String, Value>) -> Duration {
+    pub fn for_settings(&self, settings: &BTreeMap<String, Value>) -> Duration {
         let set = self.setting.and_then(|path| settings.get(path)).and_then(Value::span);
         set.unwrap_or(self.default)
     }

@@ -15,7 +15,7 @@ use crate::value::Value;
 
 pub use crate::value::short;
 pub use count::{Count, counts, in_words};
-use laws::Told;
+use laws::LawOutcome;
 
 named! {
     /// Result of an expectation.
@@ -86,10 +86,10 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
         Err(missing) => (Verdict::Unmeasurable, missing.as_str()),
         Ok(_) if caveat.is_some() => (Verdict::Inconclusive, caveat.unwrap_or_default()),
         Ok(found) => match found.told {
-            Told::Holds => (Verdict::Holds, ""),
-            Told::Unclear(why) => (Verdict::Inconclusive, why),
-            Told::Broken if expect.required => (Verdict::Fails, "required, and not so"),
-            Told::Broken => (Verdict::Differs, cause(expect)),
+            LawOutcome::Holds => (Verdict::Holds, ""),
+            LawOutcome::Unclear(why) => (Verdict::Inconclusive, why),
+            LawOutcome::Broken if expect.required => (Verdict::Fails, "required, and not so"),
+            LawOutcome::Broken => (Verdict::Differs, cause(expect)),
         },
     };
     let place = if expect.filter.is_empty() { "everywhere".to_owned() } else { words(&expect.filter) };

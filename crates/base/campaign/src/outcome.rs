@@ -42,21 +42,22 @@ impl Breach {
     /// A breach if the value of a metric is above the limit.
     pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
         (value > at_most)
-            .then(|| Self::of(metric, format!("{metric} is {}, more than {}", short(value), short(at_most))))
+            .then(|| Self::new(metric, format!("{metric} is {}, more than {}", short(value), short(at_most))))
     }
 
     /// A breach if the value of a metric is below the limit.
     pub fn below(metric: &str, value: f64, at_least: f64) -> Option<Self> {
-        (value < at_least)
-            .then(|| Self::of(metric, format!("{metric} is {}, less than {}", short(value), short(at_least))))
+        (value < at_least).then(|| {
+            Self::new(metric, format!("{metric} is {}, less than {}", short(value), short(at_least)))
+        })
     }
 
     /// A breach that is not of a metric, in words.
     pub fn said(holds: bool, words: &str) -> Option<Self> {
-        holds.then(|| Self::of("", words.to_owned()))
+        holds.then(|| Self::new("", words.to_owned()))
     }
 
-    fn of(metric: &str, words: String) -> Self {
+    fn new(metric: &str, words: String) -> Self {
         Self { words, metric: metric.to_owned() }
     }
 

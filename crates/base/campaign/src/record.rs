@@ -147,7 +147,7 @@ impl Recorder {
     pub fn metric(&self, name: &str) -> Option<f64> {
         let of_distribution = || {
             let (base, suffix) = name.rsplit_once('_')?;
-            let distribution = Distribution::of(self.histograms.get(base)?);
+            let distribution = Distribution::from_histogram(self.histograms.get(base)?);
             distribution.metrics().into_iter().find(|(own, _)| *own == suffix).map(|(_, value)| value)
         };
         self.scalars.get(name).copied().or_else(of_distribution)
@@ -167,7 +167,7 @@ impl Recorder {
         let distributions: BTreeMap<String, Distribution> = self
             .histograms
             .into_iter()
-            .map(|(name, histogram)| (name, Distribution::of(&histogram)))
+            .map(|(name, histogram)| (name, Distribution::from_histogram(&histogram)))
             .collect();
         for (name, distribution) in &distributions {
             for (suffix, value) in distribution.metrics() {
@@ -188,7 +188,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    fn of(histogram: &Histogram<u64>) -> Self {
+    fn from_histogram(histogram: &Histogram<u64>) -> Self {
         Self {
             counts: histogram
                 .iter_recorded()

@@ -142,7 +142,7 @@ impl Results {
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         let confidence = self.scenario.measure.confidence;
-        let own = Estimate::of(&point.summary(name, confidence)?, exact);
+        let own = Estimate::from_summary(&point.summary(name, confidence)?, exact);
         Some(slack::widen(self.scenario.search.as_ref(), point, name, own, confidence))
     }
 

@@ -35,7 +35,7 @@ impl Tried {
 /// Stores the trials of a rate search in its final recording.
 pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     let mut put = |name: &str, of: fn(&Tried) -> f64| {
-        let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), of(trial)));
+        let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), from_recording(trial)));
         recording.series.insert(name.to_owned(), samples.collect());
     };
     put(TRIED, |trial| trial.load);
@@ -49,7 +49,7 @@ pub fn keep(recording: &mut Recording, tried: &[Tried]) {
 }
 
 /// The trials of a repeat, in order; empty without a rate search, or if its series were not loaded.
-pub fn of(recording: &Recording) -> Vec<Tried> {
+pub fn from_recording(recording: &Recording) -> Vec<Tried> {
     let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
     let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));
     let gave = |pass: f64| match pass {
@@ -70,8 +70,8 @@ mod tests {
         let tried = [trial(200.0, Gave::Unsent), trial(100.0, Gave::Fail), trial(50.0, Gave::Pass)];
         let mut recording = Recording::default();
         keep(&mut recording, &tried);
-        assert_eq!(of(&recording), tried);
+        assert_eq!(from_recording(&recording), tried);
         assert_eq!(recording.series[TRIED].len(), 3, "the name that campaigns have had before");
-        assert!(of(&Recording::default()).is_empty());
+        assert!(from_recording(&Recording::default()).is_empty());
     }
 }

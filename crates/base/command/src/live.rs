@@ -73,7 +73,7 @@ pub struct Screen {
 impl Screen {
     /// Returns the text of an update, without final line feed. Lines are cut to the width of the terminal, so
     /// that none wraps.
-    pub fn look(&mut self, lines: &[String], columns: usize) -> String {
+    pub fn render(&mut self, lines: &[String], columns: usize) -> String {
         // Moves to the first line of the last update and erases from there (ECMA-48 CPL, ED).
         let over = if self.lines > 0 { format!("\x1b[{}F\x1b[J", self.lines) } else { String::new() };
         self.lines = lines.len();
@@ -109,8 +109,8 @@ mod tests {
     fn update_replaces_the_last_and_lines_do_not_wrap() {
         let mut screen = Screen::default();
         let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        assert_eq!(screen.look(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");
-        assert_eq!(screen.look(&lines(&["h"]), 4), "\x1b[2F\x1b[Jh");
-        assert_eq!(screen.look(&lines(&["i"]), 4), "\x1b[1F\x1b[Ji");
+        assert_eq!(screen.render(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");
+        assert_eq!(screen.render(&lines(&["h"]), 4), "\x1b[2F\x1b[Jh");
+        assert_eq!(screen.render(&lines(&["i"]), 4), "\x1b[1F\x1b[Ji");
     }
 }

@@ -205,7 +205,7 @@ pub struct Now {
 
 impl Now {
     /// Sends the status to the page, and offers the actions.
-    pub fn tell(&self, board: &Board) {
+    pub fn publish(&self, board: &Board) {
         let actions: Vec<&'static str> = self.actions.iter().map(|(name, _)| *name).collect();
         board.offer(&actions);
         let notes: Vec<_> =
@@ -221,8 +221,8 @@ impl Now {
 }
 
 /// Reports that the verb is done; waits until connected pages have fetched the last document.
-pub fn part(board: &Board, words: &str, tiles: Vec<(String, String, String, bool)>) {
+pub fn publish_finished(board: &Board, words: &str, tiles: Vec<(String, String, String, bool)>) {
     let now = Now { phase: "done", words: words.to_owned(), tiles, ..Now::default() };
-    now.tell(board);
+    now.publish(board);
     board.farewell(FAREWELL);
 }

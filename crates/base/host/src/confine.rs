@@ -160,25 +160,25 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
         command.pre_exec(move || {
             for entry in &entries {
                 let written = libc::write(entry.as_raw_fd(), b"0".as_ptr().cast(), 1);
-                told(if written == 1 { 0 } else { -1 })?;
+                check_return(if written == 1 { 0 } else { -1 })?;
             }
             own_descriptors();
             put(c"/proc/self/oom_score_adj", OOM_SCORE);
             // A new session: no terminal, and a process group that it leads.
-            told(libc::setsid())?;
+            check_return(libc::setsid())?;
             limit(libc::RLIMIT_CORE, 0)?;
             limit(libc::RLIMIT_NOFILE, to.open_files)?;
             if !grouped {
                 limit(libc::RLIMIT_NPROC, to.bounds.processes)?;
                 limit(libc::RLIMIT_AS, to.bounds.memory_bytes)?;
-                told(libc::setpriority(libc::PRIO_PROCESS, 0, NICE))?;
+                check_return(libc::setpriority(libc::PRIO_PROCESS, 0, NICE))?;
             }
             let network = if to.network { 0 } else { libc::CLONE_NEWNET };
-            told(libc::unshare(network | libc::CLONE_NEWNS | libc::CLONE_NEWIPC))?;
+            check_return(libc::unshare(network | libc::CLONE_NEWNS | libc::CLONE_NEWIPC))?;
             own_folders(&size)?;
             libc::umask(0o077);
             become_user(to.user)?;
-            told(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+            check_return(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         });
     }
     // Must follow the change of user, which would undo it.
@@ -215,7 +215,7 @@ fn own_folders(options: &CStr) -> io::Result<()> {
     // SAFETY: system calls with numbers and with strings that outlive them; what is null is not read by them.
     unsafe {
         // Mounts from here on do not propagate to the host.
-        told(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
+        check_return(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
         for folder in OWN_FOLDERS_C {
             let mounted = libc::mount(kind, folder.as_ptr(), kind, flags, options.as_ptr().cast());
             // A machine may lack one of the folders.
@@ -231,9 +231,9 @@ fn own_folders(options: &CStr) -> io::Result<()> {
 fn become_user(user: User) -> io::Result<()> {
     // SAFETY: system calls with numbers alone; the list of further groups is empty and not read.
     unsafe {
-        told(libc::setgroups(0, std::ptr::null()))?;
-        told(libc::setresgid(user.gid, user.gid, user.gid))?;
-        told(libc::setresuid(user.uid, user.uid, user.uid))
+        check_return(libc::setgroups(0, std::ptr::null()))?;
+        check_return(libc::setresgid(user.gid, user.gid, user.gid))?;
+        check_return(libc::setresuid(user.uid, user.uid, user.uid))
     }
 }
 
@@ -241,10 +241,10 @@ fn limit(what: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `found` is a valid `rlimit` that outlives both calls.
     unsafe {
-        told(libc::getrlimit(what, &raw mut found))?;
+        check_return(libc::getrlimit(what, &raw mut found))?;
         // A lower limit stays in force.
         let most = most.min(found.rlim_max);
-        told(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))
+        check_return(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))
     }
 }
 
@@ -260,7 +260,7 @@ fn put(file: &CStr, text: &[u8]) {
     }
 }
 
-fn told(returned: libc::c_int) -> io::Result<()> {
+fn check_return(returned: libc::c_int) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -180,7 +180,7 @@ fn virtual_functions(root: &Path) -> Vec<String> {
 
 fn card_clocks(root: &Path) -> Vec<String> {
     ports(root, |port, _| {
-        let (_, clock) = Stamping::of(port).ok()?.by_card().ok()?;
+        let (_, clock) = Stamping::read(port).ok()?.by_card().ok()?;
         Some(format!("{port}: /dev/ptp{clock}"))
     })
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 
 use crate::ProcessMeter;
 pub use order::{LAUNCHED, Link, RankOrder};
-use ports::{Loan, Taken};
+use ports::{Loan, TestbedPort};
 pub use stamps::{StampConfig, Stamping, stamps_now};
 
 /// Prefix of the names of this program's namespaces.
@@ -68,7 +68,7 @@ pub struct Testbed {
     names: Vec<String>,
     /// Changes to the machine that have to be undone, in order.
     loans: Vec<Loan>,
-    taken: Vec<Taken>,
+    taken: Vec<TestbedPort>,
     began: u64,
     run_file: PathBuf,
 }

@@ -9,9 +9,9 @@ use std::os::fd::AsRawFd;
 const SAMPLES: u32 = 10;
 const SAMPLES_MAX: usize = 25;
 /// `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE`, `PTP_SYS_OFFSET_EXTENDED` of linux/ptp_clock.h.
-const PLAIN: libc::c_ulong = request(1, 5, size_of::<Asked<{ 2 * SAMPLES_MAX + 1 }>>());
+const PLAIN: libc::c_ulong = request(1, 5, size_of::<PtpSysOffset<{ 2 * SAMPLES_MAX + 1 }>>());
 const PRECISE: libc::c_ulong = request(3, 8, size_of::<Crossed>());
-const EXTENDED: libc::c_ulong = request(3, 9, size_of::<Asked<{ 3 * SAMPLES_MAX }>>());
+const EXTENDED: libc::c_ulong = request(3, 9, size_of::<PtpSysOffset<{ 3 * SAMPLES_MAX }>>());
 /// Assumed error of a reading where the hardware takes both times at once (PCIe PTM, ART); no driver reports
 /// it.
 const AT_ONCE_NS: u64 = 100;
@@ -39,7 +39,7 @@ impl Time {
 
 /// `struct ptp_sys_offset` and `struct ptp_sys_offset_extended`.
 #[repr(C)]
-struct Asked<const TIMES: usize> {
+struct PtpSysOffset<const TIMES: usize> {
     samples: u32,
     reserved: [u32; 3],
     times: [Time; TIMES],
@@ -125,12 +125,12 @@ impl Phc {
                 reading.into_iter().collect()
             }
             Way::Extended => {
-                let mut asked = Asked::<{ 3 * SAMPLES_MAX }>::new();
+                let mut asked = PtpSysOffset::<{ 3 * SAMPLES_MAX }>::new();
                 self.ask(EXTENDED, &mut asked)?;
                 readings(&asked.times[..3 * SAMPLES as usize], 3)
             }
             Way::Plain => {
-                let mut asked = Asked::<{ 2 * SAMPLES_MAX + 1 }>::new();
+                let mut asked = PtpSysOffset::<{ 2 * SAMPLES_MAX + 1 }>::new();
                 self.ask(PLAIN, &mut asked)?;
                 readings(&asked.times[..=2 * SAMPLES as usize], 2)
             }
@@ -146,7 +146,7 @@ impl Phc {
     }
 }
 
-impl<const TIMES: usize> Asked<TIMES> {
+impl<const TIMES: usize> PtpSysOffset<TIMES> {
     fn new() -> Self {
         Self { samples: SAMPLES, reserved: [0; 3], times: [Time::default(); TIMES] }
     }

@@ -48,7 +48,7 @@ impl TcpCounters {
     ///
     /// # Errors
     /// It is not a TCP socket, or the kernel is older than 4.6 and lacks the counters.
-    pub fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
+    pub fn read(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut buffer = [0_u8; 256];
         let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(0);
         // SAFETY: the kernel writes at most `length` bytes into a buffer of that size and the length that it wrote
@@ -129,7 +129,7 @@ pub fn own_connections() -> io::Result<Connections> {
             continue;
         }
         // Not a TCP socket, or closed since: not counted.
-        if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::of(fd.as_fd()).ok()) {
+        if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::read(fd.as_fd()).ok()) {
             connections.insert(inode, counters);
         }
     }
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn non_tcp_socket_is_refused() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(TcpCounters::of(file.as_fd()).is_err());
+        assert!(TcpCounters::read(file.as_fd()).is_err());
     }
 
     #[test]

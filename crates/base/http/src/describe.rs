@@ -44,7 +44,7 @@ impl Routes {
     }
 
     /// Returns the methods of a path; `None` if there is no such path.
-    pub fn of(&self, path: &str) -> Option<&str> {
+    pub fn methods(&self, path: &str) -> Option<&str> {
         let fits = |pattern: &str| {
             let pattern = pattern.split('/');
             let path = path.split('/');
@@ -70,9 +70,9 @@ mod tests {
         let whole = together(&[first, second]);
         assert_eq!((&whole["info"], whole["components"]["schemas"]["X"].is_object()), (&Json::from(1), true));
         let routes = Routes::described(&whole);
-        assert_eq!(routes.of("/a"), Some("GET"));
-        assert_eq!(routes.of("/b/1"), Some("POST, DELETE"));
-        assert_eq!(routes.of("/b/c"), Some("GET"));
-        assert_eq!(routes.of("/b"), None);
+        assert_eq!(routes.methods("/a"), Some("GET"));
+        assert_eq!(routes.methods("/b/1"), Some("POST, DELETE"));
+        assert_eq!(routes.methods("/b/c"), Some("GET"));
+        assert_eq!(routes.methods("/b"), None);
     }
 }

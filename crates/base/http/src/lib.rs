@@ -13,11 +13,11 @@
 mod answer;
 pub mod board;
 pub mod describe;
-mod desk;
 pub mod guard;
 pub mod page;
 pub mod sse;
+mod thread_bridge;
 pub mod token;
 
 pub use answer::Answer;
-pub use desk::{Desk, Request, answers, serve};
+pub use thread_bridge::{Request, ThreadBridge, answers, serve};

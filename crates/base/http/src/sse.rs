@@ -36,7 +36,7 @@ pub fn stream(
     event: &'static str,
 ) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
-    let told = Told { listener: listener.ok_or_else(full)?, framing, event };
+    let told = EventStream { listener: listener.ok_or_else(full)?, framing, event };
     let headers = [(header::CONTENT_TYPE, framing.content_type()), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(told)).into_response())
 }
@@ -46,14 +46,14 @@ pub fn lines(listener: Option<Listener>, event: &'static str) -> Result<Response
     stream(listener, Framing::Events, event)
 }
 
-struct Told {
+struct EventStream {
     listener: Listener,
     framing: Framing,
     /// Default name of server-sent events.
     event: &'static str,
 }
 
-impl Told {
+impl EventStream {
     fn framed(&self, line: Line) -> Bytes {
         let (event, data) = match line {
             Line::Indication(data) => (self.event, data),
@@ -69,7 +69,7 @@ impl Told {
     }
 }
 
-impl futures_core::Stream for Told {
+impl futures_core::Stream for EventStream {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

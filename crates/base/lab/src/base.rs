@@ -10,9 +10,9 @@ use crate::{AttachPart, Each, Gateway, GatewayPart, ProgramPart, attach, program
 pub static BASE: Domain = Domain {
     name: "base",
     components: &[
-        ComponentType::of::<AttachPart>(),
-        ComponentType::of::<ProgramPart>(),
-        ComponentType::of::<GatewayPart>(),
+        ComponentType::new::<AttachPart>(),
+        ComponentType::new::<ProgramPart>(),
+        ComponentType::new::<GatewayPart>(),
     ],
     rigs: &[],
 };

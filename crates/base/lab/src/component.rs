@@ -114,7 +114,7 @@ pub trait Running {
         Ok(())
     }
     /// Returns its current numbers.
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         Numbers::new()
     }
     /// Begins a measurement window.
@@ -288,7 +288,7 @@ pub struct ComponentType {
 
 impl ComponentType {
     /// Returns the entry of a component.
-    pub const fn of<C: Component>() -> Self {
+    pub const fn new<C: Component>() -> Self {
         Self { name: C::TYPE, read: read::<C> }
     }
 }
@@ -331,7 +331,7 @@ impl Registry {
     ///
     /// # Errors
     /// There is no such component in this program, or a field is wrong.
-    pub fn part(&self, mut message: Json) -> Result<Part, String> {
+    pub fn component(&self, mut message: Json) -> Result<Part, String> {
         let name = message.as_object_mut().and_then(|message| message.shift_remove("type"));
         let name = name.as_ref().and_then(Json::as_str).ok_or("a part has a `type`")?;
         let known = || self.components().map(|component| component.name).collect::<Vec<_>>().join(", ");

@@ -69,7 +69,7 @@ pub struct Field {
 
 impl Field {
     /// Returns a setting of type `T`, written as `A` says, with a default value.
-    pub fn of<A: As<T>, T>(name: &'static str, comment: &str, default: &T) -> Self {
+    pub fn new<A: As<T>, T>(name: &'static str, comment: &str, default: &T) -> Self {
         let key = Key::new(name, A::kind(), comment);
         let key = match A::to_value(default) {
             Some(value) => key.or(value),
@@ -553,7 +553,7 @@ macro_rules! config {
             fn fields() -> Vec<$crate::Field> {
                 let default = Self::default();
                 vec![$(
-                    $crate::Field::of::<$crate::adapter!($($adapter)?), $type>(stringify!($field), concat!($($doc),+).trim(), &default.$field)
+                    $crate::Field::new::<$crate::adapter!($($adapter)?), $type>(stringify!($field), concat!($($doc),+).trim(), &default.$field)
                         $( .$method($($argument)*) )*,
                 )*]
             }

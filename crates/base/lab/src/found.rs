@@ -117,7 +117,7 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
     let client = runtime.block_on(open(&config, |options| {
         options.retry_on_initial_connect().event_callback(move |event| {
             let before = Arc::clone(&before);
-            async move { told(&event, &before) }
+            async move { log_rejection(&event, &before) }
         })
     }));
     let client = client.map_err(|error| error.to_string())?;
@@ -138,7 +138,7 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
 /// Logs once that the server does not accept this worker, which therefore cannot be found. An unreachable server is not
 /// logged, because it may start later.
 #[cfg(feature = "bus")]
-fn told(event: &async_nats::Event, before: &AtomicBool) {
+fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
     let (async_nats::Event::ServerError(_) | async_nats::Event::ClientError(_)) = event else { return };
     let why = event.to_string();
     if why.contains("authorization") && !before.swap(true, Ordering::Relaxed) {

@@ -152,7 +152,7 @@ impl Running for Gateway {
         self.listening().into_iter().enumerate().map(named).collect()
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         numbers(&self.report())
     }
 }

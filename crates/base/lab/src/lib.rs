@@ -118,14 +118,14 @@ mod tests {
     #[test]
     fn counters_are_differences_and_states_are_absolute() {
         #[derive(serde::Serialize)]
-        struct Seen {
+        struct FakeState {
             sent: u64,
             alive: u32,
             lost: Option<u64>,
             words: Vec<&'static str>,
         }
-        let then = Seen { sent: 5, alive: 2, lost: None, words: vec!["a"] };
-        let now = Seen { sent: 12, alive: 1, lost: Some(3), words: Vec::new() };
+        let then = FakeState { sent: 5, alive: 2, lost: None, words: vec!["a"] };
+        let now = FakeState { sent: 12, alive: 1, lost: Some(3), words: Vec::new() };
         let expected: Numbers =
             [("sent", 7.0), ("alive", 1.0), ("lost", 3.0)].map(|(n, v)| (n.to_owned(), v)).into();
         assert_eq!(since(&then, &now, &["alive"]), expected);

@@ -41,9 +41,9 @@ impl Default for Keep {
 }
 
 /// A pattern for an awaited line.
-pub struct Wanted(Regex);
+pub struct ExpectedLine(Regex);
 
-impl Wanted {
+impl ExpectedLine {
     pub fn new(pattern: &str) -> Result<Self, String> {
         Regex::new(pattern).map(Self).map_err(|error| format!("`ready.line`: {error}"))
     }
@@ -70,7 +70,7 @@ pub struct Output {
 struct Kept {
     file: Option<(PathBuf, File, u64)>,
     last: VecDeque<String>,
-    wanted: Option<Wanted>,
+    wanted: Option<ExpectedLine>,
     counted: Vec<Counted>,
     keep: Keep,
 }
@@ -88,7 +88,7 @@ impl Output {
     }
 
     /// Keeps the output in `file`. An existing file is renamed.
-    pub fn new(file: Option<PathBuf>, wanted: Option<Wanted>) -> io::Result<Self> {
+    pub fn new(file: Option<PathBuf>, wanted: Option<ExpectedLine>) -> io::Result<Self> {
         let open = |path: PathBuf| {
             let file = OpenOptions::new().create(true).append(true).open(&path);
             let file =
@@ -97,16 +97,16 @@ impl Output {
             let length = file.metadata()?.len();
             Ok::<_, io::Error>((path, file, length))
         };
-        Ok(Self::of(file.map(open).transpose()?, wanted, Keep::default()))
+        Ok(Self::with_open_file(file.map(open).transpose()?, wanted, Keep::default()))
     }
 
     /// Keeps the output in an open file, within the given limits.
     pub fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self::of(Some((path, file, length)), None, keep))
+        Ok(Self::with_open_file(Some((path, file, length)), None, keep))
     }
 
-    fn of(file: Option<(PathBuf, File, u64)>, wanted: Option<Wanted>, keep: Keep) -> Self {
+    fn with_open_file(file: Option<(PathBuf, File, u64)>, wanted: Option<ExpectedLine>, keep: Keep) -> Self {
         Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, counted: Vec::new(), keep }) }
     }
 
@@ -252,7 +252,8 @@ mod tests {
     #[test]
     fn long_log_is_rotated_and_last_lines_are_kept() {
         let path = std::env::temp_dir().join(format!("ranlab-output-{}", std::process::id()));
-        let output = Output::new(Some(path.clone()), Some(Wanted::new("^line 7\\d*$").unwrap())).unwrap();
+        let output =
+            Output::new(Some(path.clone()), Some(ExpectedLine::new("^line 7\\d*$").unwrap())).unwrap();
         assert!(output.last_words().is_empty() && !output.line_came());
         let long = vec![b'x'; FILE_BYTES_MAX as usize - 8];
         output.kept().line(&long);
@@ -270,6 +271,6 @@ mod tests {
         let aside = path.with_extension("1");
         assert!(std::fs::metadata(&aside).unwrap().len() < FILE_BYTES_MAX + LINE_BYTES_MAX);
         let _ = (std::fs::remove_file(path), std::fs::remove_file(aside));
-        assert!(Wanted::new("(").is_err());
+        assert!(ExpectedLine::new("(").is_err());
     }
 }

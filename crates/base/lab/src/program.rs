@@ -15,7 +15,7 @@ use ranlab_host::{Subject, kin};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::child::how_ended;
-use crate::output::{Counted, Output, Wanted};
+use crate::output::{Counted, ExpectedLine, Output};
 use crate::watch::Watch;
 use crate::worker::{Report, Trouble};
 use crate::{Described, Field, Running, environment, ready, rig, sut};
@@ -230,7 +230,7 @@ impl Program {
         kin::adopt_orphans().map_err(environment)?;
         let others = kin::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
-        let wanted = line.map(|line| Wanted::new(line)).transpose().map_err(rig)?;
+        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
         let counted = part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, _>>();
         let output = Output::new(part.log.clone(), wanted).map_err(environment)?;
         let output = Arc::new(output.counting(counted.map_err(rig)?));

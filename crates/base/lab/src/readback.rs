@@ -20,7 +20,7 @@ const OPEN: [&str; 4] = ["[*]", "[?", "..", ".*"];
 /// The kind of number that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum ReadingKind {
     /// Base stations that the system considers alive.
     Nodes,
     /// Their UEs.
@@ -35,7 +35,7 @@ pub enum What {
     Octets,
 }
 
-impl What {
+impl ReadingKind {
     /// All kinds, with name and description.
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Nodes, "nodes", "connected base stations, as reported by the system"),
@@ -52,7 +52,7 @@ impl What {
 #[serde(deny_unknown_fields)]
 pub struct ReadBack {
     /// The kind of number.
-    pub what: What,
+    pub what: ReadingKind,
     /// URL of the document: `http://…`.
     pub url: String,
     /// JSON path. The number is the count of selected nodes.
@@ -104,7 +104,7 @@ enum Take {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readings {
     /// The numbers.
-    pub numbers: BTreeMap<What, f64>,
+    pub numbers: BTreeMap<ReadingKind, f64>,
     /// Contradictions between numbers that must be equal, one sentence each.
     pub disagree: Vec<String>,
     /// Time until all responses had arrived.
@@ -114,7 +114,7 @@ pub struct Readings {
 impl ReadBack {
     /// Returns the extraction by a slash-separated path, as in `sut.rest_nodes` (`/eNB_config/*/ues`), or by a JSON
     /// path whose nodes are counted.
-    pub fn by_path(what: What, url: &str, path: &str) -> Self {
+    pub fn by_path(what: ReadingKind, url: &str, path: &str) -> Self {
         Self {
             what,
             url: url.to_owned(),
@@ -184,7 +184,7 @@ impl std::str::FromStr for Question {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (url, path) = text.split_once('=').unwrap_or((text, "/"));
-        let question = ReadBack::by_path(What::Nodes, url, path);
+        let question = ReadBack::by_path(ReadingKind::Nodes, url, path);
         question.check().map(|()| Self(question))
     }
 }
@@ -326,8 +326,11 @@ mod tests {
     use serde_json::json;
 
     fn by(key: &str, how: &str, answer: &str, omitted: bool) -> Result<f64, String> {
-        let empty =
-            ReadBack { count: String::new(), omitted, ..ReadBack::by_path(What::Nodes, "http://x", "") };
+        let empty = ReadBack {
+            count: String::new(),
+            omitted,
+            ..ReadBack::by_path(ReadingKind::Nodes, "http://x", "")
+        };
         let one = match key {
             "count" => ReadBack { count: how.to_owned(), ..empty },
             "sum" => ReadBack { sum: how.to_owned(), ..empty },
@@ -406,7 +409,7 @@ mod tests {
 
     #[test]
     fn invalid_read_back_names_allowed_values() {
-        let one = |count: &str| ReadBack::by_path(What::Ues, "http://127.0.0.1:1/", count);
+        let one = |count: &str| ReadBack::by_path(ReadingKind::Ues, "http://127.0.0.1:1/", count);
         assert!(one("").check().unwrap_err().contains("one of `count`, `sum` and `pattern`"));
         assert!(one("eNB").check().unwrap_err().contains("RFC 9535"));
         assert!(ReadBack { pattern: "(".to_owned(), ..one("") }.check().unwrap_err().contains("`pattern`"));

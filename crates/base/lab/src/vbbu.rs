@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::output::Wanted;
+use crate::output::ExpectedLine;
 use crate::program::Span;
 
 /// Name of the interface of both ends on the network.
@@ -58,7 +58,7 @@ impl OwnVbbu {
             if process.start.first().is_none_or(String::is_empty) {
                 return Err(format!("`vbbu.{name}.start` must begin with a program"));
             }
-            Wanted::new(&process.line).map_err(|why| format!("`vbbu.{name}.line`: {why}"))?;
+            ExpectedLine::new(&process.line).map_err(|why| format!("`vbbu.{name}.line`: {why}"))?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ const STOPS_MAX: usize = 64;
 /// Watches processes until it is dropped.
 pub struct Watch {
     name: String,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ProcessSamples>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     begun: Instant,
@@ -32,7 +32,7 @@ pub struct Watch {
 }
 
 /// Events that the watch has recorded.
-struct Seen {
+struct ProcessSamples {
     /// The process that we started, until its exit status is read.
     main: Option<Child>,
     launches: bool,
@@ -49,7 +49,8 @@ impl Watch {
     /// started. If it `launches`, it starts the system and exits, and the system does not exist yet.
     pub fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
         let how = "is gone".to_owned();
-        let seen = Seen { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
+        let seen =
+            ProcessSamples { main, launches, how, ended: None, stopped: BTreeMap::new(), stops: Vec::new() };
         let seen = Arc::new(Mutex::new(seen));
         let over = Arc::new(AtomicBool::new(false));
         let thread = subject.map(|subject| {
@@ -60,7 +61,7 @@ impl Watch {
         Self { name: name.to_owned(), seen, over, thread, begun: Instant::now(), window: None }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, ProcessSamples> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +118,7 @@ impl Drop for Watch {
     }
 }
 
-fn watch(seen: &Mutex<Seen>, over: &AtomicBool, subject: &Subject) {
+fn watch(seen: &Mutex<ProcessSamples>, over: &AtomicBool, subject: &Subject) {
     let mut pids = Some(Vec::new());
     for look in 0_u32.. {
         if over.load(Ordering::Relaxed) {
@@ -128,7 +129,7 @@ fn watch(seen: &Mutex<Seen>, over: &AtomicBool, subject: &Subject) {
             pids = alive(subject);
         }
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.look(pids.as_deref());
+        seen.sample(pids.as_deref());
         if seen.ended.is_some() {
             return;
         }
@@ -144,8 +145,8 @@ fn alive(subject: &Subject) -> Option<Vec<u32>> {
     Some(pids).filter(|pids| !pids.is_empty() || matches!(subject, Subject::Cgroup { .. }))
 }
 
-impl Seen {
-    fn look(&mut self, pids: Option<&[u32]>) {
+impl ProcessSamples {
+    fn sample(&mut self, pids: Option<&[u32]>) {
         let now = Instant::now();
         if let Some(Ok(Some(status))) = self.main.as_mut().map(Child::try_wait) {
             self.main = None;

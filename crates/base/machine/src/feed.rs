@@ -64,7 +64,7 @@ pub enum Line {
 }
 
 #[derive(Debug, Default)]
-struct Seat {
+struct Subscriber {
     filter: Filter,
     queue: VecDeque<Line>,
     bytes: usize,
@@ -76,7 +76,7 @@ struct Seat {
     waker: Option<Waker>,
 }
 
-impl Seat {
+impl Subscriber {
     /// Queues a line and returns the number of lines dropped.
     fn push(&mut self, now: Time, line: Line) -> u64 {
         let mut dropped = 0;
@@ -131,7 +131,7 @@ pub struct FeedCounts {
 
 #[derive(Debug, Default)]
 struct Seats {
-    seats: BTreeMap<u64, Seat>,
+    seats: BTreeMap<u64, Subscriber>,
     next: u64,
     counts: FeedCounts,
     early: Early,
@@ -161,7 +161,7 @@ impl Feed {
         let id = seats.next;
         seats.next += 1;
         let early = seats.early.take(&filter);
-        let mut seat = Seat { filter, ..Seat::default() };
+        let mut seat = Subscriber { filter, ..Subscriber::default() };
         for line in first.into_iter().chain(early) {
             seats.counts.lines += 1;
             seats.counts.dropped += seat.push(now, line);
@@ -177,14 +177,14 @@ impl Feed {
     }
 
     /// Sends a line to all matching listeners; the line is produced only if there is one.
-    pub fn tell(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
-        crate::lock(&self.0).tell(now, about, line);
+    pub fn publish(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
+        crate::lock(&self.0).publish(now, about, line);
     }
 
     /// Sends a report to its listeners. Without one, the report is kept for the first listener that matches.
     pub fn tell_or_keep(&self, now: Time, about: &About<'_>, report: impl Fn() -> Bytes) {
         let mut seats = crate::lock(&self.0);
-        if !seats.tell(now, about, || Line::Indication(report())) {
+        if !seats.publish(now, about, || Line::Indication(report())) {
             seats.early.keep(about, report());
         }
     }
@@ -202,7 +202,7 @@ impl Feed {
 
 impl Seats {
     /// Returns whether any listener matches.
-    fn tell(&mut self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) -> bool {
+    fn publish(&mut self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) -> bool {
         let Self { seats, counts, .. } = self;
         let mut wanting =
             seats.values_mut().filter(|seat| !seat.let_go && seat.filter.wants(about)).peekable();
@@ -263,9 +263,9 @@ mod tests {
         Time::from_nanos(seconds * 1_000_000_000)
     }
 
-    fn tell(feed: &Feed, now: Time, subscription: u32, sm: &str) {
+    fn publish(feed: &Feed, now: Time, subscription: u32, sm: &str) {
         let about = About { node: "gnb 505.01 1", sm: Some(sm), subscription };
-        feed.tell(now, &about, || Line::Indication(Bytes::from(subscription.to_string())));
+        feed.publish(now, &about, || Line::Indication(Bytes::from(subscription.to_string())));
     }
 
     fn next(listener: &mut Listener) -> Option<Line> {
@@ -287,14 +287,14 @@ mod tests {
         let mut mac = feed.listen(mac).unwrap();
         let second = Filter { subscriptions: [2].into(), ..Filter::default() };
         let mut second = feed.listen(second).unwrap();
-        tell(&feed, at(1), 1, "mac");
-        tell(&feed, at(1), 2, "rlc");
+        publish(&feed, at(1), 1, "mac");
+        publish(&feed, at(1), 2, "rlc");
         assert_eq!((next(&mut all), next(&mut all), next(&mut all)), (line(1), line(2), None));
         assert_eq!((next(&mut mac), next(&mut mac)), (line(1), None));
         assert_eq!((next(&mut second), next(&mut second)), (line(2), None));
         let elsewhere = Filter { node: Some("gnb 505.01 2".into()), ..Filter::default() };
         let mut elsewhere = feed.listen(elsewhere).unwrap();
-        tell(&feed, at(1), 1, "mac");
+        publish(&feed, at(1), 1, "mac");
         assert_eq!(next(&mut elsewhere), None);
         assert_eq!(feed.counts(), FeedCounts { listeners: 4, lines: 6, dropped: 0, let_go: 0 });
         drop(mac);
@@ -306,7 +306,7 @@ mod tests {
         let feed = Feed::default();
         let mut slow = feed.listen(Filter::default()).unwrap();
         let most = LINES_MAX as u32;
-        (0..most + 3).for_each(|n| tell(&feed, at(1), n, "mac"));
+        (0..most + 3).for_each(|n| publish(&feed, at(1), n, "mac"));
         assert_eq!((next(&mut slow), next(&mut slow)), (Some(Line::Dropped(3)), line(3)));
         assert_eq!((0..most - 1).filter_map(|_| next(&mut slow)).count(), most as usize - 1);
         assert_eq!(next(&mut slow), None);
@@ -319,9 +319,9 @@ mod tests {
         let mut deaf = feed.listen(Filter::default()).unwrap();
         let most = LINES_MAX as u64;
         let all = LINES_MAX as u64 + 2;
-        (0..=most as u32).for_each(|n| tell(&feed, at(1), n, "mac"));
-        tell(&feed, at(12), 0, "mac");
-        tell(&feed, at(13), 0, "mac");
+        (0..=most as u32).for_each(|n| publish(&feed, at(1), n, "mac"));
+        publish(&feed, at(12), 0, "mac");
+        publish(&feed, at(13), 0, "mac");
         assert_eq!(feed.counts(), FeedCounts { listeners: 1, lines: all, dropped: all, let_go: 1 });
         let told = [next(&mut deaf), next(&mut deaf), next(&mut deaf)];
         assert_eq!(told, [Some(Line::Dropped(all)), Some(Line::LetGo), None]);

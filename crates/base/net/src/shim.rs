@@ -51,7 +51,7 @@ pub struct Head {
 
 impl Head {
     /// The header of a message of a kind, on stream 0, without identifier.
-    pub fn of(kind: Kind) -> Self {
+    pub fn new(kind: Kind) -> Self {
         Self { kind, stream: 0, unordered: false, ppid: [0; 4] }
     }
 
@@ -282,7 +282,7 @@ impl Association {
         same_user(&socket)?;
         let association = Self(socket);
         let from = from.map(|from| from.to_string()).unwrap_or_default();
-        association.send(Head::of(Kind::Hello), &[IoSlice::new(from.as_bytes())], false)?;
+        association.send(Head::new(Kind::Hello), &[IoSlice::new(from.as_bytes())], false)?;
         Ok(association)
     }
 
@@ -427,7 +427,7 @@ mod tests {
         let near = Association::connect(&path, at, "127.0.0.9:7".parse().ok()).unwrap();
         let far = arrived(&listener);
         let hello = received(&far).unwrap();
-        assert_eq!(Head::read(&hello), Some(Head::of(Kind::Hello)));
+        assert_eq!(Head::read(&hello), Some(Head::new(Kind::Hello)));
         assert_eq!(&hello[HEAD_BYTES..], b"127.0.0.9:7");
 
         let head = Head { kind: Kind::Data, stream: 0x0102, unordered: true, ppid: [0, 0, 0, 70] };
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn rubbish_has_no_head() {
-        let good = Head::of(Kind::Data).to_bytes();
+        let good = Head::new(Kind::Data).to_bytes();
         assert!(Head::read(&good).is_some());
         for at in 0..HEAD_BYTES {
             let mut bad = good;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ranlab_net::memif::{
     Buffers, Control, DescriptorFault, Listener, Place, Receiver, Region, RegionError, RingFault, Sender,
-    Taken, interrupt,
+    TakeOutcome, interrupt,
 };
 
 const PAGES: usize = 64 << 10;
@@ -73,12 +73,12 @@ fn packets_arrive_in_order_until_ring_is_full() {
             sender.publish();
             loop {
                 match receiver.take(&mut into).unwrap() {
-                    Taken::Packet(octets) => {
+                    TakeOutcome::Packet(octets) => {
                         assert_eq!(into[..octets], packet(taken));
                         taken += 1;
                     }
-                    Taken::Nothing => break,
-                    Taken::Lost(fault) => panic!("{fault}"),
+                    TakeOutcome::Nothing => break,
+                    TakeOutcome::Lost(fault) => panic!("{fault}"),
                 }
                 if (taken + put).is_multiple_of(3) {
                     break;
@@ -86,7 +86,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
             }
             receiver.publish();
         }
-        while receiver.take(&mut into).unwrap() != Taken::Nothing {
+        while receiver.take(&mut into).unwrap() != TakeOutcome::Nothing {
             taken += 1;
         }
         assert_eq!(put, taken);
@@ -97,9 +97,9 @@ fn packets_arrive_in_order_until_ring_is_full() {
 fn nothing_is_seen_before_it_is_published() {
     let (mut sender, mut receiver) = pair(true);
     assert!(sender.put(b"one").unwrap().unwrap());
-    assert_eq!(receiver.take(&mut [0; 128]).unwrap(), Taken::Nothing);
+    assert_eq!(receiver.take(&mut [0; 128]).unwrap(), TakeOutcome::Nothing);
     sender.publish();
-    assert_eq!((receiver.waiting(), receiver.take(&mut [0; 128]).unwrap()), (1, Taken::Packet(3)));
+    assert_eq!((receiver.waiting(), receiver.take(&mut [0; 128]).unwrap()), (1, TakeOutcome::Packet(3)));
     // Taken but not released: seven are left.
     assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 7);
     receiver.publish();
@@ -115,8 +115,8 @@ fn oversized_packet_is_refused_and_next_passes() {
         assert!(sender.put(&[5; 128]).unwrap().unwrap() && sender.put(&[6; 4]).unwrap().unwrap());
         sender.publish();
         let small = DescriptorFault::Room { packet: 128, room: 64 };
-        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), Taken::Lost(small));
-        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), Taken::Packet(4));
+        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), TakeOutcome::Lost(small));
+        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), TakeOutcome::Packet(4));
     }
 }
 
@@ -259,12 +259,12 @@ fn hostile_peer_spoils_only_packets() {
                 _ => write(&[draw(256) as u8; 8], draw(2048)),
             }
             match receiver.take(&mut into) {
-                Ok(Taken::Packet(octets)) => {
+                Ok(TakeOutcome::Packet(octets)) => {
                     assert!(octets <= into.len());
                     packets += 1;
                 }
-                Ok(Taken::Lost(_)) => lost += 1,
-                Ok(Taken::Nothing) => {}
+                Ok(TakeOutcome::Lost(_)) => lost += 1,
+                Ok(TakeOutcome::Nothing) => {}
                 Err(_) => dead += 1,
             }
             receiver.publish();
@@ -299,14 +299,14 @@ fn chained_buffers_form_one_packet_endless_chain_fails() {
     describe(1, true, 4, 4100);
     head(2);
     let mut into = [0; 64];
-    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Nothing, "the rest is on its way");
+    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Nothing, "the rest is on its way");
     describe(2, false, 5, 4104);
     head(3);
-    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Packet(13));
+    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Packet(13));
     assert_eq!(&into[..13], b"one two three");
     (3..11).for_each(|slot| describe(slot, true, 1, 4096));
     describe(11, false, 3, 4096);
     head(12);
-    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Lost(DescriptorFault::Chain));
-    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Packet(3));
+    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Lost(DescriptorFault::Chain));
+    assert_eq!(receiver.take(&mut into).unwrap(), TakeOutcome::Packet(3));
 }

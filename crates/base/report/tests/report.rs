@@ -172,7 +172,8 @@ fn search_report_leads_with_answer_and_trials() {
     assert!(own.x == found.mean && low <= found.interval().0 && high >= found.interval().1 + bracket);
     assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
     // Every trial is present, on the side of the bound that its mark states.
-    let kept: usize = results.points[0].runs.iter().map(|run| tried::of(&run.recording).len()).sum();
+    let kept: usize =
+        results.points[0].runs.iter().map(|run| tried::from_recording(&run.recording).len()).sum();
     let mut drawn = 0;
     for series in &figure.series {
         let Form::Trials { gave, .. } = series.form else { continue };

@@ -72,7 +72,7 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// Converts an error of the operating system.
-    pub(super) fn of(address: &Address, source: io::Error) -> Self {
+    pub(super) fn from_io(address: &Address, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let address = address.clone();
         match source.kind() {
@@ -155,7 +155,7 @@ pub enum BindError {
 
 impl BindError {
     /// Converts an error of the operating system.
-    pub(super) fn of(address: &Address, source: io::Error) -> Self {
+    pub(super) fn from_io(address: &Address, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let address = address.clone();
         match source.kind() {
@@ -188,7 +188,7 @@ pub enum AcceptError {
 }
 
 impl AcceptError {
-    pub(super) fn of(error: io::Error) -> Self {
+    pub(super) fn from_io(error: io::Error) -> Self {
         /// `ENFILE`, `EMFILE`, `ENOMEM`, `ENOBUFS` of Linux. The standard library has no error kinds for the first
         /// two and the last.
         const EXHAUSTION: [i32; 4] = [23, 24, 12, 105];
@@ -222,7 +222,7 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
-    pub(super) fn of(address: &Address) -> Self {
+    pub(super) fn from_address(address: &Address) -> Self {
         match address {
             Address::Tls { .. } => Self::Tls,
             _ => Self::Unregistered,
@@ -243,7 +243,7 @@ mod tests {
         let tcp: Address = "tcp://ric:36421".parse().unwrap();
         let unix: Address = "unix:///run/ric".parse().unwrap();
         let told =
-            |address: &Address, kind: io::ErrorKind| ConnectError::of(address, kind.into()).to_string();
+            |address: &Address, kind: io::ErrorKind| ConnectError::from_io(address, kind.into()).to_string();
         assert_eq!(told(&tcp, io::ErrorKind::ConnectionRefused), "no program listens at tcp://ric:36421");
         assert_eq!(told(&unix, io::ErrorKind::NotFound), "there is no socket at unix:///run/ric");
         assert_eq!(

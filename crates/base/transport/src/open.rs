@@ -23,7 +23,7 @@ pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Strea
             Address::Shim { folder, at } => sctp::connect_preloaded(address, folder, *at),
             #[cfg(feature = "tls")]
             Address::Tls { host, port } => tls::connect(address, (host, *port), options).await,
-            _ => Err(ConnectError::unsupported(address, Unsupported::of(address))),
+            _ => Err(ConnectError::unsupported(address, Unsupported::from_address(address))),
         }
     };
     let after = options.connect_timeout;
@@ -48,7 +48,7 @@ impl Listener {
             Address::Shim { folder, at } => sctp::listen_preloaded(address, folder, *at),
             #[cfg(feature = "tls")]
             Address::Tls { host, port } => tls::listen(address, (host, *port), options).await,
-            _ => Err(BindError::unsupported(address, Unsupported::of(address))),
+            _ => Err(BindError::unsupported(address, Unsupported::from_address(address))),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Str
             None => Ok(stream(Kernel::new(link, None))),
         }
     };
-    associated.await.map_err(|error| ConnectError::of(address, error))
+    associated.await.map_err(|error| ConnectError::from_io(address, error))
 }
 
 pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<Listener, BindError> {
@@ -48,7 +48,7 @@ pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<List
     let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
     let places = resolved(place).await.map_err(unknown)?;
     let bound = sctp::Listener::bind(&places).and_then(awaited);
-    let arrivals = bound.map_err(|error| BindError::of(address, error))?;
+    let arrivals = bound.map_err(|error| BindError::from_io(address, error))?;
     let own = SockRef::from(&arrivals.get_ref().0).local_addr().ok().and_then(|own| own.as_socket());
     let hosts: Vec<_> = places.iter().map(|place| place.ip().to_string()).collect();
     let port = own.map_or(place.1, |own| own.port());
@@ -77,7 +77,7 @@ pub(super) fn connect_preloaded(
     let link = link.map_err(|error| match error.kind() {
         // The error text names the owner and mode of the folder.
         io::ErrorKind::PermissionDenied => ConnectError::Io { address: address.clone(), source: error },
-        _ => ConnectError::of(address, error),
+        _ => ConnectError::from_io(address, error),
     })?;
     Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
 }
@@ -92,7 +92,7 @@ pub(super) fn listen_preloaded(
     let arrivals = bound.map_err(|error| match error.kind() {
         // The error text names the owner and mode of the folder.
         io::ErrorKind::PermissionDenied => BindError::Io { address: address.clone(), source: error },
-        _ => BindError::of(address, error),
+        _ => BindError::from_io(address, error),
     })?;
     let named = address.to_string();
     Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
@@ -133,7 +133,7 @@ impl Accept for KernelArrivals {
             Poll::Ready(Some(restarted)) => restarted,
             _ => {
                 let came = ready!(poll_accepted(&self.arrivals, cx, sctp::Listener::accept));
-                let (link, peer) = came.map_err(AcceptError::of)?;
+                let (link, peer) = came.map_err(AcceptError::from_io)?;
                 (link, peer.map_or_else(|| "sctp://?".to_owned(), |peer| format!("sctp://{peer}")))
             }
         };
@@ -151,7 +151,7 @@ struct ShimArrivals {
 impl Accept for ShimArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
         let came = ready!(poll_accepted(&self.arrivals, cx, shim::Listener::accept));
-        let (link, process) = came.map_err(AcceptError::of)?;
+        let (link, process) = came.map_err(AcceptError::from_io)?;
         let link = awaited(link).map_err(AcceptError::Io)?;
         let peer = format!("{} pid {process}", self.named);
         let carried = Carried { link, greeted: AtomicBool::new(false), ppid: AtomicU32::new(E2AP_PPID) };
@@ -358,7 +358,7 @@ impl Association for Carried {
     }
     fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize> {
         let ppid = self.ppid.load(Ordering::Relaxed).to_be_bytes();
-        socket.send(Head { ppid, ..Head::of(Kind::Data) }, pdu, false).map_err(|error| {
+        socket.send(Head { ppid, ..Head::new(Kind::Data) }, pdu, false).map_err(|error| {
             if pdu.iter().map(|slice| slice.len()).sum::<usize>() <= MESSAGE_BYTES_MAX {
                 return error;
             }

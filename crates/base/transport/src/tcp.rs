@@ -30,7 +30,7 @@ pub(super) async fn connect(
             Err(error) => last = error,
         }
     }
-    Err(ConnectError::of(address, last))
+    Err(ConnectError::from_io(address, last))
 }
 
 async fn tcp_to(candidate: SocketAddr, options: &SocketOptions) -> io::Result<TcpStream> {
@@ -59,7 +59,7 @@ struct TcpArrivals {
 
 impl Accept for TcpArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let (stream, peer) = ready!(self.listener.poll_accept(cx)).map_err(AcceptError::of)?;
+        let (stream, peer) = ready!(self.listener.poll_accept(cx)).map_err(AcceptError::from_io)?;
         self.options.apply_tcp_buffers(&stream).map_err(AcceptError::Io)?;
         self.options.apply_tcp(&stream).map_err(AcceptError::Io)?;
         Poll::Ready(Ok((Stream::Tcp(stream), format!("tcp://{peer}"))))
@@ -74,7 +74,7 @@ pub(super) async fn listen(
     let unknown = |source| BindError::UnknownHost { address: address.clone(), source };
     let nothing = || unknown(io::Error::new(io::ErrorKind::NotFound, "the name resolves to nothing"));
     let place = lookup_host((host, port)).await.map_err(unknown)?.next().ok_or_else(nothing)?;
-    let listener = tcp_at(place, options).map_err(|error| BindError::of(address, error))?;
+    let listener = tcp_at(place, options).map_err(|error| BindError::from_io(address, error))?;
     let port = listener.local_addr().map_or(port, |bound| bound.port());
     let options = options.clone();
     Ok(Listener::new(Address::Tcp { host: host.to_owned(), port }, TcpArrivals { listener, options }))

@@ -21,8 +21,8 @@ pub(super) async fn connect(
     path: &Path,
     options: &SocketOptions,
 ) -> Result<Stream, ConnectError> {
-    let stream = UnixStream::connect(path).await.map_err(|error| ConnectError::of(address, error))?;
-    options.apply_local_buffers(&stream).map_err(|error| ConnectError::of(address, error))?;
+    let stream = UnixStream::connect(path).await.map_err(|error| ConnectError::from_io(address, error))?;
+    options.apply_local_buffers(&stream).map_err(|error| ConnectError::from_io(address, error))?;
     Ok(Stream::Unix(stream))
 }
 
@@ -36,7 +36,7 @@ struct UnixArrivals {
 
 impl Accept for UnixArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let (stream, _) = ready!(self.listener.poll_accept(cx)).map_err(AcceptError::of)?;
+        let (stream, _) = ready!(self.listener.poll_accept(cx)).map_err(AcceptError::from_io)?;
         self.options.apply_local_buffers(&stream).map_err(AcceptError::Io)?;
         let process = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
         let peer = match process {
@@ -55,7 +55,7 @@ pub(super) fn listen(address: &Address, path: &Path, options: &SocketOptions) ->
         }
         other => other,
     };
-    let (listener, file) = bound.map_err(|error| BindError::of(address, error))?;
+    let (listener, file) = bound.map_err(|error| BindError::from_io(address, error))?;
     let arrivals = UnixArrivals { listener, _file: file, address: address.clone(), options: options.clone() };
     Ok(Listener::new(address.clone(), arrivals))
 }
@@ -68,7 +68,7 @@ fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, 
     let socket = Socket::from(OwnedFd::from(file));
     options.apply_local_buffers(&socket)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    let file = SocketFile::of(path)?;
+    let file = SocketFile::from_path(path)?;
     fs::set_permissions(path, Permissions::from_mode(options.unix_mode & 0o777))?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
@@ -80,13 +80,13 @@ fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, 
 /// stale file. The later one then replaces the file, and the earlier one keeps an unreachable listener.
 fn remove_if_stale(address: &Address, path: &Path) -> Result<(), BindError> {
     let address = || address.clone();
-    let metadata = fs::symlink_metadata(path).map_err(|error| BindError::of(&address(), error))?;
+    let metadata = fs::symlink_metadata(path).map_err(|error| BindError::from_io(&address(), error))?;
     if !metadata.file_type().is_socket() {
         return Err(BindError::NotASocket { address: address() });
     }
     match StdUnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(|error| BindError::of(&address(), error))
+            fs::remove_file(path).map_err(|error| BindError::from_io(&address(), error))
         }
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Err(BindError::Permission { address: address() })
@@ -103,7 +103,7 @@ struct SocketFile {
 }
 
 impl SocketFile {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn from_path(path: &Path) -> io::Result<Self> {
         let metadata = fs::symlink_metadata(path)?;
         Ok(Self { path: path.to_owned(), device_and_inode: (metadata.dev(), metadata.ino()) })
     }

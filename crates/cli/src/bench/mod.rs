@@ -32,11 +32,11 @@ const STORE: &str = "campaign.sqlite";
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: BenchCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum BenchCommand {
     /// Print a scenario of a rig: short and ready to run, or with every setting
     New(scenario::New),
     /// Check a scenario: resolved settings, points, expected duration
@@ -64,17 +64,17 @@ enum What {
 /// Runs the selected subcommand.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.what {
-        What::New(arguments) => scenario::new(&arguments, format),
-        What::Check(arguments) => scenario::check(&arguments, format),
-        What::Run(arguments) => run::run(&arguments, format),
-        What::Report(arguments) => results::report(&arguments, format),
-        What::Query(arguments) => results::query(&arguments, format),
-        What::Compare(arguments) => results::compare(&arguments, format),
-        What::Trace(arguments) => packets::trace(&arguments, format),
-        What::Config(arguments) => packets::config(&arguments, format),
-        What::Sharing(arguments) => sharing::run(&arguments, format),
-        What::Size(arguments) => size::run(&arguments, format),
-        What::List(arguments) => scenario::list(&arguments, format),
+        BenchCommand::New(arguments) => scenario::new(&arguments, format),
+        BenchCommand::Check(arguments) => scenario::check(&arguments, format),
+        BenchCommand::Run(arguments) => run::run(&arguments, format),
+        BenchCommand::Report(arguments) => results::report(&arguments, format),
+        BenchCommand::Query(arguments) => results::query(&arguments, format),
+        BenchCommand::Compare(arguments) => results::compare(&arguments, format),
+        BenchCommand::Trace(arguments) => packets::trace(&arguments, format),
+        BenchCommand::Config(arguments) => packets::config(&arguments, format),
+        BenchCommand::Sharing(arguments) => sharing::run(&arguments, format),
+        BenchCommand::Size(arguments) => size::run(&arguments, format),
+        BenchCommand::List(arguments) => scenario::list(&arguments, format),
     }
 }
 

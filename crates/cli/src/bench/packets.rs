@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
-use ranlab_pipeline::backends::{self, Asked, Backend};
+use ranlab_pipeline::backends::{self, Backend, BackendRequest};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::trace::{Directions, Trace as Packets};
 use ranlab_pipeline_lab::Sent;
@@ -64,9 +64,9 @@ pub(super) fn trace(arguments: &Trace, format: Format) -> Result<(), Failure> {
     };
     let mut output = Output::new(format);
     let entering = write(&arguments.out, &packets)?;
-    tell(&mut output, &entering, "enter")?;
+    print_files(&mut output, &entering, "enter")?;
     let leaving = write(&beside, &expected.leaves)?;
-    tell(&mut output, &leaving, "leave")?;
+    print_files(&mut output, &leaving, "leave")?;
     output.text(format_args!("{} of {} packets are dropped", expected.dropped, packets.len()))?;
     for (reason, count) in &expected.reasons {
         output.text(format_args!("  {count}: {}", reason.meaning()))?;
@@ -83,7 +83,7 @@ pub(super) fn trace(arguments: &Trace, format: Format) -> Result<(), Failure> {
     output.finish(&summary)
 }
 
-fn tell(output: &mut Output, files: &[Written], how: &str) -> Result<(), Failure> {
+fn print_files(output: &mut Output, files: &[Written], how: &str) -> Result<(), Failure> {
     files.iter().try_for_each(|file| {
         output.text(format_args!(
             "{}: {} packets that {how} by {}",
@@ -98,7 +98,7 @@ pub(super) fn config(arguments: &Config, format: Format) -> Result<(), Failure> 
     let backend = backend(&arguments.engine)?;
     let sent = sent(&arguments.reading, arguments.point)?;
     let declaration = sent.pipeline.build().map_err(usage)?;
-    let asked = Asked { declaration: &declaration, directions: directions(sent.traffic.dir) };
+    let asked = BackendRequest { declaration: &declaration, directions: directions(sent.traffic.dir) };
     let translation = backend.translate(&asked).map_err(usage)?;
     let out = &arguments.out;
     let failed = |error: std::io::Error| Failure::Environment(format!("{}: {error}", out.display()));

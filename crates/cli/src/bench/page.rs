@@ -94,7 +94,7 @@ impl Page {
             let mut now = lock(&shared);
             (now.phase, now.actions) = ("stopping", Vec::new());
             now.notes = vec![("Stops after this repeat; its result is kept.".to_owned(), false)];
-            now.tell(&own);
+            now.publish(&own);
         };
         let counted = Arc::clone(&now);
         let fill = move |sample: &mut serde_json::Map<String, serde_json::Value>| {
@@ -162,7 +162,7 @@ impl Page {
                 self.board.set("figures", &watched.figures());
             }
         }
-        self.tell();
+        self.publish();
     }
 
     fn list(&self, at: usize, now: bool) {
@@ -181,7 +181,7 @@ impl Page {
         self.board.place("points", at, &(state, &point.label, words));
     }
 
-    fn tell(&self) {
+    fn publish(&self) {
         let mut now = lock(&self.now);
         let (done, total) = now.done;
         let tile = |name: &str, value: String, note: &str| (name.to_owned(), value, note.to_owned(), false);
@@ -196,7 +196,7 @@ impl Page {
             let mut next = || parts.next().unwrap_or_default().to_owned();
             now.tiles.push((next(), next(), next(), false));
         }
-        now.tell(&self.board);
+        now.publish(&self.board);
     }
 
     /// Waits until the campaign is resumed or ended from the page; returns whether it continues.
@@ -217,7 +217,7 @@ impl Page {
         eprintln!(
             "ranlab: stopped from the page; it waits there for {minutes} min to be resumed (Ctrl-C ends it)"
         );
-        self.tell();
+        self.publish();
         let end = Instant::now() + PAUSE_MAX;
         loop {
             match self.wishes.recv_timeout(LOOK) {
@@ -245,6 +245,6 @@ impl Page {
         };
         let (done, total) = lock(&self.now).done;
         let tiles = vec![("Repeats".to_owned(), done.to_string(), format!("of {total}"), done < total)];
-        web::part(&self.board, &words, tiles);
+        web::publish_finished(&self.board, &words, tiles);
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     };
     let (judged, written) = run::report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
-    run::tell(format, &file, &results, &judged, &(written, tables), None)
+    run::print_summary(format, &file, &results, &judged, &(written, tables), None)
 }
 
 pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {

@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     };
     arguments.gate.write_junit(&results, &judged)?;
     let error = decided.as_ref().err().and_then(Failure::json);
-    tell(format, &folder.join(STORE), &results, &judged, &(written, tables), error)?;
+    print_summary(format, &folder.join(STORE), &results, &judged, &(written, tables), error)?;
     decided
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn report(
 }
 
 /// Prints the summary, as JSON object or text.
-pub(super) fn tell(
+pub(super) fn print_summary(
     format: Format,
     campaign: &Path,
     results: &Results,

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let mut at_least = false;
     if let Some(from) = capacity.from.take() {
         let served = measured(&from, &arguments.profile)?;
-        tell(&mut output, &from, &served)?;
+        print_capacity(&mut output, &from, &served)?;
         let users = served.load * from.users_per_load;
         capacity.users_per_core = capacity.users_per_core.min(users / served.cores);
         capacity.users_measured = Some(users);
@@ -148,7 +148,7 @@ fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
     Ok(served)
 }
 
-fn tell(output: &mut Output, from: &Within, served: &Served) -> Result<(), Failure> {
+fn print_capacity(output: &mut Output, from: &Within, served: &Served) -> Result<(), Failure> {
     let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
         Some(missed) => format!("{axis} = {} misses it", short(missed)),
@@ -172,13 +172,13 @@ fn row(output: &mut Output, name: &str, deployment: &Deployment) -> Result<(), F
         deployment.instances,
         deployment.blades,
         deployment.racks,
-        told(deployment.kw),
-        told(deployment.mw_per_user),
+        number_or_dash(deployment.kw),
+        number_or_dash(deployment.mw_per_user),
         marks(deployment)
     ))
 }
 
-fn told(value: Option<f64>) -> String {
+fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), short)
 }
 

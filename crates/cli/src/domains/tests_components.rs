@@ -104,7 +104,7 @@ fn local_fields_are_rejected_over_tcp() {
             let asked = others(&field).into_iter().find_map(|value| {
                 let mut asked = default.clone();
                 asked.insert(field.name.to_owned(), value);
-                let read = REGISTRY.part(Json::Object(asked.clone())).ok()?;
+                let read = REGISTRY.component(Json::Object(asked.clone())).ok()?;
                 (read.described().get(field.name) != part.described().get(field.name))
                     .then_some((asked, read))
             });
@@ -134,11 +134,11 @@ fn every_field_survives_the_worker_message() {
             assert!(field.key.comment.len() > 3, "{part:?}: {}", field.name);
         }
         let told = message(&part);
-        let again = REGISTRY.part(Json::Object(told.clone())).unwrap();
+        let again = REGISTRY.component(Json::Object(told.clone())).unwrap();
         assert_eq!(message(&again), told);
         let mut wrong = told.clone();
         wrong.insert("no_such_field".to_owned(), json!(1));
-        let error = REGISTRY.part(Json::Object(wrong)).unwrap_err();
+        let error = REGISTRY.component(Json::Object(wrong)).unwrap_err();
         assert!(error.contains("there is no `no_such_field`"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_lab::experiment::fake::{self, Acts, Log};
-use ranlab_lab::experiment::harness::{Bench, Experiment, Stage, Window};
+use ranlab_lab::experiment::harness::{Experiment, RunningExperiment, Stage, Window};
 use ranlab_lab::experiment::keys;
 use ranlab_lab::experiment::peer::{Peer, PeerError, names};
 use ranlab_lab::experiment::stranger::{STOPPED_S, admit, commands, said};
@@ -53,10 +53,10 @@ impl Experiment for Program {
     }
 }
 
-fn rig(each: Each, commands: bool, acts: Acts) -> (Bench<Program>, Point, Log) {
+fn rig(each: Each, commands: bool, acts: Acts) -> (RunningExperiment<Program>, Point, Log) {
     let log = Log::default();
     let lab = Lab { commands, ..Lab::new("no-such-program") };
-    let rig = Bench::new(&lab, Program(each));
+    let rig = RunningExperiment::new(&lab, Program(each));
     let point = fake::point(&rig, &[("sut.at", Value::Text(fake::worker("system", acts, &log)))]);
     (rig, point, log)
 }

@@ -159,7 +159,7 @@ fn show(web: &Web, document: &Document) -> Result<(), Failure> {
     let Some(board) = web.open()? else { return Ok(()) };
     introduce(&board, document.title(), "Capture", &[], &[], "");
     let words = "Decoded; the page is served until Ctrl-C.".to_owned();
-    Now { phase: "shown", words, ..Now::default() }.tell(&board);
+    Now { phase: "shown", words, ..Now::default() }.publish(&board);
     let json = document.json();
     board.document(move || json.clone());
     ranlab_sdk::run(live::end(None));

@@ -12,7 +12,7 @@ use ranlab_http::board::Board;
 
 use crate::exit::Failure;
 use crate::live;
-use crate::web::{Now, Web, introduce, part};
+use crate::web::{Now, Web, introduce, publish_finished};
 
 /// Interval of checks whether the file has grown.
 const LOOK: Duration = Duration::from_millis(100);
@@ -113,7 +113,7 @@ impl Growing {
                 sequence.finish(&own.title, &account).json()
             });
         }
-        growing.tell();
+        growing.publish();
         Ok(growing)
     }
 
@@ -149,16 +149,16 @@ impl Growing {
             return;
         }
         *told = Instant::now();
-        self.tell();
+        self.publish();
         if let Some(board) = &self.board {
             board.document_again();
         }
     }
 
-    fn tell(&self) {
+    fn publish(&self) {
         let Some(board) = &self.board else { return };
         let words = "The capture is shown while it is written, until Ctrl-C.".to_owned();
-        Now { phase: "running", words, tiles: self.tiles(), ..Now::default() }.tell(board);
+        Now { phase: "running", words, tiles: self.tiles(), ..Now::default() }.publish(board);
     }
 
     fn tiles(&self) -> Vec<(String, String, String, bool)> {
@@ -178,7 +178,7 @@ impl Growing {
         if let Some(board) = &self.board {
             let json = sequence.clone().finish(&self.title, summary).json();
             board.document(move || json.clone());
-            part(board, "The capture is no longer followed.", self.tiles());
+            publish_finished(board, "The capture is no longer followed.", self.tiles());
         }
         sequence
     }

@@ -9,7 +9,7 @@ use ranlab_campaign::value::short;
 use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, spreads};
 use ranlab_report::report::{Across, Bound, Figure, Form, Sample, Series, escape, png, svg};
 
-use super::twin::{told, who};
+use super::twin::{effect_word, who};
 use crate::exit::Failure;
 
 /// Maximum number of UEs named in a figure; the table contains all.
@@ -85,7 +85,7 @@ fn table(points: &[Found]) -> Table {
         ("half_width", number(|it| it.summary.half_width)),
         ("seeds", count(|it| it.summary.n as i64)),
         ("correlation", number(|it| it.correlation)),
-        ("told", text(&|_, it| told(it.told).to_owned())),
+        ("told", text(&|_, it| effect_word(it.told).to_owned())),
     ];
     Table { columns: columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect() }
 }
@@ -99,7 +99,7 @@ fn rows(page: &mut String, (_, _, found): &Found) {
         let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
         let who = who(it);
         let kpi = escape(&it.of.kpi);
-        let word = told(it.told);
+        let word = effect_word(it.told);
         let without = short(it.without);
         let with = short(it.with);
         let mean = short(it.summary.mean);

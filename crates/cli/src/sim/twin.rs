@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
 use ranlab_e2_lab::rigs::virtual_time::Without;
-use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, InWorld, Pair, Told, differences, pair, spreads};
+use ranlab_e2_lab::rigs::virtual_time::twin::{
+    Difference, EffectVerdict, InWorld, Pair, differences, pair, spreads,
+};
 use serde_json::json;
 
 use super::{Job, Record, page};
@@ -64,10 +66,10 @@ pub(super) fn run(
         }
     })?;
     let files = Record::write(record.as_ref())?;
-    tell(job, name, pairs, (files, out), format)
+    print_effects(job, name, pairs, (files, out), format)
 }
 
-fn tell(
+fn print_effects(
     job: &Job,
     name: &str,
     pairs: BTreeMap<usize, Vec<(u64, Pair)>>,
@@ -136,7 +138,7 @@ fn line(it: &Difference) -> String {
     let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
     let who = who(it);
     let kpi = &it.of.kpi;
-    let told = told(it.told);
+    let told = effect_word(it.told);
     let without = short(it.without);
     let with = short(it.with);
     let mean = short(it.summary.mean);
@@ -144,12 +146,12 @@ fn line(it: &Difference) -> String {
 }
 
 /// Returns the effect in one word.
-pub(super) fn told(told: Told) -> &'static str {
+pub(super) fn effect_word(told: EffectVerdict) -> &'static str {
     match told {
-        Told::Gains => "gains",
-        Told::Pays => "pays",
-        Told::Same => "the same",
-        Told::Unclear => "unclear",
+        EffectVerdict::Gains => "gains",
+        EffectVerdict::Pays => "pays",
+        EffectVerdict::Same => "the same",
+        EffectVerdict::Unclear => "unclear",
     }
 }
 

@@ -44,12 +44,12 @@ impl Drop for Scratch {
 
 /// Listener of a RIC.
 #[derive(Clone, Debug)]
-pub enum Door {
+pub enum RicListener {
     Tcp(u16),
     Unix(PathBuf),
 }
 
-impl Door {
+impl RicListener {
     pub fn url(&self) -> String {
         match self {
             Self::Tcp(port) => format!("tcp://127.0.0.1:{port}"),
@@ -71,15 +71,15 @@ impl Door {
 /// RIC process with E2 and E42 over TCP and Unix sockets; killed at the end.
 pub struct RicProcess {
     pub child: Child,
-    pub e2: [Door; 2],
-    pub e42: [Door; 2],
+    pub e2: [RicListener; 2],
+    pub e42: [RicListener; 2],
     _scratch: Scratch,
 }
 
 impl RicProcess {
     pub fn start(name: &str, more: &[&str]) -> Self {
         let scratch = Scratch::new(name);
-        let doors = |file: &str| [Door::Tcp(free_port()), Door::Unix(scratch.0.join(file))];
+        let doors = |file: &str| [RicListener::Tcp(free_port()), RicListener::Unix(scratch.0.join(file))];
         let e2 = doors("e2");
         let e42 = doors("e42");
         let mut command = ranlab();
@@ -190,7 +190,7 @@ pub fn setup_request(gnb_id: u32) -> Message {
 }
 
 /// Connects a node and sets it up.
-pub fn set_up_node(door: &Door, gnb_id: u32) -> Peer {
+pub fn set_up_node(door: &RicListener, gnb_id: u32) -> Peer {
     let mut peer = door.connect().unwrap();
     peer.send_message(&setup_request(gnb_id), Version::V2_03).unwrap();
     let answer = peer.receive().unwrap().expect("an answer to the setup");

@@ -12,7 +12,7 @@ use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
-use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, Pair, Told, differences, pair};
+use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, EffectVerdict, Pair, differences, pair};
 use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without, record};
 use ranlab_lab::Lab;
 
@@ -129,7 +129,7 @@ fn noop_xapp_has_zero_effect() {
         let all = twin(&cell(&sets), without, 2, SECOND * 5);
         assert!(all.iter().filter(|it| it.of.kpi == "mbps" && it.with > 0.1).count() == 3, "{all:?}");
         for difference in &all {
-            assert_eq!(difference.told, Told::Same, "{difference:?}");
+            assert_eq!(difference.told, EffectVerdict::Same, "{difference:?}");
             assert!(difference.differences == [0.0, 0.0], "{difference:?}");
         }
     }
@@ -142,7 +142,11 @@ fn paired_run_shows_gains_and_losses_of_an_xapp() {
     let all = twin(&slices, Without::Xapp, 3, SECOND * 6);
     let told: BTreeMap<_, _> =
         all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.told, it))).collect();
-    assert_eq!([1, 2, 3].map(|ue| told[&ue].0), [Told::Gains, Told::Pays, Told::Pays], "{all:?}");
+    assert_eq!(
+        [1, 2, 3].map(|ue| told[&ue].0),
+        [EffectVerdict::Gains, EffectVerdict::Pays, EffectVerdict::Pays],
+        "{all:?}"
+    );
     // Slices restrict the scheduler's choice among channels, so the other UEs lose more than the first one
     // gains.
     let sum: f64 = told.values().map(|(_, it)| it.summary.mean).sum();
@@ -167,7 +171,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
         "{difference:?}"
     );
     assert!(
-        difference.iter().all(|it| it.told == Told::Same && it.differences == [0.0, 0.0]),
+        difference.iter().all(|it| it.told == EffectVerdict::Same && it.differences == [0.0, 0.0]),
         "{difference:?}"
     );
     // A crash of the RIC interrupts the reports to the xApp, which resume after its restart.
@@ -196,7 +200,10 @@ fn operators_controllers_can_be_left_out() {
         };
         // B's controller only observes.
         let b = of("sut.B");
-        assert!(b.len() == 4 && b.iter().all(|it| it.told == Told::Same && it.with > 1.0), "{mode}: {b:?}");
+        assert!(
+            b.len() == 4 && b.iter().all(|it| it.told == EffectVerdict::Same && it.with > 1.0),
+            "{mode}: {b:?}"
+        );
         // The effect of A's controller on A's UEs equals that of its xApp, and B loses nothing significant.
         let a = of("sut.A");
         let xapp = of("xapp.slice");
@@ -207,7 +214,7 @@ fn operators_controllers_can_be_left_out() {
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
         assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
         // Without all controllers, the sharing operators are not separated.
-        assert!(of("sut").iter().any(|it| it.told != Told::Same), "{mode}");
+        assert!(of("sut").iter().any(|it| it.told != EffectVerdict::Same), "{mode}");
     }
     let why = Without::named("sut.C", &all[0].settings).unwrap_err();
     assert!(why.contains("sut, sut.A, sut.B, xapp, xapp.slices"), "{why}");

@@ -76,7 +76,7 @@ pub(super) fn metrics() -> Vec<Metric> {
 
 /// Counters that a controller provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum ControllerCounters {
     /// None: a third-party controller.
     Nothing,
     /// Counters of the monitoring iApp.
@@ -86,12 +86,12 @@ pub(super) enum Told {
 }
 
 /// Results of a window from base stations and controller.
-pub(super) struct Seen<'a> {
+pub(super) struct WindowObservation<'a> {
     /// Number of base stations.
     pub(super) nodes: f64,
     pub(super) load: &'a Report,
     pub(super) controller: &'a Report,
-    pub(super) told: Told,
+    pub(super) told: ControllerCounters,
     /// Incidents at the controller, as reported by base stations.
     pub(super) incidents: Vec<Incident>,
     /// Meters of the base stations' radios, if any.
@@ -140,8 +140,8 @@ impl Probe {
     }
 }
 
-impl Seen<'_> {
-    fn of(&self, name: &str) -> Result<f64, RigError> {
+impl WindowObservation<'_> {
+    fn number(&self, name: &str) -> Result<f64, RigError> {
         self.load.number(name)
     }
 
@@ -149,13 +149,13 @@ impl Seen<'_> {
     /// controller that never sent them did not know the base stations, or does not repeat requests after a
     /// reconnect.
     fn had_load(&self) -> Result<bool, RigError> {
-        Ok(!self.tells_shortfall() || self.of("served")? >= self.nodes * ALIVE_AT_LEAST)
+        Ok(!self.tells_shortfall() || self.number("served")? >= self.nodes * ALIVE_AT_LEAST)
     }
 
     /// Returns whether the base stations report the part of the load that is in transit; E2 base stations do
     /// not.
     fn tells_shortfall(&self) -> bool {
-        self.told != Told::Ric
+        self.told != ControllerCounters::Ric
     }
 
     pub(super) fn record(
@@ -163,8 +163,8 @@ impl Seen<'_> {
         recorder: &mut Recorder,
         probe: Option<(Probe, Duration)>,
     ) -> Result<Outcome, RigError> {
-        let sent = self.of("sent")?;
-        let sent_bytes = self.of("sent_bytes")?;
+        let sent = self.number("sent")?;
+        let sent_bytes = self.number("sent_bytes")?;
         let seconds = self.load.wall_s.max(1e-3);
         recorder.scalar("rx_messages_per_s", sent / seconds);
         wire::record_packets(recorder, "", self.load);
@@ -172,9 +172,9 @@ impl Seen<'_> {
             recorder.scalar("rx_bytes_per_message", sent_bytes / sent);
         }
         recorder.scalar("rx_mbps", sent_bytes * 8e-6 / seconds);
-        let alive = self.of("alive")? / self.nodes.max(1.0);
+        let alive = self.number("alive")? / self.nodes.max(1.0);
         recorder.scalar("nodes_alive_ratio", alive);
-        recorder.scalar("reconnects", self.of("reconnects")?);
+        recorder.scalar("reconnects", self.number("reconnects")?);
         if let Some(process) = self.controller.process.as_ref().filter(|_| sent > 0.0) {
             recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / sent);
         }
@@ -183,7 +183,7 @@ impl Seen<'_> {
         let failed_it = |failed: bool| if failed { Outcome::Overloaded } else { Outcome::Degraded };
         let mut limits = vec![
             (failed_it(self.had_load()?), Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
-            (failed_it(self.of("reports")? > 0.0 && !hung_up), unserved),
+            (failed_it(self.number("reports")? > 0.0 && !hung_up), unserved),
         ];
         self.record_shortfall(recorder)?;
         limits.push((Outcome::Degraded, self.record_radios(recorder)?));
@@ -191,8 +191,8 @@ impl Seen<'_> {
         // E2 base stations only know when the kernel accepted a report.
         let taken = if self.tells_shortfall() { "taken_us" } else { "lateness_us" };
         recorder.scalar("tool.lateness_us_p99", self.p99(taken)?);
-        let skipped = self.of("skipped")?;
-        recorder.scalar("tool.skipped_ratio", skipped / (self.of("reports")? + skipped).max(1.0));
+        let skipped = self.number("skipped")?;
+        recorder.scalar("tool.skipped_ratio", skipped / (self.number("reports")? + skipped).max(1.0));
         limits.extend(self.short(alive)?.map(|breach| (Outcome::Degraded, breach)));
         Ok(match self.unloaded()? {
             Some((outcome, why)) => recorder.judge([(outcome, Breach::said(true, why))]),
@@ -206,20 +206,23 @@ impl Seen<'_> {
             return Ok(());
         }
         let seconds = self.load.wall_s.max(1e-3);
-        recorder.scalar("tx_messages_per_s", self.of("received")? / seconds);
-        recorder.scalar("tx_mbps", self.of("received_bytes")? * 8e-6 / seconds);
-        recorder.scalar("offered_messages_per_s", self.of("offered")? / seconds);
-        recorder.scalar("unread_kb", (self.of("waiting_bytes")? + self.of("unacknowledged_bytes")?) * 1e-3);
-        recorder.scalar("acknowledged_messages_per_s", self.of("acknowledged")? / seconds);
-        recorder.scalar("read_messages_per_s", self.of("read")? / seconds);
-        recorder.scalar("unread_at_host_kb", self.of("unread_bytes")? * 1e-3);
-        recorder.scalar("unread_s_max", self.of("unread_us_max")? * 1e-6);
+        recorder.scalar("tx_messages_per_s", self.number("received")? / seconds);
+        recorder.scalar("tx_mbps", self.number("received_bytes")? * 8e-6 / seconds);
+        recorder.scalar("offered_messages_per_s", self.number("offered")? / seconds);
+        recorder.scalar(
+            "unread_kb",
+            (self.number("waiting_bytes")? + self.number("unacknowledged_bytes")?) * 1e-3,
+        );
+        recorder.scalar("acknowledged_messages_per_s", self.number("acknowledged")? / seconds);
+        recorder.scalar("read_messages_per_s", self.number("read")? / seconds);
+        recorder.scalar("unread_at_host_kb", self.number("unread_bytes")? * 1e-3);
+        recorder.scalar("unread_s_max", self.number("unread_us_max")? * 1e-6);
         recorder.scalar("lateness_us_p99", self.p99("lateness_us")?);
-        recorder.scalar("lateness_us_max", self.of("lateness_us_max")?);
-        recorder.scalar("nodes_connected_ratio", self.of("connected")? / self.nodes.max(1.0));
-        recorder.scalar("refused", self.of("refused")?);
-        recorder.scalar("faults", self.of("faults")?);
-        recorder.scalar("ues_announced_ratio", share(self.of("announced_ues")?, self.of("ues")?));
+        recorder.scalar("lateness_us_max", self.number("lateness_us_max")?);
+        recorder.scalar("nodes_connected_ratio", self.number("connected")? / self.nodes.max(1.0));
+        recorder.scalar("refused", self.number("refused")?);
+        recorder.scalar("faults", self.number("faults")?);
+        recorder.scalar("ues_announced_ratio", share(self.number("announced_ues")?, self.number("ues")?));
         Ok(())
     }
 
@@ -229,11 +232,11 @@ impl Seen<'_> {
         let Some(slowest) = self.radios.iter().map(|radio| radio.real_time_factor).reduce(f64::min) else {
             return Ok(None);
         };
-        let triggers = self.of("triggers")?;
-        let decisions = self.of("decisions")?;
-        recorder.scalar("handovers_per_s", self.of("handovers")? / seconds);
+        let triggers = self.number("triggers")?;
+        let decisions = self.number("decisions")?;
+        recorder.scalar("handovers_per_s", self.number("handovers")? / seconds);
         recorder.scalar("triggers_per_s", triggers / seconds);
-        let refused = self.of("refused_commands")?;
+        let refused = self.number("refused_commands")?;
         recorder.scalar("commands_refused_per_s", refused / seconds);
         recorder.scalar("decisions_per_s", decisions / seconds);
         if decisions + refused > 0.0 && triggers > 0.0 {
@@ -265,19 +268,19 @@ impl Seen<'_> {
         let sign = |shown: bool| f64::from(u8::from(shown));
         let seconds = self.load.wall_s.max(1e-3);
         let dropped = match self.told {
-            Told::Nothing => 0.0,
-            Told::Ric => its("lost")?,
-            Told::Reference => its("dropped")?,
+            ControllerCounters::Nothing => 0.0,
+            ControllerCounters::Ric => its("lost")?,
+            ControllerCounters::Reference => its("dropped")?,
         };
-        recorder.scalar("dropped_per_s", (self.of("dropped")? + dropped) / seconds);
-        if self.told == Told::Nothing {
+        recorder.scalar("dropped_per_s", (self.number("dropped")? + dropped) / seconds);
+        if self.told == ControllerCounters::Nothing {
             return Ok(());
         }
-        recorder.scalar("ingested_ratio", share(its("processed")?, self.of("sent")?));
-        recorder.scalar("ues_known_ratio", share(its("ues")?, self.of("ues")?));
+        recorder.scalar("ingested_ratio", share(its("processed")?, self.number("sent")?));
+        recorder.scalar("ues_known_ratio", share(its("ues")?, self.number("ues")?));
         recorder.scalar("overload_drops", sign(dropped > 0.0));
         limits.push((Outcome::Overloaded, Breach::above("messages dropped", dropped, 0.0)));
-        if self.told == Told::Ric {
+        if self.told == ControllerCounters::Ric {
             return Ok(());
         }
         let declared_dead = its("declared_dead")?;
@@ -297,7 +300,7 @@ impl Seen<'_> {
     /// one location.
     fn p99(&self, name: &str) -> Result<f64, RigError> {
         let Some(counts) = self.load.distributions.get(name) else {
-            return self.of(&format!("{name}_p99"));
+            return self.number(&format!("{name}_p99"));
         };
         let mut left = counts.iter().map(|(_, count)| *count).sum::<u64>() as f64 * 0.99;
         let reached = counts.iter().find(|(_, count)| {
@@ -310,10 +313,10 @@ impl Seen<'_> {
     /// Returns the limits violated because less load, or fewer base stations, were present than configured.
     fn short(&self, alive: f64) -> Result<[Option<Breach>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
-            let told = self.of("announced_ues")?;
-            let ues = self.of("ues")?;
+            let told = self.number("announced_ues")?;
+            let ues = self.number("ues")?;
             (
-                Breach::above("faults", self.of("faults")?, 0.0),
+                Breach::above("faults", self.number("faults")?, 0.0),
                 Breach::below("number of UEs announced", told, ues),
             )
         } else {
@@ -323,10 +326,10 @@ impl Seen<'_> {
             self.incidents.iter().take(REASONS).map(Incident::to_string).collect::<Vec<_>>().join("; ");
         Ok([
             Breach::said(!told.is_empty(), &told),
-            Breach::above("messages given up by base stations", self.of("dropped")?, 0.0),
+            Breach::above("messages given up by base stations", self.number("dropped")?, 0.0),
             faults,
             unannounced,
-            Breach::above("reconnects", self.of("reconnects")?, 0.0),
+            Breach::above("reconnects", self.number("reconnects")?, 0.0),
             Breach::below("nodes_alive_ratio", alive, 1.0),
         ])
     }
@@ -334,19 +337,19 @@ impl Seen<'_> {
     /// Returns an outcome if nothing reached the controller: it read nothing, refused all base stations, or
     /// there was no load.
     fn unloaded(&self) -> Result<Option<(Outcome, &'static str)>, RigError> {
-        let sent = self.of("sent")?;
-        let alive = self.of("alive")?;
-        let reports = self.of("reports")?;
-        let mut kept = self.of("dropped")?;
+        let sent = self.number("sent")?;
+        let alive = self.number("alive")?;
+        let reports = self.number("reports")?;
+        let mut kept = self.number("dropped")?;
         if self.tells_shortfall() {
-            if self.of("connected")? == 0.0 && self.of("refused")? > 0.0 {
+            if self.number("connected")? == 0.0 && self.number("refused")? > 0.0 {
                 return Ok(Some((Outcome::SutFailed, "the controller refused every base station")));
             }
-            kept += self.of("offered")? + self.of("waiting")?;
-            if sent > 0.0 && self.of("read")? == 0.0 && self.of("readers_seen")? > 0.0 {
+            kept += self.number("offered")? + self.number("waiting")?;
+            if sent > 0.0 && self.number("read")? == 0.0 && self.number("readers_seen")? > 0.0 {
                 return Ok(Some((Outcome::SutFailed, "the controller read none of its messages")));
             }
-            if alive == 0.0 && self.of("served")? == 0.0 {
+            if alive == 0.0 && self.number("served")? == 0.0 {
                 return Ok(Some((Outcome::Invalid, "the controller asked no base station for reports")));
             }
         }
@@ -356,7 +359,7 @@ impl Seen<'_> {
         if sent == 0.0 || (alive > 0.0 && reports == 0.0) {
             return Ok(Some((Outcome::Invalid, "the base stations sent no report")));
         }
-        let idle = self.told != Told::Nothing && self.controller.number("processed")? == 0.0;
+        let idle = self.told != ControllerCounters::Nothing && self.controller.number("processed")? == 0.0;
         Ok(idle.then_some((Outcome::Overloaded, "the controller processed no message")))
     }
 }

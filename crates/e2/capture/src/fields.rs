@@ -22,7 +22,7 @@ macro_rules! fields {
 }
 
 /// The key fields of an E42 message, or of a standard one.
-pub(super) fn of(message: &e42::Message) -> Fields {
+pub(super) fn from_message(message: &e42::Message) -> Fields {
     use e42::Message as M;
     let mut fields = Fields::new();
     let f = &mut fields;
@@ -229,7 +229,7 @@ mod tests {
                 for seed in 0..20 {
                     let Some(message) = Message::random(name, seed, version) else { continue };
                     let envelope = e42::Message::E2(message);
-                    let names: Vec<_> = of(&envelope).into_iter().map(|(name, _)| name).collect();
+                    let names: Vec<_> = from_message(&envelope).into_iter().map(|(name, _)| name).collect();
                     let of_request = name.starts_with("RIC") && !name.starts_with("RICservice");
                     if *name == "RICsubscriptionDeleteRequired" {
                         assert_eq!(names, ["request", "cause"]);
@@ -253,7 +253,7 @@ mod tests {
             admitted: (0..10).collect(),
             not_admitted: None,
         };
-        let fields = of(&e42::Message::E2(Message::RicSubscriptionResponse(message)));
+        let fields = from_message(&e42::Message::E2(Message::RicSubscriptionResponse(message)));
         assert_eq!(
             fields,
             [("request", "7/1"), ("function", "142"), ("admitted_action", "0,1,2,3,and 6 more")]

@@ -53,7 +53,7 @@ impl<'a> Line<'a> {
     ) -> Self {
         let Dissected { number, pdu, side, version, message, model } = dissected;
         let (name, mut fields) = match message {
-            Ok(decoded) => (Some(decoded.message.name()), fields::of(&decoded.message)),
+            Ok(decoded) => (Some(decoded.message.name()), fields::from_message(&decoded.message)),
             Err(rejection) => (None, fields::of_rejected(rejection)),
         };
         let read = message.as_ref().ok().zip(*model);

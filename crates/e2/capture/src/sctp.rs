@@ -31,7 +31,7 @@ pub(super) struct Associations {
 
 #[derive(Debug, Default)]
 struct Direction {
-    seen: Seen,
+    seen: ReceivedTsns,
     fragments: HashMap<u32, Fragment>,
     held_bytes: usize,
     /// Number of the packet with the last fragment.
@@ -167,18 +167,18 @@ impl Direction {
 
 /// Received ones among the newest transmission sequence numbers: one bit for each.
 #[derive(Debug)]
-struct Seen {
+struct ReceivedTsns {
     newest: u32,
     bits: Box<[u64; REMEMBERED_TSNS as usize / 64]>,
 }
 
-impl Default for Seen {
+impl Default for ReceivedTsns {
     fn default() -> Self {
         Self { newest: 0, bits: Box::new([0; REMEMBERED_TSNS as usize / 64]) }
     }
 }
 
-impl Seen {
+impl ReceivedTsns {
     /// Whether the number is new, as far as is remembered; records it.
     fn is_new(&mut self, tsn: u32) -> bool {
         let ahead = tsn.wrapping_sub(self.newest);
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn old_sequence_number_is_forgotten() {
-        let mut seen = Seen::default();
+        let mut seen = ReceivedTsns::default();
         assert!(seen.is_new(u32::MAX) && !seen.is_new(u32::MAX) && seen.is_new(0) && !seen.is_new(u32::MAX));
         assert!(seen.is_new(REMEMBERED_TSNS - 2) && !seen.is_new(u32::MAX));
         assert!(seen.is_new(REMEMBERED_TSNS - 1) && seen.is_new(u32::MAX));
@@ -225,7 +225,7 @@ mod tests {
         /// Within the window, it behaves as a set.
         #[test]
         fn received_sequence_numbers_are_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
-            let mut seen = Seen::default();
+            let mut seen = ReceivedTsns::default();
             let mut known = BTreeSet::new();
             for step in steps {
                 prop_assert_eq!(seen.is_new(base.wrapping_add(step)), known.insert(step));

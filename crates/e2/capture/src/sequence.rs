@@ -106,7 +106,7 @@ impl Sequence {
             self.forget();
         }
         let (name, mut told) = match message {
-            Ok(decoded) => (decoded.message.name(), fields::of(&decoded.message)),
+            Ok(decoded) => (decoded.message.name(), fields::from_message(&decoded.message)),
             Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
         };
         let Flow { source, destination, transport } = pdu.flow;

@@ -17,9 +17,9 @@ const FLEXRIC: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../codec/tests/vectors/flexric_e2_e42_sctp.pcap"));
 
 /// Link type, interface, time in microseconds, whether cut, and bytes.
-type Seen = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
+type RecordedPacket = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
 
-fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
+fn packets(capture: impl Read + Send) -> (Vec<RecordedPacket>, Vec<String>) {
     let mut seen = Vec::new();
     let mut faults = Vec::new();
     read(capture, |event| match event {
@@ -109,14 +109,14 @@ proptest! {
         packets_in in prop::collection::vec((0..4_000_000_000_000_000_000_u64, prop::collection::vec(any::<u8>(), 0..300)), 0..20),
         names in prop::collection::vec("[a-z0-9 ]{0,12}", 1..5),
     ) {
-        let expected: Vec<Seen> = packets_in.iter().map(|(at_ns, data)| (101, None, Some(at_ns / 1000), false, data.clone())).collect();
+        let expected: Vec<RecordedPacket> = packets_in.iter().map(|(at_ns, data)| (101, None, Some(at_ns / 1000), false, data.clone())).collect();
         prop_assert_eq!(packets(&pcap(&packets_in)[..]), (expected, vec![]));
 
         let mut writer = PcapngWriter::new(Vec::new()).unwrap();
         for name in &names {
             writer.interface(LinkType::ETHERNET, name).unwrap();
         }
-        let mut expected: Vec<Seen> = Vec::new();
+        let mut expected: Vec<RecordedPacket> = Vec::new();
         for (n, (at_ns, data)) in packets_in.iter().enumerate() {
             let interface = n % names.len();
             let missing = n % 3;

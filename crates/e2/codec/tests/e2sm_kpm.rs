@@ -120,7 +120,7 @@ fn text_that_consumes_all_bytes_is_used() {
 #[test]
 fn our_definition_fits_flexric() {
     let octets =
-        FunctionDescription::of(&UE_MEASUREMENTS, &NODE_MEASUREMENTS).to_octets(Encoding::Per).unwrap();
+        FunctionDescription::new(&UE_MEASUREMENTS, &NODE_MEASUREMENTS).to_octets(Encoding::Per).unwrap();
     if std::env::var_os("RANLAB_BLESS").is_some() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/kpm/definition.per");
         std::fs::write(file, &octets).unwrap();
@@ -168,7 +168,7 @@ fn additions_round_trip() {
 }
 
 /// Converts a view to a message.
-fn told(view: &MessageView) -> MessageFormat {
+fn from_view(view: &MessageView) -> MessageFormat {
     let view = match view {
         MessageView::Conditional(report) => return MessageFormat::Conditional(report.clone()),
         MessageView::Reports(view) => view,
@@ -245,7 +245,7 @@ fn both_decoders_agree() {
         let message = IndicationMessage::from(format);
         let octets = message.to_octets(Encoding::Per).unwrap();
         let view = MessageView::read(&octets).unwrap();
-        assert_eq!(told(&view), flat(message.format));
+        assert_eq!(from_view(&view), flat(message.format));
         for end in (0..octets.len()).step_by(1 + octets.len() / 300) {
             // A message that is truncated in one text can be complete in the other.
             let part = octets.slice(..end);

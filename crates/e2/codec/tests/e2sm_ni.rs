@@ -137,7 +137,7 @@ fn messages_become_rows_by_name() {
     let row = |interface, octets: Bytes| {
         let header = MessageHeader {
             interface,
-            node: NodeId::of(&station(None)),
+            node: NodeId::from_node(&station(None)),
             direction: Direction::Outgoing,
             time: None,
         };

@@ -287,8 +287,8 @@ fn message_copies_and_neighbours_become_rows() {
     assert_eq!(name(&told[1]), ["Neighbour", "001.01 000000020, PCI 2, not handed over to yet"]);
     for nr in [true, false] {
         for said in Said::ALL {
-            assert_eq!(Said::of(said.id(nr), nr), Some(said));
-            assert_eq!(Said::of(said.id(nr), !nr), None);
+            assert_eq!(Said::from_trigger(said.id(nr), nr), Some(said));
+            assert_eq!(Said::from_trigger(said.id(nr), !nr), None);
         }
         let trigger = EventTrigger::messages(nr).to_octets(Encoding::Per).unwrap();
         assert_eq!(EventTrigger::decode_as(Encoding::Per, &trigger), Ok(EventTrigger::messages(nr)));

@@ -19,7 +19,7 @@ proptest! {
         let Ok(per) = encode(&message, version) else { return Ok(()) };
         let per = Bytes::from(per);
         let flat = flat::from_per(&per, version);
-        prop_assert_eq!((Coding::of(&per), Coding::of(&flat)), (Coding::Per, Coding::Flat));
+        prop_assert_eq!((Coding::detect(&per), Coding::detect(&flat)), (Coding::Per, Coding::Flat));
         let back = flat::to_per(&flat, version).unwrap();
         prop_assert_eq!(decode(&back, version).unwrap().message, message);
         prop_assert_eq!(back, per);

@@ -37,7 +37,7 @@ struct Kind {
 }
 
 impl Kind {
-    const fn of<T: Per>(module: &'static str, name: &'static str) -> Self {
+    const fn new<T: Per>(module: &'static str, name: &'static str) -> Self {
         Self {
             module,
             name,
@@ -61,29 +61,29 @@ const KPM: &str = "E2SM-KPM-IEs";
 const RC: &str = "E2SM-RC-IEs";
 const NI: &str = "E2SM-NI-IEs";
 const KINDS: &[Kind] = &[
-    Kind::of::<EventTrigger>(KPM, "E2SM-KPM-EventTriggerDefinition"),
-    Kind::of::<ActionDefinition>(KPM, "E2SM-KPM-ActionDefinition"),
-    Kind::of::<IndicationMessage>(KPM, "E2SM-KPM-IndicationMessage"),
-    Kind::of::<FunctionDescription>(KPM, "E2SM-KPM-RANfunction-Description"),
-    Kind::of::<rc::EventTrigger>(RC, "E2SM-RC-EventTrigger"),
-    Kind::of::<rc::ActionDefinition>(RC, "E2SM-RC-ActionDefinition"),
-    Kind::of::<rc::IndicationHeader>(RC, "E2SM-RC-IndicationHeader"),
-    Kind::of::<rc::IndicationMessage>(RC, "E2SM-RC-IndicationMessage"),
-    Kind::of::<rc::CallProcessId>(RC, "E2SM-RC-CallProcessID"),
-    Kind::of::<rc::ControlHeader>(RC, "E2SM-RC-ControlHeader"),
-    Kind::of::<rc::ControlMessage>(RC, "E2SM-RC-ControlMessage"),
-    Kind::of::<rc::ControlOutcome>(RC, "E2SM-RC-ControlOutcome"),
-    Kind::of::<rc::FunctionDefinition>(RC, "E2SM-RC-RANFunctionDefinition"),
-    Kind::of::<UeId>(RC, "UEID"),
-    Kind::of::<ni::EventTrigger>(NI, "E2SM-NI-EventTriggerDefinition"),
-    Kind::of::<ni::ActionDefinition>(NI, "E2SM-NI-ActionDefinition"),
-    Kind::of::<ni::IndicationHeader>(NI, "E2SM-NI-IndicationHeader"),
-    Kind::of::<ni::IndicationMessage>(NI, "E2SM-NI-IndicationMessage"),
-    Kind::of::<ni::CallProcessId>(NI, "E2SM-NI-CallProcessID"),
-    Kind::of::<ni::ControlHeader>(NI, "E2SM-NI-ControlHeader"),
-    Kind::of::<ni::ControlMessage>(NI, "E2SM-NI-ControlMessage"),
-    Kind::of::<ni::ControlOutcome>(NI, "E2SM-NI-ControlOutcome"),
-    Kind::of::<ni::FunctionDescription>(NI, "E2SM-NI-RANfunction-Description"),
+    Kind::new::<EventTrigger>(KPM, "E2SM-KPM-EventTriggerDefinition"),
+    Kind::new::<ActionDefinition>(KPM, "E2SM-KPM-ActionDefinition"),
+    Kind::new::<IndicationMessage>(KPM, "E2SM-KPM-IndicationMessage"),
+    Kind::new::<FunctionDescription>(KPM, "E2SM-KPM-RANfunction-Description"),
+    Kind::new::<rc::EventTrigger>(RC, "E2SM-RC-EventTrigger"),
+    Kind::new::<rc::ActionDefinition>(RC, "E2SM-RC-ActionDefinition"),
+    Kind::new::<rc::IndicationHeader>(RC, "E2SM-RC-IndicationHeader"),
+    Kind::new::<rc::IndicationMessage>(RC, "E2SM-RC-IndicationMessage"),
+    Kind::new::<rc::CallProcessId>(RC, "E2SM-RC-CallProcessID"),
+    Kind::new::<rc::ControlHeader>(RC, "E2SM-RC-ControlHeader"),
+    Kind::new::<rc::ControlMessage>(RC, "E2SM-RC-ControlMessage"),
+    Kind::new::<rc::ControlOutcome>(RC, "E2SM-RC-ControlOutcome"),
+    Kind::new::<rc::FunctionDefinition>(RC, "E2SM-RC-RANFunctionDefinition"),
+    Kind::new::<UeId>(RC, "UEID"),
+    Kind::new::<ni::EventTrigger>(NI, "E2SM-NI-EventTriggerDefinition"),
+    Kind::new::<ni::ActionDefinition>(NI, "E2SM-NI-ActionDefinition"),
+    Kind::new::<ni::IndicationHeader>(NI, "E2SM-NI-IndicationHeader"),
+    Kind::new::<ni::IndicationMessage>(NI, "E2SM-NI-IndicationMessage"),
+    Kind::new::<ni::CallProcessId>(NI, "E2SM-NI-CallProcessID"),
+    Kind::new::<ni::ControlHeader>(NI, "E2SM-NI-ControlHeader"),
+    Kind::new::<ni::ControlMessage>(NI, "E2SM-NI-ControlMessage"),
+    Kind::new::<ni::ControlOutcome>(NI, "E2SM-NI-ControlOutcome"),
+    Kind::new::<ni::FunctionDescription>(NI, "E2SM-NI-RANfunction-Description"),
 ];
 
 fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {
@@ -93,7 +93,7 @@ fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {
 }
 
 fn notation<T: Per>(value: &T) -> String {
-    let shown = Notation::of(|n| value.show(n)).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = Notation::collect(|n| value.show(n)).split_whitespace().collect::<Vec<_>>().join(" ");
     // Both notations of an empty bit string are equal.
     shown.replace(" ,", ",").replace("''B", "''H")
 }
@@ -200,7 +200,7 @@ fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
             (false, _) => RrcClass::Lte(LteClass::DlDcch),
         };
         let id = RrcMessage { class, message: number.parse().unwrap() };
-        let message = Said::of(id, nr).unwrap_or_else(|| panic!("{name}"));
+        let message = Said::from_trigger(id, nr).unwrap_or_else(|| panic!("{name}"));
         let octets: String = message.octets(nr).iter().map(|octet| format!("{octet:02x}")).collect();
         assert_eq!(octets, hex, "{name}");
         let expected = if direction == "UL" { rc::Direction::Incoming } else { rc::Direction::Outgoing };

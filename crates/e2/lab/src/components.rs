@@ -7,30 +7,33 @@ use crate::{
 };
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::divide::stations;
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static E2: Domain = Domain {
     name: "e2",
     components: &[
-        ComponentType::of::<RicPart>(),
-        ComponentType::of::<FleetPart>(),
-        ComponentType::of::<MonitorPart>(),
-        ComponentType::of::<PingPart>(),
-        ComponentType::of::<RelayPart>(),
-        ComponentType::of::<AssociationPart>(),
-        ComponentType::of::<SlicingPart>(),
-        ComponentType::of::<TrafficPart>(),
-        ComponentType::of::<VirtPart>(),
-        ComponentType::of::<SliceXappPart>(),
-        ComponentType::of::<TrafficXappPart>(),
+        ComponentType::new::<RicPart>(),
+        ComponentType::new::<FleetPart>(),
+        ComponentType::new::<MonitorPart>(),
+        ComponentType::new::<PingPart>(),
+        ComponentType::new::<RelayPart>(),
+        ComponentType::new::<AssociationPart>(),
+        ComponentType::new::<SlicingPart>(),
+        ComponentType::new::<TrafficPart>(),
+        ComponentType::new::<VirtPart>(),
+        ComponentType::new::<SliceXappPart>(),
+        ComponentType::new::<TrafficXappPart>(),
     ],
     rigs: &[
-        RigType { place: 20, make: |lab| Box::new(Bench::new(lab, rigs::controller::Controller)) },
-        RigType { place: 40, make: |lab| Box::new(Bench::new(lab, rigs::footprint::Footprint)) },
-        RigType { place: 60, make: |lab| Box::new(Bench::new(lab, rigs::radio::Radio)) },
-        RigType { place: 80, make: |lab| Box::new(Bench::new(lab, rigs::tenants::Tenants)) },
+        RigType {
+            place: 20,
+            make: |lab| Box::new(RunningExperiment::new(lab, rigs::controller::Controller)),
+        },
+        RigType { place: 40, make: |lab| Box::new(RunningExperiment::new(lab, rigs::footprint::Footprint)) },
+        RigType { place: 60, make: |lab| Box::new(RunningExperiment::new(lab, rigs::radio::Radio)) },
+        RigType { place: 80, make: |lab| Box::new(RunningExperiment::new(lab, rigs::tenants::Tenants)) },
     ],
 };
 

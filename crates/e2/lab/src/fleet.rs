@@ -266,7 +266,7 @@ impl Stations {
 }
 
 impl Running for Stations {
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let report = self.fleet.report();
         if report.alive == self.nodes && self.set_up_us == 0 {
             self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);

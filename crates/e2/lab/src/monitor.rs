@@ -27,7 +27,7 @@ use serde::Serialize;
 use crate::E42_PORT;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::values::{Heard, Knowledge, Times, Values};
+use crate::values::{Knowledge, ReceivedReport, Times, Values};
 use ranlab_lab::field::{Maybe, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
@@ -202,7 +202,7 @@ fn known<S: serde::Serializer>(latency: &Latency, serializer: S) -> Result<S::Ok
 }
 
 /// Called for every report with the time of its arrival, in microseconds since the Unix epoch on this machine's clock.
-pub type Listener = Box<dyn FnMut(&Heard<'_>, i64)>;
+pub type Listener = Box<dyn FnMut(&ReceivedReport<'_>, i64)>;
 
 /// A running monitoring xApp.
 pub struct Watcher {
@@ -421,7 +421,7 @@ impl Counted {
 
     /// Counts an event. `now_us` returns the time on the clock that measures ages.
     pub(crate) fn take(&mut self, xapp: &dyn Knowledge, event: &XappEvent, now_us: impl FnOnce() -> i64) {
-        self.arrived = self.arrived.take().or_else(|| self.arrival.hear(event));
+        self.arrived = self.arrived.take().or_else(|| self.arrival.on_event(event));
         let is_indication = matches!(event, XappEvent::Indication { .. });
         let received_us = if is_indication { now_us() } else { 0 };
         let heard = self.values.take_of(xapp, event, received_us.saturating_sub(self.ahead_us));
@@ -463,7 +463,7 @@ impl Counted {
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
     let mut arrival = Arrival { closed: false, others: xapp.read(|xapp| xapp.addresses() - 1) };
     loop {
-        if let Some(outcome) = arrival.hear(&xapp.next().await) {
+        if let Some(outcome) = arrival.on_event(&xapp.next().await) {
             return outcome;
         }
     }
@@ -479,7 +479,7 @@ struct Arrival {
 
 impl Arrival {
     /// Returns the outcome of the setup. `None` if the event does not decide it, or another RIC may accept the xApp.
-    fn hear(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
+    fn on_event(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
         let outcome = self.outcome(event)?;
         if outcome.is_err() && self.others > 0 {
             self.others -= 1;
@@ -527,7 +527,7 @@ pub(crate) fn unix_us() -> i64 {
 }
 
 impl Running for Watcher {
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let report = self.report();
         let mut numbers = numbers(&report);
         let latency = [("latency_us_p50", report.latency_us.p50), ("latency_us_p99", report.latency_us.p99)];

@@ -97,7 +97,7 @@ impl Orders {
         loop {
             tokio::select! {
                 _ = due.tick() => self.send(),
-                event = self.xapp.next() => self.hear(&event, &mut tell),
+                event = self.xapp.next() => self.on_event(&event, &mut tell),
             }
         }
     }
@@ -107,12 +107,12 @@ impl Orders {
         let rest = async {
             while !self.under_way.is_empty() {
                 let event = self.xapp.next().await;
-                self.hear(&event, &mut tell);
+                self.on_event(&event, &mut tell);
             }
         };
         if tokio::time::timeout(patience, rest).await.is_err() {
             for handle in self.under_way.keys().copied().collect::<Vec<_>>() {
-                self.settle(handle, Some("ended before a response".to_owned()), &mut tell);
+                self.finish(handle, Some("ended before a response".to_owned()), &mut tell);
             }
         }
         self.report
@@ -148,17 +148,17 @@ impl Orders {
         }
     }
 
-    fn hear(&mut self, event: &XappEvent, tell: &mut impl FnMut(&Outcome)) {
+    fn on_event(&mut self, event: &XappEvent, tell: &mut impl FnMut(&Outcome)) {
         match event {
-            XappEvent::ControlAcknowledged { handle, .. } => self.settle(*handle, None, tell),
+            XappEvent::ControlAcknowledged { handle, .. } => self.finish(*handle, None, tell),
             XappEvent::ControlFailed { handle, failure, .. } => {
-                self.settle(*handle, Some(failure.to_string()), tell);
+                self.finish(*handle, Some(failure.to_string()), tell);
             }
             _ => {}
         }
     }
 
-    fn settle(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&Outcome)) {
+    fn finish(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&Outcome)) {
         let Some((order, node, sent)) = self.under_way.remove(&handle) else { return };
         let acknowledged = why.is_none();
         self.report.acknowledged += u64::from(acknowledged);

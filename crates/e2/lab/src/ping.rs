@@ -254,8 +254,8 @@ impl Running for Pinging {
         self.ended.borrow().clone().unwrap_or(Ok(()))
     }
 
-    fn look(&mut self) -> Numbers {
-        let mut numbers = lock(&self.pinger).look();
+    fn counters(&mut self) -> Numbers {
+        let mut numbers = lock(&self.pinger).counters();
         let rtt_us = self.report().rtt_us;
         numbers.extend(
             [("rtt_us_p50", rtt_us.p50), ("rtt_us_p99", rtt_us.p99)]

@@ -244,7 +244,7 @@ impl Pinger {
         self.window.is_some_and(|begin| intended >= begin)
     }
 
-    pub fn look(&self) -> Numbers {
+    pub fn counters(&self) -> Numbers {
         [("sent", self.sent), ("received", self.received), ("lost", self.lost)]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()
@@ -486,7 +486,7 @@ mod tests {
         pinger.ping(Instant::now()).unwrap();
         assert!(pinger.echo(&message));
         let report = pinger.report();
-        let numbers = pinger.look();
+        let numbers = pinger.counters();
         assert_eq!((report.sent, report.received, numbers["sent"]), (1, 1, 2.0));
         assert!(report.rtt_us.min > 0.0 && report.rtt_us.min <= report.rtt_us.p50);
         assert!(report.rtt_us.p99 <= report.rtt_us.max);

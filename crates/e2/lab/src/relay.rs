@@ -135,7 +135,7 @@ impl Running for Relay {
         BTreeMap::from([("relay".to_owned(), self.address.to_string())])
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         [("passed", self.codec.passed.get()), ("undecoded", self.codec.undecoded.get())]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()

@@ -16,7 +16,7 @@ use ranlab_sdk::e2::ric::IApp;
 use ranlab_sdk::wire::e2ap::Version;
 
 use crate::e2_fields::E2Names;
-use crate::ric::Door;
+use crate::ric::HttpListener;
 use crate::{E2_PORT, Ric, RicPart};
 use ranlab_lab::worker::Trouble;
 use ranlab_lab::{Allowed, Listen, config, environment, loopback, rig, setting_by_text};
@@ -141,7 +141,7 @@ impl AssociationPart {
     /// # Errors
     /// An address cannot be bound, or the period is not supported.
     pub async fn serve(&self) -> Result<Ric, Trouble> {
-        let door = |address| Door::new(address, &self.host, self.http_token_file.as_deref());
+        let door = |address| HttpListener::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
         let resources = Resources { iapp: association::NAME, openapi: association::OPENAPI, events: None };
         let ric =
@@ -178,7 +178,7 @@ impl SlicingPart {
     pub async fn serve(&self) -> Result<Ric, Trouble> {
         let iapp = self.iapp()?;
         let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
-        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         together(self.ric(), Box::new(iapp), door, resources).await
     }
 }
@@ -209,7 +209,7 @@ impl TrafficPart {
         };
         let iapp = self.iapp(bus)?;
         let resources = Resources { iapp: traffic::NAME, openapi: traffic::OPENAPI, events };
-        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         together(self.ric(), Box::new(iapp), door, resources).await
     }
 }
@@ -217,7 +217,7 @@ impl TrafficPart {
 async fn together(
     ric: RicPart,
     iapp: Box<dyn IApp>,
-    door: Door,
+    door: HttpListener,
     resources: Resources,
 ) -> Result<Ric, Trouble> {
     let mut ric = Ric::start(&ric).await?;

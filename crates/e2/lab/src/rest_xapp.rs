@@ -60,7 +60,7 @@ pub(crate) trait RestXapp {
     }
 
     /// Handles a bus message while it waits.
-    fn hear(&mut self, _message: &Json) {}
+    fn on_bus_message(&mut self, _message: &Json) {}
 }
 
 /// The messages of a bus of any kind.
@@ -110,7 +110,7 @@ pub(crate) async fn drive(
                 };
                 tokio::select! {
                     message = messages.next() => match message {
-                        Some(message) => xapp.borrow_mut().hear(&message),
+                        Some(message) => xapp.borrow_mut().on_bus_message(&message),
                         None => return Err(ranlab_lab::sut("the bus has ended")),
                     },
                     () = late => {}

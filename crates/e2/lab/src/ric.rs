@@ -334,11 +334,11 @@ impl Ric {
             desk = Some(installation.doors(&ric.handle, supervisor)?);
         }
         if let Some(address) = part.http {
-            let door = Door::new(address, &part.host, part.http_token_file.as_deref())?;
+            let door = HttpListener::new(address, &part.host, part.http_token_file.as_deref())?;
             let hosted = desk.as_ref().map(|(_, hosted)| hosted.clone());
             ric.serve(
                 "http",
-                Door { hosted, ..door.trusting(Allowed::any_of(&part.trust).map(Trust::new)) },
+                HttpListener { hosted, ..door.trusting(Allowed::any_of(&part.trust).map(Trust::new)) },
                 None,
             )
             .await?;
@@ -364,10 +364,10 @@ impl Ric {
     pub(crate) async fn serve(
         &mut self,
         name: &'static str,
-        door: Door,
+        door: HttpListener,
         iapp: Option<Resources>,
     ) -> Result<(), Trouble> {
-        let Door { address, access, hosted } = door;
+        let HttpListener { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let commons = self.commons.clone();
         let a1 = self.a1.clone();
@@ -448,13 +448,13 @@ impl Ric {
     }
 }
 
-pub(crate) struct Door {
+pub(crate) struct HttpListener {
     address: SocketAddr,
     access: Access,
     hosted: Option<Hosted>,
 }
 
-impl Door {
+impl HttpListener {
     /// # Errors
     /// The file contains no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
@@ -536,10 +536,10 @@ impl Inside {
         }
     }
 
-    fn look(&self) -> Numbers {
+    fn counters(&self) -> Numbers {
         match self {
             Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
-            Self::Ping { pinger, .. } => lock(pinger).look(),
+            Self::Ping { pinger, .. } => lock(pinger).counters(),
             Self::Slicing => Numbers::new(),
         }
     }
@@ -575,9 +575,9 @@ impl Running for Ric {
         self.bound.iter().map(|(name, address)| ((*name).to_owned(), address.clone())).collect()
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let mut all = numbers(&self.report());
-        all.extend(self.inside.iter().flat_map(Inside::look));
+        all.extend(self.inside.iter().flat_map(Inside::counters));
         all
     }
 

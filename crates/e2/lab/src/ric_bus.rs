@@ -77,11 +77,11 @@ pub(crate) async fn join(
     let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
     let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
     ric.with(|ric, _| ric.advertise(e2, e42));
-    ranlab_ric_server::nats::join(ric.clone(), config).await.map(Some).map_err(told)
+    ranlab_ric_server::nats::join(ric.clone(), config).await.map(Some).map_err(from_nats)
 }
 
 #[cfg(feature = "bus")]
-fn told(error: ranlab_ric_server::nats::NatsError) -> Trouble {
+fn from_nats(error: ranlab_ric_server::nats::NatsError) -> Trouble {
     use ranlab_ric_server::nats::NatsError;
     match error {
         NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
@@ -124,7 +124,7 @@ pub(crate) async fn publish(
     messages: ranlab_ric::monitor::Messages,
 ) -> Result<(), Trouble> {
     let name = format!("ranlab ric {} (statistics)", part.bus_name.as_deref().unwrap_or_default());
-    ranlab_ric_server::nats::publish(client(part, servers, name), messages).await.map_err(told)
+    ranlab_ric_server::nats::publish(client(part, servers, name), messages).await.map_err(from_nats)
 }
 
 /// Without NATS, nothing is published.
@@ -147,7 +147,7 @@ pub(crate) async fn commons(
     let Some(config) = config(part, " (shared)").filter(|_| part.http.is_some()) else {
         return Ok((Commons::local(access), None));
     };
-    let mut shared = Shared::open(config).await.map_err(told)?;
+    let mut shared = Shared::open(config).await.map_err(from_nats)?;
     let commons = Commons::new(shared.store(), access);
     shared.carry(&commons);
     Ok((commons, Some(shared)))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
-use ranlab_ric::virt::{self, Desk, Errand, FaceId, Tenant, Virt};
+use ranlab_ric::virt::{self, Errand, FaceId, Tenant, TenantBroker, Virt};
 use ranlab_ric_server::rest::Resources;
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::ric::IAppId;
@@ -19,7 +19,7 @@ use ranlab_sdk::wire::e2ap::Version;
 use tokio::sync::Notify;
 
 use crate::e2_fields::E2Names;
-use crate::ric::Door;
+use crate::ric::HttpListener;
 use crate::{E2_PORT, Ric, RicPart};
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
@@ -100,7 +100,7 @@ impl VirtPart {
     ///
     /// # Errors
     /// The operators' shares are invalid.
-    pub(crate) fn iapp(&self) -> Result<(Virt, Desk), Trouble> {
+    pub(crate) fn iapp(&self) -> Result<(Virt, TenantBroker), Trouble> {
         let tenant = |plan: &Spelled<TenantPlan>| {
             let TenantPlan { name, share, subscribers, .. } = &plan.value;
             let subscribers: Vec<_> = subscribers.iter().map(String::as_str).collect();
@@ -129,7 +129,7 @@ impl VirtPart {
         let mut ric = Ric::start(&self.ric()).await?;
         let iapp = ric.handle.add_iapp(Box::new(iapp));
         let resources = Resources { iapp: virt::NAME, openapi: virt::OPENAPI, events: None };
-        let door = Door::new(self.http, &self.host, self.http_token_file.as_deref())?;
+        let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
         ric.serve("http", door, Some(resources)).await?;
         let faces = Rc::<RefCell<BTreeMap<_, _>>>::default();
         let runner = Runner { desk, operators, faces: Rc::clone(&faces), ric: ric.handle.clone(), iapp };
@@ -151,7 +151,7 @@ pub struct Shared {
 
 /// Executes the controller's requests.
 struct Runner {
-    desk: Desk,
+    desk: TenantBroker,
     operators: Vec<Address>,
     faces: Faces,
     ric: ranlab_sdk::RicHandle,
@@ -207,8 +207,8 @@ impl Running for Shared {
         self.ric.addresses()
     }
 
-    fn look(&mut self) -> Numbers {
-        let mut numbers = self.ric.look();
+    fn counters(&mut self) -> Numbers {
+        let mut numbers = self.ric.counters();
         let up = |agent: &AgentHandle| agent.read(|it| it.controllers().any(|(id, _)| it.is_up(id)));
         let faces = self.faces.borrow().values().filter(|agent| up(agent)).count();
         numbers.insert("faces".to_owned(), faces as f64);

@@ -291,7 +291,7 @@ impl Running for SliceXapp {
         }
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         self.done.borrow().iter().flatten().map(numbers).next().unwrap_or_default()
     }
 }

@@ -76,7 +76,7 @@ struct Patients {
 
 impl Patients {
     /// Handles a message. Returns the bearers to configure now.
-    fn hear(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
+    fn on_message(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
         self.report.heard += 1;
         let Some(node) = message["node"].as_str() else { return Vec::new() };
         let column = if message["sm"] == "rlc" { "txsdu_wt_us" } else { "rlc_sojourn_us" };
@@ -208,8 +208,8 @@ impl RestXapp for Helper {
         true
     }
 
-    fn hear(&mut self, message: &Json) {
-        self.ill.extend(self.patients.hear(message, self.limit_us));
+    fn on_bus_message(&mut self, message: &Json) {
+        self.ill.extend(self.patients.on_message(message, self.limit_us));
     }
 }
 
@@ -276,7 +276,7 @@ impl Running for TrafficXapp {
         self.ended.borrow().clone().map_or(Ok(()), Err)
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         numbers(&self.report())
     }
 
@@ -302,24 +302,24 @@ mod tests {
     #[test]
     fn delayed_bearer_is_configured_once_with_limited_attempts() {
         let mut patients = Patients::default();
-        assert_eq!(patients.hear(&message(10_000), 10_000), []);
+        assert_eq!(patients.on_message(&message(10_000), 10_000), []);
         let bearer = ("gnb 505.01 1".to_owned(), 1, 1);
         for _ in 0..TRIES {
-            assert_eq!(patients.hear(&message(10_001), 10_000), std::slice::from_ref(&bearer));
+            assert_eq!(patients.on_message(&message(10_001), 10_000), std::slice::from_ref(&bearer));
             patients.treated(bearer.clone(), false);
         }
-        assert_eq!(patients.hear(&message(10_001), 10_000), []);
+        assert_eq!(patients.on_message(&message(10_001), 10_000), []);
         let mut patients = Patients::default();
-        assert_eq!(patients.hear(&message(300_000), 10_000).len(), 1);
+        assert_eq!(patients.on_message(&message(300_000), 10_000).len(), 1);
         patients.treated(bearer, true);
-        assert_eq!(patients.hear(&message(20_000), 10_000), []);
+        assert_eq!(patients.on_message(&message(20_000), 10_000), []);
         let report = patients.report;
         assert_eq!((report.helped, report.before_us_max, report.after_us_max), (1, 300_000, 20_000));
         for odd in [json!(null), json!({ "node": 1 }), json!({ "node": "x", "bearers": [{}] })] {
-            assert_eq!(patients.hear(&odd, 0), []);
+            assert_eq!(patients.on_message(&odd, 0), []);
         }
         let rlc =
             json!({ "node": "x", "sm": "rlc", "bearers": [{ "rnti": 9, "rbid": 1, "txsdu_wt_us": 50_000 }] });
-        assert_eq!(patients.hear(&rlc, 10_000).len(), 1);
+        assert_eq!(patients.on_message(&rlc, 10_000).len(), 1);
     }
 }

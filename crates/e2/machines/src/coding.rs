@@ -7,7 +7,7 @@ use ranlab_machine::Frame;
 pub(crate) fn in_coding(frame: Frame, coding: Coding, version: Version) -> Frame {
     match coding {
         Coding::Per => frame,
-        Coding::Flat if frame.head().is_empty() && Coding::of(frame.body()) == Coding::Flat => frame,
+        Coding::Flat if frame.head().is_empty() && Coding::detect(frame.body()) == Coding::Flat => frame,
         Coding::Flat => Frame::whole(from_per(&frame.to_bytes(), version)),
     }
 }

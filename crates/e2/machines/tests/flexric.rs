@@ -274,10 +274,10 @@ struct Meeting {
 
 impl Meeting {
     fn new(nodes: u32) -> Self {
-        Self::of(Dialect::FlexRic, nodes)
+        Self::with_dialect(Dialect::FlexRic, nodes)
     }
 
-    fn of(dialect: Dialect, nodes: u32) -> Self {
+    fn with_dialect(dialect: Dialect, nodes: u32) -> Self {
         let config = XappConfig::new("ric").with(|it| it.dialect = dialect);
         let nodes = (1..=nodes).map(connected).collect();
         let xapp = Xapp::new(config);
@@ -500,7 +500,7 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
 
 #[test]
 fn auto_dialect_uses_flexric_dialect_with_flexric() {
-    let mut m = Meeting::of(Dialect::Auto, 2);
+    let mut m = Meeting::with_dialect(Dialect::Auto, 2);
     m.watch_all();
     m.pass(100 * MS);
     assert_eq!(m.xapp.subscriptions(), (4, 4));

@@ -60,7 +60,9 @@ fn agent(n: u32, coding: Coding) -> Agent {
         it.seed = u64::from(n);
         it.coding = coding;
     }));
-    agent.register(Box::new(PeriodicReport::of(&mac::Mac, Blob)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
+    agent
+        .register(Box::new(PeriodicReport::for_model(&mac::Mac, Blob)), Some(mac::DEFAULT_FUNCTION_ID))
+        .unwrap();
     agent.register(Box::new(Hw::new().encoded(coding)), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();
     agent
@@ -87,10 +89,10 @@ impl World {
 
     fn see(&mut self, peer: usize, pdu: &[u8]) {
         let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
-        *self.seen.entry((side, Coding::of(pdu))).or_default() += 1;
+        *self.seen.entry((side, Coding::detect(pdu))).or_default() += 1;
     }
 
-    fn tell(&mut self, peer: usize, connected: bool) {
+    fn set_connected(&mut self, peer: usize, connected: bool) {
         match self.agents.get_mut(peer) {
             Some(a) if connected => a.handle(self.now, AgentInput::Connected { controller: C0 }),
             Some(a) => {
@@ -103,21 +105,21 @@ impl World {
 
     fn connect(&mut self, peer: usize) {
         if self.down {
-            return self.tell(peer, false);
+            return self.set_connected(peer, false);
         }
         self.last_conn += 1;
         let conn = ConnId(self.last_conn);
         self.conns[peer] = Some(conn);
         let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
         self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("{peer}") });
-        self.tell(peer, true);
+        self.set_connected(peer, true);
     }
 
     /// Breaks a connection at both ends.
     fn cut(&mut self, peer: usize) {
         if let Some(conn) = self.conns[peer].take() {
             self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
-            self.tell(peer, false);
+            self.set_connected(peer, false);
         }
         self.run();
     }

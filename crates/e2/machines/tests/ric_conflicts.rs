@@ -88,7 +88,7 @@ impl Field {
     }
 
     /// Returns the number of error indications that an xApp received.
-    fn told(&mut self, (conn, _): (ConnId, u16)) -> usize {
+    fn error_indications(&mut self, (conn, _): (ConnId, u16)) -> usize {
         let got = self.w.got42(conn);
         assert!(got.iter().all(|m| matches!(m, e42::Message::E2(Message::ErrorIndication(_)))), "{got:?}");
         got.len()
@@ -109,7 +109,7 @@ fn first_xapp_keeps_parameter_and_both_are_notified() {
         words.detail,
         format!("slice 1 is set by xApp {} of priority 3, yours is 3; it is free in 10.0 s", first.1)
     );
-    assert_eq!((f.told(first), f.told(second)), (1, 0));
+    assert_eq!((f.error_indications(first), f.error_indications(second)), (1, 0));
     assert_eq!(f.w.ric.counters().controls_in_conflict, 1);
     assert_eq!(f.set(second, "slice 2", true), Ok(()), "of what was refused nothing was held");
     f.w.pass(Duration::from_secs(10));
@@ -125,7 +125,10 @@ fn higher_priority_takes_parameter_without_notifying_third_party() {
     assert_eq!(f.set(low, "ue 1", true), Ok(()));
     assert_eq!(f.set(stranger, "ue 2", true), Ok(()));
     assert_eq!(f.set(high, "ue 1,ue 2", true), Ok(()));
-    assert_eq!((f.told(low), f.told(high), f.told(stranger)), (1, 0, 0));
+    assert_eq!(
+        (f.error_indications(low), f.error_indications(high), f.error_indications(stranger)),
+        (1, 0, 0)
+    );
     assert_eq!(f.w.ric.counters().controls_overridden, 2);
     assert!(f.set(low, "ue 1", true).is_err());
     f.w.disconnect(high.0);
@@ -153,7 +156,7 @@ fn attacker_takes_no_parameter_from_other_xapp() {
         assert!(f.set(without, &format!("ue {name}"), true).is_err());
         assert_eq!(f.set(equal, &format!("ue {name}"), true).is_ok(), name != 7);
         if name % 50 == 0 {
-            f.told(victim);
+            f.error_indications(victim);
             f.w.pass(Duration::from_millis(20));
             assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()), "after {name}");
         }
@@ -161,7 +164,7 @@ fn attacker_takes_no_parameter_from_other_xapp() {
     for what in ["slice *", "ue *", "slice 1", "ue 7,ue 8"] {
         assert!(f.set(equal, what, true).is_err(), "{what}");
     }
-    f.told(victim);
+    f.error_indications(victim);
     assert_eq!(
         f.set(victim, "slice 1,ue 7,ue 1", true),
         Ok(()),
@@ -173,9 +176,9 @@ fn attacker_takes_no_parameter_from_other_xapp() {
 }
 
 /// iApp that sends controls for its clients and records their results.
-struct Door(std::sync::Arc<std::sync::Mutex<Vec<Outcome>>>, GlobalE2NodeId);
+struct ControlIApp(std::sync::Arc<std::sync::Mutex<Vec<Outcome>>>, GlobalE2NodeId);
 
-impl IApp for Door {
+impl IApp for ControlIApp {
     fn name(&self) -> &str {
         "door"
     }
@@ -221,7 +224,7 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     let agent = w.agent(1);
     let node = w.ric.snapshot().nodes[0].info.id;
     let outcomes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let iapp = w.ric.add_iapp(Box::new(Door(outcomes.clone(), node)));
+    let iapp = w.ric.add_iapp(Box::new(ControlIApp(outcomes.clone(), node)));
     let mut f = Field { w, agent };
     let xapp = f.xapp(3, true);
     // Sends a control for a client. Returns the text of a refusal.
@@ -265,7 +268,7 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };
         &**winner == "iapp://door" && &**loser == "xapp://4"
     }));
-    assert_eq!(f.told(xapp), 2, "somebody tried to take what it held, and the iApp took it");
+    assert_eq!(f.error_indications(xapp), 2, "somebody tried to take what it held, and the iApp took it");
     let refused = f.set(xapp, "slice 1", true).unwrap_err();
     let words = Refusal::decode_as(Encoding::Per, &refused.outcome.unwrap()).unwrap().detail;
     assert!(words.starts_with("slice * is set by iapp://door of priority 255, yours is 3"), "{words}");
@@ -278,7 +281,7 @@ fn flooding_client_exhausts_only_its_own_limit() {
     let agent = w.agent(1);
     let node = w.ric.snapshot().nodes[0].info.id;
     let outcomes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let iapp = w.ric.add_iapp(Box::new(Door(outcomes.clone(), node)));
+    let iapp = w.ric.add_iapp(Box::new(ControlIApp(outcomes.clone(), node)));
     let mut ask = |party: &str, number: usize| {
         let body = Bytes::from(format!("ue {number}"));
         let party = Some(party.into());

@@ -198,7 +198,10 @@ fn limits_scale_with_number_of_nodes() {
     let few = Limits::for_nodes(10);
     let many = Limits::for_nodes(20_000);
     assert_eq!(Limits::default(), Limits::for_nodes(Limits::default().nodes));
-    assert!(few.nodes == 10 && few.e2_connections > 10, "the eleventh connection receives the reason for its refusal");
+    assert!(
+        few.nodes == 10 && few.e2_connections > 10,
+        "the eleventh connection receives the reason for its refusal"
+    );
     assert_eq!(few.subscriptions_per_owner, Limits::default().subscriptions_per_owner);
     assert!(many.nodes == 20_000 && many.e2_connections > 20_000 && many.subscriptions_per_owner >= 80_000);
 }

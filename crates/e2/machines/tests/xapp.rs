@@ -11,7 +11,7 @@ use std::time::Duration;
 const S: Duration = Duration::from_secs(1);
 const OID: &str = "1.2.3";
 
-struct Bench {
+struct XappDriver {
     xapp: Xapp,
     now: Time,
     version: Version,
@@ -22,7 +22,7 @@ struct Bench {
     deaf: bool,
 }
 
-impl Bench {
+impl XappDriver {
     fn new(config: XappConfig) -> Self {
         let version = config.version;
         let xapp = Xapp::new(config);
@@ -169,7 +169,7 @@ fn flexric() -> XappConfig {
     config().with(|it| it.dialect = Dialect::FlexRic)
 }
 
-fn subscribe(bench: &mut Bench, n: u32) -> SubscriptionHandle {
+fn subscribe(bench: &mut XappDriver, n: u32) -> SubscriptionHandle {
     let trigger = Bytes::from_static(&[10, 0, 0, 0]);
     let handle = bench.xapp.subscribe(node_id(n), OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
     bench.pass(Duration::ZERO);
@@ -185,7 +185,7 @@ fn node_event(connected: &[u32], removed: &[u32]) -> e42::Message {
 #[test]
 fn only_own_dialect_requests_node_events() {
     for (config, wants) in [(config(), true), (flexric(), false)] {
-        let mut bench = Bench::new(config);
+        let mut bench = XappDriver::new(config);
         bench.input(XappInput::Connected);
         let sent = bench.take();
         let [e42::Message::SetupRequest(m)] = &sent[..] else { panic!("{sent:?}") };
@@ -198,7 +198,7 @@ fn only_own_dialect_requests_node_events() {
 
 #[test]
 fn subscription_delivers_indications_and_counts_gaps() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     assert_eq!(bench.requests(), [(1, node_id(5))]);
     bench.admit(1);
@@ -229,7 +229,7 @@ fn subscription_delivers_indications_and_counts_gaps() {
 
 #[test]
 fn indication_is_slice_of_received_pdu() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.admit(1);
     bench.events();
@@ -254,7 +254,7 @@ fn indication_is_slice_of_received_pdu() {
 
 #[test]
 fn subscriptions_are_restored_once_with_same_handles() {
-    let mut bench = Bench::up(config(), &[5, 6]);
+    let mut bench = XappDriver::up(config(), &[5, 6]);
     let handles = [subscribe(&mut bench, 5), subscribe(&mut bench, 6)];
     assert_eq!(bench.requests().len(), 2);
     bench.admit(1);
@@ -282,7 +282,7 @@ fn subscriptions_are_restored_once_with_same_handles() {
 
 #[test]
 fn reconnect_delay_is_capped_at_one_second() {
-    let mut bench = Bench::new(config());
+    let mut bench = XappDriver::new(config());
     let mut delays = Vec::new();
     for _ in 0..30 {
         bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
@@ -296,7 +296,7 @@ fn reconnect_delay_is_capped_at_one_second() {
 
 #[test]
 fn standing_subscriptions_follow_nodes() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     let trigger = Bytes::from_static(&[1, 0, 0, 0]);
     let standing = bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
     bench.pass(Duration::ZERO);
@@ -317,7 +317,7 @@ fn standing_subscriptions_follow_nodes() {
 
 #[test]
 fn nodes_not_listed_again_are_removed_after_grace_time() {
-    let mut bench = Bench::up(config(), &[5, 6]);
+    let mut bench = XappDriver::up(config(), &[5, 6]);
     bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(S);
     bench.set_up(8, &[6]);
@@ -331,7 +331,7 @@ fn nodes_not_listed_again_are_removed_after_grace_time() {
 
 #[test]
 fn flexric_dialect_polls_for_nodes() {
-    let mut bench = Bench::up(flexric(), &[5]);
+    let mut bench = XappDriver::up(flexric(), &[5]);
     let trigger = Bytes::from_static(&[1, 0, 0, 0]);
     bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
     bench.pass(Duration::ZERO);
@@ -359,7 +359,7 @@ fn flexric_dialect_polls_for_nodes() {
 
 #[test]
 fn first_setup_unread_by_flexric_is_repeated() {
-    let mut bench = Bench::new(flexric());
+    let mut bench = XappDriver::new(flexric());
     bench.pass(Duration::ZERO);
     bench.input(XappInput::Connected);
     assert_eq!(bench.take().len(), 1);
@@ -376,7 +376,7 @@ fn first_setup_unread_by_flexric_is_repeated() {
         bench.events().into_iter().filter(|event| matches!(event, XappEvent::Ready { .. })).collect();
     assert_eq!((ready, bench.xapp.nodes().count()), (vec![XappEvent::Ready { xapp_id: 7 }], 2));
     // A ranlab RIC reads every message and gets no second setup.
-    let mut bench = Bench::new(config());
+    let mut bench = XappDriver::new(config());
     bench.pass(Duration::ZERO);
     bench.input(XappInput::Connected);
     bench.take();
@@ -393,7 +393,7 @@ fn m_id(sent: &[e42::Message]) -> RicRequestId {
 
 #[test]
 fn unanswered_request_is_repeated_unchanged_then_fails() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     let first = bench.take();
     bench.pass(5 * S);
@@ -412,7 +412,7 @@ fn unanswered_request_is_repeated_unchanged_then_fails() {
 
 #[test]
 fn refused_subscription_is_retried_when_node_is_announced_again() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     bench.take();
     bench.events();
@@ -461,7 +461,7 @@ fn refused(requestor: u16, cause: CauseRicRequest) -> Message {
 
 #[test]
 fn subscription_without_node_response_is_retried() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.take();
     bench.answer(refused(1, CauseRicRequest::ControlTimerExpired));
@@ -476,14 +476,14 @@ fn request_based_on_outdated_function_list_is_retried() {
         changed.functions[0].id = 71;
         e42::Message::NodeEvent(e42::NodeEvent { xapp_id: 7, connected: vec![changed], removed: vec![] })
     };
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.take();
     bench.receive(&renumbered());
     bench.answer(refused(1, CauseRicRequest::RanFunctionIdInvalid));
     assert_eq!(bench.requests(), [(2, node_id(5))]);
     // The id now belongs to another function, which admitted the request.
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.take();
     bench.receive(&renumbered());
@@ -498,7 +498,7 @@ fn request_based_on_outdated_function_list_is_retried() {
 
 #[test]
 fn subscription_admitted_after_failure_is_deleted() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.answer(refused(1, CauseRicRequest::ActionNotSupported));
     bench.take();
@@ -512,9 +512,9 @@ fn subscription_admitted_after_failure_is_deleted() {
 
 #[test]
 fn controls_succeed_fail_or_time_out() {
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     let empty = Bytes::new;
-    let ping = |bench: &mut Bench, ack| {
+    let ping = |bench: &mut XappDriver, ack| {
         let handle =
             bench.xapp.control(bench.now, node_id(5), OID, empty(), Bytes::from_static(b"x"), ack).unwrap();
         bench.drain();
@@ -574,7 +574,7 @@ fn controls_succeed_fail_or_time_out() {
 #[test]
 fn idle_xapp_gives_each_request_its_full_timeout() {
     const IDLE: Duration = Duration::from_secs(12);
-    let control = |bench: &mut Bench| {
+    let control = |bench: &mut XappDriver| {
         let node = node_id(5);
         let now = bench.now;
         let handle =
@@ -585,12 +585,12 @@ fn idle_xapp_gives_each_request_its_full_timeout() {
         handle
     };
     for dialect in [Dialect::Ranlab, Dialect::FlexRic] {
-        let mut bench = Bench::up(config().with(|it| it.dialect = dialect), &[5]);
+        let mut bench = XappDriver::up(config().with(|it| it.dialect = dialect), &[5]);
         bench.take();
         bench.now += IDLE;
         let handle = control(&mut bench);
         bench.pass(5 * S - Duration::from_millis(1));
-        let silent = |bench: &mut Bench| {
+        let silent = |bench: &mut XappDriver| {
             !bench.events().iter().any(|event| matches!(event, XappEvent::ControlFailed { .. }))
         };
         assert!(silent(&mut bench), "{dialect:?}");
@@ -598,7 +598,7 @@ fn idle_xapp_gives_each_request_its_full_timeout() {
         let unanswered = XappEvent::ControlFailed { handle, failure: Failure::Unanswered, outcome: None };
         assert!(bench.events().contains(&unanswered), "{dialect:?}");
     }
-    let mut bench = Bench::up(config(), &[5]);
+    let mut bench = XappDriver::up(config(), &[5]);
     bench.now += IDLE;
     let handle =
         bench.xapp.subscribe(node_id(5), OID, Bytes::new(), vec![ActionToBeSetup::report(0)]).unwrap();
@@ -621,7 +621,7 @@ fn many_subscriptions_are_sent_in_batches() {
     let mut config = config();
     config.limits.outstanding = 10;
     config.limits.subscriptions = 100;
-    let mut bench = Bench::up(config, &[5]);
+    let mut bench = XappDriver::up(config, &[5]);
     let trigger = |n: u8| Bytes::copy_from_slice(&[n, 1, 0, 0]);
     for n in 0..100 {
         bench.xapp.subscribe(node_id(5), OID, trigger(n), vec![ActionToBeSetup::report(0)]).unwrap();
@@ -646,7 +646,7 @@ fn many_subscriptions_are_sent_in_batches() {
 
 #[test]
 fn refused_setup_waits_and_stalled_ric_is_disconnected() {
-    let mut bench = Bench::new(config());
+    let mut bench = XappDriver::new(config());
     bench.input(XappInput::Connected);
     bench.take();
     let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
@@ -688,7 +688,7 @@ fn random_bytes_in_any_state_do_not_crash_xapp() {
         let config =
             (if run % 2 == 0 { config() } else { flexric() }).with(|it| it.version = Version::ALL[run % 3]);
         let version = config.version;
-        let mut bench = Bench::new(config);
+        let mut bench = XappDriver::new(config);
         for _ in 0..50 {
             match random(&mut state) % 16 {
                 0 => bench.input(XappInput::Connected),
@@ -725,7 +725,7 @@ fn random_bytes_in_any_state_do_not_crash_xapp() {
 #[test]
 fn alternative_rics_are_tried_before_time_to_wait_applies() {
     let several = config().with(|it| it.or_at = vec!["b".to_owned(), "c".to_owned()]);
-    let mut bench = Bench::new(several);
+    let mut bench = XappDriver::new(several);
     let lost = || XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer };
     assert_eq!((bench.xapp.address(), bench.xapp.addresses()), ("ric", 3));
     // The first RIC is unreachable. The second accepts the xApp and is lost. The third gets the subscriptions.

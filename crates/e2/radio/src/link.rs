@@ -211,7 +211,7 @@ impl Link {
         stats.prbs += grant;
         stats.retx_prbs += retx;
 
-        let blocks = Blocks::of(grant - retx, span);
+        let blocks = Blocks::new(grant - retx, span);
         let tbs = (blocks.prbs * quality.bytes_per_prb_q8) >> 8;
         stats.tbs_bytes += tbs;
         report_last_slot(&blocks, span, quality, budget, (bits >> 18) & 0x3fff, stats);
@@ -392,7 +392,7 @@ struct Blocks {
 
 impl Blocks {
     /// Blocks of [`TB_PRBS`] if there are enough slots, larger ones otherwise; at most one block per slot.
-    fn of(prbs: u64, span: Span) -> Self {
+    fn new(prbs: u64, span: Span) -> Self {
         let wanted = prbs / TB_PRBS;
         let (count, prbs_each) = if wanted >= span.slots {
             (span.slots, (prbs * span.per_slot_q32) >> 32)

@@ -181,17 +181,17 @@ impl UeState {
 
     /// Further counters of the UE's RLC receiver at the base station.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
-        RlcReceptionStats::of(&self.ul)
+        RlcReceptionStats::from_link(&self.ul)
     }
 
     /// Its PDCP counters, which follow from RLC's.
     pub fn pdcp(&self) -> PdcpStats {
-        PdcpStats::of(&self.dl, &self.ul)
+        PdcpStats::from_links(&self.dl, &self.ul)
     }
 }
 
 impl RlcReceptionStats {
-    pub(crate) fn of(ul: &LinkStats) -> Self {
+    pub(crate) fn from_link(ul: &LinkStats) -> Self {
         let pdus = ul.rlc_retx_pdus / 4;
         let bytes = ul.rlc_retx_bytes / 4;
         Self {
@@ -208,7 +208,7 @@ impl RlcReceptionStats {
 }
 
 impl PdcpStats {
-    pub(crate) fn of(dl: &LinkStats, ul: &LinkStats) -> Self {
+    pub(crate) fn from_links(dl: &LinkStats, ul: &LinkStats) -> Self {
         let tx_pdus = dl.rlc_sdus_in;
         let tx_pdu_bytes = dl.rlc_sdu_bytes_in;
         let rx_pdus = ul.rlc_sdus_out;

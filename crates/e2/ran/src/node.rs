@@ -3,7 +3,7 @@ use crate::radio::{
     Called, Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
     SharedRadio, SharedSite, Site, Steered, SteeredSite, Watched, cell_of, first_ue,
 };
-use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
+use crate::stats::{CellSource, CellStats, MeasuredCell, Names, Source, Tells};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, AgentConfig};
 use ranlab_e2::functions::association::Association;
@@ -112,7 +112,7 @@ impl Layout {
     }
 
     /// Returns the unit of the `index`th node. `None` if it is a complete base station, or if kinds are mixed.
-    pub fn part(self, index: u32) -> Option<Part> {
+    pub fn unit(self, index: u32) -> Option<Part> {
         let part = match index % self.parts() {
             0 => Part::CuCp,
             1 => Part::CuUp,
@@ -256,19 +256,19 @@ impl NodeTemplate {
     pub fn agent(&self, index: u32, now: Time) -> Result<(Agent, Option<SharedRadio>), NodeError> {
         let cell = self.cell(index, now)?;
         let agent = self.agent_over(index, &cell);
-        Ok((agent, if let Told::Radio(radio) = cell { Some(radio) } else { None }))
+        Ok((agent, if let CellSource::Radio(radio) = cell { Some(radio) } else { None }))
     }
 
     /// Returns the source of the `index`th node's statistics: the radio of its base station or of its DUs, whose time
     /// begins at `now`, or a separate cell if there are no radios.
-    pub fn cell(&self, index: u32, now: Time) -> Result<Told, NodeError> {
+    pub fn cell(&self, index: u32, now: Time) -> Result<CellSource, NodeError> {
         let Some(config) = &self.radio else {
             let ues = self.ues;
             let start_us = self.start_us;
             let seed = self.seed_of(index);
             let cell_id = index as u16;
             let cell = Cell::new(CellConfig { cell_id, ues, seed, start_us, ..CellConfig::default() })?;
-            return Ok(Told::Cell(Arc::new(Mutex::new(cell))));
+            return Ok(CellSource::Cell(Arc::new(Mutex::new(cell))));
         };
         let layout = self.layout();
         let start_us = now.as_nanos() / 1_000;
@@ -283,20 +283,20 @@ impl NodeTemplate {
         let radio = |du| {
             let mut radio = Radio::new(config, place(du), self.plmn, start_us, self.epoch_us)?;
             if let Some(called) = self.called(index, du) {
-                radio.be_called(called);
+                radio.set_identity(called);
             }
             radio.pass(now);
             Ok::<_, RadioError>(Arc::new(Mutex::new(radio)))
         };
         Ok(match config.fidelity {
             Fidelity::Slot if layout.kind == NodeKind::Split && layout.dus > 1 => {
-                Told::Site(Site::new((0..layout.dus).map(radio).collect::<Result<_, _>>()?))
+                CellSource::Site(Site::new((0..layout.dus).map(radio).collect::<Result<_, _>>()?))
             }
-            Fidelity::Slot => Told::Radio(radio(0)?),
+            Fidelity::Slot => CellSource::Radio(radio(0)?),
             Fidelity::Fluid => {
                 let Place { cell_id, seed, .. } = place(0);
                 let radio = FluidRadio::new(config, (cell_id, seed), self.plmn, start_us)?;
-                Told::Fluid(Arc::new(Mutex::new(radio)))
+                CellSource::Fluid(Arc::new(Mutex::new(radio)))
             }
         })
     }
@@ -328,11 +328,11 @@ impl NodeTemplate {
     /// Returns the agent of the `index`th node for a source of statistics. The units of a base station share the
     /// source; a DU reports about its own cell only. After an agent has crashed, another one may be created while its
     /// cell continues.
-    pub fn agent_over(&self, index: u32, cell: &Told) -> Agent {
+    pub fn agent_over(&self, index: u32, cell: &CellSource) -> Agent {
         let (node_id, components) = self.layout().identity(self.plmn, index);
-        let part = self.layout().part(index).filter(|_| self.radio.is_some());
+        let part = self.layout().unit(index).filter(|_| self.radio.is_some());
         let own = match (cell, self.layout().du(index)) {
-            (Told::Site(site), Some(du)) => site.cells().get(du).cloned().map(Told::Radio),
+            (CellSource::Site(site), Some(du)) => site.cells().get(du).cloned().map(CellSource::Radio),
             _ => None,
         };
         let cell = own.as_ref().unwrap_or(cell);
@@ -352,15 +352,15 @@ impl NodeTemplate {
                 Tells::Statistics(fill) => {
                     let encoding = source.model.encoding_or(self.sm_encoding);
                     let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
-                    Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
+                    Box::new(PeriodicReport::for_model(source.model, stats).counting(self.reports.clone()))
                 }
                 Tells::Mobility | Tells::Configuration | Tells::Interfaces => continue,
                 Tells::Measurements => {
                     let cell = cell.clone();
                     let names = self.names(index);
-                    let plmn = self.plmn;
-                    let cell_id = (!matches!(cell, Told::Site(_))).then(|| self.cell_id(node_id, index));
-                    kpm::function(MeasuredCell { cell, names, plmn, cell_id, epoch_us, lateness })
+                    let cell_id =
+                        (!matches!(cell, CellSource::Site(_))).then(|| self.cell_id(node_id, index));
+                    kpm::function(MeasuredCell { cell, names, plmn: self.plmn, cell_id, epoch_us, lateness })
                 }
             };
             // Ids are distinct and few, so registration at a new agent cannot fail.
@@ -376,7 +376,7 @@ impl NodeTemplate {
             (Box::new(hw), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
-        let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };
+        let radio = if let CellSource::Radio(radio) = cell { Some(radio) } else { None };
         let rrc = cell.site().map(|site| (site.rrc(), e2sm::rrc::DEFAULT_FUNCTION_ID));
         let steered = rrc.into_iter().chain(radio.into_iter().flat_map(Radio::functions));
         let steered = steered.filter(|(_, id)| has(*id));
@@ -400,7 +400,7 @@ impl NodeTemplate {
     }
 
     /// Registers NI over a gNB's radios, if configured.
-    fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &Told, told: &[&'static Source]) {
+    fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &CellSource, told: &[&'static Source]) {
         let model: &dyn Model = &e2sm::ni::Ni;
         if !told.iter().any(|source| source.model == model) {
             return;
@@ -419,13 +419,13 @@ impl NodeTemplate {
         &self,
         agent: &mut Agent,
         node: (GlobalE2NodeId, u32),
-        cell: &Told,
+        cell: &CellSource,
         told: &[&'static Source],
     ) {
         match cell {
-            Told::Radio(radio) => self.steer(agent, node, radio, told),
-            Told::Site(site) => self.steer_site(agent, node, site),
-            Told::Cell(_) | Told::Fluid(_) => {}
+            CellSource::Radio(radio) => self.steer(agent, node, radio, told),
+            CellSource::Site(site) => self.steer_site(agent, node, site),
+            CellSource::Cell(_) | CellSource::Fluid(_) => {}
         }
     }
 
@@ -440,7 +440,7 @@ impl NodeTemplate {
         let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
         // A node that reports KPM is also steered by RC, whether or not RC is configured. So is a complete base station
         // that reports NI, because it hands over through RC.
-        let part = self.layout().part(index);
+        let part = self.layout().unit(index);
         let du = self.layout().du(index).unwrap_or(0);
         if offers(&e2sm::kpm::Kpm)
             || offers(&e2sm::rc::Rc)
@@ -472,7 +472,7 @@ impl NodeTemplate {
     fn is_steered_cu_cp(&self, index: u32) -> bool {
         let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
         let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
-        self.layout().part(index) == Some(Part::CuCp) && measured
+        self.layout().unit(index) == Some(Part::CuCp) && measured
     }
 
     /// Returns the radio of a DU, counted from 0, in the form that RC uses. Registers it as a handover target if it
@@ -546,7 +546,7 @@ mod tests {
     fn each_radio_function_belongs_to_one_unit() {
         let functions = e2sm::MODELS.iter().filter(|model| model.name() != "hw");
         for model in functions {
-            let parts: Vec<_> = (0..3).filter_map(|i| Layout::from(NodeKind::Split).part(i)).collect();
+            let parts: Vec<_> = (0..3).filter_map(|i| Layout::from(NodeKind::Split).unit(i)).collect();
             let having = parts.iter().filter(|part| part.has(model.default_function_id()));
             assert_eq!((parts.len(), having.count()), (3, 1), "{}", model.name());
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::radio::{FlowPlan, Move, RadioConfig, Stay, What};
+use crate::radio::{FlowPlan, Move, RadioConfig, Stay, TrafficKind};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::{Carrier, Channel, jakes};
@@ -163,13 +163,13 @@ impl Spell for FlowPlan {
         let (from, until) = when.map_or(Some((Duration::ZERO, None)), times)?;
         let mut words = what.split(':');
         let what = match (words.next()?, words.next(), words.next(), words.next(), words.next()) {
-            ("voip", None, ..) => What::Voip,
-            ("full", None, ..) => What::Full,
-            ("tcp", None, ..) => What::Tcp(WINDOW_BYTES),
-            ("tcp", Some(window), None, ..) => What::Tcp(window.parse().ok()?),
-            ("udp", Some(mbps), None, ..) => What::Udp(kbps(mbps)?, None),
+            ("voip", None, ..) => TrafficKind::Voip,
+            ("full", None, ..) => TrafficKind::Full,
+            ("tcp", None, ..) => TrafficKind::Tcp(WINDOW_BYTES),
+            ("tcp", Some(window), None, ..) => TrafficKind::Tcp(window.parse().ok()?),
+            ("udp", Some(mbps), None, ..) => TrafficKind::Udp(kbps(mbps)?, None),
             ("udp", Some(mbps), Some(on), Some(off), None) => {
-                What::Udp(kbps(mbps)?, Some((span(on)?, span(off)?)))
+                TrafficKind::Udp(kbps(mbps)?, Some((span(on)?, span(off)?)))
             }
             _ => return None,
         };
@@ -280,15 +280,15 @@ mod tests {
         let second = Duration::from_secs;
         let plan = |what| FlowPlan::new(what);
         for (text, flow) in [
-            ("voip", plan(What::Voip)),
-            ("tcp@5s", FlowPlan { from: second(5), ..plan(What::Tcp(WINDOW_BYTES)) }),
-            ("2=tcp:9000", FlowPlan { ues: Some(2..=2), ..plan(What::Tcp(9_000)) }),
-            ("udp:0.5", plan(What::Udp(500, None))),
+            ("voip", plan(TrafficKind::Voip)),
+            ("tcp@5s", FlowPlan { from: second(5), ..plan(TrafficKind::Tcp(WINDOW_BYTES)) }),
+            ("2=tcp:9000", FlowPlan { ues: Some(2..=2), ..plan(TrafficKind::Tcp(9_000)) }),
+            ("udp:0.5", plan(TrafficKind::Udp(500, None))),
             (
                 "1-3=udp:80:10s:500ms@1s-9s",
                 FlowPlan {
                     ues: Some(1..=3),
-                    what: What::Udp(80_000, Some((second(10), second(1) / 2))),
+                    what: TrafficKind::Udp(80_000, Some((second(10), second(1) / 2))),
                     from: second(1),
                     until: Some(second(9)),
                 },

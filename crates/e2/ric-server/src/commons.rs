@@ -89,7 +89,7 @@ enum Resource {
 }
 
 impl Resource {
-    fn of(path: &str) -> Result<Self, Fault> {
+    fn from_path(path: &str) -> Result<Self, Fault> {
         let missing = || {
             Fault::new(404, "no such resource; names are 1 to 128 of A-Z, a-z, 0-9, '-', '_', '.' and ':'")
         };
@@ -152,11 +152,11 @@ impl Commons {
 
     /// Publishes a message, on one line, at this RIC and to other RICs; returns the number of listeners at
     /// this RIC.
-    pub(crate) fn tell(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
+    pub(crate) fn publish_message(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
         let untold = self.0.abroad.get().is_some_and(|abroad| {
             abroad.try_send((namespace.to_owned(), topic.to_owned(), message.clone())).is_err()
         });
-        let listeners = self.hear(namespace, topic, message);
+        let listeners = self.deliver(namespace, topic, message);
         let counts = &mut lock(&self.0.topics).counts;
         counts.published += 1;
         counts.unheard += u64::from(listeners == 0);
@@ -165,7 +165,7 @@ impl Commons {
     }
 
     /// Delivers a message to the listeners of a topic at this RIC and returns their number.
-    pub(crate) fn hear(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
+    pub(crate) fn deliver(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
         let mut topics = lock(&self.0.topics);
         topics.buses.get_mut(&format!("{namespace}/{topic}")).map_or(0, |bus| {
             bus.publish(topic, message);
@@ -191,7 +191,7 @@ impl Commons {
 
     /// Parses a path and checks that the requester has access to it.
     fn allowed(&self, xapp: Option<&str>, method: Method, path: &str) -> Result<Resource, Fault> {
-        let resource = Resource::of(path)?;
+        let resource = Resource::from_path(path)?;
         let writes = method != Method::Get;
         let namespace = resource.namespace();
         let may = |name: &str| match self.0.access.get(name) {
@@ -236,7 +236,7 @@ impl Commons {
     async fn keys(&self, namespace: &str) -> Result<Response, Fault> {
         let keys = self.0.store.keys(namespace).await.map_err(of_store)?;
         let key = |(key, revision, bytes): (String, u64, usize)| json!({ "key": key, "revision": revision, "bytes": bytes });
-        Ok(told(&json!({ "keys": keys.into_iter().map(key).collect::<Vec<_>>() })))
+        Ok(json_response(&json!({ "keys": keys.into_iter().map(key).collect::<Vec<_>>() })))
     }
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Response, Fault> {
@@ -244,7 +244,7 @@ impl Commons {
         let entry = found.ok_or_else(|| of_store(StoreError::Missing(key.to_owned())))?;
         let value: Json = serde_json::from_slice(&entry.value)
             .map_err(|error| Fault::new(502, format!("the stored value is not valid JSON: {error}")))?;
-        Ok(told(&json!({ "key": key, "revision": entry.revision, "value": value })))
+        Ok(json_response(&json!({ "key": key, "revision": entry.revision, "value": value })))
     }
 
     async fn put(&self, namespace: &str, key: &str, octets: &Bytes) -> Result<Response, Fault> {
@@ -258,15 +258,15 @@ impl Commons {
         let Put { value, revision } = body(&request)?;
         let value = bounded(value.to_string())?;
         let revision = self.0.store.put(namespace, key, value, revision).await.map_err(of_store)?;
-        Ok(told(&json!({ "key": key, "revision": revision })))
+        Ok(json_response(&json!({ "key": key, "revision": revision })))
     }
 
     fn publish(&self, namespace: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
         let message: Json = serde_json::from_slice(octets)
             .map_err(|error| Fault::new(400, format!("the body is not valid JSON: {error}")))?;
         // Serialised on one line, as server-sent events require.
-        let listeners = self.tell(namespace, topic, bounded(message.to_string())?);
-        Ok(told(&json!({ "listeners": listeners })))
+        let listeners = self.publish_message(namespace, topic, bounded(message.to_string())?);
+        Ok(json_response(&json!({ "listeners": listeners })))
     }
 
     fn listen(&self, name: &str, kept: Option<OwnedSemaphorePermit>) -> Result<Response, Fault> {
@@ -315,7 +315,7 @@ fn of_store(error: StoreError) -> Fault {
     Fault::new(status, error.to_string())
 }
 
-fn told(value: &Json) -> Response {
+fn json_response(value: &Json) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 

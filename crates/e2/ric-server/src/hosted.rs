@@ -13,7 +13,7 @@ use ranlab_e2::Time;
 use ranlab_http::guard::problem;
 use ranlab_http::token::Token;
 use ranlab_machine::lock;
-use ranlab_ric::hosting::Desk;
+use ranlab_ric::hosting::HostingHandle;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener;
@@ -45,13 +45,13 @@ const OPEN: [&str; 3] = ["/v1/control", "/v1/kv", "/v1/topics"];
 #[derive(Clone)]
 pub struct Hosted {
     /// Mailbox for the operator's requests about them.
-    pub desk: Desk,
+    pub desk: HostingHandle,
     /// HTTP endpoint of each xApp.
-    xapps: Arc<Vec<Door>>,
+    xapps: Arc<Vec<XappEndpoint>>,
 }
 
 /// HTTP endpoint of one xApp.
-pub struct Door {
+pub struct XappEndpoint {
     name: String,
     token: Token,
     socket: UnixListener,
@@ -79,7 +79,7 @@ impl Pace {
     }
 }
 
-impl Door {
+impl XappEndpoint {
     /// Returns the endpoint of the xApp `name`.
     pub fn new(name: String, token: Token, socket: UnixListener) -> Self {
         let pace = Pace { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
@@ -101,11 +101,11 @@ impl std::fmt::Debug for Hosted {
 }
 
 /// Hosted xApp that sent a request.
-pub(crate) struct Asker(Arc<Vec<Door>>, usize);
+pub(crate) struct Asker(Arc<Vec<XappEndpoint>>, usize);
 
 impl Hosted {
     /// Returns the hosted xApps with these endpoints.
-    pub fn new(desk: Desk, xapps: Vec<Door>) -> Self {
+    pub fn new(desk: HostingHandle, xapps: Vec<XappEndpoint>) -> Self {
         Self { desk, xapps: Arc::new(xapps) }
     }
 

@@ -15,8 +15,8 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     connections(&mut out, snapshot);
     cluster(&mut out, snapshot.cluster.as_ref());
     let one = |value| [(String::new(), value)];
-    type Of = fn(&FeedCounts) -> u64;
-    let of_feeds: [(&str, &str, &str, Of); 4] = [
+    type ReadCounter = fn(&FeedCounts) -> u64;
+    let of_feeds: [(&str, &str, &str, ReadCounter); 4] = [
         ("listeners", "Current number of listeners.", "gauge", |it| it.listeners as u64),
         ("lines_total", "Lines queued for listeners.", "counter", |it| it.lines),
         (
@@ -54,8 +54,8 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
 /// Returns the metrics of each RIC thread, main thread first; empty for a RIC with one thread.
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
-    type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
-    let all: [(&str, &str, &str, Of); 11] = [
+    type ReadCounter = fn(&ranlab_sdk::ThreadReport) -> u64;
+    let all: [(&str, &str, &str, ReadCounter); 11] = [
         ("links", "Connections served by the thread.", "gauge", |it| it.links as u64),
         ("alive", "Whether the thread accepts new connections.", "gauge", |it| u64::from(it.alive)),
         ("inward_bytes_total", "Bytes received from its sockets.", "counter", |it| it.inward_bytes),
@@ -131,8 +131,8 @@ pub fn published(counts: ranlab_ric::monitor::PublicationCounts) -> String {
 pub fn hosted(xapps: &[ranlab_ric::hosting::Status]) -> String {
     use ranlab_ric::hosting::{Phase, Status};
     let mut out = Text(String::new());
-    type Of = fn(&Status) -> u64;
-    let all: [(&str, &str, &str, Of); 6] = [
+    type ReadCounter = fn(&Status) -> u64;
+    let all: [(&str, &str, &str, ReadCounter); 6] = [
         ("up", "Whether the xApp runs.", "gauge", |it| u64::from(it.phase == Phase::Running)),
         (
             "is_given_up",

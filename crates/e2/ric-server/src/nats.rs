@@ -26,7 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 mod connection;
 mod publish;
 
-use connection::{Heard, connect};
+use connection::{EventForwarder, connect};
 use ranlab_transport::nats::{PATIENCE, pause};
 
 pub use publish::publish;
@@ -50,7 +50,7 @@ const BUCKET_BYTES: i64 = 256 << 20;
 /// State kept between attempts to open the bucket.
 struct Opening {
     config: NatsConfig,
-    heard: Heard,
+    heard: EventForwarder,
     client: Option<Client>,
 }
 
@@ -152,7 +152,8 @@ async fn attend(
     begun: oneshot::Sender<Result<(), NatsError>>,
 ) {
     let joined = Arc::new(AtomicBool::new(false));
-    let heard = Heard { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
+    let heard =
+        EventForwarder { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
     let mut opening = Opening { config, heard, client: None };
     let mut begun = Some(begun);
     let mut tries = 1;

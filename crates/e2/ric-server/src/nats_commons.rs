@@ -129,14 +129,14 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) 
                 }
             }
             message = next(&mut heard) => match message {
-                Some(message) => hear(&commons, &begins, &message),
+                Some(message) => on_message(&commons, &begins, &message),
                 None => heard = None,
             },
         }
     }
 }
 
-fn hear(commons: &Commons, begins: &str, message: &Message) {
+fn on_message(commons: &Commons, begins: &str, message: &Message) {
     let names = message.subject.strip_prefix(begins).and_then(|rest| rest.split_once('.'));
     let names = names.and_then(|(namespace, topic)| Some((unescaped(namespace)?, unescaped(topic)?)));
     // Other publishers may send anything; listeners must receive only one line of JSON.
@@ -144,7 +144,7 @@ fn hear(commons: &Commons, begins: &str, message: &Message) {
         && !message.payload.contains(&b'\n')
         && serde_json::from_slice::<serde::de::IgnoredAny>(&message.payload).is_ok();
     if let Some((namespace, topic)) = names.filter(|_| is_ours) {
-        commons.hear(&namespace, &topic, message.payload.clone());
+        commons.deliver(&namespace, &topic, message.payload.clone());
     }
 }
 
@@ -228,7 +228,7 @@ impl Place {
         Ok(())
     }
 
-    async fn look(&self, namespace: &str, key: &str) -> Result<Option<Entry>, StoreError> {
+    async fn read_entry(&self, namespace: &str, key: &str) -> Result<Option<Entry>, StoreError> {
         let Some(stream) = self.there(namespace).await? else { return Ok(None) };
         self.last(&stream, &self.subject(namespace, key)).await
     }
@@ -276,7 +276,7 @@ impl Place {
         };
         match (error.kind(), wanted) {
             (PublishErrorKind::WrongLastSequence, Some(wanted)) => {
-                let is = self.look(namespace, key).await?.map_or(0, |entry| entry.revision);
+                let is = self.read_entry(namespace, key).await?.map_or(0, |entry| entry.revision);
                 Err(StoreError::Revision { is, wanted })
             }
             _ if error.to_string().contains("maximum") => Err(StoreError::Full),
@@ -312,7 +312,7 @@ impl Store for NatsStore {
         let place = self.0.clone();
         let namespace = namespace.to_owned();
         let key = key.to_owned();
-        Box::pin(async move { place.look(&namespace, &key).await })
+        Box::pin(async move { place.read_entry(&namespace, &key).await })
     }
 
     fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>> {

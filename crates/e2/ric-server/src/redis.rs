@@ -86,7 +86,7 @@ pub fn publish(url: &str, messages: Messages) -> Result<(), RedisBusError> {
     thread::spawn(move || {
         let connection = client.get_connection_with_timeout(PATIENCE).ok();
         let messages = messages.map(|message| (message.subject, message.json));
-        publish_all(&client, connection, messages, |taken| handle.told(taken));
+        publish_all(&client, connection, messages, |taken| handle.count_result(taken));
     });
     Ok(())
 }

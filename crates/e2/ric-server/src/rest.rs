@@ -30,7 +30,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use ranlab_http::Desk;
+use ranlab_http::ThreadBridge;
 use ranlab_http::describe::{Routes, together};
 use ranlab_http::guard::{Access, checked_body, problem, unauthorized};
 use ranlab_ric::bus::Bus;
@@ -38,7 +38,7 @@ use ranlab_ric::console::{self, Console, ConsoleHandle, cluster};
 use ranlab_ric::hosting;
 use ranlab_ric::monitor::{KpiExport, PublicationHandle};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{Method as Wanted, NorthboundReply, RicSnapshot};
+use ranlab_sdk::e2::ric::{Method as NorthboundMethod, NorthboundReply, RicSnapshot};
 use serde_json::json;
 use std::convert::Infallible;
 use std::io;
@@ -89,7 +89,7 @@ pub fn console(ric: &RicHandle) -> ConsoleHandle {
     let (iapp, handle) = Console::new();
     ric.add_iapp(Box::new(iapp));
     stream::notify(handle.clone());
-    stream::look(ric.clone(), handle.overview.clone());
+    stream::refresh_periodically(ric.clone(), handle.overview.clone());
     handle
 }
 
@@ -105,7 +105,7 @@ pub struct Resources {
 }
 
 struct Served {
-    desk: Desk<RicHandle>,
+    desk: ThreadBridge<RicHandle>,
     config: RestConfig,
     description: String,
     routes: Routes,
@@ -137,7 +137,7 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
             .collect::<Vec<_>>(),
     );
     let routes = Routes::described(&description);
-    let desk = Desk::open(ric);
+    let desk = ThreadBridge::open(ric);
     let description = description.to_string();
     let sockets = config.hosted.as_ref().map(Hosted::sockets).unwrap_or_default();
     let served = Arc::new(Served { desk, config, description, routes, own });
@@ -176,33 +176,33 @@ async fn respond(
     // Held until the response is complete.
     let _turn = asker.as_ref().map(|asker| asker.may(method, uri.path())).transpose()?;
     let wanted = match *method {
-        Method::GET | Method::HEAD => Some(Wanted::Get),
-        Method::PUT => Some(Wanted::Put),
-        Method::POST => Some(Wanted::Post),
-        Method::DELETE => Some(Wanted::Delete),
+        Method::GET | Method::HEAD => Some(NorthboundMethod::Get),
+        Method::PUT => Some(NorthboundMethod::Put),
+        Method::POST => Some(NorthboundMethod::Post),
+        Method::DELETE => Some(NorthboundMethod::Delete),
         _ => None,
     };
-    let name = if wanted == Some(Wanted::Get) { "GET" } else { method.as_str() };
-    if let Some(allow) = served.routes.of(uri.path())
+    let name = if wanted == Some(NorthboundMethod::Get) { "GET" } else { method.as_str() };
+    if let Some(allow) = served.routes.methods(uri.path())
         && !allow.split(", ").any(|allowed| allowed == name)
     {
         return Err(not_allowed(allow));
     }
     let wanted = wanted.ok_or_else(not_found)?;
-    if let Some(page) = page.filter(|_| wanted == Wanted::Get) {
+    if let Some(page) = page.filter(|_| wanted == NorthboundMethod::Get) {
         return Ok(page);
     }
     if let Some(policies) = config.a1.as_ref().filter(|_| a1::is_of(uri.path())) {
         return policies.answer(wanted, uri, &wanted_body(wanted, headers, body).await?).await;
     }
-    if uri.path() == "/v1/ric/drain" && wanted == Wanted::Post {
+    if uri.path() == "/v1/ric/drain" && wanted == NorthboundMethod::Post {
         return drain(served, headers, body).await;
     }
     if commons::is_of(uri.path()) {
         let body = wanted_body(wanted, headers, body).await?;
         return config.commons.answer(asker.as_ref(), wanted, uri, body).await;
     }
-    if wanted == Wanted::Get
+    if wanted == NorthboundMethod::Get
         && let Some(shown) = shown(served, is_authorized, uri, headers).await?
     {
         return Ok(shown);
@@ -238,8 +238,8 @@ async fn shown(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Result<Option<Response>, Response> {
-    let nodes =
-        uri.path() == "/v1/ric/nodes" || served.own.of("/v1/nodes").is_none() && uri.path() == "/v1/nodes";
+    let nodes = uri.path() == "/v1/ric/nodes"
+        || served.own.methods("/v1/nodes").is_none() && uri.path() == "/v1/nodes";
     Ok(Some(match uri.path() {
         // Without a token, a probe learns only that the process responds, and nothing about the network.
         "/healthz" if !is_authorized => json(json!({ "status": "ok" }).to_string()),
@@ -341,7 +341,7 @@ fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
 }
 
 /// Returns the iApp that handles a path, and the path within it.
-fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(String, String)> {
+fn whose(served: &Served, method: NorthboundMethod, peer: IpAddr, path: &str) -> Option<(String, String)> {
     if let Some(rest) = path.strip_prefix("/v1/host/xapps").filter(|_| served.config.hosted.is_some()) {
         return Some(("host".to_owned(), rest.trim_start_matches('/').to_owned()));
     }
@@ -354,14 +354,17 @@ fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(S
         let rest = rest.trim_matches('/');
         let rest = match (rest, method) {
             // Notifications go to the address of the client.
-            ("" | "subscriptions", Wanted::Post) => format!("oran/subscriptions/{}", peer.to_canonical()),
+            ("" | "subscriptions", NorthboundMethod::Post) => {
+                format!("oran/subscriptions/{}", peer.to_canonical())
+            }
             (rest, _) => format!("oran/{rest}"),
         };
         return Some((console::NAME.to_owned(), rest));
     }
     let rest = path.strip_prefix("/v1/")?;
     let own = served.config.iapp.as_ref().map(|own| own.iapp);
-    let of_console = served.own.of(path).is_none() && (own.is_none() || served.routes.of(path).is_some());
+    let of_console =
+        served.own.methods(path).is_none() && (own.is_none() || served.routes.methods(path).is_some());
     Some((if of_console { console::NAME } else { own? }.to_owned(), rest.to_owned()))
 }
 
@@ -382,13 +385,13 @@ struct Question {
     iapp: String,
     /// Name of the requester in the RIC's rules.
     party: String,
-    method: Wanted,
+    method: NorthboundMethod,
     path: String,
     body: Bytes,
 }
 
 /// Sends a request to an iApp and waits for the reply.
-async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Response> {
+async fn ask(desk: &ThreadBridge<RicHandle>, question: Question) -> Result<Answer, Response> {
     desk.ask_for(move |ric: &RicHandle, answer| {
         let ric = ric.clone();
         tokio::task::spawn_local(async move {
@@ -437,8 +440,8 @@ fn not_allowed(allow: &str) -> Response {
 }
 
 /// Returns the body if the method has one.
-async fn wanted_body(method: Wanted, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
-    let has_body = matches!(method, Wanted::Put | Wanted::Post);
+async fn wanted_body(method: NorthboundMethod, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let has_body = matches!(method, NorthboundMethod::Put | NorthboundMethod::Post);
     if has_body { checked_body(headers, body).await } else { Ok(Bytes::new()) }
 }
 

@@ -77,7 +77,7 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
             let ric = ric.clone();
             let rmr = rmr.clone();
             tokio::task::spawn_local(async move {
-                hear(&ric, &rmr, stream, peer).await;
+                serve_connection(&ric, &rmr, stream, peer).await;
                 drop(seat);
             });
         }
@@ -116,7 +116,7 @@ async fn carry(rmr: Rmr, to: SocketAddr) {
 }
 
 /// Reads the messages of a connection until it ends.
-async fn hear(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, peer: SocketAddr) {
+async fn serve_connection(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, peer: SocketAddr) {
     let controls = Arc::new(Semaphore::new(CONTROLS_MAX));
     let mut octets = Vec::new();
     let mut chunk = vec![0; 16 << 10];

@@ -32,7 +32,7 @@ pub(crate) fn overview(listener: Option<Listener>) -> Result<Response, Response>
 }
 
 /// Updates the overview periodically while the RIC exists; needs a `LocalSet`.
-pub(crate) fn look(ric: RicHandle, overview: Overview) {
+pub(crate) fn refresh_periodically(ric: RicHandle, overview: Overview) {
     tokio::task::spawn_local(async move {
         let mut tick = tokio::time::interval(looks::LOOK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -40,7 +40,7 @@ pub(crate) fn look(ric: RicHandle, overview: Overview) {
             tick.tick().await;
             let now = ranlab_sdk::now();
             overview.set_clock(now, ranlab_sdk::unix_time());
-            ric.read(|ric| overview.look(now, ric));
+            ric.read(|ric| overview.refresh(now, ric));
         }
     });
 }

@@ -15,7 +15,7 @@ use crate::clock::{WallClock, collected_us};
 use crate::lock;
 use crate::watch::Watch;
 use bytes::Bytes;
-use publication::{Publication, Taken};
+use publication::{Publication, QueuedReport};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, fast::Indication};
@@ -193,9 +193,9 @@ impl Report {
     }
 
     /// Returns a copy of the last report, to be published.
-    fn taken(&self, node: GlobalE2NodeId) -> Taken {
+    fn taken(&self, node: GlobalE2NodeId) -> QueuedReport {
         let ReportStats { model, indications: sequence, tstamp_us, .. } = self.stats;
-        Taken { node, model, sequence, tstamp_us, latest: self.latest.clone() }
+        QueuedReport { node, model, sequence, tstamp_us, latest: self.latest.clone() }
     }
 }
 
@@ -318,7 +318,7 @@ impl IApp for Monitor {
         }
         match input {
             IAppInput::Indication { subscription, indication, .. } => {
-                let Some(key) = self.watch.of(subscription) else { return };
+                let Some(key) = self.watch.node_of(subscription) else { return };
                 let reports = &mut *lock(&self.reports);
                 let wall_us = reports.clock.us(now);
                 if let Some(report) = reports.latest.get_mut(&key)

@@ -13,7 +13,11 @@ use ranlab_e2_codec::e2sm::traffic::{self, TrafficAction, TrafficCommand};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid};
 
 /// Returns the parameters that a control sets; empty if conflicts of its model are not checked.
-pub(crate) fn of(function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
+pub(crate) fn controlled_parameters(
+    function: &RanFunctionItem,
+    header: &Bytes,
+    message: &Bytes,
+) -> Vec<String> {
     let Some(model) = function.oid.as_deref().and_then(by_oid) else { return Vec::new() };
     let read = match model.oid() {
         rc::OID => of_rc(header, message),
@@ -144,7 +148,7 @@ mod tests {
             (rc::OID, Bytes::from_static(b"nonsense"), vec!["unread rc"]),
             ("1.2.3.4", Bytes::new(), vec![]),
         ] {
-            assert_eq!(of(&function(oid), &Bytes::new(), &message), expected, "{oid}");
+            assert_eq!(controlled_parameters(&function(oid), &Bytes::new(), &message), expected, "{oid}");
         }
     }
 
@@ -160,7 +164,11 @@ mod tests {
             write("O-Bwp")
         );
         let of = |message: &str| {
-            of(&function(ccc::OID), &Bytes::new(), &Bytes::copy_from_slice(message.as_bytes()))
+            controlled_parameters(
+                &function(ccc::OID),
+                &Bytes::new(),
+                &Bytes::copy_from_slice(message.as_bytes()),
+            )
         };
         assert_eq!(of(&node), ["attribute node/o-bwp/a", "attribute node/o-bwp/b"]);
         let cell = |digits: &str| {
@@ -192,7 +200,10 @@ mod tests {
             let ue = ranlab_e2_codec::e2sm::common::UeId::du(5);
             let header = rc::ActionHeader { ue, style, action, decision: None };
             let header = ControlHeader { format: HeaderFormat::Action(header) };
-            assert_eq!(of(&function(rc::OID), &per(&header), &per(&order.message())), expected);
+            assert_eq!(
+                controlled_parameters(&function(rc::OID), &per(&header), &per(&order.message())),
+                expected
+            );
         }
     }
 }

@@ -24,7 +24,7 @@ impl Ues {
     }
 
     /// Returns the UEs of the base station that an E2 node belongs to.
-    pub(crate) fn of(&self, part: &GlobalE2NodeId) -> impl Iterator<Item = &RrcEvent> + use<'_> {
+    pub(crate) fn of_station(&self, part: &GlobalE2NodeId) -> impl Iterator<Item = &RrcEvent> + use<'_> {
         self.0.get(&part.base_station()).into_iter().flat_map(BTreeMap::values)
     }
 

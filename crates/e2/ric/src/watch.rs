@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// Returns node and model of a subscription.
-    pub(crate) fn of(&self, subscription: SubscriptionHandle) -> Option<(GlobalE2NodeId, ModelIndex)> {
+    pub(crate) fn node_of(&self, subscription: SubscriptionHandle) -> Option<(GlobalE2NodeId, ModelIndex)> {
         self.subscriptions.get(&subscription).copied()
     }
 

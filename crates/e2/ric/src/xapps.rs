@@ -430,7 +430,11 @@ impl XappPolicy for XappRules {
     }
 
     fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
-        if self.hold.is_some() { targets::of(function, header, message) } else { Vec::new() }
+        if self.hold.is_some() {
+            targets::controlled_parameters(function, header, message)
+        } else {
+            Vec::new()
+        }
     }
 }
 

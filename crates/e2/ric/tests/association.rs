@@ -4,7 +4,7 @@
 mod lab;
 
 use lab::cell::{MockCell, RRC, SLICE, TRAFFIC};
-use lab::{Lab, escaped, order, told};
+use lab::{Lab, escaped, get_json, order};
 use ranlab_e2::agent::{Agent, AgentConfig, ControllerId, UeId};
 use ranlab_e2::functions::{association, rrc, slice, traffic};
 use ranlab_e2::ric::Method;
@@ -79,7 +79,7 @@ fn release(lab: &mut Lab, cell: &MockCell, rnti: u16) {
     cell.release(&mut lab.stations[CU].agent, rnti);
 }
 
-fn part(lab: &Lab, n: usize) -> String {
+fn node_path(lab: &Lab, n: usize) -> String {
     format!("nodes/{}", escaped(&lab.stations[n].id))
 }
 
@@ -101,7 +101,7 @@ fn ue_is_exposed_only_to_the_controller_of_its_plmn() {
     lab.pass(500 * MS);
     // Without a UE of the operator, its controller is not even connected.
     assert_eq!(lab.stations[DU].agent.controllers().count(), 1);
-    assert_eq!(told(&mut lab, GUESTS, "nodes")["nodes"], json!([]));
+    assert_eq!(get_json(&mut lab, GUESTS, "nodes")["nodes"], json!([]));
 
     // Step 1: the UE attaches. Steps 2 to 4: the CU's RRC event reaches the infrastructure controller, which
     // sends controls to all E2 nodes.
@@ -109,14 +109,14 @@ fn ue_is_exposed_only_to_the_controller_of_its_plmn() {
     lab.pass(500 * MS);
     for n in [CU, DU] {
         assert_eq!(exposed(&lab, n), [2], "{}", lab.stations[n].id);
-        let path = part(&lab, n);
+        let path = node_path(&lab, n);
         let told = lab.get(&path);
         let controllers = |ue: usize| told["ues"][ue]["controllers"].clone();
         assert_eq!((controllers(0), controllers(1)), (json!([]), json!([OPERATOR])), "{told}");
     }
     // Step 5: the operator sees only this UE and controls it.
-    let du = part(&lab, DU);
-    assert_eq!(rntis(&told(&mut lab, GUESTS, &du)), [2]);
+    let du = node_path(&lab, DU);
+    assert_eq!(rntis(&get_json(&mut lab, GUESTS, &du)), [2]);
     order(&mut lab, GUESTS, "policy", r#"{"rules": [{"slice": {"id": 2, "capacity": 0.5}}]}"#);
     lab.pass(500 * MS);
     assert_eq!(cell.state().slices, [(2, 2)].into());
@@ -173,7 +173,7 @@ fn policy_change_is_applied_after_a_reconnect() {
     assert_eq!((exposed(&lab, DU), exposed(&lab, CU)), (vec![], vec![]));
     // The controller stays connected until an explicit disconnect.
     assert_eq!(lab.stations[DU].agent.controllers().count(), 2);
-    let path = format!("{}/controllers/mem:%2F%2Foperator", part(&lab, DU));
+    let path = format!("{}/controllers/mem:%2F%2Foperator", node_path(&lab, DU));
     assert_eq!(lab.ask(Method::Delete, &path, "").0, 200);
     lab.pass(500 * MS);
     assert_eq!(lab.stations[DU].agent.controllers().count(), 1);
@@ -185,7 +185,7 @@ fn refusal_is_reported_and_retried() {
     // The RRC event arrives before the DU knows the UE.
     cell.attach(&mut lab.stations[CU].agent, 2, GUEST, None);
     lab.pass(500 * MS);
-    let path = part(&lab, DU);
+    let path = node_path(&lab, DU);
     let refused = lab.get(&path)["ues"][0].clone();
     assert!(refused["refused"].as_str().is_some_and(|why| why.contains("no UE 2")), "{refused}");
     assert_eq!((exposed(&lab, DU), exposed(&lab, CU)), (vec![], vec![2]));
@@ -201,7 +201,7 @@ fn refusal_is_reported_and_retried() {
     lab.put("policy", RULES);
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);
-    let path = part(&lab, DU);
+    let path = node_path(&lab, DU);
     let told = lab.get(&path);
     assert!(told["refused"][OPERATOR].as_str().is_some_and(|why| why.contains("at most 1")), "{told}");
     assert_eq!(told["controllers"], json!([]));
@@ -212,7 +212,7 @@ fn invalid_requests_are_rejected_without_change() {
     let (mut lab, cell) = lab();
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);
-    let du = part(&lab, DU);
+    let du = node_path(&lab, DU);
     let before = (lab.get("policy"), lab.get("nodes"));
     let rule = |rule: &str| format!(r#"{{"rules": [{rule}]}}"#);
     let many = [r#"{"controllers": []}"#; 65].join(",");

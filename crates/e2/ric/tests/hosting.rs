@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::*;
-use ranlab_ric::hosting::{Desk, Host, Restart, Spec, Supervisor, Verb, When};
+use ranlab_ric::hosting::{Host, HostingHandle, Restart, Spec, Supervisor, Verb, When};
 use ranlab_ric::xapps::XappRules;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn rule_needs_peer_or_unique_name() {
 struct Hosted {
     ric: Ric,
     iapp: IAppId,
-    desk: Desk,
+    desk: HostingHandle,
 }
 
 impl Hosted {
@@ -103,7 +103,7 @@ impl Hosted {
         let tail = |line: &'static str| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
             Arc::new(move || vec![line.to_owned()])
         };
-        let desk = Desk::new(supervisor.statuses(), vec![tail("first"), tail("second")]);
+        let desk = HostingHandle::new(supervisor.statuses(), vec![tail("first"), tail("second")]);
         let mut ric = Ric::new(RicConfig::default());
         let iapp = ric.add_iapp(Box::new(Host::new(desk.clone())));
         Self { ric, iapp, desk }

@@ -14,7 +14,7 @@ use ranlab_ric::xapps::{Registry, XappRule, XappRuleError, XappRules};
 use serde_json::Value as Json;
 use std::time::Duration;
 
-struct Bench {
+struct IAppDriver {
     ric: Ric,
     now: Time,
     replies: Vec<Bytes>,
@@ -22,7 +22,7 @@ struct Bench {
 
 const AGENT: ConnId = ConnId(1);
 
-impl Bench {
+impl IAppDriver {
     fn new(config: RicConfig) -> Self {
         Self { ric: Ric::new(config), now: Time::from_nanos(1), replies: Vec::new() }
     }
@@ -123,7 +123,7 @@ impl Bench {
 
 #[test]
 fn monitor_keeps_the_latest_report_of_every_ue() {
-    let mut b = Bench::new(RicConfig::default());
+    let mut b = IAppDriver::new(RicConfig::default());
     let (mut monitor, handle) =
         Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() }).unwrap();
     let messages = monitor.publish();
@@ -171,7 +171,7 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
 /// arrivals.
 fn monitored_kpm_times(before_us: i64) -> Vec<Option<i64>> {
     const UNIX_S: u64 = 1_700_000_000;
-    let mut b = Bench::new(RicConfig::default());
+    let mut b = IAppDriver::new(RicConfig::default());
     let config = MonitorConfig { models: vec![&kpm::Kpm], period_ms: 1_000 };
     let (monitor, handle) = Monitor::new(config).unwrap();
     b.ric.add_iapp(Box::new(monitor));
@@ -221,7 +221,7 @@ fn unsupported_period_is_rejected() {
 
 #[test]
 fn monitor_retries_failed_subscriptions() {
-    let mut b = Bench::new(RicConfig::default());
+    let mut b = IAppDriver::new(RicConfig::default());
     let (monitor, _handle) = Monitor::new(MonitorConfig::default()).unwrap();
     b.ric.add_iapp(Box::new(monitor));
     b.connect(AGENT, Side::E2, "agent");
@@ -267,7 +267,7 @@ fn rules_control_admission_and_visibility() {
         XappRule { plmns: vec!["505.01".into()], control: false, ..rule("tcp://127.0.0.1:*", "local") };
     let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("tcp://10.*", "remote") };
     let policy = XappRules::new(&[local.clone(), remote]).unwrap();
-    let mut b = Bench::new(RicConfig::default().with(|it| {
+    let mut b = IAppDriver::new(RicConfig::default().with(|it| {
         it.policy = Box::new(policy);
         it.timers.e42_hold = Duration::ZERO;
     }));

@@ -36,8 +36,8 @@ fn lines(listener: &mut Listener) -> Vec<Json> {
     all
 }
 
-fn look(lab: &Lab, handle: &ConsoleHandle) {
-    handle.overview.look(lab.now, lab.ric());
+fn refresh(lab: &Lab, handle: &ConsoleHandle) {
+    handle.overview.refresh(lab.now, lab.ric());
 }
 
 fn subscribe(lab: &mut Lab, node: u32, lease_s: u32) -> Json {
@@ -51,7 +51,7 @@ fn subscribe(lab: &mut Lab, node: u32, lease_s: u32) -> Json {
 #[test]
 fn listener_receives_everything_then_changes() {
     let (mut lab, handle) = lab(2);
-    look(&lab, &handle);
+    refresh(&lab, &handle);
     assert!(!handle.overview.watched());
     let mut page = handle.overview.listen(lab.now, lab.ric()).unwrap();
     let first = lines(&mut page);
@@ -63,14 +63,14 @@ fn listener_receives_everything_then_changes() {
     // Without subscriptions the nodes are idle and stay idle.
     assert_eq!(first[0]["set"][0], json!([new[0][0], 1, 0, 0, 0, 0, null]));
     lab.pass(SECOND);
-    look(&lab, &handle);
+    refresh(&lab, &handle);
     let quiet = lines(&mut page);
     let rows = |line: &Json| ["new", "set", "gone"].map(|rows| line[rows].as_array().unwrap().len());
     assert_eq!((quiet.len(), rows(&quiet[0]), &quiet[0]["begin"]), (1, [0, 0, 0], &json!(false)));
     subscribe(&mut lab, 2, 60);
     for _ in 0..6 {
         lab.pass(SECOND);
-        look(&lab, &handle);
+        refresh(&lab, &handle);
     }
     let told = lines(&mut page);
     assert_eq!(told[0]["set"].as_array().unwrap().len(), 1, "of the one that reports: {}", told[0]);
@@ -113,7 +113,7 @@ fn unresponsive_page_is_limited_to_its_queue() {
     let mut deaf = handle.overview.listen(lab.now, lab.ric()).unwrap();
     for _ in 0..1_100 {
         lab.pass(100 * MS);
-        look(&lab, &handle);
+        refresh(&lab, &handle);
     }
     let counts = handle.overview.counts();
     assert_eq!((counts.listeners, counts.lines), (1, 1_101));
@@ -122,7 +122,7 @@ fn unresponsive_page_is_limited_to_its_queue() {
     let told = deaf.poll_next(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(told, Poll::Ready(Some(Line::Dropped(n))) if n == counts.dropped), "{told:?}");
     drop(deaf);
-    look(&lab, &handle);
+    refresh(&lab, &handle);
     assert!(!handle.overview.watched());
 }
 

@@ -17,17 +17,17 @@ const MS: Duration = Duration::from_millis(1);
 const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<(String, Json)>>>);
+struct RecordedMessages(Arc<Mutex<Vec<(String, Json)>>>);
 
-impl Bus for Heard {
+impl Bus for RecordedMessages {
     fn publish(&mut self, subject: &str, message: Bytes) {
         assert!(!message.contains(&b'\n'), "one line");
         self.0.lock().unwrap().push((subject.to_owned(), serde_json::from_slice(&message).unwrap()));
     }
 }
 
-fn lab() -> (Lab, Heard, String) {
-    let heard = Heard::default();
+fn lab() -> (Lab, RecordedMessages, String) {
+    let heard = RecordedMessages::default();
     let mut lab = Lab::new(Box::new(Traffic::new(10 * MS, Box::new(heard.clone())).unwrap()));
     let id = GlobalE2NodeId::gnb(HOME, 5, 32);
     let n = lab.station(id);

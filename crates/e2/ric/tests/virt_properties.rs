@@ -59,7 +59,7 @@ fn offer_all(agent: &mut Agent, cell: &MockCell, generation: &Arc<Mutex<u64>>) {
         model: &dyn Model,
         of: fn(u16, u64) -> E,
     ) -> PeriodicReport<Tells<E>> {
-        PeriodicReport::of(model, Tells { cell: cell.clone(), generation: generation.clone(), of })
+        PeriodicReport::for_model(model, Tells { cell: cell.clone(), generation: generation.clone(), of })
     }
     let from = (cell, generation);
     let mac = |rnti: u16, n| mac::MacUe { rnti: rnti.into(), dl_aggr_tbs: n, ..mac::MacUe::default() };
@@ -308,7 +308,7 @@ struct Operators {
 
 /// Number of requests by result.
 #[derive(Default)]
-struct Asked {
+struct RequestResults {
     done: u32,
     refused: u32,
     allocated: u32,
@@ -318,8 +318,8 @@ struct Asked {
 impl Operators {
     /// Sends random requests of the operators; after each step every operator has its agreed share and only
     /// its own resources.
-    fn live(&self, lab: &mut Lab, dice: &mut Dice, sharing: bool, seed: u64) -> Asked {
-        let mut asked = Asked::default();
+    fn live(&self, lab: &mut Lab, dice: &mut Dice, sharing: bool, seed: u64) -> RequestResults {
+        let mut asked = RequestResults::default();
         for step in 0..40 {
             let operator = dice.below(self.seats.len() as u64) as usize;
             let (method, path, body, ue) = match dice.below(12) {
@@ -407,8 +407,8 @@ impl Operators {
 }
 
 /// Checks that enough requests of each kind were made.
-fn tells_something(all: &[Asked]) {
-    let sum = |of: fn(&Asked) -> u32| all.iter().map(of).sum::<u32>();
+fn tells_something(all: &[RequestResults]) {
+    let sum = |of: fn(&RequestResults) -> u32| all.iter().map(of).sum::<u32>();
     let sums = [sum(|it| it.done), sum(|it| it.refused), sum(|it| it.allocated), sum(|it| it.handed_over)];
     assert!(sums[0] > 200 && sums[1] > 200 && sums[2] > 50 && sums[3] > 10, "{sums:?}");
 }

@@ -224,7 +224,7 @@ impl<H: Ord + Copy, T> Waiting<H, T> {
         self.0.borrow().contains_key(&handle)
     }
 
-    pub(crate) fn tell(&self, handle: H, answer: T) {
+    pub(crate) fn resolve(&self, handle: H, answer: T) {
         let asker = self.0.borrow_mut().remove(&handle);
         if let Some(asker) = asker {
             // The wait may have been dropped; the response is then discarded.

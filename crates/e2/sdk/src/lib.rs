@@ -31,5 +31,5 @@ pub use ranlab_transport as transport;
 pub use ranlab_transport::{Alarm, driver, now, run, unix_time, unix_time_at};
 pub use ric::RicHandle;
 pub use threads::{Far, QUEUE_BYTES, ThreadReport};
-pub use typed::{Ask, Malformed, Report, Reports, Span, TypedControlError, Wanted, WantedError};
+pub use typed::{Ask, Malformed, Report, Reports, Span, SubscriptionSpec, TypedControlError, WantedError};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

@@ -122,15 +122,15 @@ impl RicHandle {
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
             match event {
-                RicEvent::Reply(reply) => waiting.tell(reply.token, reply),
+                RicEvent::Reply(reply) => waiting.resolve(reply.token, reply),
                 RicEvent::Bus(ask) => asked.push(ask),
                 event => sink.push(event),
             }
             Reading::GoesOn
         });
         driver.on_attach(|ric, conn, stream| {
-            if let Some(far) = Far::of(stream) {
-                far.meet(ric, conn);
+            if let Some(far) = Far::from_stream(stream) {
+                far.register_fast_path(ric, conn);
             }
         });
         let next_conn = Rc::new(Cell::new(1));

@@ -15,13 +15,13 @@ use std::time::Duration;
 /// Creates subscriptions of a service model: `Mac::every(10.ms())`.
 pub trait Ask: ServiceModel + Sized {
     /// Requests periodic reports.
-    fn every(period: Duration) -> Wanted<Self> {
-        Wanted::new(Self::periodic(period))
+    fn every(period: Duration) -> SubscriptionSpec<Self> {
+        SubscriptionSpec::new(Self::periodic(period))
     }
 
     /// Requests reports for an event trigger.
-    fn when(trigger: Self::Trigger) -> Wanted<Self> {
-        Wanted::new(Ok(trigger))
+    fn when(trigger: Self::Trigger) -> SubscriptionSpec<Self> {
+        SubscriptionSpec::new(Ok(trigger))
     }
 }
 
@@ -41,13 +41,13 @@ impl Span for u64 {
 
 /// A subscription request: trigger, actions and encoding of a service model. The default is one report action without
 /// definition, in the model's default encoding.
-pub struct Wanted<M: ServiceModel> {
+pub struct SubscriptionSpec<M: ServiceModel> {
     trigger: Result<M::Trigger, SmError>,
     actions: Vec<(RicActionType, Option<M::Action>)>,
     encoding: Encoding,
 }
 
-impl<M: ServiceModel> Wanted<M> {
+impl<M: ServiceModel> SubscriptionSpec<M> {
     fn new(trigger: Result<M::Trigger, SmError>) -> Self {
         Self { trigger, actions: Vec::new(), encoding: customary::<M>() }
     }
@@ -226,7 +226,10 @@ impl XappHandle {
     /// }
     /// # }
     /// ```
-    pub fn subscribe_all<M: ServiceModel>(&self, wanted: Wanted<M>) -> Result<Reports<M>, WantedError> {
+    pub fn subscribe_all<M: ServiceModel>(
+        &self,
+        wanted: SubscriptionSpec<M>,
+    ) -> Result<Reports<M>, WantedError> {
         let encoding = wanted.encoding;
         let (trigger, actions) = wanted.octets()?;
         let (standing, inbox) = self.subscribe_routed(M::OID, trigger, actions)?;

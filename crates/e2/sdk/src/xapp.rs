@@ -453,21 +453,21 @@ impl Mail {
     fn answered(&self, event: XappEvent) -> Option<XappEvent> {
         match event {
             XappEvent::Subscribed { handle, not_admitted, .. } if self.subscriptions.is_awaited(handle) => {
-                self.subscriptions.tell(handle, Ok(Subscription { handle, not_admitted }));
+                self.subscriptions.resolve(handle, Ok(Subscription { handle, not_admitted }));
             }
             XappEvent::SubscriptionFailed { handle, failure, .. }
                 if self.subscriptions.is_awaited(handle) =>
             {
-                self.subscriptions.tell(handle, Err(SubscriptionError::Failed { handle, failure }));
+                self.subscriptions.resolve(handle, Err(SubscriptionError::Failed { handle, failure }));
             }
             XappEvent::Unsubscribed { handle, .. } if self.subscriptions.is_awaited(handle) => {
-                self.subscriptions.tell(handle, Err(SubscriptionError::Ended));
+                self.subscriptions.resolve(handle, Err(SubscriptionError::Ended));
             }
             XappEvent::ControlAcknowledged { handle, outcome } if self.controls.is_awaited(handle) => {
-                self.controls.tell(handle, Ok(outcome));
+                self.controls.resolve(handle, Ok(outcome));
             }
             XappEvent::ControlFailed { handle, failure, outcome } if self.controls.is_awaited(handle) => {
-                self.controls.tell(handle, Err(ControlFailure::Failed { failure, outcome }));
+                self.controls.resolve(handle, Err(ControlFailure::Failed { failure, outcome }));
             }
             other => return Some(other),
         }

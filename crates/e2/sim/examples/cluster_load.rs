@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const CONFIDENCE: f64 = 0.95;
 
-struct Asked {
+struct LoadArguments {
     nodes: u32,
     xapps: usize,
     rics: Vec<usize>,
@@ -30,7 +30,7 @@ fn costs(word: &str) -> Option<Kinds> {
     }
 }
 
-fn asked(words: &[String]) -> Option<Asked> {
+fn asked(words: &[String]) -> Option<LoadArguments> {
     let [nodes, xapps, rics, rest @ ..] = words else { return None };
     let rics: Option<Vec<usize>> =
         rics.split(',').map(|it| it.parse().ok().filter(|n| (1..=16).contains(n))).collect();
@@ -39,12 +39,12 @@ fn asked(words: &[String]) -> Option<Asked> {
         [us] => Some(costs(us)?),
         _ => return None,
     };
-    Some(Asked { nodes: nodes.parse().ok()?, xapps: xapps.parse().ok()?, rics: rics?, us })
+    Some(LoadArguments { nodes: nodes.parse().ok()?, xapps: xapps.parse().ok()?, rics: rics?, us })
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let Some(Asked { nodes, xapps, rics, us }) = asked(&words) else {
+    let Some(LoadArguments { nodes, xapps, rics, us }) = asked(&words) else {
         eprintln!("usage: cluster_load NODES XAPPS RICS[,RICS...] [US|US,US,US,US]; 1 to 16 RICs");
         return 2.into();
     };
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
                 return 1.into();
             }
         };
-        let kinds = tell(rics, xapps, &outcome);
+        let kinds = print_counts(rics, xapps, &outcome);
         if let Some(us) = us {
             let per_report: f64 = us.iter().zip(kinds).map(|(us, count)| us * count).sum();
             println!("{{\"rics\": {rics}, \"predicted_us_per_report\": {per_report:.2}}}");
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints a line with the counts: messages of each kind per report of a base station.
-fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
+fn print_counts(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     let reports = outcome.delivered as f64 / xapps as f64;
     let per_report = outcome.messages() as f64 / reports;
     let busiest = outcome.rics.iter().map(|ric| ric.read + ric.written).max().unwrap_or(0);

@@ -20,12 +20,12 @@ fn main() -> ExitCode {
         world.trace_to(|at, words| println!("{:>12.6} {words}", at.as_nanos() as f64 / 1e9));
     }
     match cluster {
-        true => tell(ClusterTrial::default().run_in(world)),
-        false => tell(Trial::default().run_in(world)),
+        true => print_outcome(ClusterTrial::default().run_in(world)),
+        false => print_outcome(Trial::default().run_in(world)),
     }
 }
 
-fn tell<T: Debug>(outcome: Result<T, ranlab_sim::Violation>) -> ExitCode {
+fn print_outcome<T: Debug>(outcome: Result<T, ranlab_sim::Violation>) -> ExitCode {
     match outcome {
         Ok(outcome) => {
             println!("{outcome:?}");

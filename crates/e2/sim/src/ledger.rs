@@ -28,7 +28,7 @@ impl Stream {
 
 /// A subscription as seen by its xApp.
 #[derive(Debug)]
-struct Seen {
+struct SubscriptionRecord {
     node: u32,
     tag: u32,
     last: (u32, u64, u32),
@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
     violation: Option<String>,
     streams: BTreeMap<StreamId, Stream>,
     /// Party, life, handle.
-    seen: BTreeMap<(usize, u32, SubscriptionHandle), Seen>,
+    seen: BTreeMap<(usize, u32, SubscriptionHandle), SubscriptionRecord>,
     /// Gaps on arrival at the RICs, by agent, life and controller.
     pub(crate) agent_gaps: BTreeMap<(usize, u32, u64), u64>,
     /// Additional gaps on arrival at an xApp, by connection.
@@ -103,7 +103,7 @@ impl Ledger {
         let mut first = false;
         let seen = seen.or_insert_with(|| {
             first = true;
-            Seen { node: beat.node, tag: beat.tag, last: now, fresh: false }
+            SubscriptionRecord { node: beat.node, tag: beat.tag, last: now, fresh: false }
         });
         if (seen.node, seen.tag) != (beat.node, beat.tag) {
             return Err(format!(

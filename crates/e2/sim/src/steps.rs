@@ -30,7 +30,7 @@ impl World {
     /// not an agent.
     pub fn with_agent<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Agent, Time) -> T) -> Option<T> {
         let mut done = None;
-        self.tell(party.0, |machine, now| {
+        self.run_machine(party.0, |machine, now| {
             if let Machine::Agent(agent) = machine {
                 done = Some(act(agent, now));
             }
@@ -41,7 +41,7 @@ impl World {
     /// Runs `act` on a RIC in the same way.
     pub fn with_ric<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Ric, Time) -> T) -> Option<T> {
         let mut done = None;
-        self.tell(party.0, |machine, now| {
+        self.run_machine(party.0, |machine, now| {
             if let Machine::Ric(ric) = machine {
                 done = Some(act(ric, now));
             }
@@ -94,7 +94,7 @@ impl World {
     /// Runs `act` on a [client](Self::client) at the time of its clock, then its resulting actions.
     pub fn with_client<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Xapp, Time) -> T) -> Option<T> {
         let mut done = None;
-        self.tell(party.0, |machine, now| {
+        self.run_machine(party.0, |machine, now| {
             if let Machine::Xapp(xapp) = machine {
                 done = Some(act(xapp, now));
             }
@@ -115,7 +115,7 @@ impl World {
             host.faster_ppm = faster_ppm.max(-900_000);
             host.armed = None;
         }
-        self.tell(party.0, Machine::wake);
+        self.run_machine(party.0, Machine::wake);
     }
 
     /// Time at which a party's clock shows this reading.

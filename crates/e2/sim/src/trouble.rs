@@ -82,7 +82,7 @@ impl World {
                 self.hosts[party.0].ahead += by;
                 // Timers that it waits for may be due now.
                 self.hosts[party.0].armed = None;
-                self.tell(party.0, Machine::wake);
+                self.run_machine(party.0, Machine::wake);
             }
             Fault::Toggle(party, wish) => {
                 let host = &mut self.hosts[party.0];
@@ -92,7 +92,7 @@ impl World {
                 };
                 let wish = wish % xapp.wishes.len().max(1);
                 xapp.toggle(machine, wish);
-                self.tell(party.0, Machine::wake);
+                self.run_machine(party.0, Machine::wake);
             }
         }
     }

@@ -195,15 +195,15 @@ impl World {
         self.note(|w| format!("{} starts", w.hosts[party].name));
         let clock = self.hosts[party].clock(self.now);
         self.hosts[party].start(clock);
-        self.tell(party, |machine, now| machine.wake(now));
+        self.run_machine(party, |machine, now| machine.wake(now));
     }
 
     /// Runs `act` on a live machine, then its resulting actions.
-    pub(crate) fn tell(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
+    pub(crate) fn run_machine(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
         let now = self.hosts[party].clock(self.now);
         if let Some(machine) = &mut self.hosts[party].machine {
             act(machine, now);
-            self.settle(party);
+            self.run_actions(party);
         }
     }
 
@@ -220,11 +220,11 @@ impl World {
             let what = format!("{} wants to be woken again and again in the same moment", host.name);
             return self.ledger.break_rule(what);
         }
-        self.tell(party, |machine, now| machine.wake(now));
+        self.run_machine(party, |machine, now| machine.wake(now));
     }
 
     /// Executes a machine's actions until there are no more.
-    fn settle(&mut self, party: usize) {
+    fn run_actions(&mut self, party: usize) {
         let noting = self.trace.is_some();
         loop {
             let mut closed = Vec::new();
@@ -328,7 +328,7 @@ impl World {
         let peer = self.hosts[client.party].name.clone();
         let side = self.hosts[client.party].side();
         self.note(|w| format!("{} accepts {number} of {peer}", w.hosts[ric].name));
-        self.tell(ric, |machine, now| {
+        self.run_machine(ric, |machine, now| {
             if let Machine::Ric(machine) = machine {
                 machine.handle(now, RicInput::Connected { conn: ConnId(number), side, peer });
             }
@@ -339,7 +339,7 @@ impl World {
         let Some(client) = self.connections.get(&number).map(|c| c.ends[0]).filter(|e| e.open) else {
             return;
         };
-        self.tell(client.party, |machine, now| machine.connected(now, client.key));
+        self.run_machine(client.party, |machine, now| machine.connected(now, client.key));
     }
 
     fn deliver(&mut self, number: u64, to: usize) {
@@ -367,7 +367,7 @@ impl World {
                 if matches!(&self.hosts[sender.party].kind, Kind::Agent(agent) if agent.judged) {
                     self.ledger.reached_ric(sender.party, sender.key, &pdu);
                 }
-                self.tell(receiver.party, |machine, now| machine.received(now, receiver.key, pdu));
+                self.run_machine(receiver.party, |machine, now| machine.received(now, receiver.key, pdu));
             }
             Item::Pdu(_) => {}
             Item::End => self.lose(number, to),
@@ -384,7 +384,7 @@ impl World {
         };
         self.note(|w| format!("{} loses {number}", w.hosts[this.party].name));
         self.shut(number, end);
-        self.tell(this.party, |machine, now| machine.disconnected(now, this.key));
+        self.run_machine(this.party, |machine, now| machine.disconnected(now, this.key));
     }
 
     /// Closes a connection for a machine; the peer detects it after the data that was sent before.

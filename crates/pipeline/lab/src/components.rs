@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::{PipelinePart, RingTesterPart, pipeline, plugin, rig, ring, switches};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, RigType, Started, Waits};
 use ranlab_lab::environment;
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::Trust;
 
 /// What the domain contributes to experiments.
 pub static PIPELINE: Domain = Domain {
     name: "pipeline",
-    components: &[ComponentType::of::<PipelinePart>(), ComponentType::of::<RingTesterPart>()],
-    rigs: &[RigType { place: 50, make: |lab| Box::new(Bench::new(lab, rig::Pipeline)) }],
+    components: &[ComponentType::new::<PipelinePart>(), ComponentType::new::<RingTesterPart>()],
+    rigs: &[RigType { place: 50, make: |lab| Box::new(RunningExperiment::new(lab, rig::Pipeline)) }],
 };
 
 /// Timeout until a third-party switch is verified and configured.

@@ -169,7 +169,7 @@ impl Forwarder {
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         Ok(Self {
             pipeline: pipeline.clone(),
-            balance: Balance::of(&parts),
+            balance: Balance::from_parts(&parts),
             parts: parts.into(),
             engines,
             control: Some(control),
@@ -465,7 +465,7 @@ mod tests {
     use super::*;
     use ranlab_pipeline::trace::Directions;
 
-    fn part(json: &str) -> PipelinePart {
+    fn component(json: &str) -> PipelinePart {
         let pipeline = serde_json::from_str(json).unwrap();
         let traffic = Traffic { pkt_num: 4096, ..Traffic::default() };
         let isa = Instructions::Baseline;
@@ -482,7 +482,7 @@ mod tests {
     fn window_forwards_and_changes() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000000000,
             "rate-burst":4000000000}"#;
-        let mut forwarder = Forwarder::start(&part(json)).unwrap();
+        let mut forwarder = Forwarder::start(&component(json)).unwrap();
         let mut window = || {
             let mut report = Report::default();
             forwarder.begin();
@@ -508,7 +508,7 @@ mod tests {
     #[test]
     fn several_cores_are_verified_as_one_switch() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"rate-limit":1000,"rate-burst":500}"#;
-        let part = part(json);
+        let part = component(json);
         let Some(Plain(pipeline)) = &part.pipeline else { panic!("no pipeline") };
         let traffic = Traffic { dir: Directions::Bidir, ..part.traffic.0 };
         let trace = Trace::generate(pipeline, &traffic).unwrap();
@@ -528,7 +528,7 @@ mod tests {
     #[test]
     fn drops_have_a_place() {
         let json = r#"{"name":"mgw","user":3,"bst":4,"server":9,"rate-limit":1000,"rate-burst":20000}"#;
-        let mut forwarder = Forwarder::start(&PipelinePart { verify: 64, ..part(json) }).unwrap();
+        let mut forwarder = Forwarder::start(&PipelinePart { verify: 64, ..component(json) }).unwrap();
         let mut report = Report::default();
         let begun = Instant::now();
         while report.numbers.get("drop_ratio").is_none_or(|ratio| *ratio == 0.0) {
@@ -546,7 +546,7 @@ mod tests {
 
     #[test]
     fn missing_instructions_are_reported() {
-        let more = PipelinePart { cores: 1000, ..part(r#"{"name":"portfwd"}"#) };
+        let more = PipelinePart { cores: 1000, ..component(r#"{"name":"portfwd"}"#) };
         let trouble = Forwarder::start(&more).err().unwrap();
         assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
         assert!(trouble.what.contains("1000 cores"), "{trouble}");

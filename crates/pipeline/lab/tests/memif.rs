@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_net::memif::{Control, Taken};
+use ranlab_net::memif::{Control, TakeOutcome};
 use ranlab_pipeline::backends::{Outcomes, compare};
 use ranlab_pipeline::declare::{DropReason, Port as Side};
 use ranlab_pipeline::engine::{Engine, Isa};
@@ -203,7 +203,7 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
     let mut frame = [0; 2048];
     while found.count(Side::Access) + found.count(Side::Core) < wanted && began.elapsed() < UP {
         for side in [Side::Access, Side::Core] {
-            if let Taken::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
+            if let TakeOutcome::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
                 found.sent(side, frame[..octets].to_vec(), &[]);
             }
         }
@@ -283,7 +283,7 @@ fn a_flow_stays_in_order_on_several_cores() {
     let mut frame = [0; 2048];
     while came < marked.len() && began.elapsed() < UP {
         for side in [Side::Access, Side::Core] {
-            if let Taken::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
+            if let TakeOutcome::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
                 let frame = &frame[..octets];
                 // Addresses and ports are not modified.
                 let flow = frame[26..38].to_vec();
@@ -331,7 +331,7 @@ fn fewer_rings_than_cores_is_an_error() {
     let mut device = Device::of_cores(thread.join().unwrap(), vec![Work::Cross, Work::Cross]);
     let error = device.serve(&AtomicBool::new(false)).unwrap_err();
     assert!(matches!(error, PortError::FewRings { there: 1, cores: 2 }), "{error}");
-    assert!(device.meet().unwrap(), "the connection stands as before");
+    assert!(device.connect().unwrap(), "the connection stands as before");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_net::memif::{Control, Listener, Region, Taken, interrupt};
+use ranlab_net::memif::{Control, Listener, Region, TakeOutcome, interrupt};
 use ranlab_pipeline::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode,
 };
@@ -175,7 +175,7 @@ fn welcome(port: &mut Port, path: &Path, role: Role) {
     let mut peer = thread.join().unwrap();
     assert_eq!(port.put(&[7; 60]).unwrap(), Put::Queued);
     port.publish();
-    assert_eq!(peer.take(&mut [0; 256]).unwrap(), Taken::Packet(60));
+    assert_eq!(peer.take(&mut [0; 256]).unwrap(), TakeOutcome::Packet(60));
 }
 
 fn roles() -> impl Iterator<Item = (Role, usize)> {
@@ -214,7 +214,7 @@ fn silent_peer_is_rejected_and_next_accepted() {
                     let sent = (0..100).filter(|_| port.put(&[1; 60]).unwrap() == Put::Queued).count();
                     port.publish();
                     assert!(sent <= 32 && usize::from(port.untaken()) >= sent, "{sent} {}", port.untaken());
-                    assert_eq!(port.take(&mut [0; 256]).unwrap(), Taken::Nothing);
+                    assert_eq!(port.take(&mut [0; 256]).unwrap(), TakeOutcome::Nothing);
                     drop(peer);
                     assert_eq!(down(&mut port), Down::Gone);
                 } else {
@@ -302,7 +302,9 @@ fn corrupted_memory_ends_only_that_connection() {
                         break;
                     }
                     (Err(error), _) | (_, Err(error)) => panic!("{error}"),
-                    (Ok(taken), Ok(_)) => assert!(!matches!(taken, Taken::Packet(octets) if octets > 512)),
+                    (Ok(taken), Ok(_)) => {
+                        assert!(!matches!(taken, TakeOutcome::Packet(octets) if octets > 512))
+                    }
                 }
             }
             over.store(true, Ordering::Relaxed);

@@ -136,7 +136,7 @@ pub struct Balance {
 impl Balance {
     /// Returns the balance of a divided trace.
     #[must_use]
-    pub fn of(parts: &[Trace]) -> Self {
+    pub fn from_parts(parts: &[Trace]) -> Self {
         Self { packets: parts.iter().map(Trace::len).collect() }
     }
 
@@ -253,9 +253,9 @@ mod tests {
         let (even, _) =
             parts(r#"{"name":"l3fwd","upstream-l3-table-size":1000,"downstream-l3-table-size":1000}"#, 4);
         assert_eq!(even.iter().map(Trace::len).sum::<usize>(), 4000);
-        assert!(Balance::of(&even).busiest_over_mean() < 1.25);
+        assert!(Balance::from_parts(&even).busiest_over_mean() < 1.25);
         let (one, _) = parts(r#"{"name":"mgw"}"#, 4);
-        assert_eq!(Balance::of(&one).busiest_over_mean(), 4.0, "three workers have none");
+        assert_eq!(Balance::from_parts(&one).busiest_over_mean(), 4.0, "three workers have none");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! configuration.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_pipeline::backends::{self, Asked, permitted};
+use ranlab_pipeline::backends::{self, BackendRequest, permitted};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 
@@ -35,7 +35,7 @@ fn supported_pipelines_translate_and_others_have_reasons() {
         for pipeline in Pipeline::all() {
             let declaration = pipeline.build().unwrap();
             for direction in DIRECTIONS {
-                let asked = Asked { declaration: &declaration, directions: &[direction] };
+                let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
                 let translated = backend.translate(&asked);
                 match permitted(*backend, &asked) {
                     Ok(()) => {

@@ -2,7 +2,7 @@
 //! checked as far as possible without the switch. An installed compiler or interpreter reads them, too.
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on fails
 
-use ranlab_pipeline::backends::{self, Asked, Backend};
+use ranlab_pipeline::backends::{self, Backend, BackendRequest};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 use std::collections::BTreeSet;
@@ -78,7 +78,7 @@ fn small() -> Vec<(String, Pipeline)> {
 
 fn written(backend: &dyn Backend, pipeline: &Pipeline) -> Option<Vec<backends::Text>> {
     let declaration = pipeline.build().unwrap();
-    let asked = Asked { declaration: &declaration, directions: BOTH };
+    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
     backend.translate(&asked).ok().map(|translation| translation.texts)
 }
 

@@ -10,9 +10,9 @@ use ranlab_lab::worker::{Trouble, Trust};
 pub static SDRAN: Domain = Domain {
     name: "sdran",
     components: &[
-        ComponentType::of::<FlexranPart>(),
-        ComponentType::of::<EmpowerPart>(),
-        ComponentType::of::<SouthFleetPart>(),
+        ComponentType::new::<FlexranPart>(),
+        ComponentType::new::<EmpowerPart>(),
+        ComponentType::new::<SouthFleetPart>(),
     ],
     rigs: &[],
 };

@@ -298,7 +298,7 @@ impl Running for SouthController {
         BTreeMap::from([("southbound".to_owned(), format!("tcp://{}", self.address()))])
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         numbers(&self.report())
     }
 

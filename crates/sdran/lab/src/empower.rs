@@ -77,12 +77,12 @@ impl Policy for Served {
         *self.0.counters()
     }
     fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
-        self.told(method, path, body).into()
+        self.response(method, path, body).into()
     }
 }
 
 impl Served {
-    fn told(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
+    fn response(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
         let rest = path.strip_prefix("/api/v1/vbses")?;
         match (method, rest.trim_matches('/')) {
             ("POST", "") => {

@@ -113,7 +113,7 @@ impl Policy for Served {
     fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer {
         match method {
             "POST" => self.order(path, body),
-            _ => self.told(path).into(),
+            _ => self.response(path).into(),
         }
     }
     fn outcome(&mut self, order: u64) -> Option<Answer> {
@@ -147,7 +147,7 @@ impl Served {
         }
     }
 
-    fn told(&self, path: &str) -> Option<Value> {
+    fn response(&self, path: &str) -> Option<Value> {
         let rib = self.controller.rib();
         let agents = |of: fn(u64, &AgentNode) -> Value| -> Value {
             rib.agents().iter().map(|(id, agent)| of(*id, agent)).collect()

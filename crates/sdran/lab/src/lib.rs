@@ -17,7 +17,7 @@ pub use stations::{Events, SouthDetail, SouthFleet, SouthFleetPart};
 
 use bytes::Bytes;
 use ranlab_http::guard::Access;
-use ranlab_http::{Answer, Desk, answers};
+use ranlab_http::{Answer, ThreadBridge, answers};
 use ranlab_machine::{Frame, LinkLoss, Time};
 use ranlab_sdran::controller::{Action, Clock, ConnectionId, ControllerCounters};
 use ranlab_transport::driver::{self, Driver, Machine, Reading};
@@ -173,7 +173,7 @@ impl<P: Policy> Server<P> {
 
     /// Serves the REST API; returns the bound address.
     pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
-        let desk = Desk::open(self.driver.clone());
+        let desk = ThreadBridge::open(self.driver.clone());
         answers(desk, address, access, |driver: &Rc<Driver<Served<P>>>, question, told| {
             let answer = driver.with(|served, _| match question.path.as_str() {
                 "/healthz" => Answer::Known(serde_json::json!({ "status": "ok" })),

@@ -281,7 +281,7 @@ impl SouthFleet {
         let address = match events {
             Events::Stdin => {
                 let input = tokio::io::BufReader::new(tokio::io::stdin());
-                tokio::task::spawn_local(async move { told(live.play(input).await) });
+                tokio::task::spawn_local(async move { log_error(live.play(input).await) });
                 return Ok(());
             }
             Events::At(address) => address,
@@ -291,7 +291,7 @@ impl SouthFleet {
             listener.map_err(|error| environment(format!("cannot listen at {address}: {error}")))?;
         tokio::task::spawn_local(async move {
             if let Ok((stream, _)) = listener.accept().await {
-                told(live.play(tokio::io::BufReader::new(stream)).await);
+                log_error(live.play(tokio::io::BufReader::new(stream)).await);
             }
         });
         Ok(())
@@ -330,7 +330,7 @@ impl SouthFleet {
     }
 }
 
-fn told<T, E: fmt::Display>(result: Result<T, E>) {
+fn log_error<T, E: fmt::Display>(result: Result<T, E>) {
     if let Err(error) = result {
         eprintln!("ranlab: events: {error}");
     }
@@ -369,7 +369,7 @@ pub struct SouthDetail {
 }
 
 impl Running for SouthFleet {
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let report = self.fleet.report();
         if report.alive >= self.nodes && self.set_up_us == 0 {
             self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);

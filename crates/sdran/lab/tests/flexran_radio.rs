@@ -4,7 +4,9 @@
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_machine::Time;
 use ranlab_radio::user_plane::{Carrier, Direction};
-use ranlab_ran::radio::{FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, What, hand_over};
+use ranlab_ran::radio::{
+    FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, TrafficKind, hand_over,
+};
 use ranlab_sdran::agent::{
     AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };
@@ -101,7 +103,7 @@ impl World {
         self.stations.push(Station { agent, radio, inbound, outbound, refused });
     }
 
-    fn meet(&mut self, index: usize, moved: Vec<Moved>) {
+    fn notify_agent(&mut self, index: usize, moved: Vec<Moved>) {
         for moved in moved {
             let (imsi, change) = match moved {
                 Moved::Came { ue, rnti } => {
@@ -120,7 +122,7 @@ impl World {
         let now = self.now;
         for index in 0..self.stations.len() {
             let moved = self.stations[index].radio.lock().unwrap().pass(now);
-            self.meet(index, moved);
+            self.notify_agent(index, moved);
             let there = &mut self.stations[index];
             while there.inbound.front().is_some_and(|(at, _)| *at <= now) {
                 let (_, octets) = there.inbound.pop_front().unwrap();
@@ -156,8 +158,8 @@ impl World {
                     let refusal = match ended {
                         Ok(moved) => {
                             self.handovers += 1;
-                            self.meet(index, vec![moved.source]);
-                            self.meet(target, moved.target);
+                            self.notify_agent(index, vec![moved.source]);
+                            self.notify_agent(target, moved.target);
                             None
                         }
                         Err(why) => Some(why),
@@ -191,7 +193,7 @@ impl World {
     }
 
     /// Returns the radio measurements of one second.
-    fn look(&mut self, station: usize) -> RadioMeter {
+    fn measure(&mut self, station: usize) -> RadioMeter {
         self.stations[station].radio.lock().unwrap().begin();
         self.pass(SECOND);
         self.stations[station].radio.lock().unwrap().meter()
@@ -205,7 +207,7 @@ impl World {
 }
 
 fn full(carrier: Carrier, ues: u32) -> RadioConfig {
-    RadioConfig { flows: vec![FlowPlan::new(What::Full)], ..RadioConfig::new(carrier, ues) }
+    RadioConfig { flows: vec![FlowPlan::new(TrafficKind::Full)], ..RadioConfig::new(carrier, ues) }
 }
 
 fn shares(meter: &RadioMeter) -> Vec<f64> {
@@ -218,12 +220,12 @@ fn remote_scheduling_equals_local_scheduling() {
     // LTE, and NR with two slots per subframe, of which some are uplink.
     for carrier in [Carrier::lte(25), Carrier::n78(106)] {
         let mut world = World::new(Duration::from_micros(500), &[full(carrier, 3)]);
-        let local = world.look(0);
+        let local = world.measure(0);
         assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
         world.pass(SECOND / 10);
         let (missed, (decided, scheduled)) = (world.misses(0), world.controller.scheduled());
         assert_eq!(scheduled, 1);
-        let remote = world.look(0);
+        let remote = world.measure(0);
         assert!(world.controller.scheduled().0 - decided >= 990, "a decision for each subframe");
         assert_eq!(world.misses(0), missed, "none came too late");
         let total = |meter: &RadioMeter| meter.ues.iter().map(|ue| ue.bytes).sum::<u64>() as f64;
@@ -242,7 +244,7 @@ fn remote_scheduling_equals_local_scheduling() {
         assert_eq!(world.order(Some(1), &Order::Policy(policy)), Ok(()));
         let missed = world.misses(0);
         let decided = world.controller.scheduled();
-        assert!(total(&world.look(0)) / total(&local) > 0.9);
+        assert!(total(&world.measure(0)) / total(&local) > 0.9);
         assert_eq!((world.misses(0), world.controller.scheduled()), (missed, decided), "it is out of it");
         assert_eq!((world.stations[0].refused.len(), world.stations[0].agent.counters().faults), (0, 0));
     }
@@ -256,7 +258,7 @@ fn late_decisions_waste_subframes_and_are_counted() {
     world.pass(SECOND / 10);
     let missed = world.misses(0);
     let refused = world.stations[0].agent.counters().refused_commands;
-    let meter = world.look(0);
+    let meter = world.measure(0);
     assert!(meter.ues.iter().all(|ue| ue.bytes == 0), "{meter:?}");
     assert!(world.misses(0) - missed >= 990);
     assert!(world.stations[0].agent.counters().refused_commands - refused >= 990);
@@ -272,7 +274,7 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     };
     assert_eq!(world.order(None, &policy([720_000, 280_000])), Ok(()));
     world.pass(SECOND / 10);
-    let got = shares(&world.look(0));
+    let got = shares(&world.measure(0));
     assert!((got[0] - 0.72).abs() < 0.02, "{got:?}");
     let why = world.order(None, &policy([720_000, 380_000])).unwrap_err();
     assert!(why.contains("110.0 %"), "{why}");
@@ -290,13 +292,13 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     };
     let why = world.order(Some(1), &slices(vec![groups(1, 0, 12), groups(2, 12, 12)])).unwrap_err();
     assert!(why.contains("same resource blocks"), "{why}");
-    let got = shares(&world.look(0));
+    let got = shares(&world.measure(0));
     assert!((got[0] - 0.72).abs() < 0.02, "as before: {got:?}");
     // Five groups of two, and eight groups of two except for the last.
     assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
     assert_eq!(world.order(Some(1), &Order::Associate(vec![(1, 1), (2, 2)])), Ok(()));
     assert!(world.order(Some(1), &Order::Associate(vec![(1, 9)])).is_err());
-    let got = shares(&world.look(0));
+    let got = shares(&world.measure(0));
     assert!((got[0] - 0.4).abs() < 0.02, "{got:?}");
 }
 
@@ -310,8 +312,8 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     assert_eq!(world.order(Some(1), &Order::HandOver(2, 2)), Ok(()));
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0), ues(&world, 1), world.handovers), (vec![1], vec![1, 2], 1));
-    let source = world.look(0);
-    let target = world.look(1);
+    let source = world.measure(0);
+    let target = world.measure(1);
     assert_eq!((source.ues.len(), target.ues.len()), (1, 2));
     // UE 2 of the first cell keeps its number, and gets half of the second cell.
     assert_eq!(target.ues.iter().map(|ue| ue.ue).collect::<Vec<_>>(), [2, 1_025]);
@@ -336,7 +338,7 @@ fn applications_configure_every_new_base_station() {
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);
     assert_eq!(world.controller.scheduled().1, 2, "each as it came");
     // Four UEs have 6 or 7 resource blocks each. Those of the second slice, with 7, get half of their allocation.
-    let meter = world.look(0);
+    let meter = world.measure(0);
     assert!((0.75..0.85).contains(&meter.prb_use), "{}", meter.prb_use);
     let rotate = Some(100 * MS);
     let mut world =

@@ -7,14 +7,14 @@ use crate::upf::N6;
 use crate::{Upf, UpfLoadPart, UpfPart, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::environment;
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::{Trouble, Trust};
 
 /// What the domain contributes to experiments.
 pub static UPF: Domain = Domain {
     name: "upf",
-    components: &[ComponentType::of::<UpfPart>(), ComponentType::of::<UpfLoadPart>()],
-    rigs: &[RigType { place: 90, make: |lab| Box::new(Bench::new(lab, rig::Upf)) }],
+    components: &[ComponentType::new::<UpfPart>(), ComponentType::new::<UpfLoadPart>()],
+    rigs: &[RigType { place: 90, make: |lab| Box::new(RunningExperiment::new(lab, rig::Upf)) }],
 };
 
 impl Component for UpfPart {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_campaign::value::Value;
 use ranlab_lab::check::Verdict;
-use ranlab_lab::worker::{Crew, Report, Trouble, Trust, Worker, number, serve};
+use ranlab_lab::worker::{Report, Trouble, Trust, Worker, WorkerGroup, number, serve};
 use ranlab_lab::{Config, Host, Lab, OVER, Part, SET_UP};
 use ranlab_upf::n4::Dialect;
 use ranlab_upf_lab::check::{UpfCheck, check_upf};
@@ -71,7 +71,7 @@ fn place() -> Host {
 
 fn begun(part: UpfLoadPart) -> Worker {
     let mut load = worker(Part::from(part)).unwrap();
-    assert_eq!(load.look(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
+    assert_eq!(load.counters(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
     load.begin(&Stop::never()).unwrap();
     load
 }
@@ -110,7 +110,8 @@ fn remote_load_reports_sessions_and_packets() {
 /// Runs a load at two locations. Returns the joined report and the report of each.
 fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
-    let mut crew = Crew::meet(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
+    let mut crew =
+        WorkerGroup::start_idle(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
     let live = part.live;
     let kept = part.sessions.filter(|_| part.mode != LoadMode::Control);
     crew.bring_up(Part::from(part).divide(2).unwrap(), &stop).unwrap();
@@ -118,7 +119,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
     let all = |name: &'static str| move |looks: &ranlab_lab::worker::Numbers| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
     // The sessions of both exist, and neither continues before the other.
-    assert_eq!(upf.look(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
+    assert_eq!(upf.counters(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
     assert!(crew.looks(&stop).unwrap().iter().all(|look| look[OVER] == 0.0));
     crew.begin(&stop).unwrap();
     crew.wait_until("both over", PATIENCE, &stop, all(OVER)).unwrap();
@@ -180,7 +181,7 @@ fn running_load_responds_and_deletes_its_sessions() {
     let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
     let sessions = |numbers: &ranlab_lab::worker::Numbers| numbers["sessions"] >= 50.0;
     upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
-    assert_eq!(number(&load.look(&Stop::never()).unwrap(), OVER), Ok(0.0));
+    assert_eq!(number(&load.counters(&Stop::never()).unwrap(), OVER), Ok(0.0));
     let early: Report = load.end(&Stop::never()).unwrap();
     let error = early.detail::<UpfLoadReport>().unwrap_err().to_string();
     assert!(error.contains("report is invalid"), "{error}");
@@ -254,13 +255,13 @@ fn messages_carry_every_setting() {
     }
     for part in [part, load(6)] {
         let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
-        let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+        let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
         let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, part, "{message}");
     }
     let part = UpfPart { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
     let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
-    let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+    let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
     let read = read.get::<UpfPart>().unwrap();
     assert_eq!(*read, part, "{message}");
 }

@@ -323,7 +323,7 @@ fn passes(bed: &Bed) {
 
 #[test]
 fn traffic_events_and_linked_rules_are_reported() {
-    use ReportingTriggers as Wanted;
+    use ReportingTriggers as Triggers;
     use UsageReportTrigger as Trigger;
     let try_design = |test: u8, design: Design| {
         let mut bed = Bed::start(test, design);
@@ -335,7 +335,7 @@ fn traffic_events_and_linked_rules_are_reported() {
         let events = CreateUrr {
             urr_id: UrrId(1),
             measurement_method: MeasurementMethod::new(MeasurementMethod::EVENT),
-            reporting_triggers: Wanted::new(Wanted::START | Wanted::STOPT | Wanted::EVEQU),
+            reporting_triggers: Triggers::new(Triggers::START | Triggers::STOPT | Triggers::EVEQU),
             inactivity_detection_time: Some(Seconds(1)),
             event_quota: Some(Events(2)),
             ..Default::default()
@@ -343,7 +343,7 @@ fn traffic_events_and_linked_rules_are_reported() {
         let linked = CreateUrr {
             urr_id: UrrId(2),
             measurement_method: MeasurementMethod::new(MeasurementMethod::VOLUM),
-            reporting_triggers: Wanted::new(Wanted::LIUSA),
+            reporting_triggers: Triggers::new(Triggers::LIUSA),
             linked_urr_ids: vec![UrrId(1)],
             ..Default::default()
         };

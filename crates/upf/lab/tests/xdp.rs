@@ -70,13 +70,13 @@ impl Drop for Space {
     }
 }
 
-struct Told {
+struct SessionRules {
     pdrs: Vec<CreatePdr>,
     fars: Vec<CreateFar>,
     qers: Vec<CreateQer>,
 }
 
-impl Told {
+impl SessionRules {
     fn rules(&self) -> Rules<'_> {
         Rules {
             pdrs: &self.pdrs,
@@ -95,7 +95,7 @@ fn ue(n: u32) -> [u8; 4] {
 
 /// Returns a session that the programs support. Every fourth session is policed, and has to be left to the packet
 /// engine.
-fn session(n: u32) -> Told {
+fn session(n: u32) -> SessionRules {
     let address = || IpAddr::from(ue(n)).into();
     let far = |id, way| CreateFar {
         far_id: FarId(id),
@@ -131,7 +131,7 @@ fn session(n: u32) -> Told {
     };
     let rates = BitRates { uplink_kbps: 1_000_000, downlink_kbps: 1_000_000 };
     let police = CreateQer { qer_id: QerId(1), maximum_bit_rate: Some(rates), ..Default::default() };
-    Told {
+    SessionRules {
         pdrs: vec![pdr(1, up), pdr(2, down)],
         fars: vec![far(1, to_core), far(2, to_gnb)],
         qers: if n % 4 == 3 { vec![police] } else { Vec::new() },

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::{XhaulPart, live, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, RigType, Started, Waits};
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::Trust;
 
 /// What the domain contributes to experiments.
 pub static XHAUL: Domain = Domain {
     name: "xhaul",
-    components: &[ComponentType::of::<XhaulPart>()],
-    rigs: &[RigType { place: 100, make: |lab| Box::new(Bench::new(lab, rig::Xhaul)) }],
+    components: &[ComponentType::new::<XhaulPart>()],
+    rigs: &[RigType { place: 100, make: |lab| Box::new(RunningExperiment::new(lab, rig::Xhaul)) }],
 };
 
 /// Timeout for network cards that reset and create virtual functions, possibly on an emulated machine, and are returned

@@ -36,7 +36,7 @@ impl Sequences {
     }
 
     /// The next part's.
-    pub(super) fn of(&mut self, kind: u64, name: &str) -> ChaCha8Rng {
+    pub(super) fn sequence(&mut self, kind: u64, name: &str) -> ChaCha8Rng {
         let own = named(kind, name);
         let before = self.seen.entry(own).or_default();
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
@@ -56,7 +56,7 @@ mod tests {
     fn added_component_leaves_other_sequences_unchanged() {
         let of = |names: &[&str]| -> Vec<u64> {
             let mut all = Sequences::new(7);
-            names.iter().map(|name| all.of(1, name).next_u64()).collect()
+            names.iter().map(|name| all.sequence(1, name).next_u64()).collect()
         };
         let two = of(&["a", "b"]);
         let three = of(&["a", "c", "b"]);
@@ -65,8 +65,8 @@ mod tests {
         // Two of one name are not one.
         let twice = of(&["a", "a"]);
         assert!(twice[0] == two[0] && twice[1] != twice[0]);
-        assert_ne!(Sequences::new(8).of(1, "a").next_u64(), two[0]);
-        assert_ne!(Sequences::new(7).of(2, "a").next_u64(), two[0]);
+        assert_ne!(Sequences::new(8).sequence(1, "a").next_u64(), two[0]);
+        assert_ne!(Sequences::new(7).sequence(2, "a").next_u64(), two[0]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{short, words};
 
 /// Result of the test of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum LawOutcome {
     /// It holds.
     Holds,
     /// It does not.
@@ -28,7 +28,7 @@ const WIDE: &str = "our interval lies on both sides of what is expected: more or
 
 /// A law's finding.
 pub(super) struct Found {
-    pub(super) told: Told,
+    pub(super) told: LawOutcome,
     /// The measured value.
     pub(super) ours: String,
     /// Repeats behind it, at the point that has the fewest.
@@ -62,31 +62,31 @@ type Finding = Result<Found, String>;
 type Zone = (f64, f64);
 
 /// Position of an interval relative to a zone.
-fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> Told {
+fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> LawOutcome {
     match interval {
-        None => Told::Unclear(ONE_REPEAT),
-        Some((from, to)) if from >= low && to <= high => Told::Holds,
-        Some((from, to)) if to < low || from > high => Told::Broken,
-        Some(_) => Told::Unclear(WIDE),
+        None => LawOutcome::Unclear(ONE_REPEAT),
+        Some((from, to)) if from >= low && to <= high => LawOutcome::Holds,
+        Some((from, to)) if to < low || from > high => LawOutcome::Broken,
+        Some(_) => LawOutcome::Unclear(WIDE),
     }
 }
 
 /// Whether a difference is above 0.
-fn above_zero(difference: &Number, confidence: f64) -> Told {
+fn above_zero(difference: &Number, confidence: f64) -> LawOutcome {
     match within(difference.estimate.interval(confidence), (0.0, f64::INFINITY)) {
-        Told::Holds if difference.estimate.value <= 0.0 => Told::Broken,
+        LawOutcome::Holds if difference.estimate.value <= 0.0 => LawOutcome::Broken,
         told => told,
     }
 }
 
 /// Combines several conditions: one broken condition breaks all, one unclear condition makes all unclear.
-fn all(told: impl IntoIterator<Item = Told>) -> Told {
-    let weight = |told: &Told| match told {
-        Told::Holds => 0,
-        Told::Unclear(_) => 1,
-        Told::Broken => 2,
+fn all(told: impl IntoIterator<Item = LawOutcome>) -> LawOutcome {
+    let weight = |told: &LawOutcome| match told {
+        LawOutcome::Holds => 0,
+        LawOutcome::Unclear(_) => 1,
+        LawOutcome::Broken => 2,
     };
-    told.into_iter().max_by_key(weight).unwrap_or(Told::Holds)
+    told.into_iter().max_by_key(weight).unwrap_or(LawOutcome::Holds)
 }
 
 fn around(value: f64, tolerance: f64) -> Zone {
@@ -98,12 +98,12 @@ fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> Zone {
 }
 
 /// A measured point of a law.
-struct Seen<'a> {
+struct MeasuredPoint<'a> {
     point: &'a PointResult,
     number: Number,
 }
 
-impl Seen<'_> {
+impl MeasuredPoint<'_> {
     fn at(&self, axis: &str) -> Result<f64, String> {
         let number = self.point.point.settings.get(axis).and_then(Value::number);
         number.ok_or_else(|| format!("`{axis}` is not a number at {}", self.point.point.label()))
@@ -111,7 +111,7 @@ impl Seen<'_> {
 }
 
 /// The law of an expectation, and its data.
-struct Asked<'a> {
+struct LawQuery<'a> {
     results: &'a Results,
     expect: &'a Expect,
     confidence: f64,
@@ -119,7 +119,7 @@ struct Asked<'a> {
 
 /// Result of an expectation; `Err`: the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
-    let asked = Asked { results, expect, confidence: results.scenario.measure.confidence };
+    let asked = LawQuery { results, expect, confidence: results.scenario.measure.confidence };
     match &expect.law {
         Law::Value { value, tolerance } => asked.every(around(*value, *tolerance)),
         Law::Bounds { at_least, at_most } => asked.every(bounds(*at_least, *at_most)),
@@ -133,17 +133,17 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
     }
 }
 
-impl Asked<'_> {
+impl LawQuery<'_> {
     /// The points that match; each must have been measured.
-    fn seen(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<Seen<'_>>, String> {
-        let found: Result<Vec<Seen<'_>>, String> = self
+    fn seen(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<MeasuredPoint<'_>>, String> {
+        let found: Result<Vec<MeasuredPoint<'_>>, String> = self
             .results
             .points
             .iter()
             .filter(|point| point.point.matches(filter))
             .map(|point| {
                 let number = self.results.number(point, &self.expect.metric);
-                Ok(Seen { point, number: number.ok_or_else(|| missing(point))? })
+                Ok(MeasuredPoint { point, number: number.ok_or_else(|| missing(point))? })
             })
             .collect();
         if found.as_ref().is_ok_and(Vec::is_empty) {
@@ -166,9 +166,11 @@ impl Asked<'_> {
     /// undecided one.
     fn every(&self, zone: Zone) -> Finding {
         let seen = self.seen(&self.expect.filter)?;
-        let one = |seen: &Seen<'_>| within(seen.number.estimate.interval(self.confidence), zone);
+        let one = |seen: &MeasuredPoint<'_>| within(seen.number.estimate.interval(self.confidence), zone);
         let told = all(seen.iter().map(one));
-        let same = |told: Told, other: Told| std::mem::discriminant(&told) == std::mem::discriminant(&other);
+        let same = |told: LawOutcome, other: LawOutcome| {
+            std::mem::discriminant(&told) == std::mem::discriminant(&other)
+        };
         let shown = seen.iter().find(|seen| same(one(seen), told)).unwrap_or(&seen[0]);
         let mut ours = self.words(&shown.number.estimate);
         if seen.len() > 1 {
@@ -275,7 +277,7 @@ impl Asked<'_> {
     }
 
     /// No value is below its left neighbour by more than the tolerance.
-    fn rises(&self, ys: &[Number], tolerance: f64) -> Told {
+    fn rises(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let one = |pair: &[Number]| {
             let lowest = -tolerance * pair[0].estimate.value.abs();
             within(pair[1].minus(&pair[0]).estimate.interval(self.confidence), (lowest, f64::INFINITY))
@@ -284,13 +286,13 @@ impl Asked<'_> {
     }
 
     /// No value is above its left neighbour by more than the tolerance.
-    fn falls(&self, ys: &[Number], tolerance: f64) -> Told {
+    fn falls(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let mirrored: Vec<Number> = ys.iter().map(|y| Number::sum(&[(-1.0, y)])).collect();
         self.rises(&mirrored, tolerance)
     }
 
     /// Every value is within the tolerance of the mean of all.
-    fn flat(&self, ys: &[Number], tolerance: f64) -> Told {
+    fn flat(&self, ys: &[Number], tolerance: f64) -> LawOutcome {
         let share = 1.0 / ys.len() as f64;
         let may = tolerance * Number::mean(ys).estimate.value.abs();
         all((0..ys.len()).map(|own| {

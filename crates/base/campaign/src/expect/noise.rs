@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::laws::{self, Found, Told};
+use super::laws::{self, Found, LawOutcome};
 use crate::metric::{DISTURBED, FOREIGN_SHARE, Noise, STEAL_SHARE, UNSENT_AT_MOST};
 use crate::record::Recording;
 use crate::results::{Finished, PointResult, Results};
@@ -29,13 +29,13 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Result<Found, String> 
     };
     let quiet = undisturbed(results);
     if let Ok(found) = laws::find(&quiet, expect)
-        && !matches!(found.told, Told::Unclear(_))
+        && !matches!(found.told, LawOutcome::Unclear(_))
     {
         return Ok(found);
     }
     let mut found = laws::find(results, expect)?;
-    if found.told == Told::Broken && explained(results, expect, &found, share) {
-        found.told = Told::Unclear(DISTURBED_WHY);
+    if found.told == LawOutcome::Broken && explained(results, expect, &found, share) {
+        found.told = LawOutcome::Unclear(DISTURBED_WHY);
     }
     Ok(found)
 }

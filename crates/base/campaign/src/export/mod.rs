@@ -149,7 +149,7 @@ impl Column {
     }
 
     /// Type of the values.
-    pub fn of(&self) -> Type {
+    pub fn value_type(&self) -> Type {
         match self {
             Self::Bool(_) => Type::Bool,
             Self::Int(_) => Type::Int,

@@ -19,7 +19,8 @@ const MAGIC: &[u8; 4] = b"PAR1";
 
 /// A table as the bytes of a file.
 pub fn parquet(table: &Table) -> Vec<u8> {
-    let headings = table.columns.iter().map(|(name, column)| Heading::new(name, column.of())).collect();
+    let headings =
+        table.columns.iter().map(|(name, column)| Heading::new(name, column.value_type())).collect();
     let mut file = Vec::new();
     let written = Writer::new(&mut file, headings, &[]).and_then(|mut writer| {
         for row in 0..table.rows() {

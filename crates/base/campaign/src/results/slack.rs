@@ -57,7 +57,8 @@ fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find,
         0.0
     };
     // Trials found both ends of the bracket, and either may vary more.
-    let spread = |values: &[f64]| summarise(values, 0.95).and_then(|all| Estimate::of(&all, false).error);
+    let spread =
+        |values: &[f64]| summarise(values, 0.95).and_then(|all| Estimate::from_summary(&all, false).error);
     let error = own.error.map(|error| if between { spread(&far).unwrap_or(0.0).max(error) } else { error });
     let own = Estimate { error, ..own };
     match find {

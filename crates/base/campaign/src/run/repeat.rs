@@ -102,7 +102,7 @@ struct Trials<'a, 'p> {
 }
 
 /// Result of one trial.
-struct Seen {
+struct TrialSample {
     outcome: Outcome,
     reason: String,
     recording: Recording,
@@ -111,7 +111,7 @@ struct Seen {
 }
 
 impl Trials<'_, '_> {
-    fn one(&mut self, overrides: BTreeMap<String, Value>, share: f64) -> Result<Seen, RigError> {
+    fn one(&mut self, overrides: BTreeMap<String, Value>, share: f64) -> Result<TrialSample, RigError> {
         let run = Run { duration: self.run.duration.mul_f64(share), overrides, ..self.run.clone() };
         let mut recorder = Recorder::default();
         let outcome = self.rig.measure(&run, &mut recorder)?;
@@ -120,8 +120,8 @@ impl Trials<'_, '_> {
         (self.tell)(Window { settings: run.overrides, share, outcome, metrics: recording.metrics.clone() });
         let missing = missing_load(&self.rig.describe(), &recording);
         Ok(match missing.filter(|_| outcome.counts() || outcome == Outcome::Invalid) {
-            Some(reason) => Seen { outcome: Outcome::Invalid, reason, recording, unsent: true },
-            None => Seen { outcome, reason, recording, unsent: false },
+            Some(reason) => TrialSample { outcome: Outcome::Invalid, reason, recording, unsent: true },
+            None => TrialSample { outcome, reason, recording, unsent: false },
         })
     }
 
@@ -132,7 +132,7 @@ impl Trials<'_, '_> {
         overrides: BTreeMap<String, Value>,
         share: f64,
         retries: u32,
-    ) -> Result<Seen, RigError> {
+    ) -> Result<TrialSample, RigError> {
         for _ in 0..retries {
             let seen = self.one(overrides.clone(), share)?;
             if seen.outcome != Outcome::Invalid {
@@ -168,7 +168,7 @@ impl Trials<'_, '_> {
         (axis, whole): (&str, bool),
         trial: Trial,
         tried: &mut Vec<Tried>,
-    ) -> Result<Result<(Seen, Tried), Measured>, RigError> {
+    ) -> Result<Result<(TrialSample, Tried), Measured>, RigError> {
         if self.run.stop.now() {
             return Err(RigError::Stopped);
         }
@@ -223,9 +223,9 @@ impl Trials<'_, '_> {
         };
         let far = metric(0, find.far_end());
         let metrics = &mut recording.metrics;
-        metrics.insert("search.load".to_owned(), sent.of(axis, &self.rig.describe(), lower));
+        metrics.insert("search.load".to_owned(), sent.load_sent(axis, &self.rig.describe(), lower));
         metrics.insert("search.trials".to_owned(), f64::from(found.trials));
-        metrics.extend(found.upper.map(|load| (far, sent.of(axis, &self.rig.describe(), load))));
+        metrics.extend(found.upper.map(|load| (far, sent.load_sent(axis, &self.rig.describe(), load))));
         metrics.extend(found.unsent.map(|load| ("search.unsent".to_owned(), load)));
         if found.upper.is_none() {
             recording.bounds.insert("search.load".to_owned(), find.open_bound());
@@ -248,7 +248,7 @@ impl Trials<'_, '_> {
                 return Err(RigError::Stopped);
             }
             let overrides = knobs_at(knobs, &choice);
-            let Seen { outcome, recording, .. } = self.afresh(overrides)?;
+            let TrialSample { outcome, recording, .. } = self.afresh(overrides)?;
             let value = recording.metrics.get(metric).copied().filter(|_| outcome.counts());
             let score = value.map(|value| if lower_is_better { -value } else { value });
             if let Some(score) = score {
@@ -283,7 +283,7 @@ impl Trials<'_, '_> {
     }
 
     /// Runs a trial with restarted components, because knobs may take effect at the start only.
-    fn afresh(&mut self, overrides: BTreeMap<String, Value>) -> Result<Seen, RigError> {
+    fn afresh(&mut self, overrides: BTreeMap<String, Value>) -> Result<TrialSample, RigError> {
         self.rig.tear_down();
         self.run.overrides = overrides.clone();
         self.rig.prepare(&self.run)?;
@@ -321,7 +321,7 @@ fn offered(axis: &str, load: f64, whole: bool) -> BTreeMap<String, Value> {
 }
 
 /// A full trial that met the objective. Effects that the objective allows do not count against the system.
-fn passed(search: &Search, seen: Seen) -> Measured {
+fn passed(search: &Search, seen: TrialSample) -> Measured {
     let goals = search.goals();
     let allowed = |metric: &String| goals.iter().any(|(goal, _)| goal == metric);
     let breached = &seen.recording.breached;
@@ -343,7 +343,7 @@ impl Sent {
 
     /// Returns the load that was sent in the last trial at this load. Only a load in requests or packets per second
     /// can be sent in part.
-    fn of(&self, axis: &str, rig: &RigDescription, load: f64) -> f64 {
+    fn load_sent(&self, axis: &str, rig: &RigDescription, load: f64) -> f64 {
         let rate = rig.keys.iter().any(|key| key.path == axis && key.unit.ends_with("/s"));
         let share = self.0.iter().rev().find(|(own, _)| *own == load).map_or(1.0, |(_, share)| *share);
         if rate { load * share } else { load }

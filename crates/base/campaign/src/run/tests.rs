@@ -440,7 +440,7 @@ fn every_window_is_told_with_what_the_search_chose() {
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
          min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
     );
-    let tried = crate::tried::of(&results.points[0].runs[0].recording);
+    let tried = crate::tried::from_recording(&results.points[0].runs[0].recording);
     let windows: Vec<&Window> = events
         .iter()
         .filter_map(|event| if let Event::Measured { window, .. } = event { Some(window) } else { None })

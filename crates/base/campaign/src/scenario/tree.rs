@@ -195,7 +195,7 @@ fn merge(under: &mut Node, over: Node, depth: usize) {
 
 fn parse_one(text: &str, file: &str) -> Result<Node, ScenarioError> {
     let file: Arc<str> = file.into();
-    let lines = Lines::of(text);
+    let lines = Lines::new(text);
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(0, |span| lines.line(span.start));
         let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
@@ -257,7 +257,7 @@ fn tree_of(
 struct Lines(Vec<usize>);
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
     }
 

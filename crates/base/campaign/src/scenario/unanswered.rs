@@ -49,19 +49,19 @@ type Settings = BTreeMap<String, Value>;
 pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
     // A setting varied by a search has every value.
     let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
-    let asked = Asked { points, searched };
+    let asked = UnansweredQuery { points, searched };
     let plots = scenario.plots.iter().enumerate().filter_map(|(index, plot)| asked.plot(index, plot));
     let expects =
         scenario.expects.iter().enumerate().filter_map(|(index, expect)| asked.expect(index, expect));
     plots.chain(expects).collect()
 }
 
-struct Asked<'a> {
+struct UnansweredQuery<'a> {
     points: &'a [Point],
     searched: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl UnansweredQuery<'_> {
     fn has_point(&self, what: &str, filter: &Settings) -> Option<Unanswered> {
         if self.points.iter().any(|point| point.matches(filter)) {
             return None;

@@ -36,7 +36,7 @@ impl Repeats {
     /// Repeats that are known one by one.
     pub fn new(values: &[f64]) -> Option<Self> {
         let summary = summarise(values, 0.95)?;
-        Some(Self { estimate: Estimate::of(&summary, false), values: Some(values.to_vec()) })
+        Some(Self { estimate: Estimate::from_summary(&summary, false), values: Some(values.to_vec()) })
     }
 }
 
@@ -197,7 +197,7 @@ impl Side {
         let wide = logarithmic && high - low > WIDE.ln();
         let own = side.estimate;
         let mean = match summarise(&scaled, 0.95).filter(|_| wide) {
-            Some(summary) => with_slack_of(Estimate::of(&summary, false), &own, logarithmic),
+            Some(summary) => with_slack_of(Estimate::from_summary(&summary, false), &own, logarithmic),
             None if logarithmic => logarithm(&own),
             None => own,
         };

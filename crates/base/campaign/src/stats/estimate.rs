@@ -22,7 +22,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// A mean over repeats. `exact`: the number is the same in every run, so one repeat suffices.
-    pub fn of(summary: &Summary, exact: bool) -> Self {
+    pub fn from_summary(summary: &Summary, exact: bool) -> Self {
         let n = summary.n;
         let (error, freedom) = match n {
             0 | 1 => (exact.then_some(0.0), f64::INFINITY),
@@ -187,17 +187,17 @@ mod tests {
     use super::super::summarise;
     use super::*;
 
-    fn of(values: &[f64]) -> Estimate {
-        Estimate::of(&summarise(values, 0.95).unwrap(), false)
+    fn estimate(values: &[f64]) -> Estimate {
+        Estimate::from_summary(&summarise(values, 0.95).unwrap(), false)
     }
 
     #[test]
     fn single_repeat_has_no_interval_unless_exact() {
         let one = summarise(&[7.0], 0.95).unwrap();
-        assert_eq!(Estimate::of(&one, false).interval(0.95), None);
-        assert_eq!(Estimate::of(&one, true).interval(0.95), Some((7.0, 7.0)));
-        assert_eq!(of(&[7.0]).minus(of(&[1.0, 2.0])).interval(0.95), None);
-        assert_eq!(of(&[1.0, 2.0]).ratio(of(&[7.0]), 0.95), None);
+        assert_eq!(Estimate::from_summary(&one, false).interval(0.95), None);
+        assert_eq!(Estimate::from_summary(&one, true).interval(0.95), Some((7.0, 7.0)));
+        assert_eq!(estimate(&[7.0]).minus(estimate(&[1.0, 2.0])).interval(0.95), None);
+        assert_eq!(estimate(&[1.0, 2.0]).ratio(estimate(&[7.0]), 0.95), None);
     }
 
     /// Intervals of 2,000 draws from known laws contain the true value as often as stated, with few and
@@ -211,8 +211,8 @@ mod tests {
         let mut difference = 0;
         let mut ratio = 0;
         for _ in 0..2000 {
-            let a = of(&draw(30.0, 3.0, 5));
-            let b = of(&draw(10.0, 0.5, 3));
+            let a = estimate(&draw(30.0, 3.0, 5));
+            let b = estimate(&draw(10.0, 0.5, 3));
             let holds = |interval: Option<(f64, f64)>, truth: f64| {
                 let (low, high) = interval.unwrap();
                 i32::from((low..=high).contains(&truth))
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn ratio_by_possible_zero_is_undefined() {
-        let (low, high) = of(&[1.0, 1.1]).ratio(of(&[-1.0, 1.5]), 0.95).unwrap();
+        let (low, high) = estimate(&[1.0, 1.1]).ratio(estimate(&[-1.0, 1.5]), 0.95).unwrap();
         assert!(low.is_infinite() && high.is_infinite());
-        assert_eq!(of(&[0.0, 0.0]).ratio(of(&[5.0, 5.0]), 0.95), Some((0.0, 0.0)));
+        assert_eq!(estimate(&[0.0, 0.0]).ratio(estimate(&[5.0, 5.0]), 0.95), Some((0.0, 0.0)));
     }
 }

@@ -203,7 +203,7 @@ mod tests {
         let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
         let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 31.3];
         let p_of = |a: &[f64], b: &[f64]| {
-            let of = |values| Estimate::of(&summarise(values, 0.95).unwrap(), false);
+            let of = |values| Estimate::from_summary(&summarise(values, 0.95).unwrap(), false);
             of(a).minus(of(b)).p()
         };
         assert!((p_of(&a, &b).unwrap() - 0.006_460_408_027).abs() < 1e-9);

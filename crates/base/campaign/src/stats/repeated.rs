@@ -45,8 +45,8 @@ impl Number {
         let values: Vec<f64> = own.values().copied().collect();
         // The width of the summary's interval is not used.
         let (below, above) = slack(parts.iter().map(|(by, part)| (*by, part.estimate)));
-        let found =
-            summarise(&values, 0.95).map(|summary| Estimate::of(&summary, false).with_slack(below, above));
+        let found = summarise(&values, 0.95)
+            .map(|summary| Estimate::from_summary(&summary, false).with_slack(below, above));
         found.map_or_else(|| Self::alone(parts[0].1.estimate), |estimate| Self { estimate, own })
     }
 
@@ -106,15 +106,15 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[f64]) -> Number {
-        let estimate = Estimate::of(&summarise(values, 0.95).unwrap(), false);
+    fn number(values: &[f64]) -> Number {
+        let estimate = Estimate::from_summary(&summarise(values, 0.95).unwrap(), false);
         Number::paired(estimate, (0..).zip(values.iter().copied()).collect())
     }
 
     #[test]
     fn common_effects_cancel_in_differences() {
-        let a = of(&[11.0, 21.0, 31.5]);
-        let b = of(&[10.0, 20.0, 30.0]);
+        let a = number(&[11.0, 21.0, 31.5]);
+        let b = number(&[10.0, 20.0, 30.0]);
         let (low, high) = a.minus(&b).estimate.interval(0.95).unwrap();
         // Student's, over 1, 1 and 1.5: mean 7/6, deviation 0.2887, t(0.975, 2) = 4.3027.
         assert!(
@@ -125,7 +125,7 @@ mod tests {
         let (low, high) = alone(&a).minus(&alone(&b)).estimate.interval(0.95).unwrap();
         assert!(low < -20.0 && high > 20.0, "{low} {high}");
         // The same in each repeat, whatever the spread of repeats.
-        let c = of(&[10.0, 11.0, 12.0]);
+        let c = number(&[10.0, 11.0, 12.0]);
         assert_eq!(c.ratio(&c, 0.95), (Some((1.0, 1.0)), true));
         // Division by a possible 0 is undefined, paired or not.
         assert_eq!(a.ratio(&a, 0.95), (Some((f64::NEG_INFINITY, f64::INFINITY)), true));
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn incomplete_pairs_are_left_out() {
-        let a = of(&[1.0, 2.0, 4.0]);
-        let mut b = of(&[1.0, 2.0, 4.0]);
+        let a = number(&[1.0, 2.0, 4.0]);
+        let mut b = number(&[1.0, 2.0, 4.0]);
         b.own.remove(&1);
         let difference = a.minus(&b);
         assert_eq!((difference.estimate.n, difference.estimate.interval(0.95)), (2, Some((0.0, 0.0))));
@@ -155,13 +155,13 @@ mod tests {
         let mut narrower = 0;
         for _ in 0..2000 {
             let shared: Vec<f64> = (0..6).map(|_| 10.0 + 2.0 * draw()).collect();
-            let a = of(&shared.iter().map(|x| 1.5 * x + 0.05 * draw()).collect::<Vec<_>>());
-            let b = of(&shared);
+            let a = number(&shared.iter().map(|x| 1.5 * x + 0.05 * draw()).collect::<Vec<_>>());
+            let b = number(&shared);
             let (low, high) = a.ratio(&b, 0.95).0.unwrap();
             ratio += i32::from((low..=high).contains(&1.5));
             let (alone_low, alone_high) = a.estimate.ratio(b.estimate, 0.95).unwrap();
             narrower += i32::from((high - low) * 5.0 < alone_high - alone_low);
-            let c = of(&shared.iter().map(|x| x + 1.0 + 0.1 * draw()).collect::<Vec<_>>());
+            let c = number(&shared.iter().map(|x| x + 1.0 + 0.1 * draw()).collect::<Vec<_>>());
             let (low, high) = c.minus(&b).estimate.interval(0.95).unwrap();
             difference += i32::from((low..=high).contains(&1.0));
         }

@@ -254,7 +254,7 @@ fn by_htb(interface: &str, link: &Link<'_>) -> Vec<String> {
         all.push(format!("qdisc replace dev {interface} parent 1:{id:x} bfifo limit {}", link.queue_bytes));
     }
     all.extend(
-        told(link, |rank| format!("flowid 1:{:x}", class(rank)))
+        address_filters(link, |rank| format!("flowid 1:{:x}", class(rank)))
             .map(|match_| format!("filter add dev {interface} parent 1: protocol ip u32 {match_}")),
     );
     all
@@ -275,7 +275,7 @@ fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<
         all.push(format!("qdisc replace dev {interface} parent 10:{:x} {queue}", index + 1));
     }
     all.extend(
-        told(link, |rank| format!("flowid 10:{:x}", place(rank) + 1))
+        address_filters(link, |rank| format!("flowid 10:{:x}", place(rank) + 1))
             .map(|match_| format!("filter add dev {interface} parent 10: protocol ip u32 {match_}")),
     );
     all
@@ -321,7 +321,7 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link:
     });
     all.extend(each);
     all.extend(
-        told(link, priority)
+        address_filters(link, priority)
             .map(|match_| format!("filter add dev {interface} egress protocol ip prio 1 u32 {match_}")),
     );
     all.push(format!(
@@ -332,7 +332,7 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link:
 }
 
 /// Filters for packets of each address, with their actions.
-fn told(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
+fn address_filters(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
     link.ranks.iter().flat_map(move |(address, rank)| {
         let becomes = becomes(*rank);
         ["src", "dst"].map(|end| format!("match ip {end} {address}/32 {becomes}"))

@@ -22,7 +22,7 @@ const FUNCTIONS_MAX: usize = 256;
 
 /// A port that a testbed has taken, and its device.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct TestbedPort {
     /// Its original name, which is restored.
     name: String,
     /// `None`: a software port.
@@ -89,7 +89,7 @@ impl Loan {
                 let _ = std::fs::write(Path::new(device).join("sriov_numvfs"), "0");
             }
             Self::Stamps { namespace, inside, before } => {
-                let _ = within(namespace, || before.tell(inside));
+                let _ = within(namespace, || before.write(inside));
             }
         }
     }
@@ -121,7 +121,7 @@ impl Testbed {
             .and_then(|_| run("ip", &["link", "set", name, "netns", namespace, "name", inside]));
         moved.map_err(|error| here(error.to_string()))?;
         self.ip(namespace, &["link", "set", inside, "up"])?;
-        self.taken.push(Taken { name: name.to_owned(), device });
+        self.taken.push(TestbedPort { name: name.to_owned(), device });
         Ok(())
     }
 
@@ -231,7 +231,11 @@ fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
 }
 
 /// Devices of the functions that a port created.
-fn made_functions(testbed: &mut Testbed, port: &Taken, count: usize) -> Result<Vec<PathBuf>, NetnsError> {
+fn made_functions(
+    testbed: &mut Testbed,
+    port: &TestbedPort,
+    count: usize,
+) -> Result<Vec<PathBuf>, NetnsError> {
     let lacks = |why: &str| refused(&port.name, why);
     let device =
         port.device.as_deref().ok_or_else(|| lacks("it is made of software and has no virtual functions"))?;
@@ -315,7 +319,7 @@ mod tests {
         }
         let mut testbed = Testbed::new().unwrap();
         let told = |testbed: &mut Testbed, device: Option<PathBuf>, count| {
-            let port = Taken { name: "eth9".to_owned(), device };
+            let port = TestbedPort { name: "eth9".to_owned(), device };
             made_functions(testbed, &port, count).map_err(|error| error.to_string())
         };
         let fine = device("7", "0");

@@ -44,7 +44,7 @@ impl Stamping {
     ///
     /// # Errors
     /// There is no such port; its driver reports no support.
-    pub fn of(interface: &str) -> io::Result<Self> {
+    pub fn read(interface: &str) -> io::Result<Self> {
         // `struct ethtool_ts_info`: command, flags, clock, bits of both directions with three reserved words each.
         let mut info = [0_u32; 11];
         info[0] = ETHTOOL_GET_TS_INFO;
@@ -87,7 +87,7 @@ pub struct StampConfig {
 impl StampConfig {
     /// Current configuration of a port of the calling thread's namespace; empty if its driver cannot report
     /// it.
-    fn of(interface: &str) -> Self {
+    fn read(interface: &str) -> Self {
         let mut words = [0_u32; 3];
         match ioctl(interface, SIOCGHWTSTAMP, words.as_mut_ptr().cast()) {
             Ok(()) => Self { flags: words[0], sent: words[1], received: words[2] },
@@ -96,7 +96,7 @@ impl StampConfig {
     }
 
     /// Configures a port. The driver may enable more than requested, never less.
-    pub(super) fn tell(self, interface: &str) -> io::Result<()> {
+    pub(super) fn write(self, interface: &str) -> io::Result<()> {
         let mut words = [self.flags, self.sent, self.received];
         ioctl(interface, SIOCSHWTSTAMP, words.as_mut_ptr().cast())
     }
@@ -104,7 +104,7 @@ impl StampConfig {
 
 /// Whether the card of a port of the calling thread's namespace is configured to stamp packets.
 pub fn stamps_now(interface: &str) -> bool {
-    let StampConfig { sent, received, .. } = StampConfig::of(interface);
+    let StampConfig { sent, received, .. } = StampConfig::read(interface);
     (sent, received) != (0, 0)
 }
 
@@ -115,13 +115,13 @@ impl Testbed {
     /// # Errors
     /// Its driver rejects the configuration.
     pub fn stamp(&mut self, namespace: &str, inside: &str, config: StampConfig) -> Result<(), NetnsError> {
-        let before = within(namespace, || Ok(StampConfig::of(inside)));
+        let before = within(namespace, || Ok(StampConfig::read(inside)));
         let told = before.and_then(|before| {
             let namespace = namespace.to_owned();
             let inside = inside.to_owned();
             self.note(Loan::Stamps { namespace, inside, before }).map_err(io::Error::other)
         });
-        let told = told.and_then(|()| within(namespace, || config.tell(inside)));
+        let told = told.and_then(|()| within(namespace, || config.write(inside)));
         told.map_err(|error| NetnsError::Port {
             port: inside.to_owned(),
             why: format!("its card cannot be configured for time stamps: {error}"),
@@ -189,12 +189,12 @@ mod tests {
 
     #[test]
     fn software_port_reports_missing_card_stamps() {
-        let loopback = Stamping::of("lo").unwrap();
+        let loopback = Stamping::read("lo").unwrap();
         assert!(loopback.by_card().is_err(), "{loopback:?}");
-        assert_eq!((StampConfig::of("lo"), stamps_now("lo")), (StampConfig::default(), false));
-        assert!(CARD.by_card().unwrap().0.tell("lo").is_err());
+        assert_eq!((StampConfig::read("lo"), stamps_now("lo")), (StampConfig::default(), false));
+        assert!(CARD.by_card().unwrap().0.write("lo").is_err());
         for name in ["no-such-device", "", "a-name-that-is-longer-than-any-port-has"] {
-            assert!(Stamping::of(name).is_err(), "{name}");
+            assert!(Stamping::read(name).is_err(), "{name}");
         }
     }
 }

@@ -91,7 +91,7 @@ impl Board {
         let text = Bytes::from(json(value));
         let mut state = self.state();
         state.held.insert(event, text.clone());
-        self.tell(event, || text);
+        self.publish(event, || text);
     }
 
     /// Sets entry `at` of the list `event` and sends it; entries beyond [`LIST_MAX`] are ignored.
@@ -103,7 +103,7 @@ impl Board {
         let mut state = self.state();
         let line = Bytes::from(format!("[{entry}]"));
         state.lists.entry(event).or_default().insert(at, entry);
-        self.tell(event, || line);
+        self.publish(event, || line);
     }
 
     /// Appends an entry to the series `event` and sends it.
@@ -116,14 +116,14 @@ impl Board {
         if row.len() > ROW_MAX {
             row.pop_front();
         }
-        self.tell(event, || line);
+        self.publish(event, || line);
     }
 
     /// Sends a line. The caller holds the state lock, so that a page that connects at the same time receives
     /// it exactly once.
-    fn tell(&self, event: &'static str, line: impl FnOnce() -> Bytes) {
+    fn publish(&self, event: &'static str, line: impl FnOnce() -> Bytes) {
         let about = About { node: "", sm: None, subscription: 0 };
-        self.0.feed.tell(ranlab_transport::now(), &about, || Line::Named(event, line()));
+        self.0.feed.publish(ranlab_transport::now(), &about, || Line::Named(event, line()));
     }
 
     /// Sets the function that produces the document, and announces a new version with the event `document`.

@@ -16,7 +16,7 @@ use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use serde_json::{Value as Json, json};
 
-use crate::experiment::harness::{Side, Taken, Window};
+use crate::experiment::harness::{ComponentReport, Side, Window};
 
 /// Requests to test workers, in the order of their responses: `load start`, `load begin`, ….
 pub type Log = Arc<Mutex<Vec<String>>>;
@@ -104,7 +104,7 @@ pub fn real(registry: Registry) -> String {
 
 /// Returns a window with the report of one component.
 pub fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
-    let taken = Taken {
+    let taken = ComponentReport {
         side,
         role,
         clock_error_us: 0.0,

@@ -2,7 +2,7 @@
 //! liveness checks, end of the window, judgement of noise, and stop in reverse order.
 //!
 //! A rig supplies the rest ([`Experiment`]): its keys, the components with their location and configuration,
-//! and the interpretation of their reports. [`Bench`] makes a [`Rig`] from it.
+//! and the interpretation of their reports. [`RunningExperiment`] makes a [`Rig`] from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ mod stage;
 mod window;
 
 pub use stage::{Side, Stage};
-pub use window::{Taken, Window, copy, copy_all, metric_of_places};
+pub use window::{ComponentReport, Window, copy, copy_all, metric_of_places};
 
 /// Key for the location of the load.
 const LOAD_AT: &str = "load.at";
@@ -45,7 +45,7 @@ fn stood_still(
     recorder: &mut Recorder,
 ) -> Option<Outcome> {
     description.metric(noise::STOOD_STILL)?;
-    let tools = || window.of(Side::Tool).filter(|report| report.wall_s > 0.0);
+    let tools = || window.reports(Side::Tool).filter(|report| report.wall_s > 0.0);
     recorder.scalar(noise::STOOD_STILL, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
     let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
     let breach =
@@ -115,7 +115,7 @@ pub trait Experiment: Send {
 }
 
 /// Experiment with its running components.
-pub struct Bench<E> {
+pub struct RunningExperiment<E> {
     lab: Lab,
     experiment: E,
     up: Up,
@@ -123,7 +123,7 @@ pub struct Bench<E> {
     used: bool,
 }
 
-impl<E: Experiment> Bench<E> {
+impl<E: Experiment> RunningExperiment<E> {
     /// Returns an experiment in a laboratory.
     pub fn new(lab: &Lab, experiment: E) -> Self {
         Self { lab: lab.clone(), experiment, up: Up::default(), used: false }
@@ -154,7 +154,7 @@ impl<E: Experiment> Bench<E> {
     }
 }
 
-impl<E: Experiment> Rig for Bench<E> {
+impl<E: Experiment> Rig for RunningExperiment<E> {
     fn describe(&self) -> RigDescription {
         let mut description = self.experiment.describe();
         description.needs.extend(self.lab.needs());
@@ -193,7 +193,7 @@ impl<E: Experiment> Rig for Bench<E> {
         let outcome = self.experiment.record(run, &window, recorder)?;
         let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
         let delayed = stood_still(&window, &description, recorder).or(delayed);
-        let outcome = stranger::judge(recorder, outcome, window.of(Side::Sut), unread);
+        let outcome = stranger::judge(recorder, outcome, window.reports(Side::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
         // A rig without measurements of time has no such keys.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::readback::{ReadBack, Readings, What, read};
+use crate::readback::{ReadBack, ReadingKind, Readings, read};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
@@ -29,10 +29,10 @@ pub fn metrics() -> Vec<Metric> {
         Scalar Higher "rest_answered" "" "1: the system responded to the REST queries";
         Scalar Lower "rest_ms" "ms" "response time of these queries";
     };
-    for (_, name, comment) in What::ALL {
+    for (_, name, comment) in ReadingKind::ALL {
         metrics.push(scalar(&format!("rest_{name}"), "", Neither, comment));
     }
-    for (_, name, comment) in What::ALL.iter().skip(2) {
+    for (_, name, comment) in ReadingKind::ALL.iter().skip(2) {
         let comment = format!("per second: {comment}");
         metrics.push(scalar(&format!("rest_{name}_per_s"), "1/s", Neither, &comment));
     }
@@ -48,7 +48,7 @@ pub fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
         return Ok(stranger::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
     }
     let url = keys::text(run, "sut.rest")?;
-    let own = [(What::Nodes, "sut.rest_nodes"), (What::Ues, "sut.rest_ues")];
+    let own = [(ReadingKind::Nodes, "sut.rest_nodes"), (ReadingKind::Ues, "sut.rest_ues")];
     let all = own.into_iter().filter_map(|(what, key)| {
         let login = run.text("sut.rest_login").unwrap_or_default().to_owned();
         Some((key, ReadBack { login, ..ReadBack::by_path(what, url, run.text(key)?) }))
@@ -81,7 +81,7 @@ pub fn record(
         Err(why) => return Ok(Some(format!("the system under test did not answer over REST: {why}"))),
     };
     recorder.scalar("rest_ms", readings.elapsed.as_secs_f64() * 1e3);
-    let name = |what| What::ALL.iter().find(|(own, ..)| *own == what).map_or("", |(_, name, _)| name);
+    let name = |what| ReadingKind::ALL.iter().find(|(own, ..)| *own == what).map_or("", |(_, name, _)| name);
     let mut unread = readings.disagree;
     for (what, now) in readings.numbers {
         let metric = format!("rest_{}", name(what));

@@ -101,7 +101,7 @@ pub fn said(
 }
 
 /// Returns the component for a running system, or the profile's commands.
-pub fn part(run: &Run<'_>) -> Result<Part, RigError> {
+pub fn component(run: &Run<'_>) -> Result<Part, RigError> {
     let attach = AttachPart::read(run, "sut")?;
     Ok(match peer(run)? {
         Some(peer) => part_of(peer, attach),
@@ -127,7 +127,7 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 /// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
 /// whether it keeps running between repeats.
 pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
-    match part.foreign() {
+    match component.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
             let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
             return Err(RigError::Environment(why));
@@ -139,7 +139,7 @@ pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> 
         }
         _ => {}
     }
-    Ok(part.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
+    Ok(component.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
 }
 
 /// Reads counters at the beginning of a window; `None` if the system has none.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ranlab_campaign::rig::{RigError, Stop};
 use serde::de::DeserializeOwned;
 
-mod crew;
+mod group;
 
-pub use crew::Crew;
+pub use group::WorkerGroup;
 
 use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
 use crate::child::{Child, lines};
@@ -63,13 +63,13 @@ impl Worker {
         part: Part,
         stop: &Stop,
     ) -> Result<Self, RigError> {
-        let mut worker = Self::meet(lab, host, role, stop)?;
+        let mut worker = Self::start_idle(lab, host, role, stop)?;
         worker.bring_up(part, stop)?;
         Ok(worker)
     }
 
     /// Starts a worker without a component, and measures its clock offset.
-    pub fn meet(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+    pub fn start_idle(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
         let mut worker = Self::reach(lab, host, role)?;
         let hello: Hello = worker.ask(&Request::Hello, HELLO_WAIT, stop)?;
         if hello.version != env!("CARGO_PKG_VERSION") {
@@ -98,7 +98,7 @@ impl Worker {
     }
 
     /// Returns the component's current numbers.
-    pub fn look(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
+    pub fn counters(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
         self.ask(&Request::Look, ANSWER_WAIT, stop)
     }
 
@@ -131,7 +131,7 @@ impl Worker {
         stop: &Stop,
         enough: impl FnMut(&Numbers) -> bool,
     ) -> Result<Numbers, RigError> {
-        looked_until(|| self.look(stop), what, patience, stop, enough)
+        looked_until(|| self.counters(stop), what, patience, stop, enough)
     }
 
     fn reach(lab: &Lab, host: &Host, role: &'static str) -> Result<Self, RigError> {
@@ -214,12 +214,12 @@ impl Worker {
         patience: Duration,
         stop: &Stop,
     ) -> Result<T, RigError> {
-        self.tell(request)?;
-        self.hear(patience, stop)
+        self.send_request(request)?;
+        self.receive_response(patience, stop)
     }
 
     /// Sends a request. Its response has to be read before the next request.
-    fn tell(&mut self, request: &Request) -> Result<(), RigError> {
+    fn send_request(&mut self, request: &Request) -> Result<(), RigError> {
         let mut line = serde_json::to_string(request).map_err(|error| RigError::Rig(error.to_string()))?;
         line.push('\n');
         let sent = match self.to.as_mut().filter(|_| !self.owing) {
@@ -234,7 +234,11 @@ impl Worker {
     }
 
     /// Reads the response to a request.
-    fn hear<T: DeserializeOwned>(&mut self, patience: Duration, stop: &Stop) -> Result<T, RigError> {
+    fn receive_response<T: DeserializeOwned>(
+        &mut self,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<T, RigError> {
         let deadline = Instant::now() + patience;
         let line = loop {
             match self.from.recv_timeout(SLICE) {

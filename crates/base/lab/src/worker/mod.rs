@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use super::Part;
-pub use client::{Crew, Worker};
+pub use client::{Worker, WorkerGroup};
 pub use serve::{Trust, grace, serve};
 
 /// Maximum length of a line in either direction, in bytes. A longer line is an error and ends the connection.

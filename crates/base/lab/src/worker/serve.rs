@@ -81,7 +81,7 @@ pub fn serve(
     });
     keep_panics();
     ranlab_transport::run(async move {
-        let mut bench = Bench { part: None, trust, registry, cost: cost.clone() };
+        let mut bench = WorkerSession { part: None, trust, registry, cost: cost.clone() };
         let mut early = None;
         while let Some(line) = next(&mut early, &mut lines).await {
             cost.begin();
@@ -145,7 +145,7 @@ async fn wanted<T>(
     }
 }
 
-struct Bench {
+struct WorkerSession {
     part: Option<Held>,
     trust: Trust,
     registry: Registry,
@@ -165,7 +165,7 @@ impl Held {
     }
 }
 
-impl Bench {
+impl WorkerSession {
     async fn answer(&mut self, request: Request) -> Result<Reply, Trouble> {
         match request {
             Request::Hello => ok(Hello {
@@ -183,7 +183,7 @@ impl Bench {
             Request::Start { part } => {
                 let part = self
                     .registry
-                    .part(part)
+                    .component(part)
                     .map_err(|what| Trouble { fault: Fault::Rig, what: format!("no request: {what}") })?;
                 // Recorded before the component is up, because the campaign may disconnect in the meantime.
                 GRACE_MS.fetch_max(part.waits().restore.as_millis() as u64, Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Bench {
             Request::Look => {
                 let held = self.held()?;
                 held.alive()?;
-                ok(held.running.look())
+                ok(held.running.counters())
             }
             Request::Begin => {
                 let held = self.held()?;

@@ -141,7 +141,7 @@ impl ReceiveBatch {
         let real_ns = if self.controls.is_empty() { 0 } else { real_ns() };
         self.messages.extend(headers[..received].iter().map(|header| {
             let octets = header.msg_len as usize;
-            let (segment, stamp) = told(&header.msg_hdr);
+            let (segment, stamp) = control_values(&header.msg_hdr);
             let age_ns = stamp.map_or(0, |stamp| real_ns.saturating_sub(stamp));
             Message {
                 octets,
@@ -182,7 +182,7 @@ impl ReceiveBatch {
 }
 
 /// Segment length and kernel time of a message.
-fn told(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
+fn control_values(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
     let mut segment = None;
     let mut stamp = None;
     if header.msg_control.is_null() {

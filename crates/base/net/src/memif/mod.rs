@@ -13,5 +13,5 @@ pub use control::{Control, DESCRIPTORS_MAX, Listener, Received, interrupt};
 pub use region::{Region, RegionError};
 pub use ring::{
     Buffers, CHAIN_MAX, DescriptorFault, LOG2_RING_MAX, Place, RING_HEAD_BYTES, Receiver, RingFault, Sender,
-    Taken,
+    TakeOutcome,
 };

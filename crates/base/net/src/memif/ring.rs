@@ -179,7 +179,7 @@ impl Ring {
     }
 
     /// Reads the peer's index; `ahead` is the number of descriptors by which this endpoint may go beyond it.
-    fn look(&mut self, ahead: u16) -> Result<(), RingFault> {
+    fn read_peer_index(&mut self, ahead: u16) -> Result<(), RingFault> {
         let found = self.peers();
         let limit = found.wrapping_add(ahead);
         let left = limit.wrapping_sub(self.next);
@@ -267,7 +267,7 @@ impl Sender {
     pub fn free(&mut self) -> Result<u16, RingFault> {
         if self.0.left() == 0 {
             let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
-            self.0.look(ahead)?;
+            self.0.read_peer_index(ahead)?;
         }
         Ok(self.0.left())
     }
@@ -314,7 +314,7 @@ impl Sender {
 
 /// Result of taking a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeOutcome {
     /// No packet.
     Nothing,
     /// A packet with this number of bytes.
@@ -357,17 +357,17 @@ impl Receiver {
     ///
     /// # Errors
     /// The peer's index is impossible; the ring is unusable.
-    pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
+    pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
         if let Some(taken) = self.whole(into) {
             return Ok(taken);
         }
         // No packet was known, or the known descriptors end within a packet.
-        self.0.look(0)?;
-        Ok(self.whole(into).unwrap_or(Taken::Nothing))
+        self.0.read_peer_index(0)?;
+        Ok(self.whole(into).unwrap_or(TakeOutcome::Nothing))
     }
 
     /// The next packet, if it is complete.
-    fn whole(&mut self, into: &mut [u8]) -> Option<Taken> {
+    fn whole(&mut self, into: &mut [u8]) -> Option<TakeOutcome> {
         let mut filled = 0;
         let mut fault = None;
         for count in 0..self.0.left() {
@@ -388,7 +388,7 @@ impl Receiver {
                 }
             }
             self.0.next = index.wrapping_add(1);
-            return Some(fault.map_or(Taken::Packet(filled), Taken::Lost));
+            return Some(fault.map_or(TakeOutcome::Packet(filled), TakeOutcome::Lost));
         }
         None
     }

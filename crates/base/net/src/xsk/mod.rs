@@ -412,7 +412,7 @@ fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
     let failed = step("mapping a ring");
     let map = |octets: Option<usize>, offset: u64| {
         let octets = octets.ok_or(io::ErrorKind::InvalidData)?;
-        Mapping::of(socket.as_fd(), octets, offset)
+        Mapping::map_ring(socket.as_fd(), octets, offset)
     };
     let build = || {
         let [fr, cr, rx, tx] = [&offsets.fr, &offsets.cr, &offsets.rx, &offsets.tx].map(producer);

@@ -23,7 +23,7 @@ impl Mapping {
     }
 
     /// A ring of a socket.
-    pub(super) fn of(socket: BorrowedFd<'_>, len: usize, offset: u64) -> io::Result<Self> {
+    pub(super) fn map_ring(socket: BorrowedFd<'_>, len: usize, offset: u64) -> io::Result<Self> {
         Self::map(socket.as_raw_fd(), len, libc::MAP_SHARED | libc::MAP_POPULATE, offset)
     }
 

@@ -28,7 +28,7 @@ struct Grid {
 pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some(z) = &plot.z else { return };
     figure.x = Across::Numbers { log: plot.log.contains('x') };
-    let grid = Grid::of(results, plot, z);
+    let grid = Grid::from_results(results, plot, z);
     let measured: Vec<Sample> = grid.measured().map(|(x, y, _)| Sample::at(x, y)).collect();
     let values: Vec<f64> = grid.measured().map(|(.., value)| value).collect();
     let levels = if plot.levels.is_empty() { round_levels(&values) } else { plot.levels.clone() };
@@ -61,7 +61,7 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
 }
 
 impl Grid {
-    fn of(results: &Results, plot: &Plot, z: &str) -> Self {
+    fn from_results(results: &Results, plot: &Plot, z: &str) -> Self {
         let points = results.matching(&plot.filter).filter_map(|point| {
             point.summary(z, 0.95)?;
             Some((number(point, &plot.x)?, number(point, &plot.y)?, point))

@@ -77,13 +77,13 @@ pub struct Document {
 struct Shown {
     #[serde(flatten)]
     figure: Figure,
-    plot: Option<Asked>,
+    plot: Option<PlotSelection>,
     expected: Vec<usize>,
 }
 
 /// The plot's selection, for a reader who wants to view it differently.
 #[derive(Debug, Clone, Serialize)]
-struct Asked {
+struct PlotSelection {
     x: String,
     y: String,
     by: Option<String>,
@@ -233,7 +233,7 @@ fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Shown 
             PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box | PlotKind::Usl
         )
     };
-    let asked = plot.as_ref().filter(by_points).map(|plot| Asked {
+    let asked = plot.as_ref().filter(by_points).map(|plot| PlotSelection {
         x: plot.x.clone(),
         y: plot.y.clone(),
         by: plot.group_by.clone(),

@@ -26,7 +26,7 @@ const PERCENTILES: [&str; 3] = ["_p50", "_p99", "_p999"];
 /// Answers of searches.
 const FOUND: [&str; 2] = ["search.load", "search.best"];
 
-struct Seen {
+struct WindowMeans {
     point: usize,
     x: Option<f64>,
     metrics: BTreeMap<String, f64>,
@@ -38,7 +38,7 @@ pub struct Watched {
     campaign: Results,
     /// Setting of the horizontal axis, if it is a number.
     across: Option<String>,
-    windows: VecDeque<Seen>,
+    windows: VecDeque<WindowMeans>,
     /// The search under way: its point, its repeat and its trials.
     search: Option<(usize, u32, Vec<Tried>)>,
 }
@@ -90,7 +90,7 @@ impl Watched {
         if self.windows.len() >= WINDOWS_MAX {
             self.windows.pop_front();
         }
-        self.windows.push_back(Seen { point, x, metrics });
+        self.windows.push_back(WindowMeans { point, x, metrics });
     }
 
     /// Records a trial of a search over load with its result, as the search itself classifies it.
@@ -192,7 +192,7 @@ impl Watched {
     }
 
     /// Windows that differ from the last one only in the horizontal setting.
-    fn alike(&self) -> Vec<&Seen> {
+    fn alike(&self) -> Vec<&WindowMeans> {
         let Some(last) = self.windows.back() else { return Vec::new() };
         let axes = |point: usize| -> Vec<&(String, Value)> {
             let axes = self.campaign.points.get(point).map(|point| &point.point.axes);

@@ -144,7 +144,7 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
         format!("{} of each trial against {}", capital(&quantity(results, metric)), quantity(results, axis));
     let mut figure = empty(title, results, point);
     (figure.x_label, figure.y_label) = (label(results, axis, false), label(results, metric, false));
-    let all: Vec<Tried> = point.runs.iter().flat_map(|run| tried::of(&run.recording)).collect();
+    let all: Vec<Tried> = point.runs.iter().flat_map(|run| tried::from_recording(&run.recording)).collect();
     // A trial that was overloaded before the objective's metric could be measured has no place upwards.
     let unmeasured = all.iter().filter(|trial| trial.value.is_nan()).count();
     let all: Vec<Tried> = all.into_iter().filter(|trial| !trial.value.is_nan()).collect();

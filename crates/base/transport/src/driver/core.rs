@@ -56,7 +56,7 @@ struct Refused {
 }
 
 impl Refused {
-    fn tell(&mut self, peer: &str) {
+    fn log(&mut self, peer: &str) {
         if self.told.is_some_and(|told| now().since(told) < TOLD_EVERY) {
             self.untold += 1;
             return;
@@ -111,7 +111,7 @@ impl<M: Machine> Core<M> {
         let (value, mut after) = {
             let mut inner = self.inner.borrow_mut();
             let value = change(&mut inner.machine, now);
-            (value, inner.settle(now))
+            (value, inner.poll_outputs(now))
         };
         self.follow_up(&mut after);
         value
@@ -197,7 +197,7 @@ impl<M: Machine> Core<M> {
                     taken.extend(most.map(|_| key));
                     core.attach(key, stream);
                 }
-                None => refused.tell(&peer),
+                None => refused.log(&peer),
             }
             core.with(|_, _| ());
             drop(core);
@@ -283,7 +283,7 @@ impl<M: Machine> Core<M> {
             if let Err(why) = &outcome {
                 inner.say_farewell(key, why);
             }
-            (outcome, inner.settle(now))
+            (outcome, inner.poll_outputs(now))
         };
         self.follow_up(&mut after);
         outcome.map_err(LinkLoss::Framing)
@@ -366,7 +366,7 @@ struct After<M: Machine> {
 
 impl<M: Machine> Inner<M> {
     /// Polls the outputs of the machine, and writes to the links.
-    fn settle(&mut self, now: Time) -> After<M> {
+    fn poll_outputs(&mut self, now: Time) -> After<M> {
         let mut after = After { connects: Vec::new(), events: Vec::new(), rearm: false };
         loop {
             let mut closed: Vec<M::Key> = Vec::new();

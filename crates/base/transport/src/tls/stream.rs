@@ -76,7 +76,7 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 "the peer's certificate is for another name than the address has"
             }
-            other => return told(format!("the peer's certificate is refused: {other}")),
+            other => return invalid_data(format!("the peer's certificate is refused: {other}")),
         },
         Some(Error::NoCertificatesPresented) => "the peer shows no certificate",
         Some(Error::AlertReceived(alert)) => {
@@ -85,16 +85,16 @@ pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
                 Alert::UnknownCA => "the authority of our certificate is unknown to the peer",
                 Alert::CertificateExpired => "the peer calls our certificate expired",
                 Alert::CertificateRequired => "the peer wants a certificate of us",
-                other => return told(format!("the peer refuses us: {other:?}")),
+                other => return invalid_data(format!("the peer refuses us: {other:?}")),
             }
         }
         Some(Error::InvalidMessage(_)) => "the peer does not speak TLS",
-        _ => return told(format!("no TLS: {error}")),
+        _ => return invalid_data(format!("no TLS: {error}")),
     };
-    told(what.to_owned())
+    invalid_data(what.to_owned())
 }
 
-fn told(what: String) -> io::Error {
+fn invalid_data(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
@@ -198,9 +198,11 @@ impl Secured {
         let mut state = self.0.state();
         match self.0.fill(&mut state) {
             Ok(0) if as_client => {
-                Err(told("the peer ends the connection instead of speaking TLS".to_owned()))
+                Err(invalid_data("the peer ends the connection instead of speaking TLS".to_owned()))
             }
-            Ok(0) => Err(told("the peer ends the connection before it has shown a certificate".to_owned())),
+            Ok(0) => {
+                Err(invalid_data("the peer ends the connection before it has shown a certificate".to_owned()))
+            }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => {
                 state.readable = true;

@@ -58,20 +58,21 @@ fn reference(but: &[(&str, f64)]) -> Report {
 fn judged(
     load: &Report,
     controller: &Report,
-    told: Told,
+    told: ControllerCounters,
 ) -> (Result<Outcome, RigError>, std::collections::BTreeMap<String, f64>) {
     let mut recorder = Recorder::default();
-    let seen = Seen { nodes: 2.0, load, controller, told, incidents: Vec::new(), radios: Vec::new() };
+    let seen =
+        WindowObservation { nodes: 2.0, load, controller, told, incidents: Vec::new(), radios: Vec::new() };
     let outcome = seen.record(&mut recorder, None);
     (outcome, recorder.finish().metrics.into_iter().collect())
 }
 
 fn of_load(but: &[(&str, f64)]) -> Outcome {
-    judged(&load(but), &Report::default(), Told::Nothing).0.unwrap()
+    judged(&load(but), &Report::default(), ControllerCounters::Nothing).0.unwrap()
 }
 
 fn of_controller(but: &[(&str, f64)]) -> Outcome {
-    judged(&load(&[]), &reference(but), Told::Reference).0.unwrap()
+    judged(&load(&[]), &reference(but), ControllerCounters::Reference).0.unwrap()
 }
 
 #[test]
@@ -107,11 +108,11 @@ fn controller_without_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let load = load(&[("alive", 0.0), ("served", 0.0)]);
     let none = Report::default();
-    let seen = Seen {
+    let seen = WindowObservation {
         nodes: 6.0,
         load: &load,
         controller: &none,
-        told: Told::Nothing,
+        told: ControllerCounters::Nothing,
         incidents: Vec::new(),
         radios: Vec::new(),
     };
@@ -120,11 +121,11 @@ fn controller_without_load_is_not_overloaded() {
     let probed = |but: &[(&str, f64)], probe| {
         let mut recorder = Recorder::default();
         let load = self::load(but);
-        let seen = Seen {
+        let seen = WindowObservation {
             nodes: 2.0,
             load: &load,
             controller: &none,
-            told: Told::Nothing,
+            told: ControllerCounters::Nothing,
             incidents: Vec::new(),
             radios: Vec::new(),
         };
@@ -149,11 +150,11 @@ fn incidents_are_described_in_the_reason() {
     let none = Report::default();
     let mut recorder = Recorder::default();
     let incidents = vec![incident];
-    let seen = Seen {
+    let seen = WindowObservation {
         nodes: 2.0,
         load: &report,
         controller: &none,
-        told: Told::Nothing,
+        told: ControllerCounters::Nothing,
         incidents,
         radios: Vec::new(),
     };
@@ -169,7 +170,7 @@ fn overload_symptoms_come_from_the_controller() {
     assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
     // Delayed applications and leaked memory are symptoms that do not affect the outcome.
     let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
-    let (outcome, metrics) = judged(&load(&[]), &reference(&but), Told::Reference);
+    let (outcome, metrics) = judged(&load(&[]), &reference(&but), ControllerCounters::Reference);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!((metrics["overload_starves"], metrics["overload_memory_grows"]), (1.0, 1.0));
     assert_eq!((metrics["leaked_mb"], metrics["ingested_ratio"]), (2.0, 1.0));
@@ -187,13 +188,13 @@ fn missing_counters_are_errors_except_over_e2() {
     for (name, value) in [("processed", 20.0), ("lost", 0.0), ("ues", 8.0)] {
         ric.numbers.insert(name.to_owned(), value);
     }
-    let (outcome, metrics) = judged(&e2, &ric, Told::Ric);
+    let (outcome, metrics) = judged(&e2, &ric, ControllerCounters::Ric);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!(metrics["tool.lateness_us_p99"], 10.0);
     assert!(!metrics.contains_key("unread_kb") && !metrics.contains_key("leaked_mb"));
     ric.numbers.insert("lost".to_owned(), 2.0);
-    assert_eq!(judged(&e2, &ric, Told::Ric).0, Ok(Outcome::Overloaded));
-    let error = judged(&e2, &reference(&[]), Told::Reference).0.unwrap_err().to_string();
+    assert_eq!(judged(&e2, &ric, ControllerCounters::Ric).0, Ok(Outcome::Overloaded));
+    let error = judged(&e2, &reference(&[]), ControllerCounters::Reference).0.unwrap_err().to_string();
     assert!(error.contains("no `served`"), "{error}");
 }
 
@@ -210,7 +211,7 @@ fn unserved_base_station_is_recorded_with_the_timeout() {
 
 #[test]
 fn every_metric_is_declared() {
-    let (_, metrics) = judged(&load(&[]), &reference(&[]), Told::Reference);
+    let (_, metrics) = judged(&load(&[]), &reference(&[]), ControllerCounters::Reference);
     let declared = super::metrics();
     for name in metrics.keys() {
         assert!(declared.iter().any(|metric| metric.name == *name), "{name}");
@@ -237,8 +238,14 @@ fn controls_and_slices_are_counted_at_radios() {
     let mut recorder = Recorder::default();
     let radios = vec![radio(6.0, 2.0), radio(1.0, 1.0)];
     let incidents = Vec::new();
-    let seen =
-        Seen { nodes: 2.0, load: &load, controller: &controller, told: Told::Reference, incidents, radios };
+    let seen = WindowObservation {
+        nodes: 2.0,
+        load: &load,
+        controller: &controller,
+        told: ControllerCounters::Reference,
+        incidents,
+        radios,
+    };
     assert_eq!(seen.record(&mut recorder, None).unwrap(), Outcome::Ok);
     let metrics = recorder.finish().metrics;
     for (name, value) in [
@@ -254,6 +261,6 @@ fn controls_and_slices_are_counted_at_radios() {
         assert!((metrics[name] - value).abs() < 1e-9, "{name}: {}", metrics[name]);
     }
     let slow = RadioMeter { real_time_factor: 0.9, ..radio(1.0, 1.0) };
-    let seen = Seen { radios: vec![slow], ..seen };
+    let seen = WindowObservation { radios: vec![slow], ..seen };
     assert_eq!(seen.record(&mut Recorder::default(), None).unwrap(), Outcome::Degraded);
 }

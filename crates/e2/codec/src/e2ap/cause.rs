@@ -23,7 +23,7 @@ pub enum Cause {
 impl Cause {
     /// Returns group and value as ASN.1 identifiers, for example `ricRequest : action-not-supported`.
     pub fn name(&self) -> String {
-        Notation::of(|n| self.show(n))
+        Notation::collect(|n| self.show(n))
     }
 
     fn group(&self, version: Version) -> Option<u64> {

@@ -116,7 +116,7 @@ pub(crate) fn envelope_notation(
     name: &str,
     value: impl FnOnce(&mut Notation),
 ) -> String {
-    Notation::of(|n| {
+    Notation::collect(|n| {
         n.text(match kind {
             TriggeringMessage::Initiating => "initiatingMessage : ",
             TriggeringMessage::Successful => "successfulOutcome : ",

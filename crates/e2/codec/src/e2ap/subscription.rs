@@ -128,7 +128,7 @@ impl RicTimeToWait {
     }
 
     /// Returns the value with this duration, or `None` if none exists or only v1.01 has it.
-    pub fn of(span: Duration) -> Option<Self> {
+    pub fn from_duration(span: Duration) -> Option<Self> {
         Self::ALL.into_iter().skip(1).find(|it| it.span() == span)
     }
 }

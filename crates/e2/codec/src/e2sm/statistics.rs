@@ -69,7 +69,7 @@ macro_rules! statistics_model {
                 (&self.$list, self.tstamp_us)
             }
 
-            fn of($list: Vec<$element>, tstamp_us: i64) -> Self {
+            fn from_elements($list: Vec<$element>, tstamp_us: i64) -> Self {
                 Self { $list, tstamp_us }
             }
         }

@@ -36,7 +36,7 @@ impl Coding {
     pub const ALL: [Self; 2] = [Self::Per, Self::Flat];
 
     /// Detects the encoding of a PDU.
-    pub fn of(pdu: &[u8]) -> Self {
+    pub fn detect(pdu: &[u8]) -> Self {
         // In PER, these bytes are part of the length or the number of elements; no PDU has the identifier there.
         if pdu.get(4..8) == Some(&IDENTIFIER) { Self::Flat } else { Self::Per }
     }
@@ -62,7 +62,7 @@ impl Coding {
     /// # Errors
     /// Fails if the PDU uses the other encoding or neither.
     pub fn receive(self, pdu: Bytes, version: Version) -> Result<Bytes, FlatError> {
-        let found = Self::of(&pdu);
+        let found = Self::detect(&pdu);
         match self {
             // Bytes that are not PER either fail in the decoder.
             Self::Per if found == Self::Per => Ok(pdu),

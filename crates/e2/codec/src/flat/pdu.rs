@@ -210,7 +210,7 @@ pub fn control(pdu: &[u8]) -> Result<Option<fast::Control<'_>>, FlatError> {
 }
 
 fn root(pdu: &[u8]) -> Result<e2::MessageRef<'_>, FlatError> {
-    let found = Coding::of(pdu);
+    let found = Coding::detect(pdu);
     if found != Coding::Flat {
         return Err(FlatError::Encoding { configured: Coding::Flat, found });
     }

@@ -23,7 +23,7 @@ struct Tree {
 
 impl Notation {
     /// Returns the notation that `show` writes.
-    pub fn of(show: impl FnOnce(&mut Self)) -> String {
+    pub fn collect(show: impl FnOnce(&mut Self)) -> String {
         let mut n = Self::default();
         show(&mut n);
         n.out

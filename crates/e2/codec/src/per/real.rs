@@ -10,7 +10,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    fn of(parts: [&[u8]; 2]) -> Self {
+    fn concat(parts: [&[u8]; 2]) -> Self {
         let mut contents = Self { octets: [0; OCTETS_MAX], len: 0 };
         for part in parts {
             contents.octets[contents.len..][..part.len()].copy_from_slice(part);
@@ -31,22 +31,22 @@ impl std::ops::Deref for Contents {
 /// Returns the canonical contents of `value`.
 pub(super) fn encode(value: f64) -> Contents {
     if value == 0.0 {
-        return Contents::of([if value.is_sign_negative() { &[0x43] } else { &[] }, &[]]);
+        return Contents::concat([if value.is_sign_negative() { &[0x43] } else { &[] }, &[]]);
     }
     if value.is_nan() {
-        return Contents::of([&[0x42], &[]]);
+        return Contents::concat([&[0x42], &[]]);
     }
     if value.is_infinite() {
-        return Contents::of([if value > 0.0 { &[0x40] } else { &[0x41] }, &[]]);
+        return Contents::concat([if value > 0.0 { &[0x40] } else { &[0x41] }, &[]]);
     }
     let (mantissa, exponent) = odd_mantissa(value);
     let sign = if value < 0.0 { 0x40 } else { 0 };
     let mantissa_octets = &mantissa.to_be_bytes()[(mantissa.leading_zeros() / 8) as usize..];
     match i8::try_from(exponent) {
-        Ok(e) => Contents::of([&[0x80 | sign, e as u8], mantissa_octets]),
+        Ok(e) => Contents::concat([&[0x80 | sign, e as u8], mantissa_octets]),
         Err(_) => {
             let [hi, lo] = exponent.to_be_bytes();
-            Contents::of([&[0x81 | sign, hi, lo], mantissa_octets])
+            Contents::concat([&[0x81 | sign, hi, lo], mantissa_octets])
         }
     }
 }

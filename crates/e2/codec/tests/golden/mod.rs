@@ -23,7 +23,7 @@ pub(crate) fn agrees<T: Octets + Debug>(name: &str, show: impl Fn(&T, &mut Notat
     let octets = vector(&format!("{name}.bin"));
     let text = vector(&format!("{name}.txt"));
     let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let shown = words(&Notation::of(|n| show(&value, n)));
+    let shown = words(&Notation::collect(|n| show(&value, n)));
     assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
     assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
 }

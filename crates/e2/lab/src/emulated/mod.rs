@@ -3,7 +3,7 @@ use hdrhistogram::Histogram;
 use ranlab_ran::RADIO_TICK;
 use ranlab_ran::node::{NodeError, NodeKind, NodeTemplate, Pinged};
 use ranlab_ran::radio::{Moved, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
-use ranlab_ran::stats::{Source, Told};
+use ranlab_ran::stats::{CellSource, Source};
 use ranlab_sdk::AgentHandle;
 use ranlab_sdk::e2::agent::{ControllerError, ControllerId, SetupFailure};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
@@ -242,13 +242,13 @@ impl Fleet {
 
     /// Returns the source of a node's statistics. The first node of a base station creates its radios, whose agents are
     /// notified about mobility; the radios run from then on.
-    fn cell_of(&mut self, number: u32) -> Result<(Told, Option<Agents>), FleetError> {
+    fn cell_of(&mut self, number: u32) -> Result<(CellSource, Option<Agents>), FleetError> {
         let station = self.template.layout().station(number);
         if let Some(shared) = self.stations.last().filter(|last| last.number == station) {
             return Ok((shared.told.clone(), Some(Rc::clone(&shared.agents))));
         }
         let told = self.template.cell(number, ranlab_sdk::now())?;
-        if let Told::Fluid(radio) = &told {
+        if let CellSource::Fluid(radio) = &told {
             self.fluid.push(Arc::clone(radio));
         }
         let Some(site) = told.site() else { return Ok((told, None)) };
@@ -259,7 +259,7 @@ impl Fleet {
             if !moved.is_empty() {
                 for (number, agent) in hearing.borrow().iter() {
                     let its = moved.iter().filter(|(cell, _)| template.has_cell(*number, *cell));
-                    agent.with(|agent, _| its.for_each(|(_, it)| it.tell(agent)));
+                    agent.with(|agent, _| its.for_each(|(_, it)| it.notify(agent)));
                 }
             }
         });
@@ -414,7 +414,7 @@ type Agents = Rc<RefCell<Vec<(u32, AgentHandle)>>>;
 /// A base station whose radios follow real time, with its agents.
 struct Station {
     number: u32,
-    told: Told,
+    told: CellSource,
     site: SharedSite,
     agents: Agents,
     _driver: AbortOnDrop,

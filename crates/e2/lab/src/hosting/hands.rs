@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_host::cgroup::Group;
 use ranlab_host::{confine, trusted};
-use ranlab_ric::hosting::{Action, Desk, End, Supervisor, What};
+use ranlab_ric::hosting::{Action, End, HostingHandle, ProcessAction, Supervisor};
 
 use super::{Installation, Installed};
 use ranlab_lab::child::Child;
@@ -33,7 +33,7 @@ impl Hands {
     pub(crate) fn start(
         installation: Installation,
         supervisor: Supervisor,
-        desk: Desk,
+        desk: HostingHandle,
         http: Option<String>,
     ) -> std::io::Result<Self> {
         let (end, ended) = sync_channel(1);
@@ -74,7 +74,7 @@ struct Running {
 struct Work {
     installation: Installation,
     supervisor: Supervisor,
-    desk: Desk,
+    desk: HostingHandle,
     http: Option<String>,
     running: Vec<Option<Running>>,
 }
@@ -85,7 +85,7 @@ impl Work {
             // The mailbox uses the same names.
             let _ = self.supervisor.order(ranlab_sdk::now(), &name, verb);
         }
-        self.look();
+        self.handle_exits();
         self.supervisor.wake(ranlab_sdk::now());
         while let Some(action) = self.supervisor.poll() {
             self.act(action);
@@ -106,7 +106,7 @@ impl Work {
     }
 
     /// Handles xApps that have exited.
-    fn look(&mut self) {
+    fn handle_exits(&mut self) {
         for (place, slot) in self.running.iter_mut().enumerate() {
             let Some((success, how)) = slot.as_mut().and_then(|running| running.child.ended_as()) else {
                 continue;
@@ -131,7 +131,7 @@ impl Work {
         else {
             return;
         };
-        if what == What::Start {
+        if what == ProcessAction::Start {
             let started = start(xapp, self.http.as_deref()).map(|(running, held_by)| {
                 let pid = running.child.id();
                 *slot = Some(running);
@@ -141,8 +141,11 @@ impl Work {
         } else if let Some(running) = slot {
             let pid = running.child.id();
             // An exit in the meantime is noticed by the next poll. Its child processes are killed after its exit.
-            let _ =
-                if what == What::Ask { ranlab_host::ask_to_end(pid) } else { ranlab_host::kill_group(pid) };
+            let _ = if what == ProcessAction::Ask {
+                ranlab_host::ask_to_end(pid)
+            } else {
+                ranlab_host::kill_group(pid)
+            };
         }
     }
 }

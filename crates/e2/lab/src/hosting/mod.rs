@@ -14,9 +14,9 @@ use ranlab_host::trusted;
 use ranlab_http::token::Token;
 use ranlab_ric::commons::Access;
 use ranlab_ric::hosting::manifest::MANIFEST_BYTES_MAX;
-use ranlab_ric::hosting::{Desk, HOSTED_MAX, Host, Manifest, Spec, Supervisor};
+use ranlab_ric::hosting::{HOSTED_MAX, Host, HostingHandle, Manifest, Spec, Supervisor};
 use ranlab_ric::xapps::XappRules;
-use ranlab_ric_server::hosted::{Door, Hosted};
+use ranlab_ric_server::hosted::{Hosted, XappEndpoint};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::Side;
 use ranlab_sdk::transport::Address;
@@ -137,12 +137,16 @@ impl Installation {
     ///
     /// # Errors
     /// A socket cannot be created.
-    pub(crate) fn doors(&self, ric: &RicHandle, supervisor: &Supervisor) -> Result<(Desk, Hosted), Trouble> {
+    pub(crate) fn doors(
+        &self,
+        ric: &RicHandle,
+        supervisor: &Supervisor,
+    ) -> Result<(HostingHandle, Hosted), Trouble> {
         let tail = |xapp: &Installed| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
             let output = xapp.output.clone();
             Arc::new(move || output.last_lines())
         };
-        let desk = Desk::new(supervisor.statuses(), self.xapps.iter().map(tail).collect());
+        let desk = HostingHandle::new(supervisor.statuses(), self.xapps.iter().map(tail).collect());
         ric.add_iapp(Box::new(Host::new(desk.clone())));
         let mut doors = Vec::new();
         for xapp in &self.xapps {
@@ -150,7 +154,7 @@ impl Installation {
             let socket = UnixListener::bind(&path)
                 .map_err(|error| environment(format!("cannot listen at {}: {error}", path.display())))?;
             xapp.give(&path)?;
-            doors.push(Door::new(xapp.manifest.name.clone(), xapp.token.0.clone(), socket));
+            doors.push(XappEndpoint::new(xapp.manifest.name.clone(), xapp.token.0.clone(), socket));
         }
         Ok((desk.clone(), Hosted::new(desk, doors)))
     }

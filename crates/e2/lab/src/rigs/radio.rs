@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::virtual_time::Heard;
+use crate::virtual_time::ClientReport;
 use crate::{
     FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart,
     TrafficXappPart,
@@ -58,7 +58,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    pub fn of(run: &Run<'_>) -> Result<Self, RigError> {
+    pub fn from_run(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
             "traffic" => Part::from(TrafficPart::default()),
             "ric" => Part::from(RicPart::default()),
@@ -109,7 +109,7 @@ pub struct Monitored {
 }
 
 impl Monitored {
-    pub fn of(heard: &Heard) -> Self {
+    pub fn from_report(heard: &ClientReport) -> Self {
         let indications = heard.report.indications as f64;
         let lost = heard.report.lost.map(|it| it as f64);
         Self { indications, lost, ages_us: heard.ages_us.clone() }
@@ -187,7 +187,7 @@ impl Experiment for Radio {
         faultless(run.value(FAULTS)).map_err(RigError::Rig)?;
         let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
-        let Parts { controller, fleet, xapp } = Parts::of(run)?;
+        let Parts { controller, fleet, xapp } = Parts::from_run(run)?;
         let controller = if let Some(part) = controller.get::<TrafficPart>() {
             Part::from(TrafficPart { e2, http, ..part.clone() })
         } else if let Some(part) = controller.get::<SlicingPart>() {
@@ -232,12 +232,12 @@ impl Experiment for Radio {
             let lost = report.numbers.get("lost").copied();
             Monitored { indications, lost, ages_us }.record(recorder);
         }
-        told(run, &radios, recorder)
+        record_radios(run, &radios, recorder)
     }
 }
 
 /// Records the meters of the radios.
-pub fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
+pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let radio = radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
     record(recorder, radio);
     phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);

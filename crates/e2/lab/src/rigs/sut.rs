@@ -116,7 +116,7 @@ fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError>
 
 fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let sut = doors(run)?;
-    stage.sut("controller", "sut.at", stranger::part(run)?)?;
+    stage.sut("controller", "sut.at", stranger::component(run)?)?;
     Ok(sut)
 }
 

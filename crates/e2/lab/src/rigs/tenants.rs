@@ -104,7 +104,7 @@ fn part_of(carrier: &str, share: f64) -> String {
 }
 
 impl Parts {
-    fn of(run: &Run<'_>) -> Result<Self, RigError> {
+    fn from_run(run: &Run<'_>) -> Result<Self, RigError> {
         let plans: Vec<Spelled<TenantPlan>> = keys::setting_as::<Each<Text>, _>(run, "sut.tenants")?;
         let tenants: Vec<_> = plans.into_iter().map(|plan| plan.value).collect();
         if !(1..=CONTROLLERS.len()).contains(&tenants.len()) {
@@ -174,7 +174,7 @@ pub fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
 
 /// Returns the machines in virtual time, except the one that is left out.
 pub fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
-    let parts = Parts::of(run)?;
+    let parts = Parts::from_run(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
     let bare = || Part::from(RicPart::default());
     let all = without == Without::Controller;
@@ -206,7 +206,7 @@ fn phase(text: &str) -> Option<Range<Duration>> {
 }
 
 /// Records the meters of the radios, with UEs numbered over all of them.
-pub fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
+pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let each: u32 = keys::int(run, "load.ues")?;
     let tenants = texts(run, "sut.tenants").len();
     // Each base station numbers its UEs from its own offset.
@@ -348,7 +348,7 @@ impl Experiment for Tenants {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         faultless(run.value(FAULTS)).map_err(wrong)?;
-        let parts = Parts::of(run)?;
+        let parts = Parts::from_run(run)?;
         let e2 = || vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
         let mut own = Vec::new();
@@ -392,7 +392,7 @@ impl Experiment for Tenants {
             let of_one: Vec<RadioMeter> = window.report(role)?.detail()?;
             radios.extend(of_one);
         }
-        told(run, &radios, recorder)
+        record_radios(run, &radios, recorder)
     }
 }
 

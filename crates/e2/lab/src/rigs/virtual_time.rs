@@ -20,7 +20,7 @@ use ranlab_ran::radio::RadioMeter;
 
 pub use crate::virtual_time::Witness;
 
-use crate::rigs::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, told};
+use crate::rigs::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, record_radios};
 use crate::rigs::tenants;
 use ranlab_lab::experiment::keys;
 
@@ -170,7 +170,7 @@ fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
         let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
         return tenants::cast(run, without, latency);
     }
-    let Parts { controller, fleet, xapp } = Parts::of(run)?;
+    let Parts { controller, fleet, xapp } = Parts::from_run(run)?;
     let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
     let (controller, xapp) = match without {
         Without::Nobody => (controller, xapp),
@@ -226,10 +226,10 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     let radios = network.radios(took);
     let mut recorder = Recorder::default();
     let outcome = match is_shared(&run.point.settings) {
-        true => tenants::told(run, &radios, &mut recorder)?,
+        true => tenants::record_radios(run, &radios, &mut recorder)?,
         false => {
-            network.heard().iter().for_each(|heard| Monitored::of(heard).record(&mut recorder));
-            told(run, &radios, &mut recorder)?
+            network.heard().iter().for_each(|heard| Monitored::from_report(heard).record(&mut recorder));
+            record_radios(run, &radios, &mut recorder)?
         }
     };
     let passed = network.now().since(begin);

@@ -137,7 +137,7 @@ struct Latest {
 }
 
 /// An encoded report. [`table`](Self::table) decodes it.
-pub struct Heard<'a> {
+pub struct ReceivedReport<'a> {
     /// The base station.
     pub node: GlobalE2NodeId,
     /// Its service model.
@@ -208,7 +208,7 @@ impl Values {
     }
 
     /// Handles an event of an xApp. Returns a report, to be recorded or streamed.
-    pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<Heard<'a>> {
+    pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<ReceivedReport<'a>> {
         self.take_of(xapp, event, unix_us())
     }
 
@@ -219,7 +219,7 @@ impl Values {
         xapp: &dyn Knowledge,
         event: &'a XappEvent,
         received_us: i64,
-    ) -> Option<Heard<'a>> {
+    ) -> Option<ReceivedReport<'a>> {
         match event {
             XappEvent::NodeAdded { node } | XappEvent::NodeChanged { node } => {
                 self.ask(xapp, node);
@@ -239,7 +239,7 @@ impl Values {
                 self.nodes.get_mut(node)?.add_subscription(of, || xapp.action(of.0, of.1));
                 let report =
                     Report { of, header: &indication.header, message: &indication.message, received_us };
-                self.hear(*node, indication.function, report)
+                self.on_report(*node, indication.function, report)
             }
             _ => None,
         }
@@ -268,12 +268,12 @@ impl Values {
         self.latest.remove(node);
     }
 
-    fn hear<'a>(
+    fn on_report<'a>(
         &'a mut self,
         node: GlobalE2NodeId,
         function: RanFunctionId,
         report: Report<'a>,
-    ) -> Option<Heard<'a>> {
+    ) -> Option<ReceivedReport<'a>> {
         let (function, subscription) = self.nodes.get_mut(&node)?.find(function, report.of)?;
         let index = function.model;
         let Watched { model, encoding, columns } = self.models.get(index)?;
@@ -298,7 +298,7 @@ impl Values {
         } else {
             self.beyond = true;
         }
-        Some(Heard {
+        Some(ReceivedReport {
             node,
             model: *model,
             encoding: *encoding,
@@ -332,7 +332,7 @@ impl Values {
     }
 }
 
-impl Heard<'_> {
+impl ReceivedReport<'_> {
     /// Returns when the base station measured the statistics, in microseconds since the Unix epoch, or `None` if
     /// unknown.
     pub fn tstamp_us(&self) -> Option<i64> {

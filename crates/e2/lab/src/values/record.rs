@@ -66,7 +66,7 @@ impl Recorder {
             at.push((model, headings.len()));
             headings.extend(model.columns().into_iter().map(|column| Heading {
                 name: format!("{model}_{}", column.name),
-                of: of(column.of),
+                of: export_type(column.of),
                 unit: column.unit.to_owned(),
             }));
         }
@@ -125,7 +125,7 @@ fn medium(path: &Path) -> impl FnOnce(io::Error) -> RecordError {
     move |source| RecordError::Medium { path: path.to_owned(), source }
 }
 
-fn of(of: Type) -> export::Type {
+fn export_type(of: Type) -> export::Type {
     match of {
         Type::Unsigned => export::Type::Unsigned,
         Type::Signed => export::Type::Int,

@@ -66,7 +66,7 @@ impl Counted {
 }
 
 /// A line before layout: its identity, and a text for each column.
-struct Told {
+struct ScreenLine {
     node: String,
     ue: String,
     /// Notes on the reliability of its values: age if stale, lost reports.
@@ -86,7 +86,7 @@ impl Screen {
     /// Returns a table for a terminal: three header lines, then UEs as far as there is space, then the number of
     /// omitted lines. Columns that do not fit are omitted from the right. Empty before the first report.
     pub fn table(&mut self, values: &Values, room: Room) -> Vec<String> {
-        let (told, left_out) = self.look(values, room.lines.saturating_sub(4));
+        let (told, left_out) = self.visible_lines(values, room.lines.saturating_sub(4));
         if told.is_empty() {
             return Vec::new();
         }
@@ -95,7 +95,7 @@ impl Screen {
             let cells = told.iter().filter_map(|line| line.cells.get(at)).map(String::len);
             column.width = cells.chain([column.name.len(), column.unit.len(), WIDTH_MIN]).max().unwrap_or(0);
         }
-        let width = |of: fn(&Told) -> &String, least: usize| {
+        let width = |of: fn(&ScreenLine) -> &String, least: usize| {
             told.iter().map(|line| of(line).len()).max().unwrap_or(0).max(least)
         };
         let node = width(|line| &line.node, 4);
@@ -139,9 +139,9 @@ impl Screen {
 
     /// Returns self-contained lines for a file or a pipe.
     pub fn lines(&mut self, values: &Values) -> Vec<String> {
-        let (told, left_out) = self.look(values, LINES_MAX);
+        let (told, left_out) = self.visible_lines(values, LINES_MAX);
         let columns = headings(values);
-        let line = |told: Told| {
+        let line = |told: ScreenLine| {
             let mut line = format!("{}  ue {}", told.node, told.ue);
             if !told.marks.is_empty() {
                 line.push_str(&format!("  ({})", told.marks));
@@ -161,7 +161,7 @@ impl Screen {
     }
 
     /// Decodes the latest reports as far as there is space. Returns the lines, and the number of omitted ones.
-    fn look(&mut self, values: &Values, room: usize) -> (Vec<Told>, usize) {
+    fn visible_lines(&mut self, values: &Values, room: usize) -> (Vec<ScreenLine>, usize) {
         let before = std::mem::take(&mut self.before);
         let read: BTreeMap<&GlobalE2NodeId, Vec<Vec<Read>>> =
             values.latest.iter().map(|(node, reports)| (node, tables(values, reports))).collect();
@@ -184,7 +184,7 @@ impl Screen {
                     let cells = self.cells(values, node, tables, &of_line, &before);
                     let ue = label(values, node, ue, (&of_line[..], lines), &numbers);
                     let marks = self.marks(values, node, &of_line);
-                    told.push(Told { node: node.to_string(), ue, marks, cells });
+                    told.push(ScreenLine { node: node.to_string(), ue, marks, cells });
                 }
             }
         }

@@ -29,12 +29,17 @@ fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
 }
 
 /// Passes a report to the store, and its rows to `each`.
-fn hear<M: ServiceModel>(values: &mut Values, from: u32, message: &Bytes, each: impl FnMut(&Line<'_>)) {
+fn apply_report<M: ServiceModel>(
+    values: &mut Values,
+    from: u32,
+    message: &Bytes,
+    each: impl FnMut(&Line<'_>),
+) {
     let header = Bytes::from_static(&INDICATION_HEADER);
     let of = (SubscriptionHandle(u64::from(M::DEFAULT_FUNCTION_ID)), 0);
     values.nodes.get_mut(&node(from)).unwrap().add_subscription(of, || None);
     let report = Report { of, header: &header, message, received_us: EPOCH_US };
-    let heard = values.hear(node(from), M::DEFAULT_FUNCTION_ID, report).unwrap();
+    let heard = values.on_report(node(from), M::DEFAULT_FUNCTION_ID, report).unwrap();
     let table = heard.table().unwrap();
     let received_us = table.tstamp_us.unwrap() + 250;
     heard.lines(&table, received_us).collect::<Vec<_>>().iter().for_each(each);
@@ -60,9 +65,14 @@ fn watched(ue_alone: Option<u32>) -> (Values, Screen) {
     let mut values = values(&[&Mac, &Rlc], ue_alone);
     let mut screen = Screen::default();
     for (second, sent) in [(0, 0), (1, 2_500_000)] {
-        hear::<Mac>(&mut values, 1, &report(second, vec![ue(1, 10), ue(2, sent)]), |_| {});
-        hear::<Rlc>(&mut values, 1, &report(second, vec![bearer(2, 1, 40), bearer(2, 2, 900)]), |_| {});
-        hear::<Mac>(&mut values, 3, &report(second, vec![ue(7, 1_000 - sent.min(1_000))]), |_| {});
+        apply_report::<Mac>(&mut values, 1, &report(second, vec![ue(1, 10), ue(2, sent)]), |_| {});
+        apply_report::<Rlc>(
+            &mut values,
+            1,
+            &report(second, vec![bearer(2, 1, 40), bearer(2, 2, 900)]),
+            |_| {},
+        );
+        apply_report::<Mac>(&mut values, 3, &report(second, vec![ue(7, 1_000 - sent.min(1_000))]), |_| {});
         if second == 0 {
             // Growth needs a previous reading.
             let _ = screen.lines(&values);
@@ -137,7 +147,7 @@ fn every_model_becomes_json_and_file_rows() {
             let of = (SubscriptionHandle(model.default_function_id().into()), 0);
             values.nodes.get_mut(&node(1)).unwrap().add_subscription(of, || None);
             let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
-            let heard = values.hear(node(1), model.default_function_id(), report).unwrap();
+            let heard = values.on_report(node(1), model.default_function_id(), report).unwrap();
             let heard_table = heard.table().unwrap();
             assert!(heard_table.rows().eq(table.rows()), "{}", model.name());
             for line in heard.lines(&table, 5) {
@@ -176,8 +186,8 @@ fn recorded_file_contains_received_values() {
     let mut values = values(&[&Mac, &Rlc], Some(2));
     let mut recorder = Recorder::create(&path, &[&Mac, &Rlc]).unwrap();
     let mut row = |line: &Line<'_>| recorder.row(line).unwrap();
-    hear::<Mac>(&mut values, 1, &report(0, vec![ue(1, 10), ue(2, 77)]), &mut row);
-    hear::<Rlc>(&mut values, 1, &report(1, vec![bearer(2, 4, 900), bearer(3, 4, 1)]), &mut row);
+    apply_report::<Mac>(&mut values, 1, &report(0, vec![ue(1, 10), ue(2, 77)]), &mut row);
+    apply_report::<Rlc>(&mut values, 1, &report(1, vec![bearer(2, 4, 900), bearer(3, 4, 1)]), &mut row);
     recorder.flush().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let mut lines = text.lines();
@@ -225,7 +235,7 @@ fn store_is_bounded_and_forgets_disconnected_nodes() {
     let message = report(0, vec![ue(1, 10)]);
     for number in 0..=NODES_MAX as u32 {
         values.learn(node(number), &functions(&[&Mac]));
-        hear::<Mac>(&mut values, number, &message, |_| {});
+        apply_report::<Mac>(&mut values, number, &message, |_| {});
     }
     assert_eq!((values.latest.len(), values.beyond), (NODES_MAX, true));
     values.forget(&node(5));
@@ -233,12 +243,12 @@ fn store_is_bounded_and_forgets_disconnected_nodes() {
     let header = Bytes::from_static(&INDICATION_HEADER);
     let of = (SubscriptionHandle(Mac::DEFAULT_FUNCTION_ID.into()), 0);
     let report_of = |message| Report { of, header: &header, message, received_us: EPOCH_US };
-    assert!(values.hear(node(5), Mac::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
-    assert!(values.hear(node(6), Hw::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
+    assert!(values.on_report(node(5), Mac::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
+    assert!(values.on_report(node(6), Hw::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
     // A report too long to be kept is still streamed and recorded.
     let long = report(0, vec![ue(1, 10); 2_000]);
     let mut rows = 0;
-    hear::<Mac>(&mut values, 6, &long, |_| rows += 1);
+    apply_report::<Mac>(&mut values, 6, &long, |_| rows += 1);
     let kept = &values.latest[&node(6)][&(0, (SubscriptionHandle(Mac::DEFAULT_FUNCTION_ID.into()), 0))];
     assert_eq!((rows, &kept.message[..]), (2_000, &message[..]));
 }
@@ -292,7 +302,7 @@ fn the_nodes_of_a_base_station_show_one_number_for_a_ue() {
         let of = (SubscriptionHandle(handle), 0);
         values.nodes.get_mut(&node).unwrap().add_subscription(of, || None);
         let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
-        values.hear(node, function, report).unwrap();
+        values.on_report(node, function, report).unwrap();
     }
     let lines = Screen::default().lines(&values);
     assert_eq!(lines.len(), 3, "{lines:?}");

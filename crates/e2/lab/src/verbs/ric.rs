@@ -83,7 +83,7 @@ pub async fn attend(
             () = &mut end => break,
             event = ric.handle.next() => {
                 untold = tell_missed(&mut output, untold, ric.handle.lagged())?;
-                tell(&mut output, &event)?;
+                print_event(&mut output, &event)?;
             }
         }
     }
@@ -95,7 +95,7 @@ pub async fn attend(
             () = &mut left => break,
             event = ric.handle.next() => {
                 untold = tell_missed(&mut output, untold, ric.handle.lagged())?;
-                tell(&mut output, &event)?;
+                print_event(&mut output, &event)?;
             }
         }
     }
@@ -133,7 +133,7 @@ fn time_of(event: &RicEvent) -> Option<Time> {
     }
 }
 
-fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
+fn print_event(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
     let line = match event {
         RicEvent::NodeConnected { node, peer, restored: false } => format!("+ {node} from {peer}"),
         RicEvent::NodeConnected { node, peer, restored: true } => format!("+ {node} from {peer}, as before"),

@@ -13,7 +13,7 @@ use ranlab_lab::{Component, Part, rig, sut};
 
 /// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct ClientReport {
     /// Name of the xApp.
     pub name: String,
     /// Its counters. Indications and ages are counted since the begin of the window, gaps since the start of the xApp.
@@ -72,7 +72,7 @@ impl Clients {
     }
 
     /// Counts the events that the xApps received.
-    pub(super) fn hear(&mut self, world: &mut World) {
+    pub(super) fn count_events(&mut self, world: &mut World) {
         for (party, event) in world.take_heard() {
             let Some(client) = self.0.iter_mut().find(|it| it.party == Some(party)) else { continue };
             let now_us = i64::try_from(world.now().as_nanos() / 1_000).unwrap_or(i64::MAX);
@@ -90,11 +90,11 @@ impl Clients {
         }
     }
 
-    pub(super) fn heard(&self, world: &World) -> Vec<Heard> {
+    pub(super) fn heard(&self, world: &World) -> Vec<ClientReport> {
         let one = |client: &Client| {
             let mut report = client.counted.report(world.look_at_client(client.party?)?);
             report.lost = report.lost.map(|lost| lost.saturating_sub(client.lost_at_begin));
-            Some(Heard { name: client.name.clone(), report, ages_us: client.counted.ages() })
+            Some(ClientReport { name: client.name.clone(), report, ages_us: client.counted.ages() })
         };
         self.0.iter().filter_map(one).collect()
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use ranlab_ric::bus::Bus;
-use ranlab_ric::virt::{Desk, Errand, FaceId, Virt};
+use ranlab_ric::virt::{Errand, FaceId, TenantBroker, Virt};
 use ranlab_ric::xapps::Registry;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
@@ -38,7 +38,7 @@ impl Bus for Post {
 fn brain(
     controller: &Part,
     post: &Post,
-    desk: Option<&Desk>,
+    desk: Option<&TenantBroker>,
 ) -> Result<(RicConfig, Option<Box<dyn IApp>>), Trouble> {
     if let Some(part) = controller.get::<VirtPart>() {
         let desk = desk.ok_or_else(|| refused(controller, "controller", "one with a desk"))?;
@@ -77,7 +77,7 @@ pub(super) struct Controller {
 
 /// Additional state of a virtualization controller.
 struct Shared {
-    desk: Desk,
+    desk: TenantBroker,
     /// Names of the operators' RICs.
     operators: Vec<String>,
     faces: BTreeMap<FaceId, PartyId>,

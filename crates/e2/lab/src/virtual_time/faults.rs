@@ -50,7 +50,7 @@ impl FromStr for Target {
 
 /// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum FaultKind {
     Crash { polite: bool },
     Cut,
     Freeze,
@@ -69,7 +69,7 @@ pub struct FaultPlan {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanKind {
-    One(Target, What),
+    One(Target, FaultKind),
     /// This number of faults of random kinds, between two times.
     Random(usize),
 }
@@ -108,13 +108,13 @@ impl Spell for FaultPlan {
             }
             _ => {
                 let what = match (name, by, lasts) {
-                    ("crash", None, true) => What::Crash { polite: true },
-                    ("vanish", None, true) => What::Crash { polite: false },
-                    ("cut", None, false) => What::Cut,
-                    ("freeze", None, true) => What::Freeze,
-                    ("delay", Some(by), true) => What::Delay(parse_span(by)?),
-                    ("slow", Some(by), true) => What::Slow(by.parse().ok().filter(|rate| *rate > 0)?),
-                    ("jump", Some(by), false) => What::Jump(parse_span(by)?),
+                    ("crash", None, true) => FaultKind::Crash { polite: true },
+                    ("vanish", None, true) => FaultKind::Crash { polite: false },
+                    ("cut", None, false) => FaultKind::Cut,
+                    ("freeze", None, true) => FaultKind::Freeze,
+                    ("delay", Some(by), true) => FaultKind::Delay(parse_span(by)?),
+                    ("slow", Some(by), true) => FaultKind::Slow(by.parse().ok().filter(|rate| *rate > 0)?),
+                    ("jump", Some(by), false) => FaultKind::Jump(parse_span(by)?),
                     _ => return None,
                 };
                 PlanKind::One(of.parse().ok()?, what)
@@ -125,14 +125,14 @@ impl Spell for FaultPlan {
 }
 
 /// Converts it to a fault of the simulated world.
-fn fault(what: What, party: PartyId, lasting: Duration) -> Fault {
+fn fault(what: FaultKind, party: PartyId, lasting: Duration) -> Fault {
     match what {
-        What::Crash { polite } => Fault::Crash { party, polite, away: lasting },
-        What::Cut => Fault::Cut(party, 0),
-        What::Freeze => Fault::Freeze(party, lasting),
-        What::Delay(by) => Fault::Delay { party, by, lasting },
-        What::Slow(bytes_per_second) => Fault::Throttle { party, bytes_per_second, lasting },
-        What::Jump(by) => Fault::Jump(party, by),
+        FaultKind::Crash { polite } => Fault::Crash { party, polite, away: lasting },
+        FaultKind::Cut => Fault::Cut(party, 0),
+        FaultKind::Freeze => Fault::Freeze(party, lasting),
+        FaultKind::Delay(by) => Fault::Delay { party, by, lasting },
+        FaultKind::Slow(bytes_per_second) => Fault::Throttle { party, bytes_per_second, lasting },
+        FaultKind::Jump(by) => Fault::Jump(party, by),
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) fn faults(
     let mut befall = |at, what, party: PartyId, lasting| {
         all.push((at, fault(what, party, lasting)));
         // A link fault affects one party; a process fault affects all parties of the process.
-        if matches!(what, What::Crash { .. } | What::Freeze | What::Jump(_)) {
+        if matches!(what, FaultKind::Crash { .. } | FaultKind::Freeze | FaultKind::Jump(_)) {
             let with = rics.iter().filter(|(ric, _)| *ric == party).flat_map(|(_, with)| with);
             all.extend(with.map(|other| (at, fault(what, *other, lasting))));
         }
@@ -180,18 +180,18 @@ pub(super) fn faults(
     Ok(all)
 }
 
-fn random(chance: &mut Chance, rics: &[Process], agents: &[PartyId]) -> (What, PartyId, Duration) {
+fn random(chance: &mut Chance, rics: &[Process], agents: &[PartyId]) -> (FaultKind, PartyId, Duration) {
     let all: Vec<_> = agents.iter().chain(rics.iter().map(|(ric, _)| ric)).copied().collect();
     let party = all[chance.below(all.len())];
     let lasting = chance.between(Duration::from_millis(1), RANDOM_LASTING);
     let what = match chance.below(100) {
-        0..30 => What::Cut,
-        30..50 => What::Crash { polite: true },
-        50..60 => What::Crash { polite: false },
-        60..70 => What::Freeze,
-        70..80 => What::Delay(chance.between(Duration::from_millis(1), Duration::from_millis(500))),
-        80..90 => What::Slow(200 + chance.below(20_000) as u64),
-        _ => What::Jump(chance.between(Duration::from_millis(1), RANDOM_LASTING)),
+        0..30 => FaultKind::Cut,
+        30..50 => FaultKind::Crash { polite: true },
+        50..60 => FaultKind::Crash { polite: false },
+        60..70 => FaultKind::Freeze,
+        70..80 => FaultKind::Delay(chance.between(Duration::from_millis(1), Duration::from_millis(500))),
+        80..90 => FaultKind::Slow(200 + chance.below(20_000) as u64),
+        _ => FaultKind::Jump(chance.between(Duration::from_millis(1), RANDOM_LASTING)),
     };
     (what, party, lasting)
 }
@@ -209,13 +209,13 @@ mod tests {
             until: until.map(second),
         };
         for (text, plan) in [
-            ("crash:ric@10s-13s", one(Target::Ric(1), What::Crash { polite: true }, 10, Some(13))),
-            ("vanish:agent@1s-2s", one(Target::Agent(1), What::Crash { polite: false }, 1, Some(2))),
-            ("cut:agent2@5s", one(Target::Agent(2), What::Cut, 5, None)),
-            ("freeze:ric@1s-2s", one(Target::Ric(1), What::Freeze, 1, Some(2))),
-            ("delay:agent:1s@1s-2s", one(Target::Agent(1), What::Delay(second(1)), 1, Some(2))),
-            ("slow:agent:1000@1s-2s", one(Target::Agent(1), What::Slow(1_000), 1, Some(2))),
-            ("jump:ric:5s@3s", one(Target::Ric(1), What::Jump(second(5)), 3, None)),
+            ("crash:ric@10s-13s", one(Target::Ric(1), FaultKind::Crash { polite: true }, 10, Some(13))),
+            ("vanish:agent@1s-2s", one(Target::Agent(1), FaultKind::Crash { polite: false }, 1, Some(2))),
+            ("cut:agent2@5s", one(Target::Agent(2), FaultKind::Cut, 5, None)),
+            ("freeze:ric@1s-2s", one(Target::Ric(1), FaultKind::Freeze, 1, Some(2))),
+            ("delay:agent:1s@1s-2s", one(Target::Agent(1), FaultKind::Delay(second(1)), 1, Some(2))),
+            ("slow:agent:1000@1s-2s", one(Target::Agent(1), FaultKind::Slow(1_000), 1, Some(2))),
+            ("jump:ric:5s@3s", one(Target::Ric(1), FaultKind::Jump(second(5)), 3, None)),
         ] {
             assert_eq!(FaultPlan::spell(text), Some(plan), "{text}");
         }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use ranlab_ran::RADIO_TICK;
 use ranlab_ran::radio::{Radio, RadioMeter, SharedRadio, SharedSite};
-use ranlab_ran::stats::Told;
+use ranlab_ran::stats::CellSource;
 use ranlab_sdk::e2::Time;
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 
@@ -31,7 +31,7 @@ use programs::{Programs, Turn};
 use ranlab_lab::worker::Trouble;
 use ranlab_lab::{Part, rig, sut};
 
-pub use clients::Heard;
+pub use clients::ClientReport;
 pub use faults::{FaultPlan, Target};
 pub use programs::Control;
 
@@ -93,7 +93,7 @@ fn refused(part: &Part, role: &str, allowed: &str) -> Trouble {
 /// A base station: its radios, and its agents in order with the cells of their UEs.
 struct Station {
     number: u32,
-    told: Told,
+    told: CellSource,
     site: SharedSite,
     agents: Vec<(PartyId, Vec<usize>)>,
 }
@@ -139,13 +139,13 @@ impl Network {
         let mut network = Self { world, controllers, stations: Vec::new(), programs, clients };
         network.world.call_at(Time::ZERO + RADIO_TICK, TICK);
         for (fleet, ric) in &cast.fleets {
-            network.settle(fleet, ric)?;
+            network.add_stations(fleet, ric)?;
         }
         Ok(network)
     }
 
     /// Adds base stations.
-    fn settle(&mut self, part: &FleetPart, ric: &str) -> Result<(), Trouble> {
+    fn add_stations(&mut self, part: &FleetPart, ric: &str) -> Result<(), Trouble> {
         if part.radio.is_none() {
             return Err(rig("base stations without a `radio` do not run in virtual time"));
         }
@@ -226,7 +226,7 @@ impl Network {
             }
             for (party, cells) in &station.agents {
                 let its = moved.iter().filter(|(cell, _)| cells.contains(cell));
-                self.world.with_agent(*party, |agent, _| its.for_each(|(_, it)| it.tell(agent)));
+                self.world.with_agent(*party, |agent, _| its.for_each(|(_, it)| it.notify(agent)));
             }
         }
         self.world.call_at(now + RADIO_TICK, TICK);
@@ -254,7 +254,7 @@ impl Network {
 
     /// Delivers controllers' messages and executes their requests.
     fn carry(&mut self) {
-        self.clients.hear(&mut self.world);
+        self.clients.count_events(&mut self.world);
         for (_, reply) in self.world.take_replies() {
             self.programs.replied(&mut self.world, reply);
         }
@@ -334,7 +334,7 @@ impl Network {
     }
 
     /// Returns the results of xApps over E42 since the window began.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ClientReport> {
         self.clients.heard(&self.world)
     }
 

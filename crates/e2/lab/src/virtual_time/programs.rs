@@ -225,7 +225,7 @@ impl Programs {
                 Want::Ask(ask) => return self.ask(world, xapp, ask),
                 Want::Wait(until) => {
                     if let Some(message) = program.inbox.pop_front() {
-                        program.machine.hear(&message);
+                        program.machine.on_bus_message(&message);
                         continue;
                     }
                     if let Some(until) = until {

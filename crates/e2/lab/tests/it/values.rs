@@ -34,7 +34,7 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
         radio: None,
         kind: NodeKind::Gnb,
         plmn: Plmn::new(505, 1, 2),
-        service_models: told().collect(),
+        service_models: reported_without_radio().collect(),
         own_functions: true,
         version: Version::V2_03,
         coding: Coding::Per,
@@ -47,7 +47,7 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
 }
 
 /// Returns the statistics that base stations without a radio report.
-fn told() -> impl Iterator<Item = &'static Source> {
+fn reported_without_radio() -> impl Iterator<Item = &'static Source> {
     SOURCES.iter().filter(|source| !["rc", "ccc", "ni"].contains(&source.model.name()))
 }
 
@@ -63,7 +63,7 @@ fn every_model_yields_rows_for_all_ues() {
 fn ends_as_rows(encoding: Option<Encoding>) {
     let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
     let hw: &dyn Model = &hw::Hw;
-    let offered: Vec<_> = told().map(|source| source.model).chain([hw]).collect();
+    let offered: Vec<_> = reported_without_radio().map(|source| source.model).chain([hw]).collect();
     let mut recorder = Recorder::create(&path, &offered).unwrap();
     let mut values = Values::new(&offered, encoding, None);
     let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
@@ -100,7 +100,10 @@ fn ends_as_rows(encoding: Option<Encoding>) {
         let ues = of(SOURCES[0].model);
         assert_eq!(ues.len(), usize::from(UES));
         // The other models report about the node.
-        assert!(told().all(|source| of(source.model) == ues || of(source.model).is_empty()), "{heard:?}");
+        assert!(
+            reported_without_radio().all(|source| of(source.model) == ues || of(source.model).is_empty()),
+            "{heard:?}"
+        );
     }
     // One line for the node, and for each UE one line per KPM measurement. The other models' values are in the first of
     // them.

@@ -82,7 +82,7 @@ impl FunctionContext<'_> {
     /// Returns the UEs exposed to the requesting controller, or all UEs if no controller sent a request.
     pub fn ues(&self) -> UeFilter<'_> {
         match self.controller {
-            Some(controller) => self.core.ues.of(controller, self.core.first()),
+            Some(controller) => self.core.ues.visible_to(controller, self.core.first()),
             None => self.core.ues.all(),
         }
     }
@@ -91,7 +91,7 @@ impl FunctionContext<'_> {
     /// exist.
     pub fn ues_of(&self, subscription: SubscriptionId) -> UeFilter<'_> {
         let controller = self.core.subscriptions.of_id(subscription).map(|s| s.controller);
-        self.core.ues.of(controller.unwrap_or(ControllerId(u32::MAX)), self.core.first())
+        self.core.ues.visible_to(controller.unwrap_or(ControllerId(u32::MAX)), self.core.first())
     }
 
     /// Returns the controller of a subscription.

@@ -171,7 +171,7 @@ impl Link {
     }
 
     /// Resets the counters of failed attempts after a successful setup.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn on_setup_success(&mut self) {
         self.backoff.reset();
         self.redirects = 0;
         self.refused = 0;

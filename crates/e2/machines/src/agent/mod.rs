@@ -178,7 +178,7 @@ impl Agent {
     pub fn remove_controller(&mut self, now: Time, controller: ControllerId) -> Result<(), ControllerError> {
         self.core.now = now.max(self.core.now);
         self.core.remove_controller(now, controller)?;
-        self.settle();
+        self.run_deferred_work();
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl Agent {
         let request = Message::ResetRequest(ResetRequest { transaction_id, cause });
         self.core.start(now, controller, Procedure::Reset, transaction, &request);
         self.core.event(AgentEvent::Reset { controller, by_controller: false, cause });
-        self.settle();
+        self.run_deferred_work();
         Ok(())
     }
 
@@ -236,7 +236,7 @@ impl Agent {
 
     /// Returns the UEs exposed to a controller.
     pub fn ues_of(&self, controller: ControllerId) -> UeFilter<'_> {
-        self.core.ues.of(controller, self.core.first())
+        self.core.ues.visible_to(controller, self.core.first())
     }
 
     /// Processes an input.
@@ -248,16 +248,16 @@ impl Agent {
             AgentInput::Disconnected { controller, why } => self.on_disconnected(controller, why),
             AgentInput::Wake => {}
         }
-        self.settle();
+        self.run_deferred_work();
         self.expire();
-        self.settle();
+        self.run_deferred_work();
     }
 
     /// Calls [`RanFunction::on_wake`] of a function, because an external event has occurred that it waits for.
     pub fn rouse(&mut self, now: Time, function: RanFunctionId) {
         self.core.now = now.max(self.core.now);
         self.call(function, None, |f, ctx| f.on_wake(ctx));
-        self.settle();
+        self.run_deferred_work();
     }
 
     /// Returns the next output. Call it until it returns `None`.
@@ -373,7 +373,7 @@ impl Agent {
     }
 
     /// Performs the work that was delayed until no callback was running.
-    fn settle(&mut self) {
+    fn run_deferred_work(&mut self) {
         while let Some(deferred) = self.core.deferred.pop_front() {
             match deferred {
                 Deferred::TakeDown(controller, reason) => self.take_down(controller, reason),

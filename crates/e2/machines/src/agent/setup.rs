@@ -86,7 +86,7 @@ impl Core {
             return;
         }
         link.state = State::Up;
-        link.settle();
+        link.on_setup_success();
         if knows_reserved {
             (link.knows_reserved, link.functions_changed) = (true, true);
         }

@@ -67,7 +67,7 @@ impl Ues {
     }
 
     /// Returns the UEs exposed to `controller`; `first` is the default controller.
-    pub(super) fn of(&self, controller: ControllerId, first: Option<ControllerId>) -> UeFilter<'_> {
+    pub(super) fn visible_to(&self, controller: ControllerId, first: Option<ControllerId>) -> UeFilter<'_> {
         match self.further.get(&controller) {
             _ if first == Some(controller) => self.all(),
             Some(ues) => UeFilter { ues: Some(ues), is_all: false },

@@ -43,7 +43,7 @@ fn find(ctx: &FunctionContext<'_>, address: &str) -> Result<ControllerId, (Cause
 }
 
 /// Executes a command completely or not at all. Returns the id of an added controller.
-fn obey(
+fn execute(
     ctx: &mut FunctionContext<'_>,
     command: AssociationCommand,
 ) -> Result<Option<ControllerId>, (Cause, Refusal)> {
@@ -98,7 +98,7 @@ impl RanFunction for Association {
         let may = self.open || ctx.controller() == ctx.first_controller();
         let foreign =
             || Refusal::new(Reason::NotOwner, "only the default controller assigns UEs to controllers");
-        let done = if may { obey(ctx, command) } else { Err((FAILED, foreign())) };
+        let done = if may { execute(ctx, command) } else { Err((FAILED, foreign())) };
         match done {
             Ok(added) => {
                 let number = |id: ControllerId| Bytes::copy_from_slice(&id.0.to_be_bytes());

@@ -95,7 +95,11 @@ const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)
 const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
 /// Returns the requested attributes of the requested structures; with `before`, only changed ones.
-fn told(wanted: &[WantedStructure], now: &Structures, before: Option<&Structures>) -> Vec<Reported> {
+fn reported_structures(
+    wanted: &[WantedStructure],
+    now: &Structures,
+    before: Option<&Structures>,
+) -> Vec<Reported> {
     let mut told = Vec::new();
     for want in wanted {
         let names: Vec<_> = want.attributes.iter().map(|it| it.name.clone()).collect();
@@ -177,7 +181,7 @@ impl Snapshot {
     fn report(&self, wanted: &ActionFormat, before: Option<&Self>) -> Option<MessageFormat> {
         match wanted {
             ActionFormat::Node { structures } => {
-                let structures = told(structures, &self.node, before.map(|it| &it.node));
+                let structures = reported_structures(structures, &self.node, before.map(|it| &it.node));
                 (!structures.is_empty()).then_some(MessageFormat::Node { structures })
             }
             ActionFormat::Cells { cells } => {
@@ -186,7 +190,7 @@ impl Snapshot {
                     let wanted = cells.iter().filter(|it| it.cell.as_ref().is_none_or(|it| it == cell));
                     let before = before.map(|it| it.cell(cell).unwrap_or(&none));
                     let structures: Vec<_> =
-                        wanted.flat_map(|it| told(&it.structures, now, before)).collect();
+                        wanted.flat_map(|it| reported_structures(&it.structures, now, before)).collect();
                     (!structures.is_empty()).then(|| CellReported { cell: cell.clone(), structures })
                 };
                 let cells: Vec<_> = self.cells.iter().filter_map(of).collect();
@@ -197,7 +201,7 @@ impl Snapshot {
 }
 
 impl<S: CccStation> Function<S> {
-    fn look(&mut self) -> Snapshot {
+    fn snapshot(&mut self) -> Snapshot {
         Snapshot { node: self.station.node(), cells: self.station.cells() }
     }
 
@@ -210,7 +214,7 @@ impl<S: CccStation> Function<S> {
         }
     }
 
-    fn tell(
+    fn send_indications(
         ctx: &mut FunctionContext<'_>,
         (id, subscribed): (SubscriptionId, &Subscribed),
         header: &IndicationHeader,
@@ -259,7 +263,7 @@ impl<S: CccStation> Function<S> {
     }
 
     /// Executes a control. Returns whether anything was written, and the outcome.
-    fn obey(
+    fn execute(
         &mut self,
         now: Time,
         style: i64,
@@ -305,7 +309,7 @@ impl<S: CccStation> RanFunction for Function<S> {
         if let Some(period) = period {
             Ccc::periodic(period).map_err(|_| TRIGGER)?;
         }
-        let there = self.look();
+        let there = self.snapshot();
         let mut actions = Vec::new();
         let admission = Admission::each(subscription.actions, |action| {
             let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
@@ -358,7 +362,7 @@ impl<S: CccStation> RanFunction for Function<S> {
         if ctx.controller() != ctx.first_controller() {
             return Err(REFUSED);
         }
-        let (written, format) = self.obey(ctx.now(), header.format.style, &message)?;
+        let (written, format) = self.execute(ctx.now(), header.format.style, &message)?;
         let outcome: Bytes = ccc::ControlOutcome { format }.to_octets(Encoding::Json).unwrap_or_default();
         if written {
             return Ok(ControlOutcome { outcome: Some(outcome) });
@@ -372,11 +376,13 @@ impl<S: CccStation> RanFunction for Function<S> {
         if self.periods.next().is_none_or(|at| at > now) && self.look_at > now {
             return self.wake(ctx);
         }
-        let there = self.look();
+        let there = self.snapshot();
         while let Some(due) = self.periods.pop(now) {
             let header = self.header(now, Reason::Periodic);
             if let Some(subscribed) = self.subscriptions.get(&due.subscription) {
-                Self::tell(ctx, (due.subscription, subscribed), &header, |wanted| there.report(wanted, None));
+                Self::send_indications(ctx, (due.subscription, subscribed), &header, |wanted| {
+                    there.report(wanted, None)
+                });
             }
         }
         if self.look_at <= now {
@@ -385,10 +391,14 @@ impl<S: CccStation> RanFunction for Function<S> {
             for (id, subscribed) in &mut self.subscriptions {
                 let Some(watched) = &subscribed.watched else { continue };
                 if std::mem::take(&mut subscribed.fresh) {
-                    Self::tell(ctx, (*id, subscribed), &begun, |wanted| there.report(wanted, None));
+                    Self::send_indications(ctx, (*id, subscribed), &begun, |wanted| {
+                        there.report(wanted, None)
+                    });
                 } else if there.meets(watched, &self.last) {
                     let last = &self.last;
-                    Self::tell(ctx, (*id, subscribed), &changed, |wanted| there.report(wanted, Some(last)));
+                    Self::send_indications(ctx, (*id, subscribed), &changed, |wanted| {
+                        there.report(wanted, Some(last))
+                    });
                 }
             }
             self.last = there;

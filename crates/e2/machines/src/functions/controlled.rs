@@ -44,7 +44,7 @@ pub(super) trait Obeys: Send {
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> <Self::Model as ServiceModel>::Message;
 
     /// Executes a command completely or not at all.
-    fn obey(
+    fn execute(
         &mut self,
         now: Time,
         asker: &Asker<'_>,
@@ -153,7 +153,7 @@ pub(super) fn reports(subscription: &SubscriptionRequest<'_>) -> Admission {
 }
 
 /// Sends an indication of type report, without header, for each action of a subscription.
-pub(super) fn tell(
+pub(super) fn send_reports(
     ctx: &mut FunctionContext<'_>,
     subscription: SubscriptionId,
     actions: &[RicActionId],
@@ -220,7 +220,7 @@ impl<S: Obeys> RanFunction for Controlled<S> {
         }
         let known = ctx.controllers().map(|(id, _)| id).collect();
         let asker = Asker { controller, first: ctx.first_controller(), known, ues: ctx.ues() };
-        let done = self.station.obey(ctx.now(), &asker, command);
+        let done = self.station.execute(ctx.now(), &asker, command);
         self.later.answer(ctx, encoding, done)
     }
 
@@ -230,7 +230,7 @@ impl<S: Obeys> RanFunction for Controlled<S> {
         while let Some(due) = self.periods.pop(now) {
             let message = self.station.report(now, ctx.ues_of(due.subscription));
             let actions = self.actions.get(&due.subscription).map_or(&[][..], Vec::as_slice);
-            tell(ctx, due.subscription, actions, &message, Self::encoding());
+            send_reports(ctx, due.subscription, actions, &message, Self::encoding());
         }
         self.wake(ctx);
     }

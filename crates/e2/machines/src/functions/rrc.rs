@@ -3,7 +3,7 @@
 //! A controller receives events of the UEs that it sees. If it begins to see a UE, it receives a "connected" event;
 //! if it ceases to see one, it receives a release. It can hand over the UEs that it sees.
 pub use super::controlled::Progress;
-use super::controlled::{BUSY, INVALID, Later, description, reports, tell};
+use super::controlled::{BUSY, INVALID, Later, description, reports, send_reports};
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -80,7 +80,12 @@ fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
 
 impl Listener {
     /// Returns the events that the controller sees, including those for UEs that it begins or ceases to see.
-    fn hear(&mut self, events: &[RrcEvent], there: &[RrcEvent], ues: UeFilter<'_>) -> Vec<RrcEvent> {
+    fn visible_events(
+        &mut self,
+        events: &[RrcEvent],
+        there: &[RrcEvent],
+        ues: UeFilter<'_>,
+    ) -> Vec<RrcEvent> {
         let mut news = Vec::new();
         for event in events {
             let gone = event.change == RrcChange::Release;
@@ -126,10 +131,10 @@ impl<S: RrcSource> Function<S> {
         let events = self.source.events(now);
         let there = self.source.connected(now);
         for (id, listener) in self.listeners.iter_mut().filter(|(_, listener)| listener.events) {
-            let news = listener.hear(&events, &there, ctx.ues_of(*id));
+            let news = listener.visible_events(&events, &there, ctx.ues_of(*id));
             if !news.is_empty() {
                 let message = RrcIndication { tstamp_us: self.source.tstamp_us(now), events: news };
-                tell(ctx, *id, &listener.actions, &message, Encoding::Per);
+                send_reports(ctx, *id, &listener.actions, &message, Encoding::Per);
             }
         }
         self.ask_at = self.source.ask_at(now);
@@ -204,7 +209,7 @@ impl<S: RrcSource> RanFunction for Function<S> {
             events.retain(|event| sees(ues, event.rnti));
             let message = RrcIndication { tstamp_us: self.source.tstamp_us(now), events };
             if let Some(listener) = self.listeners.get(&due.subscription) {
-                tell(ctx, due.subscription, &listener.actions, &message, Encoding::Per);
+                send_reports(ctx, due.subscription, &listener.actions, &message, Encoding::Per);
             }
         }
         self.wake(ctx);

@@ -120,7 +120,7 @@ impl<C: SliceControl> Obeys for Station<C> {
         self.control.report(now, ues)
     }
 
-    fn obey(&mut self, now: Time, asker: &Asker<'_>, command: SliceCommand) -> Result<Progress, Refusal> {
+    fn execute(&mut self, now: Time, asker: &Asker<'_>, command: SliceCommand) -> Result<Progress, Refusal> {
         let set = self.control.set();
         self.permit(asker, &set, &command)?;
         let next = set.after(&command, self.control.prbs())?;

@@ -79,7 +79,7 @@ impl<S: StatsSource> PeriodicReport<S> {
     }
 
     /// Creates a function for a statistics model; register it as [`Model::default_function_id`].
-    pub fn of(model: &dyn Model, source: S) -> Self {
+    pub fn for_model(model: &dyn Model, source: S) -> Self {
         let definition = Bytes::from_static(model.definition());
         let oid = model.oid().to_owned();
         let revision = model.revision();

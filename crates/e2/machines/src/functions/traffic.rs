@@ -34,7 +34,12 @@ impl<C: TrafficControl> Obeys for Station<C> {
         self.0.report(now, ues)
     }
 
-    fn obey(&mut self, now: Time, asker: &Asker<'_>, command: TrafficCommand) -> Result<Progress, Refusal> {
+    fn execute(
+        &mut self,
+        now: Time,
+        asker: &Asker<'_>,
+        command: TrafficCommand,
+    ) -> Result<Progress, Refusal> {
         let BearerId { rnti, rbid } = command.bearer;
         let config = Some(command.bearer).filter(|_| asker.sees(rnti)).and_then(|id| self.0.config(id));
         let unknown =

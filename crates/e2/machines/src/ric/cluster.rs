@@ -63,7 +63,7 @@ impl Ric {
                 self.tell_directory(now, DirectoryInput::Bus(news));
             }
         }
-        self.settle(now);
+        self.process_consequences(now);
     }
 
     /// Hands all nodes over to other RICs, one at a time, and accepts no new nodes. [`RicEvent::Drained`] follows.
@@ -71,7 +71,7 @@ impl Ric {
     pub fn drain(&mut self, now: Time) {
         self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::Drain);
-        self.settle(now);
+        self.process_consequences(now);
     }
 
     /// Leaves the group of RICs. All nodes are closed, and the other RICs need not wait for this RIC's lease to
@@ -79,7 +79,7 @@ impl Ric {
     pub fn leave(&mut self, now: Time) {
         self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::End);
-        self.settle(now);
+        self.process_consequences(now);
     }
 
     pub(super) fn tell_directory(&mut self, now: Time, input: DirectoryInput) {
@@ -133,7 +133,7 @@ impl Ric {
     }
 
     /// Expires the lease before any other processing, so that a fenced RIC sends no further commands.
-    pub(super) fn lapse(&mut self, now: Time) {
+    pub(super) fn expire_lease(&mut self, now: Time) {
         if let Some(cluster) = &mut self.cluster
             && cluster.directory.wake_at().is_some_and(|at| at <= now)
         {
@@ -143,7 +143,7 @@ impl Ric {
 
     /// Executes the outputs of the directory. Returns whether there were any.
     pub(super) fn attend_directory(&mut self, now: Time) -> bool {
-        self.lapse(now);
+        self.expire_lease(now);
         let Some(cluster) = &mut self.cluster else { return false };
         let Some(output) = cluster.directory.poll() else { return false };
         match output {
@@ -172,7 +172,7 @@ impl Ric {
         let rival = self.nodes.find(&node).and_then(|place| self.nodes.at(place)?.conn);
         if let Some(rival) = rival.filter(|rival| *rival != conn) {
             self.links.close(rival, "the node is set up again".to_owned());
-            self.part(now, rival, NodeLoss::Closed("the node is set up again".to_owned()));
+            self.on_disconnect(now, rival, NodeLoss::Closed("the node is set up again".to_owned()));
         }
         self.links.event(RicEvent::Owned { node, epoch, at: now });
         self.accept_setup(now, conn, version, request);

@@ -52,7 +52,7 @@ pub(super) struct Held {
 }
 
 /// A parameter that was taken from a claimant with a lower priority.
-pub(super) type Taken = (Claimant, Arc<str>);
+pub(super) type Preempted = (Claimant, Arc<str>);
 
 /// Parameters and their holders. There is no clock: expired entries are ignored.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Conflicts {
         (owner, priority): (&Claimant, u8),
         node: &GlobalE2NodeId,
         targets: &[String],
-    ) -> Result<(u64, Vec<Taken>), Held> {
+    ) -> Result<(u64, Vec<Preempted>), Held> {
         let node = node.base_station();
         let mut taken = Vec::new();
         for target in targets {
@@ -195,7 +195,7 @@ mod tests {
     struct World(Conflicts);
 
     impl World {
-        fn set(&mut self, s: u64, x: usize, priority: u8, target: &str) -> Result<Vec<Taken>, Held> {
+        fn set(&mut self, s: u64, x: usize, priority: u8, target: &str) -> Result<Vec<Preempted>, Held> {
             let one = [target.to_owned()];
             self.0.claim((at(s), HOLD), (&xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
         }

@@ -26,7 +26,7 @@ pub struct RequestHandle(pub u32);
 macro_rules! handle_as_request_id {
     ($t:ty) => {
         impl $t {
-            pub(super) fn of(id: RicRequestId) -> Self {
+            pub(super) fn from_request_id(id: RicRequestId) -> Self {
                 Self(u32::from(id.requestor) << 16 | u32::from(id.instance))
             }
             pub(super) fn request_id(self) -> RicRequestId {
@@ -394,23 +394,29 @@ impl Notice {
             Self::Ran(ran) => IAppInput::RanIncomplete(ran),
             Self::XappAdded(xapp) => IAppInput::XappAdded(xapp),
             Self::XappRemoved(xapp) => IAppInput::XappRemoved(xapp),
-            Self::Subscribed(id, admitted, not_admitted) => {
-                IAppInput::Subscribed { subscription: SubscriptionHandle::of(*id), admitted, not_admitted }
-            }
-            Self::SubscriptionFailed(id, cause) => {
-                IAppInput::SubscriptionFailed { subscription: SubscriptionHandle::of(*id), cause: *cause }
-            }
-            Self::SubscriptionEnded(id, cause) => {
-                IAppInput::SubscriptionEnded { subscription: SubscriptionHandle::of(*id), cause: *cause }
-            }
+            Self::Subscribed(id, admitted, not_admitted) => IAppInput::Subscribed {
+                subscription: SubscriptionHandle::from_request_id(*id),
+                admitted,
+                not_admitted,
+            },
+            Self::SubscriptionFailed(id, cause) => IAppInput::SubscriptionFailed {
+                subscription: SubscriptionHandle::from_request_id(*id),
+                cause: *cause,
+            },
+            Self::SubscriptionEnded(id, cause) => IAppInput::SubscriptionEnded {
+                subscription: SubscriptionHandle::from_request_id(*id),
+                cause: *cause,
+            },
             Self::Modified(id, outcome) => IAppInput::SubscriptionModified {
-                subscription: SubscriptionHandle::of(*id),
+                subscription: SubscriptionHandle::from_request_id(*id),
                 outcome: outcome.as_ref().map_err(|cause| *cause),
             },
             Self::ControlDone(id, outcome) => {
-                IAppInput::ControlDone { request: RequestHandle::of(*id), outcome }
+                IAppInput::ControlDone { request: RequestHandle::from_request_id(*id), outcome }
             }
-            Self::QueryDone(id, outcome) => IAppInput::QueryDone { request: RequestHandle::of(*id), outcome },
+            Self::QueryDone(id, outcome) => {
+                IAppInput::QueryDone { request: RequestHandle::from_request_id(*id), outcome }
+            }
             Self::Northbound(request) => IAppInput::Northbound(request),
             Self::Timer(token) => IAppInput::Timer(*token),
             Self::Roused => IAppInput::Roused,

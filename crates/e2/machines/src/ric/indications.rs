@@ -24,7 +24,7 @@ impl Ric {
         };
         let mut view = None;
         self.counters.indications += 1;
-        let ends_a_silence = subscription.hear(now);
+        let ends_a_silence = subscription.on_indication(now);
         if ends_a_silence {
             self.links.hints.clear_silence(&node.info.id, subscription.function);
         }
@@ -44,7 +44,7 @@ impl Ric {
                     // Cannot be decoded in place, so the general decoder handles it.
                     let Some(indication) = view else { return false };
                     self.counters.indications_to_iapps += 1;
-                    let subscription = SubscriptionHandle::of(sink.request_id);
+                    let subscription = SubscriptionHandle::from_request_id(sink.request_id);
                     let input =
                         IAppInput::Indication { subscription, node: &node.info, pdu: Some(pdu), indication };
                     self.iapp_outbox.current = iapp;
@@ -91,7 +91,7 @@ impl Ric {
             return self.stray(now, place, request, function);
         };
         self.counters.indications += 1;
-        let ends_a_silence = subscription.hear(now);
+        let ends_a_silence = subscription.on_indication(now);
         if ends_a_silence {
             self.links.hints.clear_silence(&node.info.id, subscription.function);
         }
@@ -105,7 +105,7 @@ impl Ric {
                 }
                 Owner::IApp(iapp) => {
                     self.counters.indications_to_iapps += 1;
-                    let subscription = SubscriptionHandle::of(sink.request_id);
+                    let subscription = SubscriptionHandle::from_request_id(sink.request_id);
                     let input = IAppInput::Indication { subscription, node: &node.info, pdu, indication };
                     self.iapp_outbox.current = iapp;
                     self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);

@@ -78,7 +78,7 @@ impl Ric {
             let (outbox, queued_bytes) = self.queue(x.conn);
             XappLoad {
                 info: x.info.clone(),
-                subscriptions: self.owned.of(owner).count(),
+                subscriptions: self.owned.owned_by(owner).count(),
                 requests: self.requests_by.get(&owner).copied().unwrap_or(0),
                 outbox,
                 queued_bytes,

@@ -293,7 +293,7 @@ impl Ric {
     /// Processes an input.
     pub fn handle(&mut self, now: Time, input: RicInput) {
         self.links.set_now(now);
-        self.lapse(now);
+        self.expire_lease(now);
         match input {
             RicInput::Dialled { .. } => self.dialled(now, input),
             RicInput::Received { conn, .. } | RicInput::Disconnected { conn, .. }
@@ -304,12 +304,12 @@ impl Ric {
             RicInput::Received { conn, pdu } => self.received(now, conn, pdu),
             RicInput::Connected { conn, side, peer } => self.connected(now, conn, side, &peer),
             RicInput::Disconnected { conn, why } => {
-                self.part(now, conn, NodeLoss::Lost(why));
+                self.on_disconnect(now, conn, NodeLoss::Lost(why));
                 self.links.remove(conn);
             }
             RicInput::Wake => {}
         }
-        self.settle(now);
+        self.process_consequences(now);
     }
 
     /// Returns the next output. Call it until it returns `None`.
@@ -362,7 +362,7 @@ impl Ric {
     pub fn northbound(&mut self, now: Time, iapp: IAppId, request: NorthboundRequest) {
         if iapp.0 < self.iapps.len() {
             self.notices.push_back((iapp.0, Notice::Northbound(request)));
-            self.settle(now);
+            self.process_consequences(now);
         } else {
             let reply = NorthboundReply { token: request.token, status: 404, body: Bytes::new() };
             self.links.event(RicEvent::Reply(reply));
@@ -373,7 +373,7 @@ impl Ric {
     pub fn rouse(&mut self, now: Time, iapp: IAppId) {
         if iapp.0 < self.iapps.len() {
             self.notices.push_back((iapp.0, Notice::Roused));
-            self.settle(now);
+            self.process_consequences(now);
         }
     }
 
@@ -405,7 +405,7 @@ impl Ric {
         let side = conn.side;
         let role = conn.role;
         let version = conn.version;
-        let coding = *conn.coding.get_or_insert_with(|| Coding::of(&pdu));
+        let coding = *conn.coding.get_or_insert_with(|| Coding::detect(&pdu));
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;
             let limit = self.config.limits.pdu_bytes;
@@ -434,7 +434,7 @@ impl Ric {
     }
 
     /// Processes all consequences of an input: deadlines, closed connections, and iApps.
-    fn settle(&mut self, now: Time) {
+    fn process_consequences(&mut self, now: Time) {
         self.links.release_due(now);
         while let Some(timer) = self.timers.take_due(now) {
             self.expired(now, timer);
@@ -442,7 +442,7 @@ impl Ric {
         let mut calls = 0;
         loop {
             while let Some((conn, reason)) = self.links.take_doomed() {
-                self.part(now, conn, NodeLoss::Closed(reason));
+                self.on_disconnect(now, conn, NodeLoss::Closed(reason));
             }
             while let Some(place) = self.freed.pop() {
                 self.next_turn(now, place);
@@ -496,11 +496,11 @@ impl Ric {
     /// Closes a connection immediately and informs its node or xApp.
     fn shut(&mut self, now: Time, id: ConnId, reason: String) {
         self.links.close(id, reason.clone());
-        self.part(now, id, NodeLoss::Closed(reason));
+        self.on_disconnect(now, id, NodeLoss::Closed(reason));
     }
 
     /// Handles a closed connection: updates its node or xApp.
-    fn part(&mut self, now: Time, id: ConnId, why: NodeLoss) {
+    fn on_disconnect(&mut self, now: Time, id: ConnId, why: NodeLoss) {
         let Some(conn) = self.links.conn_mut(id) else { return };
         if let Some(at) = conn.handshake.take() {
             self.timers.cancel(at, Timer::Handshake(id));

@@ -316,7 +316,7 @@ impl Ric {
                 None => {}
             }
         }
-        info.kind = NodeKind::of(&info.id, &info.components);
+        info.kind = NodeKind::from_node(&info.id, &info.components);
         self.links.say(id, &Message::E2NodeConfigurationUpdateAcknowledge(answer));
         self.node_changed(place);
     }

@@ -221,7 +221,7 @@ impl Ric {
         let components = request.components.unwrap_or_default();
         let info = NodeInfo {
             id: request.node_id,
-            kind: NodeKind::of(&request.node_id, &components),
+            kind: NodeKind::from_node(&request.node_id, &components),
             peer,
             relayed: super::relay::is_virtual(id),
             version,

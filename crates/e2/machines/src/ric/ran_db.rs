@@ -22,7 +22,7 @@ pub enum NodeKind {
 impl NodeKind {
     /// Derives the role. A CU-UP or DU has a separate id. The others differ in their components: E1 means CU-CP,
     /// F1 (W1 for an ng-eNB) without E1 means CU, and neither means a complete base station.
-    pub fn of(id: &GlobalE2NodeId, components: &[ComponentConfigItem]) -> Self {
+    pub fn from_node(id: &GlobalE2NodeId, components: &[ComponentConfigItem]) -> Self {
         let has = |f: fn(&ComponentId) -> bool| components.iter().any(|c| f(&c.id));
         match id.part_ids() {
             (Some(_), _) => Self::CuUp,
@@ -147,7 +147,7 @@ mod tests {
         ComponentConfigItem { interface, id, configuration: ComponentConfiguration::default() }
     }
 
-    fn part(
+    fn node_info(
         cu_up_id: Option<u64>,
         du_id: Option<u64>,
         components: Vec<ComponentConfigItem>,
@@ -156,7 +156,7 @@ mod tests {
         let id = GlobalE2NodeId::Gnb(E2NodeGnb { gnb, en_gnb: None, cu_up_id, du_id });
         Arc::new(NodeInfo {
             id,
-            kind: NodeKind::of(&id, &components),
+            kind: NodeKind::from_node(&id, &components),
             peer: "".into(),
             relayed: false,
             version: Version::V2_03,
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn split_base_station_is_complete_with_all_announced_nodes() {
-        let cu_cp = part(
+        let cu_cp = node_info(
             None,
             None,
             vec![
@@ -185,10 +185,10 @@ mod tests {
         );
         assert_eq!(cu_cp.kind, NodeKind::CuCp);
         let mut db = RanDb::default();
-        assert_eq!(db.put(part(None, Some(1), vec![])), None);
+        assert_eq!(db.put(node_info(None, Some(1), vec![])), None);
         assert_eq!(db.put(cu_cp), None);
-        assert_eq!(db.put(part(Some(9), None, vec![])), None);
-        let du2 = part(None, Some(2), vec![]);
+        assert_eq!(db.put(node_info(Some(9), None, vec![])), None);
+        let du2 = node_info(None, Some(2), vec![]);
         let complete = db.put(du2.clone()).unwrap();
         assert!(complete.complete && complete.parts.len() == 4);
         assert_eq!(db.put(du2.clone()), None);
@@ -199,11 +199,11 @@ mod tests {
     #[test]
     fn roles_follow_from_ids_and_components() {
         let f1 = component(ComponentId::F1(InterfaceF1 { du_id: 1 }));
-        assert_eq!(part(None, None, vec![ng(), f1]).kind, NodeKind::Cu);
-        assert_eq!(part(None, None, vec![ng()]).kind, NodeKind::Whole);
-        assert_eq!(part(Some(1), None, vec![]).kind, NodeKind::CuUp);
+        assert_eq!(node_info(None, None, vec![ng(), f1]).kind, NodeKind::Cu);
+        assert_eq!(node_info(None, None, vec![ng()]).kind, NodeKind::Whole);
+        assert_eq!(node_info(Some(1), None, vec![]).kind, NodeKind::CuUp);
         let mut db = RanDb::default();
-        let whole = part(None, None, vec![ng()]);
+        let whole = node_info(None, None, vec![ng()]);
         assert!(db.put(whole.clone()).unwrap().complete);
         assert!(!db.remove(&whole.id).unwrap().complete);
         assert!(db.snapshot().is_empty());

@@ -87,17 +87,17 @@ impl Relays {
         self.all.values().filter_map(|relay| relay.xapp.wake_at()).min()
     }
 
-    fn of(&mut self, dial: ConnId) -> Option<&mut Relay> {
+    fn by_dial(&mut self, dial: ConnId) -> Option<&mut Relay> {
         self.all.get_mut(self.dials.get(&dial)?)
     }
 
     /// Returns the next frame for another RIC.
     pub(super) fn transmit(&mut self, now: Time, dial: ConnId) -> Option<crate::Frame> {
-        self.of(dial)?.xapp.transmit(now)
+        self.by_dial(dial)?.xapp.transmit(now)
     }
 
     pub(super) fn transport_full(&mut self, dial: ConnId) {
-        if let Some(relay) = self.of(dial) {
+        if let Some(relay) = self.by_dial(dial) {
             relay.xapp.transport_full();
         }
     }
@@ -232,7 +232,9 @@ impl Ric {
             RicInput::Connected { .. } | RicInput::Wake => return,
         };
         let gone = matches!(input, XappInput::Disconnected { .. });
-        let Some(relay) = cluster.relays.of(conn).filter(|relay| relay.dial == Some(conn)) else { return };
+        let Some(relay) = cluster.relays.by_dial(conn).filter(|relay| relay.dial == Some(conn)) else {
+            return;
+        };
         if gone {
             relay.dial = None;
         }
@@ -482,7 +484,7 @@ impl Ric {
         {
             relay.xapp.handle(now, XappInput::Wake);
         }
-        self.settle(now);
+        self.process_consequences(now);
     }
 
     fn carry_message(&mut self, now: Time, conn: ConnId, message: Message) {
@@ -563,7 +565,7 @@ impl Ric {
         if let Some(conn) = conn.filter(|conn| is_virtual(*conn)) {
             let why = "the node is set up here".to_owned();
             self.links.close(conn, why.clone());
-            self.part(now, conn, NodeLoss::Closed(why));
+            self.on_disconnect(now, conn, NodeLoss::Closed(why));
         }
     }
 }

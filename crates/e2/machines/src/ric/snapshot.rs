@@ -209,7 +209,7 @@ impl Ric {
     fn xapp_snapshots(&self) -> Vec<XappSnapshot> {
         let xapps = self.xapps.in_order().map(|(place, x)| {
             let owner = Owner::Xapp { place, conn: x.conn };
-            let ids = self.owned.of(owner);
+            let ids = self.owned.owned_by(owner);
             let node = |place: usize| self.nodes.at(place).map(|n| n.info.id);
             XappSnapshot {
                 info: x.info.clone(),

@@ -93,12 +93,12 @@ pub(super) struct Subscription {
     /// Report period, if known.
     pub(super) period: Option<Duration>,
     /// Received indications.
-    pub(super) heard: Heard,
+    pub(super) heard: IndicationStats,
 }
 
 /// Statistics of the indications of a subscription.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct IndicationStats {
     indications: u64,
     /// Time of the last indication.
     last: Option<Time>,
@@ -110,7 +110,7 @@ pub(super) struct Heard {
     pub(super) passed: Option<Arc<Passed>>,
 }
 
-impl Heard {
+impl IndicationStats {
     /// Returns the number of received indications, including those on the fast path.
     pub(super) fn indications(&self) -> u64 {
         self.indications + self.passed.as_ref().map_or(0, |passed| passed.indications())
@@ -129,7 +129,7 @@ impl Heard {
 
 impl Subscription {
     /// Counts an indication. Returns whether it ends a reported silence.
-    pub(super) fn hear(&mut self, now: Time) -> bool {
+    pub(super) fn on_indication(&mut self, now: Time) -> bool {
         self.heard.indications += 1;
         self.heard.last = Some(now);
         std::mem::take(&mut self.heard.silent)

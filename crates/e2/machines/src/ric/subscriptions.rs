@@ -1,7 +1,7 @@
 //! Ownership of subscriptions. Equal subscriptions are merged. The subscription at the node is deleted when its last
 //! owner leaves, and is requested again when the node reconnects.
 use super::hints;
-use super::subscription_table::{Heard, Response, Sink, State, Subscription};
+use super::subscription_table::{IndicationStats, Response, Sink, State, Subscription};
 use super::turns::Errand;
 use super::words;
 use super::{Notice, Owner, Ric, Tenant, Timer};
@@ -101,7 +101,7 @@ impl Ric {
             leavers: Vec::new(),
             response: None,
             change: None,
-            heard: Heard::default(),
+            heard: IndicationStats::default(),
         });
         self.owned.insert(owner, request_id, (place, slot));
         self.request(now, place, slot).inspect_err(|_| {
@@ -362,7 +362,7 @@ impl Ric {
 
     /// Ends all subscriptions of an owner that has disconnected.
     pub(super) fn drop_owner(&mut self, now: Time, owner: Owner) {
-        let ids: Vec<_> = self.owned.of(owner).map(|(id, _)| id).collect();
+        let ids: Vec<_> = self.owned.owned_by(owner).map(|(id, _)| id).collect();
         for id in ids {
             // Cannot fail: the subscription was listed above.
             let _ = self.unsubscribe(now, owner, id, None);
@@ -516,7 +516,7 @@ impl Owned {
         self.counts.get(&owner).copied().unwrap_or(0)
     }
 
-    pub(super) fn of(&self, owner: Owner) -> impl Iterator<Item = (RicRequestId, (usize, u16))> {
+    pub(super) fn owned_by(&self, owner: Owner) -> impl Iterator<Item = (RicRequestId, (usize, u16))> {
         let low = (owner, RicRequestId { requestor: 0, instance: 0 });
         let high = (owner, RicRequestId { requestor: u16::MAX, instance: u16::MAX });
         self.map.range(low..=high).map(|((_, id), at)| (*id, *at))

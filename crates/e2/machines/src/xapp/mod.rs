@@ -76,12 +76,12 @@ enum State {
 #[derive(Debug)]
 struct Standing {
     function: FunctionRef,
-    wanted: Wanted,
+    wanted: NodeSubscriptions,
 }
 
 /// The subscriptions that a standing subscription creates at a node.
 #[derive(Debug)]
-enum Wanted {
+enum NodeSubscriptions {
     /// The same at each node, as far as the service model allows.
     Same(RicSubscriptionDetails),
     /// Created by a planner from the function of the node.
@@ -190,7 +190,7 @@ impl Xapp {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<StandingHandle, SubscribeError> {
-        let wanted = Wanted::Same(self.checked(event_trigger, actions)?);
+        let wanted = NodeSubscriptions::Same(self.checked(event_trigger, actions)?);
         self.stand(function.into(), wanted)
     }
 
@@ -201,10 +201,14 @@ impl Xapp {
         function: impl Into<FunctionRef>,
         planner: Arc<dyn Planner>,
     ) -> Result<StandingHandle, SubscribeError> {
-        self.stand(function.into(), Wanted::Planned(planner))
+        self.stand(function.into(), NodeSubscriptions::Planned(planner))
     }
 
-    fn stand(&mut self, function: FunctionRef, wanted: Wanted) -> Result<StandingHandle, SubscribeError> {
+    fn stand(
+        &mut self,
+        function: FunctionRef,
+        wanted: NodeSubscriptions,
+    ) -> Result<StandingHandle, SubscribeError> {
         if self.standing.len() >= self.config.limits.standing {
             return Err(SubscribeError::TooMany(self.config.limits.standing));
         }

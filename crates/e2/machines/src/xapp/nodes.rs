@@ -121,8 +121,8 @@ impl Xapp {
         let function = wanted.function.clone();
         let Some(item) = self.nodes.get(&node).and_then(|n| n.info.function(&function)) else { return };
         let planned = match &wanted.wanted {
-            Wanted::Planned(planner) => planner.plan(&node, item),
-            Wanted::Same(details) => {
+            NodeSubscriptions::Planned(planner) => planner.plan(&node, item),
+            NodeSubscriptions::Same(details) => {
                 let mut details = details.clone();
                 Ok(if complete(&node, item, &mut details) { vec![details] } else { Vec::new() })
             }

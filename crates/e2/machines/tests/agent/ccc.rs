@@ -1,5 +1,5 @@
 //! CCC at an agent: reports at intervals and on change, accepted and refused writes.
-use crate::bench::*;
+use crate::driver::*;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::ccc::{self as function, CccStation, Structures};
@@ -25,7 +25,7 @@ struct Station(Arc<Mutex<[u64; 2]>>);
 impl Station {
     fn bwp(&self) -> Attributes {
         let [start, blocks] = *self.0.lock().unwrap();
-        Attributes::of([("startRB", json!(start)), ("numberOfRBs", json!(blocks))])
+        Attributes::from_list([("startRB", json!(start)), ("numberOfRBs", json!(blocks))])
     }
 }
 
@@ -39,7 +39,7 @@ impl CccStation for Station {
     }
 
     fn node(&mut self) -> Structures {
-        vec![(GNB_DU.to_owned(), Attributes::of([("gnbId", json!(5))]))]
+        vec![(GNB_DU.to_owned(), Attributes::from_list([("gnbId", json!(5))]))]
     }
 
     fn cells(&mut self) -> Vec<(CellId, Structures)> {
@@ -67,11 +67,11 @@ impl CccStation for Station {
     }
 }
 
-fn bench() -> (Bench, Station) {
+fn bench() -> (AgentDriver, Station) {
     let station = Station(Arc::new(Mutex::new([0, 50])));
     let mut agent = Agent::new(config());
     agent.register(function::function(station.clone()), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    (Bench::up(agent, Version::V2_03), station)
+    (AgentDriver::up(agent, Version::V2_03), station)
 }
 
 fn asking(trigger: &EventTrigger, action: &ActionDefinition) -> Message {
@@ -103,7 +103,7 @@ fn upon_changes(of: &str) -> EventTrigger {
 }
 
 /// Returns reason and contents of the indications.
-fn told(messages: Vec<Message>) -> Vec<(Reason, Vec<Reported>)> {
+fn indications(messages: Vec<Message>) -> Vec<(Reason, Vec<Reported>)> {
     let read = |message| {
         let Message::RicIndication(m) = message else { panic!("{message:?}") };
         let header = IndicationHeader::decode_as(Encoding::Json, &m.header).unwrap();
@@ -120,7 +120,7 @@ fn writing(cell: u64, style: i64, values: &[u64]) -> Message {
     let write = |start: &u64| Write {
         name: BWP.to_owned(),
         old: Values::default(),
-        new: Attributes::of([("startRB", json!(start))]).into(),
+        new: Attributes::from_list([("startRB", json!(start))]).into(),
     };
     let cells = vec![CellControlled { cell: id(cell), structures: values.iter().map(write).collect() }];
     let message = ControlMessage { format: ControlFormat::Cells { cells } };
@@ -144,7 +144,7 @@ fn complete_configuration_is_reported_at_intervals() {
     bench.pass(160 * MS);
     let values = Values::from(station.bwp());
     let all = Reported { change: ChangeType::None, name: BWP.to_owned(), values, old: None };
-    assert_eq!(told(bench.take(C0)), vec![(Reason::Periodic, vec![all]); 3]);
+    assert_eq!(indications(bench.take(C0)), vec![(Reason::Periodic, vec![all]); 3]);
 }
 
 #[test]
@@ -153,14 +153,14 @@ fn watched_changes_are_reported_once_with_old_values() {
         let (mut bench, station) = bench();
         let answers = bench.ask(C0, &asking(&upon_changes("startRB"), &wanted(BWP, report)));
         assert!(matches!(answers[..1], [Message::RicSubscriptionResponse(_)]), "{answers:?}");
-        let begun = told(answers[1..].to_vec());
+        let begun = indications(answers[1..].to_vec());
         assert_eq!((begun.len(), begun[0].0), (1, Reason::UponSubscription));
         station.0.lock().unwrap()[1] = 60;
         bench.pass(300 * MS);
         assert_eq!(bench.take(C0), [], "it is not watched");
         station.0.lock().unwrap()[0] = 7;
         bench.pass(300 * MS);
-        let said = told(bench.take(C0));
+        let said = indications(bench.take(C0));
         let [(Reason::UponChange, structures)] = &said[..] else { panic!("{said:?}") };
         let [Reported { change: ChangeType::Modification, values, old: Some(old), .. }] = &structures[..]
         else {

@@ -1,5 +1,5 @@
 //! Setup, reconnects, several controllers, and global procedures.
-use crate::bench::*;
+use crate::driver::*;
 use ranlab_e2::agent::*;
 use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn setup_failure(transaction_id: Option<u16>, time_to_wait: Option<TimeToWait>) 
     E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics: None, tnl: None }
 }
 
-fn setup_transaction(bench: &mut Bench) -> Option<u16> {
+fn setup_transaction(bench: &mut AgentDriver) -> Option<u16> {
     match &bench.take(C0)[..] {
         [Message::E2SetupRequest(m)] => m.transaction_id,
         other => panic!("no setup but {other:?}"),
@@ -20,7 +20,7 @@ fn setup_transaction(bench: &mut Bench) -> Option<u16> {
 
 #[test]
 fn refused_setup_honours_time_to_wait() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
     let transaction = setup_transaction(&mut bench);
@@ -41,7 +41,7 @@ fn refused_setup_honours_time_to_wait() {
 /// A v2.03 response without the mandatory list of acknowledged components.
 #[test]
 fn unreadable_setup_response_is_failure_naming_the_element() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
     let transaction = setup_transaction(&mut bench).unwrap_or_default() as u8;
@@ -59,7 +59,7 @@ fn unreadable_setup_response_is_failure_naming_the_element() {
 
 #[test]
 fn time_to_wait_outlives_connection() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
     let transaction = setup_transaction(&mut bench);
@@ -73,7 +73,7 @@ fn time_to_wait_outlives_connection() {
 
 #[test]
 fn refused_setup_without_time_to_wait_backs_off() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
     for _ in 0..8 {
@@ -86,7 +86,7 @@ fn refused_setup_without_time_to_wait_backs_off() {
 
 #[test]
 fn setup_failure_redirects_agent_limited_times() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("tcp://a");
     let tnl = TnlInformation {
         address: ranlab_e2_codec::per::BitString::from_octets(&[192, 0, 2, 9]),
@@ -111,7 +111,7 @@ fn setup_failure_redirects_agent_limited_times() {
 
 #[test]
 fn alternative_addresses_are_tried_before_time_to_wait_applies() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     assert_eq!(
         bench.agent.add_controller_at_one_of(bench.now, vec![]),
         Err(ControllerError::Addresses(ADDRESSES_MAX))
@@ -132,7 +132,8 @@ fn alternative_addresses_are_tried_before_time_to_wait_applies() {
         bench.receive(C0, &Message::E2SetupFailure(setup_failure(transaction, Some(TimeToWait::V5s))));
         bench.pass(S);
     }
-    let tried = |bench: &Bench| bench.connects.iter().map(|(_, a)| a.clone()).collect::<Vec<_>>().concat();
+    let tried =
+        |bench: &AgentDriver| bench.connects.iter().map(|(_, a)| a.clone()).collect::<Vec<_>>().concat();
     assert_eq!(tried(&bench), "abcab", "all three have refused");
     bench.pass(4 * S);
     assert_eq!(tried(&bench), "abcabc");
@@ -140,7 +141,7 @@ fn alternative_addresses_are_tried_before_time_to_wait_applies() {
 
 #[test]
 fn setup_and_connect_timeouts_are_retried() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.pass(6 * S);
     assert_eq!(bench.closes, [(C0, CloseReason::ConnectTimeout)]);
@@ -154,7 +155,7 @@ fn setup_and_connect_timeouts_are_retried() {
 /// An agent that gives up at an overloaded controller loses its position in that controller's queue.
 #[test]
 fn setup_timeout_doubles_until_response() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     let mut waits = |times: usize| {
         let mut all = Vec::new();
@@ -174,7 +175,7 @@ fn reconnect_delay_is_capped_at_one_second_with_jitter() {
     let delays = |seed| {
         let mut config = config().with(|it| it.seed = seed);
         config.timers.reconnect_max = 60 * S;
-        let mut bench = Bench::new(Probe::agent(config).0);
+        let mut bench = AgentDriver::new(Probe::agent(config).0);
         bench.add("a");
         let mut delays = Vec::new();
         for _ in 0..40 {
@@ -195,7 +196,7 @@ fn reconnect_delay_is_capped_at_one_second_with_jitter() {
 #[test]
 fn lost_connection_ends_subscriptions_and_new_one_starts_with_setup() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     assert_eq!(bench.agent.subscriptions(), 1);
     bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
@@ -209,7 +210,7 @@ fn lost_connection_ends_subscriptions_and_new_one_starts_with_setup() {
 fn all_versions_complete_setup() {
     for version in Version::ALL {
         let agent = Probe::agent(config().with(|it| it.version = version)).0;
-        let mut bench = Bench::up(agent, version);
+        let mut bench = AgentDriver::up(agent, version);
         let answers = bench.ask(C0, &subscription(1, 7, &[0, 100]));
         let [Message::RicSubscriptionResponse(m)] = &answers[..] else { panic!("{version}: {answers:?}") };
         assert_eq!((&m.admitted[..], m.not_admitted.as_ref().unwrap()[0].id), (&[0][..], 100));
@@ -226,7 +227,7 @@ fn all_versions_complete_setup() {
 #[test]
 fn controller_and_node_can_reset_interface() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     let cause = Cause::Misc(CauseMisc::OmIntervention);
     let answers = bench.ask(C0, &Message::ResetRequest(ResetRequest { transaction_id: Some(9), cause }));
@@ -255,9 +256,9 @@ fn controller_and_node_can_reset_interface() {
 #[test]
 fn function_changes_are_announced() {
     let late = Probe::default();
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     assert_eq!(bench.agent.register(Box::new(late.clone()), None), Ok(1));
-    let update = |bench: &mut Bench| {
+    let update = |bench: &mut AgentDriver| {
         bench.pass(Duration::ZERO);
         let sent = bench.take(C0);
         let [Message::RicServiceUpdate(update)] = &sent[..] else { panic!("{sent:?}") };
@@ -295,7 +296,7 @@ fn function_changes_are_announced() {
 
 #[test]
 fn update_refused_with_time_to_wait_is_repeated() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.register(Box::new(Probe::default()), None).unwrap();
     bench.pass(Duration::ZERO);
     let sent = bench.take(C0);
@@ -316,7 +317,7 @@ fn update_refused_with_time_to_wait_is_repeated() {
 
 #[test]
 fn third_party_controller_gets_one_procedure_at_a_time() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.register(Box::new(Probe::default()), None).unwrap();
     bench.agent.set_components(vec![component("amf"), component("amf2")]);
     bench.pass(S);
@@ -333,7 +334,7 @@ fn third_party_controller_gets_one_procedure_at_a_time() {
 
 #[test]
 fn component_changes_are_announced() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     let mut changed = component("amf");
     changed.configuration.request_part = bytes::Bytes::from_static(b"new");
     bench.agent.set_components(vec![changed, component("amf2")]);
@@ -358,7 +359,7 @@ fn component_changes_are_announced() {
 #[test]
 fn ues_belong_to_first_controller_and_to_associated_ones() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     let c1 = bench.add("b");
     bench.set_up(c1);
     for ue in [1, 2, 3] {
@@ -386,7 +387,7 @@ fn ues_belong_to_first_controller_and_to_associated_ones() {
 #[test]
 fn controllers_have_separate_request_ids() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     let c1 = bench.add("b");
     bench.set_up(c1);
     for id in [C0, c1] {
@@ -406,7 +407,7 @@ fn tnl(last: u8) -> TnlInformation {
 
 #[test]
 fn connection_update_adds_and_removes_controllers() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     let update = |add: Option<u8>, remove: Option<u8>| {
         Message::E2ConnectionUpdate(E2ConnectionUpdate {
             transaction_id: Some(1),
@@ -452,7 +453,7 @@ fn failed_connection_is_listed_and_not_retried() {
             modify: None,
         })
     };
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     // Neither is reachable: both are refused immediately.
     assert!(bench.ask(C0, &update(&[2, 3])).is_empty());
     bench.input(AgentInput::Disconnected { controller: C1, why: ranlab_e2::LinkLoss::ClosedByPeer });
@@ -482,7 +483,7 @@ fn failed_connection_is_listed_and_not_retried() {
 
 #[test]
 fn controller_removal_gets_response_and_ends_link() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     let answers = bench.ask(C0, &Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(4) }));
     assert!(matches!(&answers[..], [Message::E2RemovalResponse(m)] if m.transaction_id == Some(4)));
@@ -493,13 +494,13 @@ fn controller_removal_gets_response_and_ends_link() {
 
 #[test]
 fn removal_without_response_ends_link() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.pass(60 * S);
     assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
     // v1.01 has no such procedure.
     let agent = Probe::agent(config().with(|it| it.version = Version::V1_01)).0;
-    let mut bench = Bench::up(agent, Version::V1_01);
+    let mut bench = AgentDriver::up(agent, Version::V1_01);
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.drain();
     assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
@@ -507,7 +508,7 @@ fn removal_without_response_ends_link() {
 
 #[test]
 fn number_of_controllers_is_limited() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     for i in 0..8 {
         bench.add(&format!("c{i}"));
     }

@@ -1,6 +1,6 @@
 //! RRC, SLICE and TRAFFIC at an agent with two controllers.
-use crate::bench::*;
 use crate::cell::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2_codec::e2ap::*;
@@ -15,11 +15,11 @@ const MS: Duration = Duration::from_millis(1);
 const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 
 /// Returns an agent with a cell, a default controller and a second one.
-fn bench() -> (Bench, MockCell) {
+fn bench() -> (AgentDriver, MockCell) {
     let mut agent = Agent::new(config());
     let cell = MockCell::default();
     cell.register(&mut agent);
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     assert_eq!(bench.add("tcp://192.0.2.2:36421"), C1);
     bench.set_up(C1);
     for rnti in [1, 2, 3] {
@@ -35,7 +35,7 @@ fn encoded(value: &impl Octets) -> Bytes {
 
 /// Sends a command and returns the reason of a refusal.
 fn command(
-    bench: &mut Bench,
+    bench: &mut AgentDriver,
     by: ControllerId,
     function: RanFunctionId,
     message: &impl Octets,
@@ -175,7 +175,7 @@ fn only_default_controller_controls_carrier() {
     assert_eq!(cell.state().set.slices, [slice(0, 300_000), slice(1, 300_000)]);
 }
 
-fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, trigger: &impl Octets) {
+fn subscribe(bench: &mut AgentDriver, by: ControllerId, function_id: RanFunctionId, trigger: &impl Octets) {
     let event_trigger = encoded(trigger);
     let actions = vec![ActionToBeSetup::report(0)];
     let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
@@ -191,7 +191,7 @@ fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, tr
     bench.sent.entry(by).or_default().extend(answer.into_iter().skip(1));
 }
 
-fn heard<T: Octets>(bench: &mut Bench, by: ControllerId) -> Vec<T> {
+fn heard<T: Octets>(bench: &mut AgentDriver, by: ControllerId) -> Vec<T> {
     let sent = bench.take(by).into_iter();
     let indications = sent.map(|message| match message {
         Message::RicIndication(indication) => T::decode_as(Encoding::Per, &indication.message).unwrap(),
@@ -243,7 +243,7 @@ fn controller_is_notified_when_it_begins_or_ceases_to_see_ue() {
         subscribe(&mut bench, controller, RRC, &RrcTrigger::EVENTS);
     }
     bench.pass(MS);
-    let told = |bench: &mut Bench, by| -> Vec<(RrcChange, u16)> {
+    let told = |bench: &mut AgentDriver, by| -> Vec<(RrcChange, u16)> {
         let indications: Vec<RrcIndication> = heard(bench, by);
         indications.iter().flat_map(|i| &i.events).map(|event| (event.change, event.rnti)).collect()
     };
@@ -320,7 +320,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let waiting = std::sync::Arc::default();
     let mut agent = Agent::new(config());
     let function = agent.register(Box::new(Slow(std::sync::Arc::clone(&waiting))), Some(7)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);
     assert_eq!(bench.ask(C0, &control(function, b"later no", ACK)), []);
     assert!(matches!(&bench.ask(C0, &control(function, b"no", ACK))[..], [Message::RicControlFailure(_)]));

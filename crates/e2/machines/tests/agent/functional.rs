@@ -1,5 +1,5 @@
 //! Subscription, deletion, control, modification, query, and indications under back-pressure.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn invalid_subscriptions_are_refused_with_cause() {
     config.limits.subscriptions_per_controller = 2;
     config.limits.actions_per_subscription = 3;
     let (agent, seen) = Probe::agent(config);
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     let mut refused = |m: Message| failure_of(&bench.ask(C0, &m));
     assert_eq!(refused(subscription(1, 99, &[0])), CauseRicRequest::RanFunctionIdInvalid);
     assert_eq!(refused(subscription(1, 7, &[100, 101])), CauseRicRequest::ActionNotSupported);
@@ -40,7 +40,7 @@ fn invalid_subscriptions_are_refused_with_cause() {
 #[test]
 fn repeated_request_gets_same_response_and_different_one_is_refused() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     let first = bench.ask(C0, &subscription(1, 7, &[0]));
     let [Message::RicSubscriptionResponse(m)] = &first[..] else { panic!("{first:?}") };
     // FlexRIC requires the second list even if it is empty.
@@ -53,7 +53,7 @@ fn repeated_request_gets_same_response_and_different_one_is_refused() {
 
 #[test]
 fn only_existing_subscription_can_be_deleted() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     for (message, expected) in [
         (deletion(2, 7), CauseRicRequest::RequestIdUnknown),
@@ -78,7 +78,7 @@ fn only_existing_subscription_can_be_deleted() {
 
 #[test]
 fn controls_are_acknowledged_on_request_and_failures_always() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     let acknowledged = bench.ask(C0, &control(7, &[2], ACK));
     let [Message::RicControlAcknowledge(m)] = &acknowledged[..] else { panic!("{acknowledged:?}") };
     assert_eq!((m.outcome.as_deref(), m.request_id), (Some(&b"done"[..]), request_id(900)));
@@ -107,7 +107,7 @@ fn dropped_indications_are_sequence_gaps() {
     let mut config = config();
     config.limits.outbox.indication_bytes = 1_500;
     config.limits.outbox.indication_age = Duration::from_secs(100);
-    let mut bench = Bench::up(Probe::agent(config).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     for _ in 0..3 {
         bench.receive(C0, &control(7, &[1], None));
@@ -129,7 +129,7 @@ fn dropped_indications_are_sequence_gaps() {
 
 #[test]
 fn sequence_numbers_wrap_and_restart_per_subscription() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     for _ in 0..=65_536 {
         bench.receive(C0, &control(7, &[1], None));
@@ -143,7 +143,7 @@ fn sequence_numbers_wrap_and_restart_per_subscription() {
 
 #[test]
 fn function_can_request_deletion_of_its_subscriptions() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     let sent = bench.ask(C0, &control(7, &[3], None));
     let [Message::RicSubscriptionDeleteRequired(m)] = &sent[..] else { panic!("{sent:?}") };
@@ -151,7 +151,7 @@ fn function_can_request_deletion_of_its_subscriptions() {
     assert_eq!(bench.agent.subscriptions(), 1);
     // v1.01 has no such message.
     let agent = Probe::agent(config().with(|it| it.version = Version::V1_01)).0;
-    let mut bench = Bench::up(agent, Version::V1_01);
+    let mut bench = AgentDriver::up(agent, Version::V1_01);
     bench.ask(C0, &subscription(1, 7, &[0]));
     assert!(bench.ask(C0, &control(7, &[3], None)).is_empty());
 }
@@ -159,7 +159,7 @@ fn function_can_request_deletion_of_its_subscriptions() {
 #[test]
 fn v3_procedures_upgrade_v2_connection() {
     let (agent, seen) = Probe::agent(config());
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0, 1]));
     assert!(bench.ask(C0, &control(7, &[4], None)).is_empty());
     bench.version = Version::V3_01;

@@ -1,5 +1,5 @@
 //! RAN functions of this crate at an agent.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -57,11 +57,11 @@ fn encoded<T: ranlab_e2_codec::per::Per>(value: &T) -> Bytes {
 
 #[test]
 fn statistics_keep_period_and_contain_visible_ues() {
-    let function = PeriodicReport::of(&mac::Mac, Ues);
+    let function = PeriodicReport::for_model(&mac::Mac, Ues);
     let counters = function.counters();
     let mut agent = Agent::new(config());
     agent.register(Box::new(function), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     let c1 = bench.add("b");
     bench.set_up(c1);
     (1..=3).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
@@ -89,8 +89,10 @@ fn statistics_keep_period_and_contain_visible_ues() {
 #[test]
 fn statistics_refuse_invalid_periods_and_other_action_types() {
     let mut agent = Agent::new(config().with(|it| it.version = Version::V3_01));
-    agent.register(Box::new(PeriodicReport::of(&mac::Mac, Ues)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V3_01);
+    agent
+        .register(Box::new(PeriodicReport::for_model(&mac::Mac, Ues)), Some(mac::DEFAULT_FUNCTION_ID))
+        .unwrap();
+    let mut bench = AgentDriver::up(agent, Version::V3_01);
     let insert = ActionToBeSetup { kind: RicActionType::Insert, ..ActionToBeSetup::report(0) };
     let report = || vec![ActionToBeSetup::report(0)];
     for (trigger, actions, expected) in [
@@ -106,10 +108,10 @@ fn statistics_refuse_invalid_periods_and_other_action_types() {
     assert_eq!(bench.agent.wake_at(), None);
 }
 
-fn hw_bench() -> Bench {
+fn hw_bench() -> AgentDriver {
     let mut agent = Agent::new(config());
     agent.register(Box::new(Hw::new()), Some(hw::DEFAULT_FUNCTION_ID)).unwrap();
-    Bench::up(agent, Version::V3_01)
+    AgentDriver::up(agent, Version::V3_01)
 }
 
 fn ping(seq: u32, payload: &'static [u8]) -> Bytes {
@@ -193,7 +195,7 @@ fn hw_applies_policies_until_they_are_deleted() {
 fn association_control_adds_controller_assigns_ue_and_removes() {
     let mut agent = Agent::new(config());
     agent.register(Box::new(Association::new()), Some(association::DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     bench.agent.ue_arrived(UeId(4)).unwrap();
     let order =
         |command: AssociationCommand| control(association::DEFAULT_FUNCTION_ID, &command.encode(), ACK);

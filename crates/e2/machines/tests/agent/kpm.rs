@@ -1,5 +1,5 @@
 //! KPM at an agent: each report style, and refusals.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -95,18 +95,18 @@ impl KpmSource for Located {
     }
 }
 
-fn bench() -> Bench {
+fn bench() -> AgentDriver {
     speaking(Version::V2_03)
 }
 
-fn speaking(version: Version) -> Bench {
-    of(Four, version)
+fn speaking(version: Version) -> AgentDriver {
+    driver(Four, version)
 }
 
-fn of(source: impl KpmSource + 'static, version: Version) -> Bench {
+fn driver(source: impl KpmSource + 'static, version: Version) -> AgentDriver {
     let mut agent = Agent::new(config().with(|it| it.version = version));
     agent.register(kpm::function(source), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, version);
+    let mut bench = AgentDriver::up(agent, version);
     (1..=4).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     bench
 }
@@ -142,7 +142,7 @@ fn first(format: ActionFormat) -> MessageFormat {
     first_of(bench(), format)
 }
 
-fn first_of(mut bench: Bench, format: ActionFormat) -> MessageFormat {
+fn first_of(mut bench: AgentDriver, format: ActionFormat) -> MessageFormat {
     bench.ask(C0, &asking([format]));
     bench.pass(PERIOD_MS * MS);
     let mut heard = heard(&bench.take(C0));
@@ -256,7 +256,7 @@ fn missing_ue_is_not_reported_until_it_returns() {
     let used = ConditionalMeasurement { measurement: "RRU.PrbUsedDl".into(), conditions, bins: None };
     let by_measurement =
         ConditionalMeasurements { measurements: vec![used], granularity_ms: PERIOD_MS, cell: None };
-    let mut bench = of(Three, Version::V2_03);
+    let mut bench = driver(Three, Version::V2_03);
     bench.ask(C0, &asking([ActionFormat::MatchingUes(anybody), ActionFormat::Conditional(by_measurement)]));
     bench.pass(3 * PERIOD_MS * MS);
     let mut told = Vec::new();
@@ -299,7 +299,7 @@ fn controller_gets_reports_of_visible_ues_only() {
 
 #[test]
 fn labels_and_cells_select_values() {
-    let located = || of(Located, Version::V2_03);
+    let located = || driver(Located, Version::V2_03);
     let slice = |sst| Label { slice: Some(Snssai { sst, sd: None }), ..Label::default() };
     let network = Label { plmn: Some(PLMN), five_qi: Some(9), ..Label::default() };
     let labels = vec![Label::none(), slice(1), slice(2), slice(7), network];
@@ -330,7 +330,7 @@ fn channel_conditions_select_ues() {
         let conditions = vec![UeMatching { test: test.clone(), or: None }];
         let wanted = Measurements::plain(["CQI", "RSRP"], PERIOD_MS);
         let matching = MatchingUeMeasurements { conditions, measurements: wanted };
-        let format = first_of(of(Located, Version::V2_03), ActionFormat::MatchingUes(matching));
+        let format = first_of(driver(Located, Version::V2_03), ActionFormat::MatchingUes(matching));
         let MessageFormat::Ues(ues) = format else { panic!("{format:?}") };
         assert_eq!(ues.iter().map(|it| it.ue.number()).collect::<Vec<_>>(), expected, "{test:?}");
         for ue in &ues {

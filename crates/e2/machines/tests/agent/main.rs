@@ -1,11 +1,11 @@
 //! Agent tests with scripted controllers in virtual time.
 #![cfg(feature = "agent")]
 #![allow(clippy::unwrap_used)]
-mod bench;
 mod ccc;
 mod cell;
 mod connections;
 mod controls;
+mod driver;
 mod functional;
 mod functions;
 mod kpm;

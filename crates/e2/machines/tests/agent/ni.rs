@@ -1,5 +1,5 @@
 //! NI at an agent: which controller receives which messages, and refusals.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -59,11 +59,11 @@ impl Station {
     }
 }
 
-fn bench() -> (Bench, Station) {
+fn bench() -> (AgentDriver, Station) {
     let station = Station::default();
     let mut agent = Agent::new(config());
     agent.register(function::function(station.clone()), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     (1..=2).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     (bench, station)
 }
@@ -87,7 +87,7 @@ fn report(definition: &ActionDefinition) -> ActionToBeSetup {
 }
 
 /// Returns headers and bytes of the indications within 20 ms.
-fn told(bench: &mut Bench) -> Vec<(MessageHeader, Bytes)> {
+fn indications(bench: &mut AgentDriver) -> Vec<(MessageHeader, Bytes)> {
     let read = |message| {
         let Message::RicIndication(m) = message else { panic!("{message:?}") };
         let IndicationHeader::Message(header) =
@@ -143,7 +143,7 @@ fn messages_match_by_interface_direction_procedure_and_elements() {
             station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap()),
             station.passes(Direction::Incoming, 2, &messages::xn_release(2, 7).unwrap()),
         ];
-        let told = told(&mut bench);
+        let told = indications(&mut bench);
         let octets: Vec<_> = told.iter().map(|(_, octets)| octets.clone()).collect();
         let expected: Vec<_> = expected.into_iter().map(|at: usize| passed[at].clone()).collect();
         assert_eq!(octets, expected, "{event:?}");
@@ -163,7 +163,7 @@ fn style_2_reports_only_requested_element() {
     let request = messages::ng_release_request(ids(1)).unwrap();
     station.passes(Direction::Outgoing, 1, &request);
     station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap());
-    let octets: Vec<_> = told(&mut bench).into_iter().map(|(_, octets)| octets).collect();
+    let octets: Vec<_> = indications(&mut bench).into_iter().map(|(_, octets)| octets).collect();
     assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second has no cause");
 }
 

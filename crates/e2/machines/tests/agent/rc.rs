@@ -1,5 +1,5 @@
 //! RC at an agent: executed controls, and causes of refusals.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -24,7 +24,7 @@ type Obeyed = Arc<Mutex<Vec<(u32, Order)>>>;
 struct Station(Obeyed);
 
 impl RcControl for Station {
-    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+    fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         if matches!(order, Order::Handover(NrCgi { cell: 9, .. })) {
             return Err(Refusal::new(Reason::Invalid, "no cell 9"));
         }
@@ -33,11 +33,11 @@ impl RcControl for Station {
     }
 }
 
-fn bench() -> (Bench, Obeyed) {
+fn bench() -> (AgentDriver, Obeyed) {
     let obeyed = Obeyed::default();
     let mut agent = Agent::new(config());
     agent.register(rc::function(Station(Arc::clone(&obeyed))), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     (1..=2).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     (bench, obeyed)
 }

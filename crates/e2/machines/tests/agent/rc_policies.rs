@@ -1,5 +1,5 @@
 //! RC policies at an agent: admission, evaluation, and the state after their end.
-use crate::bench::*;
+use crate::driver::*;
 use crate::rc_reports::{admitted, asking, insert, refused};
 use proptest::prelude::*;
 use ranlab_e2::Time;
@@ -44,7 +44,7 @@ impl Station {
 }
 
 impl RcControl for Station {
-    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+    fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         self.could(order)?;
         let mut cell = self.0.lock().unwrap();
         cell.orders += 1;
@@ -108,12 +108,12 @@ impl RcMobility for Station {
 }
 
 /// Returns a base station with the connected UEs 1 and 2.
-fn bench() -> (Bench, Station) {
+fn bench() -> (AgentDriver, Station) {
     let station = Station::default();
     station.set(|it| it.ues = vec![1, 2]);
     let mut agent = Agent::new(config());
     agent.register(rc::function(station.clone()), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     (1..=4).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     (bench, station)
 }

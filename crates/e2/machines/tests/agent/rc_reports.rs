@@ -1,5 +1,5 @@
 //! RC reports and inserts at an agent: receivers and times of events, and handovers that wait for a response.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -36,7 +36,7 @@ struct Cell {
 struct Station(Arc<Mutex<Cell>>);
 
 impl RcControl for Station {
-    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+    fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         let Order::Handover(to) = order else { panic!("{order:?}") };
         if to.cell == 9 {
             return Err(Refusal::new(Reason::Invalid, "no cell 9"));
@@ -112,11 +112,11 @@ fn relations() -> NeighbourRelations {
     NeighbourRelations { pci, arfcn, neighbours: vec![Neighbour::Nr(neighbour)] }
 }
 
-fn bench() -> (Bench, Station) {
+fn bench() -> (AgentDriver, Station) {
     let station = Station::default();
     let mut agent = Agent::new(config());
     agent.register(rc::function(station.clone()), Some(DEFAULT_FUNCTION_ID)).unwrap();
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     (1..=2).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     (bench, station)
 }
@@ -170,7 +170,7 @@ pub(crate) fn refused(answers: &[Message]) -> Cause {
 }
 
 /// Returns the contents of the indications among messages.
-fn told(messages: Vec<Message>) -> Vec<(IndicationHeaderFormat, IndicationFormat, Option<Bytes>)> {
+fn indications(messages: Vec<Message>) -> Vec<(IndicationHeaderFormat, IndicationFormat, Option<Bytes>)> {
     let read = |message| match message {
         Message::RicIndication(m) => {
             let header = IndicationHeader::decode_as(Encoding::Per, &m.header).unwrap().format;
@@ -232,7 +232,7 @@ fn states_are_reported_under_matching_condition() {
     station.0.lock().unwrap().events.extend(happened);
     bench.pass(20 * MS);
     let said: Vec<_> =
-        told(bench.take(C0)).into_iter().map(|(header, message, _)| (header, message)).collect();
+        indications(bench.take(C0)).into_iter().map(|(header, message, _)| (header, message)).collect();
     let expected = |condition, ue, state| {
         let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
         let parameters = reports::state_changed(state);
@@ -276,7 +276,7 @@ fn messages_are_copied_under_matching_condition() {
         (header, IndicationFormat::Parameters(copy), None)
     };
     let expected = [copy(5, 2, Said::Release), copy(6, 1, Said::SetupComplete)];
-    assert_eq!(told(bench.take(C0)), expected);
+    assert_eq!(indications(bench.take(C0)), expected);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn neighbour_changes_are_reported_to_watchers_of_the_cell() {
         let change = CellChange { cell, context: None, deleted: None, neighbours };
         (header, IndicationFormat::Cells(vec![change]), None)
     };
-    assert_eq!(told(bench.take(C0)), [change(1), change(7)]);
+    assert_eq!(indications(bench.take(C0)), [change(1), change(7)]);
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn second_controller_gets_copies_of_own_ues_including_last_one() {
     };
     station.0.lock().unwrap().events.extend([gone(1), gone(2), gone(2)].concat());
     bench.pass(20 * MS);
-    let said = told(bench.take(c1));
+    let said = indications(bench.take(c1));
     let [(_, IndicationFormat::Parameters(copy), _)] = &said[..] else { panic!("{said:?}") };
     assert_eq!(reports::copied_from(copy), Some(Name::du(2)));
 }
@@ -330,7 +330,7 @@ fn connected_ues_are_reported_once_on_demand() {
     assert!(admitted(&answers[..1]), "the answer comes first: {answers:?}");
     bench.pass(100 * MS);
     assert_eq!(bench.take(C0), [], "once");
-    let said = told(answers[1..].to_vec());
+    let said = indications(answers[1..].to_vec());
     let [(_, IndicationFormat::OnDemand(report), None)] = &said[..] else { panic!("{said:?}") };
     let ues: Vec<_> = report.ues.iter().map(|it| (it.ue.number(), it.cell)).collect();
     assert_eq!(ues, [(1, Cgi::Nr(cell(1))), (2, Cgi::Nr(cell(1)))]);
@@ -345,7 +345,7 @@ fn handover_without_subscription_proceeds_and_is_reported() {
     station.0.lock().unwrap().decided.push((1, cell(2)));
     bench.pass(20 * MS);
     assert_eq!(station.0.lock().unwrap().handed_over, [(1, cell(2))]);
-    let said = told(bench.take(C0));
+    let said = indications(bench.take(C0));
     let [(_, IndicationFormat::Ues(ues), None)] = &said[..] else { panic!("{said:?}") };
     let told = HandedOver { ue: Name::du(101), old: Name::du(1), cell: Cgi::Nr(cell(2)) };
     assert_eq!((ues[0].ue.number(), ues[0].parameters.len()), (1, 5));
@@ -366,7 +366,7 @@ fn handover_waits_for_response_with_other_cell_or_rejection() {
         assert!(admitted(&bench.ask(C0, &asked)));
         station.0.lock().unwrap().decided.push((1, cell(2)));
         bench.pass(100 * MS);
-        let said = told(bench.take(C0));
+        let said = indications(bench.take(C0));
         let [(IndicationHeaderFormat::Insert(header), IndicationFormat::Insert(parameters), process)] =
             &said[..]
         else {
@@ -457,7 +457,7 @@ fn second_controller_gets_own_ues_including_their_release() {
     let gone = |number| RcEvent::State { number, state: RrcState::Idle };
     station.0.lock().unwrap().events.extend([gone(1), gone(2)]);
     bench.pass(20 * MS);
-    let said = told(bench.take(c1));
+    let said = indications(bench.take(c1));
     let [(_, IndicationFormat::Ues(ues), _)] = &said[..] else { panic!("{said:?}") };
     assert_eq!(ues[0].ue.number(), 2);
 }

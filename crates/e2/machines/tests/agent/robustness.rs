@@ -1,5 +1,5 @@
 //! No message or stalled reader of a controller disrupts an agent.
-use crate::bench::*;
+use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2_codec::e2ap::*;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 #[test]
 fn broken_bytes_close_before_setup_and_get_error_indication_after() {
-    let mut bench = Bench::new(Probe::agent(config()).0);
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
     bench.receive_bytes(C0, Bytes::from_static(b"HTTP/1.1 400 Bad Request"));
     assert!(matches!(&bench.closes[..], [(C0, CloseReason::NotE2ap(_))]), "{:?}", bench.closes);
 
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     for bytes in [&b"HTTP/1.1"[..], &[0xff; 64], &[0], &[], &[0, 99, 0, 1, 0]] {
         bench.take(C0);
         bench.receive_bytes(C0, Bytes::from_static(bytes));
@@ -33,7 +33,7 @@ fn broken_bytes_close_before_setup_and_get_error_indication_after() {
 
 #[test]
 fn unexpected_messages_are_reported_but_error_indications_never() {
-    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    let mut bench = AgentDriver::up(Probe::agent(config()).0, Version::V2_03);
     let Some(setup) = Message::random("E2setupRequest", 1, Version::V2_03) else { panic!("no setup") };
     let answers = bench.ask(C0, &setup);
     let [Message::ErrorIndication(m)] = &answers[..] else { panic!("{answers:?}") };
@@ -50,7 +50,7 @@ fn oversized_pdu_and_stalled_controller_close_connection() {
     config.limits.pdu_bytes = 1_000;
     config.limits.outbox.control_bytes = 1_000;
     let (agent, seen) = Probe::agent(config);
-    let mut bench = Bench::up(agent, Version::V2_03);
+    let mut bench = AgentDriver::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     bench.blocked.insert(C0);
     for _ in 0..100 {
@@ -98,7 +98,8 @@ fn random_bytes_in_any_state_do_not_crash_agent() {
     let mut state = 7;
     for run in 0..200 {
         let version = Version::ALL[run % 3];
-        let mut bench = Bench::speaking(Probe::agent(config().with(|it| it.version = version)).0, version);
+        let mut bench =
+            AgentDriver::speaking(Probe::agent(config().with(|it| it.version = version)).0, version);
         bench.add("tcp://a");
         for _ in 0..50 {
             let controller = ControllerId((random(&mut state) % 3) as u32);

@@ -256,7 +256,7 @@ impl Blocks {
         }
     }
 
-    pub(crate) fn of(&self, direction: Direction, kind: SlotKind) -> &Sizes {
+    pub(crate) fn sizes(&self, direction: Direction, kind: SlotKind) -> &Sizes {
         let pair = if direction == Direction::Down { &self.down } else { &self.up };
         &pair[usize::from(kind == SlotKind::Full)]
     }

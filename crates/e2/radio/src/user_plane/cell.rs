@@ -261,15 +261,15 @@ impl Cell {
             [(&mut self.down, Direction::Down, 1.0), (&mut self.up, Direction::Up, self.uplink_factor)]
         {
             let kind = common.carrier.kind(slot, direction);
-            let sizes = common.blocks.of(direction, kind);
+            let sizes = common.blocks.sizes(direction, kind);
             let decoder = &*common.decoder;
             let carrier = &common.carrier;
             let air = Air { slot, end_us, carrier, kind, sizes, decoder, links: &self.links, factor };
             leg.pass(&air, sr_slots);
         }
         self.slot += 1;
-        self.settle(Direction::Down, end_us);
-        self.settle(Direction::Up, end_us);
+        self.process_outcomes(Direction::Down, end_us);
+        self.process_outcomes(Direction::Up, end_us);
     }
 
     /// Sends the packets of flows that are due.
@@ -379,13 +379,13 @@ impl Cell {
             hot.cqi = decoder.cqi(link.sinr * factor, hot.cqi);
             hot.mcs = link.fixed_mcs.unwrap_or_else(|| decoder.mcs(hot.cqi));
             let is_reached = link.fixed_mcs.is_some() || hot.cqi > 0;
-            let bytes = blocks.of(direction, SlotKind::Full).whole(hot.mcs);
+            let bytes = blocks.sizes(direction, SlotKind::Full).whole(hot.mcs);
             hot.rate = if is_reached { bytes as f32 } else { 0.0 };
         }
     }
 
     /// Processes the delivered and lost packets of a direction.
-    fn settle(&mut self, way: Direction, end_us: u64) {
+    fn process_outcomes(&mut self, way: Direction, end_us: u64) {
         let (leg, other) = match way {
             Direction::Down => (&mut self.down, &mut self.up),
             Direction::Up => (&mut self.up, &mut self.down),
@@ -494,7 +494,7 @@ impl Cell {
         }
         self.due_first = self.due_first.min(due);
         self.adapt(index);
-        self.tell(index, kind);
+        self.push_event(index, kind);
         // Forwarded data precedes the packets in traffic control.
         let sr_slots = u64::from(self.config.sr_slots);
         for (packets, leg) in [(down, &mut self.down), (up, &mut self.up)] {
@@ -509,7 +509,7 @@ impl Cell {
 
     fn remove(&mut self, rnti: u16, kind: RrcKind) -> Option<UeContext> {
         let index = self.index(rnti)?;
-        self.tell(index, kind);
+        self.push_event(index, kind);
         let down = self.down.remove(index);
         let up = self.up.remove(index);
         let now_us = self.now_us();
@@ -525,7 +525,7 @@ impl Cell {
         Some(UeContext { config, flows, tc, down, up })
     }
 
-    fn tell(&mut self, index: usize, kind: RrcKind) {
+    fn push_event(&mut self, index: usize, kind: RrcKind) {
         let at_us = self.now_us();
         let Some(ue) = &self.ues[index] else { return };
         if self.events.len() >= EVENTS_MAX {

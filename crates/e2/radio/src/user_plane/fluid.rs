@@ -259,7 +259,7 @@ impl FluidCell {
         let uplink = self.uplink_factor();
         let decoder = &*self.common.decoder;
         for (leg, factor) in self.legs.iter_mut().zip([1.0, uplink]) {
-            let sizes = self.common.blocks.of(leg.direction, SlotKind::Full);
+            let sizes = self.common.blocks.sizes(leg.direction, SlotKind::Full);
             for ((hot, ue), path) in leg.hot.iter_mut().zip(&leg.ues).zip(&self.paths) {
                 hot.demand = u32::from(ue.waiting > 0.0);
                 if hot.demand > 0 {

@@ -47,11 +47,11 @@ impl Process {
 struct Event {
     ue: u32,
     serial: u32,
-    what: What,
+    what: SlotEventKind,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum SlotEventKind {
     /// A block is acknowledged.
     Free(u8),
     /// A block is not acknowledged.
@@ -214,10 +214,10 @@ impl Leg {
         let sr_slots = sr_slots.max(1);
         let next = slot + 1;
         let wait = (bearer.phase % sr_slots + sr_slots - next % sr_slots) % sr_slots;
-        self.later(slot, ue, next + wait + REQUEST_TO_GRANT + K2_SLOTS - slot, What::Requested);
+        self.later(slot, ue, next + wait + REQUEST_TO_GRANT + K2_SLOTS - slot, SlotEventKind::Requested);
     }
 
-    fn later(&mut self, slot: u64, ue: usize, slots: u64, what: What) {
+    fn later(&mut self, slot: u64, ue: usize, slots: u64, what: SlotEventKind) {
         let at = slot + slots.clamp(1, WHEEL - 1);
         let serial = self.bearers[ue].serial;
         self.wheel[(at % WHEEL) as usize].push(Event { ue: ue as u32, serial, what });
@@ -418,9 +418,9 @@ impl Leg {
         }
         let last = usize::from(block.tries) + 1 == HARQ_ROUNDS;
         let what = match (decoded, last) {
-            (true, _) => What::Free(process),
-            (false, false) => What::Again(process),
-            (false, true) => What::GaveUp(process),
+            (true, _) => SlotEventKind::Free(process),
+            (false, false) => SlotEventKind::Again(process),
+            (false, true) => SlotEventKind::GaveUp(process),
         };
         if decoded {
             if let Some(piece) = block.piece.take() {
@@ -428,7 +428,7 @@ impl Leg {
                 bearer.rlc.arrived(piece, |packet| delivered.push((ue as u32, packet)));
             }
             if self.direction == Direction::Up {
-                let report = What::Report(bearer.rlc.demand(), bearer.granted);
+                let report = SlotEventKind::Report(bearer.rlc.demand(), bearer.granted);
                 self.later(air.slot, ue, 1 + K2_SLOTS, report);
             }
         }
@@ -452,23 +452,23 @@ impl Leg {
         self.wheel[place] = events;
     }
 
-    fn happen(&mut self, ue: usize, what: What, air: &Air<'_>, sr_slots: u64) {
+    fn happen(&mut self, ue: usize, what: SlotEventKind, air: &Air<'_>, sr_slots: u64) {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
         match what {
-            What::Free(process) => hot.free |= 1 << process,
-            What::Again(process) => {
+            SlotEventKind::Free(process) => hot.free |= 1 << process,
+            SlotEventKind::Again(process) => {
                 self.pending += u32::from(hot.again == 0);
                 hot.again |= 1 << process;
             }
-            What::GaveUp(process) => {
+            SlotEventKind::GaveUp(process) => {
                 hot.free |= 1 << process;
                 let piece = bearer.processes[usize::from(process)].piece.take();
                 let acknowledged = bearer.rlc.config().mode == RlcMode::Am;
                 match piece {
                     Some(piece) if acknowledged => {
                         let status = STATUS_US / air.carrier.slot_us();
-                        self.later(air.slot, ue, status, What::Missing(piece));
+                        self.later(air.slot, ue, status, SlotEventKind::Missing(piece));
                     }
                     Some(piece) => self.give_up(ue, piece),
                     None => {}
@@ -477,13 +477,13 @@ impl Leg {
                     self.ask_again(ue, air.slot, sr_slots);
                 }
             }
-            What::Missing(piece) => {
+            SlotEventKind::Missing(piece) => {
                 self.give_up(ue, piece);
                 if self.direction == Direction::Up {
                     self.ask_again(ue, air.slot, sr_slots);
                 }
             }
-            What::Report(bytes, granted) => {
+            SlotEventKind::Report(bytes, granted) => {
                 let since = (bearer.granted - granted).min(u64::from(u32::MAX)) as u32;
                 hot.demand = bytes.saturating_sub(since);
                 bearer.asked = hot.demand > 0;
@@ -491,7 +491,7 @@ impl Leg {
                     self.ask_again(ue, air.slot, sr_slots);
                 }
             }
-            What::Requested => hot.demand = hot.demand.max(REQUEST_BYTES),
+            SlotEventKind::Requested => hot.demand = hot.demand.max(REQUEST_BYTES),
         }
     }
 

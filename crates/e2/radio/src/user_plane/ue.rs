@@ -183,12 +183,12 @@ pub struct UeReport {
 impl UeReport {
     /// PDCP's counters.
     pub fn pdcp(&self) -> PdcpStats {
-        PdcpStats::of(&self.dl, &self.ul)
+        PdcpStats::from_links(&self.dl, &self.ul)
     }
 
     /// Further counters of the base station's RLC receiver.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
-        RlcReceptionStats::of(&self.ul)
+        RlcReceptionStats::from_link(&self.ul)
     }
 }
 

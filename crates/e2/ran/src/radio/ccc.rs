@@ -72,7 +72,7 @@ fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> Supp
         "controlServiceControlOutcomeFormatType": style,
     }] });
     let attribute = |name: &&str| {
-        let mut services = Attributes::of([("reportService", report.clone())]);
+        let mut services = Attributes::from_list([("reportService", report.clone())]);
         if written {
             services.0.insert("controlService".to_owned(), control.clone());
         }
@@ -321,7 +321,7 @@ mod tests {
     fn ratio(sst: u8, sd: Option<&str>, min: u8, max: u8) -> Attributes {
         let snssai = sd.map_or_else(|| json!({ "sst": sst }), |sd| json!({ "sst": sst, "sd": sd }));
         let member = json!([{ "plmnId": { "mcc": "001", "mnc": "01" }, "snssai": snssai }]);
-        Attributes::of([
+        Attributes::from_list([
             ("resourceType", json!("PRB_DL")),
             ("rRMPolicyMemberList", member),
             ("rRMPolicyMaxRatio", json!(max)),
@@ -368,9 +368,9 @@ mod tests {
         assert_eq!(before.len(), 2);
         let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();
         let stale = ratio(1, None, 50, 100);
-        let uplink = Attributes::of([("resourceType", json!("PRB_UL"))]);
+        let uplink = Attributes::from_list([("resourceType", json!("PRB_UL"))]);
         let uplink = Attributes([ratio(1, None, 1, 1).0, uplink.0].into_iter().flatten().collect());
-        let unknown = Attributes::of([("rRMPolicyLuck", json!(1))]);
+        let unknown = Attributes::from_list([("rRMPolicyLuck", json!(1))]);
         let unknown = Attributes([ratio(1, None, 1, 1).0, unknown.0].into_iter().flatten().collect());
         for (cell, write, cause) in [
             (Some(&elsewhere), write(RRM_POLICY_RATIO, stale.clone(), stale.clone()), Cause::NotAvailable),
@@ -419,7 +419,7 @@ mod tests {
     fn cell_is_switched_off_and_on() {
         let mut station = station();
         let id = station.cell_id();
-        let state = |value: &str| Attributes::of([("administrativeState", json!(value))]);
+        let state = |value: &str| Attributes::from_list([("administrativeState", json!(value))]);
         let lock = write(NR_CELL_DU, state("UNLOCKED"), state("LOCKED"));
         let (old, now) = station.write(Time::ZERO, Some(&id), &lock).unwrap();
         assert_eq!((&old.0["cellState"], &now.0["cellState"]), (&json!("ACTIVE"), &json!("IDLE")));
@@ -427,9 +427,9 @@ mod tests {
         assert!(station.steered.locked().rntis().is_empty());
         // A read-only attribute, values that do not exist, and no attribute.
         for (new, cause) in [
-            (Attributes::of([("cellLocalId", json!(4))]), Cause::NotSupported),
+            (Attributes::from_list([("cellLocalId", json!(4))]), Cause::NotSupported),
             (state("locked"), Cause::SemanticError),
-            (Attributes::of([("administrativeState", json!(1))]), Cause::JsonError),
+            (Attributes::from_list([("administrativeState", json!(1))]), Cause::JsonError),
             (Attributes::default(), Cause::NotSupported),
         ] {
             let wrong = write(NR_CELL_DU, Attributes::default(), new);
@@ -440,7 +440,7 @@ mod tests {
         station.write(Time::ZERO, Some(&id), &unlock).unwrap();
         station.steered.locked().pass(Time::from_nanos(2_000_000));
         assert_eq!(station.steered.locked().rntis().len(), 2);
-        let saving = |value: &str| Attributes::of([("energySavingControl", json!(value))]);
+        let saving = |value: &str| Attributes::from_list([("energySavingControl", json!(value))]);
         let save = write(CES, Attributes::default(), saving("toBeEnergySaving"));
         let (_, now) = station.write(Time::ZERO, Some(&id), &save).unwrap();
         assert_eq!(now.0["energySavingState"], json!("isEnergySaving"));

@@ -207,7 +207,7 @@ impl TrafficControl for Station {
                 rlc_sojourn_us: short(waited.mean_us()),
                 rlc_sojourn_max_us: short(waited.max_us),
                 paced_kbps: short(tc.paced_kbps),
-                stages: radio.stages.of(rnti),
+                stages: radio.stages.states(rnti),
             });
         }
         TrafficIndication { tstamp_us: radio.tstamp_us(now), bearers }
@@ -236,7 +236,7 @@ impl TrafficControl for Station {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowPlan, RadioConfig, What};
+    use super::super::{FlowPlan, RadioConfig, TrafficKind};
     use super::*;
     use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_e2_codec::e2sm::control::Reason;
@@ -246,7 +246,7 @@ mod tests {
     use ranlab_radio::user_plane::Carrier;
     use std::sync::{Arc, Mutex};
 
-    fn obey(station: &mut Station, command: &SliceCommand) -> Result<(), Refusal> {
+    fn execute(station: &mut Station, command: &SliceCommand) -> Result<(), Refusal> {
         let next = SliceControl::set(station).after(command, SliceControl::prbs(station))?;
         SliceControl::control(station, Time::ZERO, command, &next).map(|_| ())
     }
@@ -254,7 +254,7 @@ mod tests {
     /// A controller that reads the next slot from a report can allocate resource blocks to the UEs of its slice.
     #[test]
     fn allocation_by_controller_is_applied() {
-        let flows = vec![FlowPlan::new(What::Full)];
+        let flows = vec![FlowPlan::new(TrafficKind::Full)];
         let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
         let mut radio = Radio::new(&config, (0, 1), Plmn::new(1, 1, 2), 0, 0).unwrap();
         radio.pass(Time::ZERO);
@@ -273,18 +273,18 @@ mod tests {
         };
         // With slices, and with one pool under the first slice's scheduler.
         for (algorithm, from_ms) in [(SliceAlgorithm::Nvs, 0), (SliceAlgorithm::None, 100)] {
-            obey(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
+            execute(&mut station, &SliceCommand::Configure(SliceSet { algorithm, ..set.clone() })).unwrap();
             let prbs =
                 |station: &Station| [1, 2].map(|rnti| station.radio().cell.report(rnti).unwrap().dl.prbs);
             let before = prbs(&station);
-            obey(&mut station, &allocate(Some(from_ms), 20, &[(1, 20), (2, 5)])).unwrap();
-            obey(&mut station, &allocate(None, 30, &[(2, 10)])).unwrap();
+            execute(&mut station, &allocate(Some(from_ms), 20, &[(1, 20), (2, 5)])).unwrap();
+            execute(&mut station, &allocate(None, 30, &[(2, 10)])).unwrap();
             for (refused, why) in [
                 (allocate(Some(from_ms), 1, &[(1, 1)]), Reason::Exists),
                 (allocate(Some(from_ms + 65), 1, &[(1, 1)]), Reason::Invalid),
                 (allocate(None, 1, &[(9, 1)]), Reason::UnknownUe),
             ] {
-                assert_eq!(obey(&mut station, &refused).unwrap_err().reason, why, "{refused:?}");
+                assert_eq!(execute(&mut station, &refused).unwrap_err().reason, why, "{refused:?}");
             }
             (0..10).for_each(|step| drop(pass(&station, from_ms + 10 * (step + 1))));
             let after = prbs(&station);

@@ -1,7 +1,7 @@
 //! A base station's radio in coarse time steps (fluid model). Provides user traffic statistics at the cost of a light
 //! generator, for large fleets. It models bytes instead of packets and has no control functions.
 use super::RadioError;
-use super::plan::{RadioConfig, What};
+use super::plan::{RadioConfig, TrafficKind};
 use crate::stats::CellFacts;
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2ap::Plmn;
@@ -83,7 +83,7 @@ impl FluidRadio {
 
     pub(crate) fn facts(&self) -> CellFacts {
         let config = self.cell.config();
-        CellFacts::of(
+        CellFacts::from_carrier(
             config.cell_id,
             &config.carrier,
             self.cell.slot(),
@@ -95,9 +95,9 @@ impl FluidRadio {
 /// Returns the first feature of a configuration that the fluid model lacks.
 fn beyond(config: &RadioConfig) -> Option<&'static str> {
     let flow = config.flows.iter().find_map(|flow| match flow.what {
-        What::Voip => Some("the flow voip: it has no packets, and so no round trips"),
-        What::Tcp(_) => Some("the flow tcp: it has no packets, and so no losses"),
-        What::Udp(..) | What::Full => None,
+        TrafficKind::Voip => Some("the flow voip: it has no packets, and so no round trips"),
+        TrafficKind::Tcp(_) => Some("the flow tcp: it has no packets, and so no losses"),
+        TrafficKind::Udp(..) | TrafficKind::Full => None,
     });
     let keys = (!config.stage_keys.is_empty()).then_some("stages: it has no traffic control");
     let stay = (!config.stays.is_empty()).then_some("a stay: its UEs are present from the start");

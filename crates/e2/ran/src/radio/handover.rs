@@ -56,12 +56,12 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     target.bearers.insert(there, bearer);
     target.settle_by_quota(number, there);
     target.meter.arrive(&target.cell, number, there, whats);
-    target.hear(|event| {
+    target.drain_events(|event| {
         let came = event.change == RrcChange::Handover && event.rnti == there;
         event.other = came.then_some(from).or(event.other);
     });
     let to = RrcCell { cell_id: target.cell_id, rnti: there };
-    source.hear(|event| event.other = (event.rnti == rnti).then_some(to).or(event.other));
+    source.drain_events(|event| event.other = (event.rnti == rnti).then_some(to).or(event.other));
     target.calls.between(there, (source.calls.called, rnti));
     source.calls.between(rnti, (target.calls.called, there));
     moved.push(Moved::Came { ue: number, rnti: there });
@@ -87,15 +87,15 @@ impl Radio {
 
 /// RRC events, with details from `tell`.
 impl Radio {
-    pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
+    pub(super) fn drain_events(&mut self, tell: impl Fn(&mut ranlab_e2_codec::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
             let kind = event.kind;
             let of = (event.rnti, event.ue);
-            self.mobility.hear(kind, event.rnti);
+            self.mobility.on_rrc_event(kind, event.rnti);
             let is_handover = matches!(kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
             let mut event = self.event(kind, event.rnti, event.ue);
-            self.calls.hear(self.cell.now_us(), kind, of, event.plmn);
+            self.calls.record(self.cell.now_us(), kind, of, event.plmn);
             if is_handover {
                 tell(&mut event);
             }
@@ -108,14 +108,14 @@ impl Radio {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowPlan, RadioConfig, What};
+    use super::super::{FlowPlan, RadioConfig, TrafficKind};
     use super::*;
     use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_radio::user_plane::Carrier;
     use std::sync::Mutex;
 
     fn radio(cell_id: u16, start_us: u64) -> SharedRadio {
-        let flows = vec![FlowPlan::new(What::Udp(1_000, None))];
+        let flows = vec![FlowPlan::new(TrafficKind::Udp(1_000, None))];
         let config = RadioConfig { flows, ..RadioConfig::new(Carrier::lte(25), 2) };
         Arc::new(Mutex::new(Radio::new(&config, (cell_id, 1), Plmn::new(1, 1, 2), start_us, 0).unwrap()))
     }

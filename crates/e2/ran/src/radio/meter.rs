@@ -55,7 +55,7 @@ pub struct UeMeter {
 pub struct FlowMeter {
     /// Number of the UE.
     pub ue: u32,
-    /// [`What::name`](super::What::name).
+    /// [`TrafficKind::name`](super::TrafficKind::name).
     pub what: String,
     /// Bytes of IP delivered.
     pub bytes: u64,
@@ -89,7 +89,7 @@ struct Counters {
 }
 
 impl Counters {
-    fn of(cell: &Cell, rnti: u16) -> Self {
+    fn read(cell: &Cell, rnti: u16) -> Self {
         let flows = cell.flows(rnti).unwrap_or_default().into_iter().cloned().collect();
         let (prbs, tbs_bytes) = cell.report(rnti).map_or((0, 0), |ue| (ue.dl.prbs, ue.dl.tbs_bytes));
         Self { prbs, tbs_bytes, flows }
@@ -151,7 +151,7 @@ impl Meter {
     pub(super) fn begin(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
         *self = Self::new(cell.now_us(), std::mem::take(&mut self.whats));
         self.begun_prbs = cell.prbs_offered(Direction::Down);
-        self.then = rntis.iter().map(|(ue, rnti)| (*ue, Counters::of(cell, *rnti))).collect();
+        self.then = rntis.iter().map(|(ue, rnti)| (*ue, Counters::read(cell, *rnti))).collect();
         self.sampled = rntis.iter().map(|(ue, rnti)| (*ue, downloaded(cell, *rnti))).collect();
     }
 
@@ -163,7 +163,7 @@ impl Meter {
 
     /// Removes a UE. Returns the names of its flows.
     pub(super) fn leave(&mut self, cell: &Cell, ue: u32, rnti: u16) -> Vec<&'static str> {
-        let (got, flows) = self.of(cell, ue, rnti);
+        let (got, flows) = self.report(cell, ue, rnti);
         self.gone.0.push(got);
         self.gone.1.extend(flows);
         self.then.remove(&ue);
@@ -174,12 +174,12 @@ impl Meter {
     /// Adds a UE from another cell, where its flows were counted so far.
     pub(super) fn arrive(&mut self, cell: &Cell, ue: u32, rnti: u16, whats: Vec<&'static str>) {
         self.whats.insert(ue, whats);
-        self.then.insert(ue, Counters::of(cell, rnti));
+        self.then.insert(ue, Counters::read(cell, rnti));
         self.sampled.insert(ue, downloaded(cell, rnti));
     }
 
     /// Takes a sample if it is due.
-    pub(super) fn look(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
+    pub(super) fn sample(&mut self, cell: &Cell, rntis: &BTreeMap<u32, u16>) {
         if cell.now_us() < self.due_us {
             return;
         }
@@ -204,8 +204,8 @@ impl Meter {
     }
 
     /// Returns the results of a UE since the begin of the measurement or its arrival.
-    fn of(&self, cell: &Cell, ue: u32, rnti: u16) -> (UeMeter, Vec<FlowMeter>) {
-        let now = Counters::of(cell, rnti);
+    fn report(&self, cell: &Cell, ue: u32, rnti: u16) -> (UeMeter, Vec<FlowMeter>) {
+        let now = Counters::read(cell, rnti);
         let then = self.then.get(&ue).cloned().unwrap_or_default();
         let none = FlowStats::default();
         let names = self.whats.get(&ue).map_or(&[][..], Vec::as_slice);
@@ -234,7 +234,7 @@ impl Meter {
     pub(super) fn read(&self, cell: &Cell, rntis: &BTreeMap<u32, u16>) -> RadioMeter {
         let (mut ues, mut flows) = self.gone.clone();
         for (ue, rnti) in rntis {
-            let (got, its) = self.of(cell, *ue, *rnti);
+            let (got, its) = self.report(cell, *ue, *rnti);
             ues.push(got);
             flows.extend(its);
         }

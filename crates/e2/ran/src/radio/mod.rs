@@ -27,7 +27,7 @@ pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
 pub(crate) use ni::{Called, Watched};
-pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
+pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, TrafficKind};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
 pub(crate) use rc_site::SteeredSite;
@@ -104,7 +104,7 @@ pub enum Moved {
 
 impl Moved {
     /// Notifies the agent.
-    pub fn tell(self, agent: &mut Agent) {
+    pub fn notify(self, agent: &mut Agent) {
         match self {
             Self::Came { rnti, .. } => {
                 // A cell has fewer UEs than the maximum of an agent.
@@ -241,7 +241,7 @@ impl Radio {
             let turn_us = self.plan.front().map_or(u64::MAX, |(at_us, _)| *at_us);
             let turn_us = turn_us.saturating_add(slot_us - 1);
             self.cell.advance(end_us.min(turn_us).min(self.meter.due_us()));
-            self.meter.look(&self.cell, &self.rntis);
+            self.meter.sample(&self.cell, &self.rntis);
             let here_us = self.cell.now_us();
             while self.plan.front().is_some_and(|(at_us, _)| *at_us <= here_us) {
                 let turn = self.plan.pop_front();
@@ -293,7 +293,7 @@ impl Radio {
                 return gone;
             }
         };
-        self.hear(|_| {});
+        self.drain_events(|_| {});
         Some(moved)
     }
 
@@ -368,7 +368,7 @@ impl Radio {
     pub(crate) fn facts(&self) -> CellFacts {
         let cell = &self.cell;
         let carrier = &self.cell.config().carrier;
-        CellFacts::of(self.cell_id, carrier, cell.slot(), cell.prbs_offered(Direction::Down))
+        CellFacts::from_carrier(self.cell_id, carrier, cell.slot(), cell.prbs_offered(Direction::Down))
     }
 }
 

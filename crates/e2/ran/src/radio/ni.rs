@@ -52,7 +52,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn hear(&mut self, at_us: u64, kind: RrcKind, (rnti, ue): (u16, u32), home: Plmn) {
+    pub(super) fn record(&mut self, at_us: u64, kind: RrcKind, (rnti, ue): (u16, u32), home: Plmn) {
         if self.called.is_some() {
             self.calls.push(Call { at_us, kind, rnti, ue, home, other: None });
             let beyond = self.calls.len().saturating_sub(EVENTS_MAX);
@@ -70,7 +70,7 @@ impl Calls {
 
 impl Radio {
     /// Sets the identities of the cell. From then on its events are recorded.
-    pub(crate) fn be_called(&mut self, called: Called) {
+    pub(crate) fn set_identity(&mut self, called: Called) {
         self.calls.called = Some(called);
     }
 }
@@ -140,7 +140,7 @@ impl Telling<'_> {
         (station != self.called.station).then_some((NodeId::NgRan(station), rnti))
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let rnti = self.call.rnti;
         let ran = u32::from(self.call.rnti);
         let ids = NgIds { amf: ran.into(), ran };
@@ -214,7 +214,7 @@ impl NiStation for Watched {
         calls.sort_by_key(|(call, _)| call.at_us);
         let told = |(call, called)| {
             let mut telling = Telling { watched: self, call, called, out: Vec::new() };
-            telling.tell();
+            telling.report();
             telling.out
         };
         calls.into_iter().flat_map(told).collect()
@@ -246,7 +246,7 @@ mod tests {
         let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
         let mut radio = Radio::new(&config, (number as u16, 1), PLMN, 0, 0).unwrap();
         let du = split.then_some(7);
-        radio.be_called(Called { station: gnb(number), du, cell: cell_of(PLMN, number) });
+        radio.set_identity(Called { station: gnb(number), du, cell: cell_of(PLMN, number) });
         let site = Site::new(vec![Arc::new(Mutex::new(radio))]);
         Watched { site, station: gnb(number), split, epoch_us: 1_000_000 }
     }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other end, whether the UE leaves.
-    fn told(station: &mut Watched) -> Vec<String> {
+    fn messages(station: &mut Watched) -> Vec<String> {
         let one = |passed: Passed| {
             let message = Message::read(passed.interface, &passed.octets).unwrap();
             let name = message.procedure_name();
@@ -277,24 +277,24 @@ mod tests {
         assert_eq!(whole.interfaces(), [Interface::Ng, Interface::Xn]);
         pass(&whole, 1);
         let asks = |ue| format!("ng outgoing InitialUEMessage initiating-message {ue} -");
-        assert_eq!(told(&mut whole), [asks(1), asks(2)]);
+        assert_eq!(messages(&mut whole), [asks(1), asks(2)]);
         pass(&whole, 20);
         pass(&whole, 30);
         assert_eq!(
-            told(&mut whole),
+            messages(&mut whole),
             [
                 "ng outgoing UEContextReleaseRequest initiating-message 2 - leaves",
                 "ng incoming UEContextRelease initiating-message 2 - leaves",
                 "ng outgoing UEContextRelease successful-outcome 2 - leaves",
             ]
         );
-        assert_eq!(told(&mut whole), [""; 0]);
+        assert_eq!(messages(&mut whole), [""; 0]);
 
         let mut split = station(1, true);
         pass(&split, 1);
         let du = "gnb 001.01 1/du 7";
         assert_eq!(
-            told(&mut split)[..3],
+            messages(&mut split)[..3],
             [
                 asks(1),
                 format!("f1 outgoing UEContextSetup initiating-message 1 {du}"),
@@ -304,7 +304,7 @@ mod tests {
         pass(&split, 20);
         pass(&split, 30);
         assert_eq!(
-            told(&mut split)[2],
+            messages(&mut split)[2],
             format!("f1 outgoing UEContextRelease initiating-message 2 {du} leaves")
         );
         let at = |part| NodeId::GnbDu(GnbDuId { station: gnb(1), part });
@@ -316,14 +316,14 @@ mod tests {
         let [mut here, mut there] = [station(1, false), station(2, true)];
         for station in [&mut here, &mut there] {
             pass(station, 1);
-            told(station);
+            messages(station);
         }
         hand_over(&here.site.cells()[0], &there.site.cells()[0], 1).unwrap();
         assert_eq!(
-            told(&mut here),
+            messages(&mut here),
             ["xn incoming UEContextRelease initiating-message 1 gnb 001.01 2 leaves"]
         );
-        let came = told(&mut there);
+        let came = messages(&mut there);
         assert_eq!(came.len(), 3, "{came:?}");
         assert_eq!(came[2], "xn outgoing UEContextRelease initiating-message 3 gnb 001.01 1");
     }

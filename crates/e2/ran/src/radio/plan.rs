@@ -78,7 +78,7 @@ pub struct FlowPlan {
     /// The UEs; `None`: all.
     pub ues: Option<RangeInclusive<u32>>,
     /// Kind of the flow.
-    pub what: What,
+    pub what: TrafficKind,
     /// Begin, since the start of the cell.
     pub from: Duration,
     /// End, since the start of the cell.
@@ -87,7 +87,7 @@ pub struct FlowPlan {
 
 /// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum TrafficKind {
     /// A call whose packets are echoed: UDP to port 2112, as with irtt.
     Voip,
     /// TCP with CUBIC to port 5201 that always has data to send. The value is the receive window, in bytes.
@@ -98,7 +98,7 @@ pub enum What {
     Full,
 }
 
-impl What {
+impl TrafficKind {
     /// `voip`, `tcp`, `udp` or `full`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ pub(super) fn of_ue<T>(list: &[T], ue: u32) -> Option<&T> {
 
 impl FlowPlan {
     /// Returns a flow of all UEs without an end.
-    pub const fn new(what: What) -> Self {
+    pub const fn new(what: TrafficKind) -> Self {
         Self { ues: None, what, from: Duration::ZERO, until: None }
     }
 
@@ -171,9 +171,11 @@ impl FlowPlan {
 
     fn config(&self, start_us: u64) -> FlowConfig {
         let (protocol, destination_port, traffic) = match self.what {
-            What::Voip => (UDP, 2112, Traffic::Voip),
-            What::Tcp(receive_window_bytes) => (TCP, 5201, Traffic::GreedyTcp { receive_window_bytes }),
-            What::Udp(kbps, turns) => {
+            TrafficKind::Voip => (UDP, 2112, Traffic::Voip),
+            TrafficKind::Tcp(receive_window_bytes) => {
+                (TCP, 5201, Traffic::GreedyTcp { receive_window_bytes })
+            }
+            TrafficKind::Udp(kbps, turns) => {
                 let (on, off) = turns.unwrap_or((Duration::from_secs(1), Duration::ZERO));
                 let on_ms = ms(on);
                 let off_ms = ms(off);
@@ -181,7 +183,7 @@ impl FlowPlan {
                     Traffic::OnOff { kbps, packet_bytes: PACKET_BYTES, on_ms, off_ms, random: false };
                 (UDP, 5201, traffic)
             }
-            What::Full => (UDP, 5201, Traffic::FullBuffer),
+            TrafficKind::Full => (UDP, 5201, Traffic::FullBuffer),
         };
         FlowConfig {
             tuple: FiveTuple { destination_port, protocol, ..FiveTuple::default() },

@@ -51,7 +51,7 @@ pub(super) struct Mobility {
 
 impl Mobility {
     /// Records an RRC event. A UE that changes cells stays connected.
-    pub(super) fn hear(&mut self, kind: RrcKind, rnti: u16) {
+    pub(super) fn on_rrc_event(&mut self, kind: RrcKind, rnti: u16) {
         let number = rnti.into();
         let (said, state) = match kind {
             RrcKind::Attach => (Said::SetupComplete, Some(RrcState::Connected)),
@@ -59,11 +59,11 @@ impl Mobility {
             RrcKind::HandoverIn => (Said::ReconfigurationComplete, None),
             RrcKind::HandoverOut => return,
         };
-        self.tell(RcEvent::Message { number, said });
-        state.into_iter().for_each(|state| self.tell(RcEvent::State { number, state }));
+        self.push_event(RcEvent::Message { number, said });
+        state.into_iter().for_each(|state| self.push_event(RcEvent::State { number, state }));
     }
 
-    fn tell(&mut self, event: RcEvent) {
+    fn push_event(&mut self, event: RcEvent) {
         self.events.push(event);
         let beyond = self.events.len().saturating_sub(EVENTS_MAX);
         self.events.drain(..beyond);
@@ -78,7 +78,7 @@ impl Mobility {
 }
 
 impl RcControl for Steered {
-    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+    fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         match order {
             Order::SliceQuotas(quotas) => self.share(quotas),
             Order::Handover(cell) => self.hand_over(number, cell),
@@ -189,23 +189,23 @@ impl Steered {
             let ue = names.name(cell.plmn, there.into());
             let old = self.name(number);
             let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
-            self.locked().mobility.tell(RcEvent::HandedOver { number, told: Box::new(told) });
+            self.locked().mobility.push_event(RcEvent::HandedOver { number, told: Box::new(told) });
         }
         self.locked().mobility.known.validate(*cell);
-        tell(&self.radio, [moved.source]);
-        tell(target, moved.target);
+        notify_agents(&self.radio, [moved.source]);
+        notify_agents(target, moved.target);
         Ok(())
     }
 }
 
 /// Notifies the agents of a radio with its next pass.
-fn tell(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
+fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
     radio.lock().unwrap_or_else(PoisonError::into_inner).moved.extend(moved);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowPlan, Move, RadioConfig, What};
+    use super::super::{FlowPlan, Move, RadioConfig, TrafficKind};
     use super::*;
     use ranlab_e2_codec::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
     use ranlab_radio::user_plane::Carrier;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn two_with(moves: Vec<Move>) -> [Steered; 2] {
-        let flows = vec![FlowPlan::new(What::Full)];
+        let flows = vec![FlowPlan::new(TrafficKind::Full)];
         let snssais = vec![Snssai { sst: 1, sd: None }, Snssai { sst: 2, sd: Some(7) }];
         let config = RadioConfig { flows, snssais, moves, ..RadioConfig::new(Carrier::lte(25), 2) };
         let neighbours = Neighbours::default();
@@ -263,7 +263,7 @@ mod tests {
         ] {
             let [mut station, _] = two();
             pass(&station, 0..2);
-            station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap();
+            station.execute(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap();
             pass(&station, 2..3_000);
             let share = share_of_first(&station);
             assert!((share - expected).abs() < 1.0, "{share} % of {quotas:?}");
@@ -283,7 +283,7 @@ mod tests {
             (vec![unknown], Reason::UnknownSlice),
             (vec![elsewhere], Reason::UnknownSlice),
         ] {
-            let refused = station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap_err();
+            let refused = station.execute(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap_err();
             assert_eq!(refused.reason, reason, "{quotas:?}: {}", refused.detail);
             assert!(!refused.detail.is_empty());
         }
@@ -293,12 +293,12 @@ mod tests {
     #[test]
     fn ues_attached_later_are_in_their_slices() {
         let [mut station, _] = two();
-        station.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 20)])).unwrap();
+        station.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 20)])).unwrap();
         pass(&station, 0..3_000);
         let share = share_of_first(&station);
         assert!((share - 80.0).abs() < 1.0, "{share} %");
         // Without a limit and a guarantee there is no quota.
-        station.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 100)])).unwrap();
+        station.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 100)])).unwrap();
         assert_eq!(RcControl::quotas(&mut station), Some(vec![]));
     }
 
@@ -309,14 +309,14 @@ mod tests {
             pass(station, 0..10);
         }
         let rnti = *here.radio.lock().unwrap().rntis().values().next().unwrap();
-        here.obey(Time::ZERO, rnti.into(), &Order::Handover(cell_of(PLMN, 2))).unwrap();
+        here.execute(Time::ZERO, rnti.into(), &Order::Handover(cell_of(PLMN, 2))).unwrap();
         assert!(matches!(pass(&here, 10..12)[..], [Moved::Went { rnti: it, .. }] if it == rnti));
         assert!(matches!(pass(&there, 10..12)[..], [Moved::Came { .. }]));
         assert_eq!([&here, &there].map(|it| it.radio.lock().unwrap().rntis().len()), [1, 3]);
         for (number, cell) in
             [(u32::from(rnti), cell_of(PLMN, 2)), (1 << 16, cell_of(PLMN, 2)), (2, cell_of(PLMN, 9))]
         {
-            assert!(here.obey(Time::ZERO, number, &Order::Handover(cell)).is_err());
+            assert!(here.execute(Time::ZERO, number, &Order::Handover(cell)).is_err());
         }
     }
 
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(there.decisions(Time::ZERO), [], "its UEs are there already");
         assert!(!here.decides() && !there.decides());
         there.events(Time::ZERO);
-        here.obey(Time::ZERO, 1, &Order::Handover(to)).unwrap();
+        here.execute(Time::ZERO, 1, &Order::Handover(to)).unwrap();
         let events = here.events(Time::ZERO);
         let [RcEvent::HandedOver { number: 1, told }, RcEvent::Neighbours(of)] = &events[..] else {
             panic!("{events:?}")

@@ -30,13 +30,13 @@ impl SteeredSite {
 }
 
 impl RcControl for SteeredSite {
-    fn obey(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+    fn execute(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         if let Order::SliceQuotas(_) = order {
             self.could(order)?;
-            return self.cells.iter_mut().try_for_each(|cell| cell.obey(now, number, order));
+            return self.cells.iter_mut().try_for_each(|cell| cell.execute(now, number, order));
         }
         let unknown = || Refusal::new(Reason::UnknownUe, format!("there is no UE {number}"));
-        self.cell_of_ue(number).ok_or_else(unknown)?.obey(now, number, order)
+        self.cell_of_ue(number).ok_or_else(unknown)?.execute(now, number, order)
     }
 
     fn knows_rrc(&self) -> bool {
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!((of_cells(&mut site), RcMobility::cells(&mut site).len()), (vec![4, 4], 2));
         let quota =
             SliceQuota { plmn: PLMN, slice: Snssai { sst: 1, sd: None }, min: 0, max: 50, dedicated: 0 };
-        site.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota])).unwrap();
+        site.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota])).unwrap();
         assert_eq!(RcControl::quotas(&mut site), Some(vec![quota]));
-        let unknown = site.obey(Time::ZERO, 60_000, &Order::Handover(first)).unwrap_err();
+        let unknown = site.execute(Time::ZERO, 60_000, &Order::Handover(first)).unwrap_err();
         assert_eq!(unknown.reason, Reason::UnknownUe);
     }
 }

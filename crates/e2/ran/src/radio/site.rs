@@ -19,12 +19,12 @@ pub type SharedSite = Arc<Site>;
 #[derive(Debug)]
 pub struct Site {
     cells: Vec<SharedRadio>,
-    told: Mutex<Told>,
+    told: Mutex<UnreportedEvents>,
 }
 
 /// Pending notifications.
 #[derive(Debug, Default)]
-struct Told {
+struct UnreportedEvents {
     /// RRC events, oldest first.
     news: Vec<RrcEvent>,
     /// Handed over UEs with their cells. Controllers are notified after the agents.
@@ -180,7 +180,7 @@ impl Radio {
         self.meter.leave(&self.cell, number, rnti);
         self.cell.release(rnti);
         self.forget(number, rnti);
-        self.hear(|_| {});
+        self.drain_events(|_| {});
         Some(Moved::Went { ue: number, rnti })
     }
 }

@@ -62,7 +62,7 @@ impl Stages {
     }
 
     /// Returns the stages of a UE.
-    pub(super) fn of(&self, rnti: u16) -> Option<Vec<StageState>> {
+    pub(super) fn states(&self, rnti: u16) -> Option<Vec<StageState>> {
         let its = self.loaded.iter().filter(|((of, _), _)| *of == rnti);
         let state = |((_, role), loaded): (&(u16, StageRole), &Loaded)| StageState {
             role: *role,

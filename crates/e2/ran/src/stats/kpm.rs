@@ -1,5 +1,5 @@
 //! KPM: counters of a cell, from which the RAN function computes measurements.
-use super::{CellFacts, Source, Tells, Told, UeFacts};
+use super::{CellFacts, CellSource, Source, Tells, UeFacts};
 use ranlab_e2::Time;
 use ranlab_e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
 use ranlab_e2_codec::e2ap::{EnbId, Plmn};
@@ -64,7 +64,7 @@ impl Names {
 /// A cell as measured by KPM.
 pub struct MeasuredCell {
     /// The cell.
-    pub cell: Told,
+    pub cell: CellSource,
     /// Type of its node.
     pub names: Names,
     /// Its network.
@@ -82,26 +82,26 @@ impl KpmSource for MeasuredCell {
         reading.at_us = now.as_nanos() / 1_000;
         // After a panic of another thread the cell is still usable.
         let cell = match &self.cell {
-            Told::Cell(cell) => {
+            CellSource::Cell(cell) => {
                 let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 cell.advance(reading.at_us);
                 reading.ues.extend(cell.ues().iter().map(|ue| counters(ue, None)));
                 CellFacts::from(&*cell)
             }
-            Told::Radio(radio) => {
+            CellSource::Radio(radio) => {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let slices = radio.slices();
                 let of = |ue: UeReport| counters(&ue, slices.get(&ue.identity.rnti));
                 reading.ues.extend(radio.cell().reports().map(of));
                 radio.facts()
             }
-            Told::Site(site) => {
+            CellSource::Site(site) => {
                 let slices = site.slices();
                 let of = |ue: UeReport| counters(&ue, slices.get(&ue.identity.rnti));
                 reading.ues.extend(site.reports().into_iter().map(of));
                 site.facts()
             }
-            Told::Fluid(radio) => {
+            CellSource::Fluid(radio) => {
                 let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 reading.ues.extend(radio.reports(now).iter().map(|ue| counters(ue, None)));
                 radio.facts()

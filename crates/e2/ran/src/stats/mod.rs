@@ -94,7 +94,7 @@ pub(crate) struct CellFacts {
 
 impl CellFacts {
     /// Returns the attributes of a cell of the user-plane model, at a slot.
-    pub(crate) fn of(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: u64) -> Self {
+    pub(crate) fn from_carrier(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: u64) -> Self {
         // A radio frame lasts 10 ms.
         let slots = 10_000 / carrier.slot_us();
         let frame = (slot / slots % 1024) as u16;
@@ -165,7 +165,7 @@ impl Moment<'_> {
 
 impl Source {
     /// Returns the source for a model. `None` if cells do not report it.
-    pub fn of(model: &dyn Model) -> Option<&'static Self> {
+    pub fn for_model(model: &dyn Model) -> Option<&'static Self> {
         SOURCES.iter().find(|source| source.model.oid() == model.oid())
     }
 }
@@ -191,7 +191,7 @@ pub type SharedCell = Arc<Mutex<Cell>>;
 
 /// The origin of a node's statistics.
 #[derive(Clone)]
-pub enum Told {
+pub enum CellSource {
     /// The light generator, which is advanced on demand.
     Cell(SharedCell),
     /// A radio, which is driven in real time.
@@ -202,7 +202,7 @@ pub enum Told {
     Site(SharedSite),
 }
 
-impl Told {
+impl CellSource {
     /// Returns the base station of these radios. `None` without a driven radio.
     pub fn site(&self) -> Option<SharedSite> {
         match self {
@@ -237,7 +237,7 @@ impl Told {
 /// A statistics function over a cell.
 pub struct CellStats {
     /// The origin of the statistics.
-    pub cell: Told,
+    pub cell: CellSource,
     /// Generates the reports.
     pub(crate) fill: Fill,
     /// Encoding of the reports.
@@ -256,7 +256,7 @@ impl StatsSource for CellStats {
         let sees = |ue: UeIdentity| all || ues.contains(ue_id(ue));
         // After a panic of another thread the cell is still usable.
         let encoded = match &self.cell {
-            Told::Cell(cell) => {
+            CellSource::Cell(cell) => {
                 let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 cell.advance(now_us);
                 let seen = cell.ues().iter().filter(|ue| sees(ue.identity()));
@@ -264,19 +264,19 @@ impl StatsSource for CellStats {
                 let moment = Moment { cell: CellFacts::from(&*cell), ues, tstamp_us };
                 (self.fill)(self.encoding, &moment, out)
             }
-            Told::Radio(radio) => {
+            CellSource::Radio(radio) => {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let reports: Vec<_> = radio.cell().reports().filter(|ue| sees(ue.identity)).collect();
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
                 (self.fill)(self.encoding, &Moment { cell: radio.facts(), ues, tstamp_us }, out)
             }
-            Told::Site(site) => {
+            CellSource::Site(site) => {
                 let mut reports = site.reports();
                 reports.retain(|ue| sees(ue.identity));
                 let ues = reports.iter().map(|ue| ue as &dyn UeFacts).collect();
                 (self.fill)(self.encoding, &Moment { cell: site.facts(), ues, tstamp_us }, out)
             }
-            Told::Fluid(radio) => {
+            CellSource::Fluid(radio) => {
                 let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut reports = radio.reports(now);
                 reports.retain(|ue| sees(ue.identity));
@@ -317,7 +317,7 @@ mod tests {
         let models: Vec<_> =
             MODELS.iter().map(|model| model.name()).filter(|name| !OTHERS.contains(name)).collect();
         assert_eq!(told, models);
-        assert!(Source::of(&Hw).is_none());
+        assert!(Source::for_model(&Hw).is_none());
         for source in SOURCES {
             let mut cell = Cell::new(CellConfig { ues: 5, ..CellConfig::default() }).unwrap();
             cell.advance(3_000_000);

@@ -7,13 +7,13 @@ use crate::station;
 
 use bytes::Bytes;
 use lab::cell::MockCell;
-use lab::{Lab, escaped, order, told};
+use lab::{Lab, escaped, get_json, order};
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::{Layout, NodeKind, Part, identity};
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
-use ranlab_ran::stats::Told;
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, TrafficKind};
+use ranlab_ran::stats::CellSource;
 use ranlab_ric::association::Association;
 use ranlab_ric::bus::Bus;
 use ranlab_ric::slicing::Slicing;
@@ -33,9 +33,9 @@ const SLICES: (usize, usize) = (1, 0);
 const TRAFFIC: (usize, usize) = (2, 0);
 
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Json>>>);
+struct RecordedReports(Arc<Mutex<Vec<Json>>>);
 
-impl Bus for Heard {
+impl Bus for RecordedReports {
     fn publish(&mut self, _: &str, message: Bytes) {
         self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
     }
@@ -44,14 +44,14 @@ impl Bus for Heard {
 struct World {
     lab: Lab,
     radio: SharedRadio,
-    heard: Heard,
+    heard: RecordedReports,
     /// The DU.
     cell: String,
 }
 
 impl World {
     fn new(radio: RadioConfig) -> Self {
-        let heard = Heard::default();
+        let heard = RecordedReports::default();
         let mut lab = Lab::new(Box::new(Association::new().unwrap()));
         lab.iapp(0, Box::new(Slicing::new(50 * MS).unwrap()));
         lab.controller("mem://slices", Box::new(Slicing::new(50 * MS).unwrap()));
@@ -65,8 +65,10 @@ impl World {
                 identity(NodeKind::Split, HOME, part).0,
             );
         }
-        let Told::Radio(radio) = shared else { panic!("a radio is slot by slot unless told otherwise") };
-        assert_eq!(Layout::from(NodeKind::Split).part(2), Some(Part::Du));
+        let CellSource::Radio(radio) = shared else {
+            panic!("a radio is slot by slot unless configured otherwise")
+        };
+        assert_eq!(Layout::from(NodeKind::Split).unit(2), Some(Part::Du));
         let cell = format!("nodes/{}", escaped(&lab.stations[2].id));
         Self { lab, radio, heard, cell }
     }
@@ -76,7 +78,7 @@ impl World {
         while self.lab.now < end {
             self.lab.pass(MS);
             for moved in self.radio.lock().unwrap().pass(self.lab.now) {
-                self.lab.stations.iter_mut().for_each(|station| moved.tell(&mut station.agent));
+                self.lab.stations.iter_mut().for_each(|station| moved.notify(&mut station.agent));
             }
         }
     }
@@ -108,7 +110,7 @@ impl World {
 fn two_networks() -> RadioConfig {
     RadioConfig {
         plmns: vec![HOME, GUEST],
-        flows: vec![FlowPlan::new(What::Udp(80_000, None))],
+        flows: vec![FlowPlan::new(TrafficKind::Udp(80_000, None))],
         stays: vec![Stay { ues: 2..=2, from: SECOND, until: None }],
         rlc_buffer_bytes: 1_000_000,
         ..RadioConfig::new(Carrier::n78(106), 2)
@@ -125,18 +127,18 @@ fn operator_sees_and_steers_only_its_ue() {
     // The infrastructure's slice, in which all UEs are at first.
     let pool = r#"{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}"#;
     order(&mut world.lab, CARRIER, &format!("{cell}/slices"), pool);
-    assert_eq!(told(&mut world.lab, TRAFFIC, "nodes")["nodes"], json!([]));
+    assert_eq!(get_json(&mut world.lab, TRAFFIC, "nodes")["nodes"], json!([]));
     world.pass(SECOND);
     let own = world.rnti(2);
     let other = world.rnti(1);
 
     // All units have been configured. The operator's controllers receive reports about its UE only, in every model.
-    let parts = told(&mut world.lab, WHO_SEES, "nodes");
+    let parts = get_json(&mut world.lab, WHO_SEES, "nodes");
     for part in parts["nodes"].as_array().unwrap() {
         let controllers = |ue: usize| part["ues"][ue]["controllers"].as_array().unwrap().len();
         assert_eq!((controllers(0), controllers(1)), (0, 2), "{part}");
     }
-    let slices = told(&mut world.lab, SLICES, &cell);
+    let slices = get_json(&mut world.lab, SLICES, &cell);
     let rntis: Vec<_> = slices["ues"].as_array().unwrap().iter().map(|ue| ue["rnti"].clone()).collect();
     assert_eq!(rntis, [json!(own)], "{slices}");
     let messages = world.heard.0.lock().unwrap().clone();
@@ -157,9 +159,9 @@ fn operator_sees_and_steers_only_its_ue() {
         (SLICES, "slices/2".to_owned(), r#"{"capacity": 0.8}"#, (409, "overcommitted")),
         (TRAFFIC, format!("bearers/{other}/1/pacer"), r#"{"type": "5g-bdp"}"#, (404, "unknownBearer")),
     ] {
-        let set = told(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"].clone();
+        let set = get_json(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"].clone();
         assert_eq!(world.refused(whom, &path, body), (why.0, json!(why.1)), "{path} {body}");
-        assert_eq!(told(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"], set, "{path}");
+        assert_eq!(get_json(&mut world.lab, CARRIER, &format!("{cell}/slices"))["slices"], set, "{path}");
     }
     let rates = world.rates();
     let share = rates[1] / (rates[0] + rates[1]);
@@ -176,7 +178,7 @@ fn detached_ue_belongs_to_no_operator() {
     let rules = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://slices"]}]}"#;
     order(&mut world.lab, WHO_SEES, "policy", rules);
     let cell = world.cell.clone();
-    let seen = |world: &mut World| told(&mut world.lab, SLICES, &cell)["ues"].as_array().unwrap().len();
+    let seen = |world: &mut World| get_json(&mut world.lab, SLICES, &cell)["ues"].as_array().unwrap().len();
     world.pass(1_500 * MS);
     assert_eq!(seen(&mut world), 1);
     world.pass(SECOND);

@@ -52,7 +52,7 @@ fn said(agent: &mut Agent) -> Vec<Bytes> {
     std::iter::from_fn(|| agent.transmit(Time::ZERO, C0)).map(|f| f.to_bytes()).collect()
 }
 
-fn hear(agent: &mut Agent, message: &Message) {
+fn deliver(agent: &mut Agent, message: &Message) {
     let pdu = encode(message, Version::V2_03).unwrap().into();
     agent.handle(Time::ZERO, AgentInput::Received { controller: C0, pdu });
 }
@@ -66,7 +66,7 @@ fn talk(agent: &mut Agent, ric: &mut flexric_models::Ric) {
         }
         for pdu in said {
             if let Some(answer) = ric.take(decode(&pdu, Version::V2_03).unwrap().message) {
-                hear(agent, &answer);
+                deliver(agent, &answer);
             }
         }
     }
@@ -88,7 +88,7 @@ fn flexric_monitor_gets_subscription() {
     let mut ric = flexric_models::Ric::default();
     talk(&mut agent, &mut ric);
     let request_id = RicRequestId { requestor: 1_021, instance: 0 };
-    hear(
+    deliver(
         &mut agent,
         &Message::RicControlRequest(RicControlRequest {
             request_id,
@@ -102,7 +102,7 @@ fn flexric_monitor_gets_subscription() {
     talk(&mut agent, &mut ric);
     let event_trigger = Bytes::from_static(&[1, 0, 0, 0]);
     let actions = vec![ActionToBeSetup::report(0)];
-    hear(
+    deliver(
         &mut agent,
         &Message::RicSubscriptionRequest(RicSubscriptionRequest {
             request_id: RicRequestId { requestor: 1_022, instance: 0 },

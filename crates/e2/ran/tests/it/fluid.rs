@@ -10,7 +10,7 @@ use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ran::node::{NodeKind, identity};
-use ranlab_ran::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, What};
+use ranlab_ran::radio::{Fidelity, FlowPlan, RadioConfig, RadioError, Stay, TrafficKind};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::traffic::{RLC_SUBJECT, Traffic};
 use serde_json::Value as Json;
@@ -22,9 +22,9 @@ const MS: Duration = Duration::from_millis(1);
 
 /// Collects RLC reports.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Json>>>);
+struct RecordedReports(Arc<Mutex<Vec<Json>>>);
 
-impl Bus for Heard {
+impl Bus for RecordedReports {
     fn publish(&mut self, subject: &str, message: Bytes) {
         if subject == RLC_SUBJECT {
             self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
@@ -32,7 +32,7 @@ impl Bus for Heard {
     }
 }
 
-fn fluid(ues: u32, what: What) -> RadioConfig {
+fn fluid(ues: u32, what: TrafficKind) -> RadioConfig {
     let flows = vec![FlowPlan::new(what)];
     RadioConfig { fidelity: Fidelity::Fluid, flows, ..RadioConfig::new(Carrier::n78(106), ues) }
 }
@@ -44,10 +44,10 @@ fn sent(report: &Json) -> Vec<u64> {
 
 #[test]
 fn fluid_radio_reports_traffic_without_control() {
-    let heard = Heard::default();
+    let heard = RecordedReports::default();
     let mut lab = Lab::new(Box::new(Traffic::new(100 * MS, Box::new(heard.clone())).unwrap()));
     let (agent, driven) =
-        template(NodeKind::Gnb, fluid(3, What::Udp(4_000, None))).agent(0, lab.now).unwrap();
+        template(NodeKind::Gnb, fluid(3, TrafficKind::Udp(4_000, None))).agent(0, lab.now).unwrap();
     assert!(driven.is_none(), "nobody needs to drive it");
     let id = identity(NodeKind::Gnb, HOME, 0).0;
     lab.adopt(agent, MockCell::default(), id);
@@ -72,12 +72,12 @@ fn unsupported_features_are_rejected_by_name() {
     let why = |radio: RadioConfig| {
         template(NodeKind::Gnb, radio).agent(0, ranlab_e2::Time::ZERO).err().unwrap().to_string()
     };
-    let udp = || fluid(2, What::Udp(1_000, None));
+    let udp = || fluid(2, TrafficKind::Udp(1_000, None));
     let stays = vec![Stay { ues: 2..=2, from: MS, until: None }];
     let snssais = vec!["1".parse().unwrap()];
     for (radio, named) in [
-        (fluid(2, What::Voip), "the flow voip"),
-        (fluid(2, What::Tcp(3_000_000)), "the flow tcp"),
+        (fluid(2, TrafficKind::Voip), "the flow voip"),
+        (fluid(2, TrafficKind::Tcp(3_000_000)), "the flow tcp"),
         (RadioConfig { stays, ..udp() }, "a stay"),
         (RadioConfig { snssais, ..udp() }, "RRC"),
         (RadioConfig { plmns: vec![HOME], ..udp() }, "RRC"),
@@ -88,8 +88,8 @@ fn unsupported_features_are_rejected_by_name() {
     let channel = Channel::Fixed { mcs: 29, bler: 0.0 };
     assert!(why(RadioConfig { channel, ..udp() }).contains("0 to 28"));
     assert!(why(RadioConfig { carrier: Carrier::lte(26), ..udp() }).contains("allowed are"));
-    assert_eq!(why(fluid(2_000, What::Full)), AttachError::Full(1_024).to_string());
-    let beyond = FlowPlan { ues: Some(3..=3), ..FlowPlan::new(What::Full) };
+    assert_eq!(why(fluid(2_000, TrafficKind::Full)), AttachError::Full(1_024).to_string());
+    let beyond = FlowPlan { ues: Some(3..=3), ..FlowPlan::new(TrafficKind::Full) };
     let nobody = RadioError::NoUe { what: "a flow", ue: 3, ues: 2 };
     assert_eq!(why(RadioConfig { flows: vec![beyond], ..udp() }), nobody.to_string());
 }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 #[allow(dead_code, reason = "shared with tests that use more of it")]
-#[path = "../../../machines/tests/agent/bench.rs"]
-mod bench;
+#[path = "../../../machines/tests/agent/driver.rs"]
+mod driver;
 mod figure_4;
 mod flexric;
 #[path = "../../../machines/tests/flexric_models/mod.rs"]

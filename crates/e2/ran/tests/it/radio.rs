@@ -10,7 +10,9 @@ use lab::{Lab, cell::MockCell, escaped};
 use ranlab_e2::ric::{IApp, Method};
 use ranlab_radio::user_plane::{AttachError, Carrier, Channel};
 use ranlab_ran::node::{NodeKind, identity};
-use ranlab_ran::radio::{FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, What, quantile};
+use ranlab_ran::radio::{
+    FlowPlan, RadioConfig, RadioError, RadioMeter, SharedRadio, Stay, TrafficKind, quantile,
+};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::slicing::Slicing;
 use ranlab_ric::traffic::{TRAFFIC_SUBJECT, Traffic};
@@ -49,13 +51,13 @@ impl World {
         while self.lab.now < end {
             self.lab.pass(MS);
             for moved in self.radio.lock().unwrap().pass(self.lab.now) {
-                moved.tell(&mut self.lab.stations[0].agent);
+                moved.notify(&mut self.lab.stations[0].agent);
             }
         }
     }
 
     /// Returns the radio measurements, after it has settled.
-    fn look(&mut self) -> RadioMeter {
+    fn measure(&mut self) -> RadioMeter {
         self.pass(SETTLE);
         self.radio.lock().unwrap().begin();
         self.pass(LOOK);
@@ -82,12 +84,12 @@ fn n78(ues: u32, flows: Vec<FlowPlan>) -> RadioConfig {
     RadioConfig { flows, rlc_buffer_bytes: 1_000_000, ..RadioConfig::new(Carrier::n78(106), ues) }
 }
 
-fn flow(ues: Option<u32>, what: What) -> FlowPlan {
+fn flow(ues: Option<u32>, what: TrafficKind) -> FlowPlan {
     FlowPlan { ues: ues.map(|ue| ue..=ue), ..FlowPlan::new(what) }
 }
 
 /// More than the capacity of the cell.
-const UDP: What = What::Udp(80_000, None);
+const UDP: TrafficKind = TrafficKind::Udp(80_000, None);
 
 fn mbps(meter: &RadioMeter) -> Vec<f64> {
     let mut ues: Vec<_> =
@@ -112,7 +114,7 @@ fn figure_13a_keeps_share_of_first_ue() {
     let mut world = World::new(slicing(), radio);
     let mut found = Vec::new();
     let mut look = |world: &mut World| {
-        let rates = mbps(&world.look());
+        let rates = mbps(&world.measure());
         let total: f64 = rates.iter().sum();
         assert!((58.0..66.0).contains(&total), "the cell carries {total} Mbit/s: {rates:?}");
         found.push(100.0 * rates[0] / total);
@@ -144,13 +146,13 @@ fn figure_13a_keeps_share_of_first_ue() {
 fn figure_13b_shares_idle_slice_if_configured() {
     for (sharing, gain) in [(true, 50.0), (false, 0.0)] {
         // The second UE is active for 6 s, then idle.
-        let on = What::Udp(80_000, Some((6 * SECOND, 60 * SECOND)));
+        let on = TrafficKind::Udp(80_000, Some((6 * SECOND, 60 * SECOND)));
         let mut world = World::new(slicing(), n78(2, vec![flow(Some(1), UDP), flow(Some(2), on)]));
         world.put("slices", &halves(sharing, [0.66, 0.34]));
         [(1, 1), (2, 2)].into_iter().for_each(|(ue, slice)| world.place(ue, slice));
-        let busy = mbps(&world.look());
+        let busy = mbps(&world.measure());
         world.pass(SECOND);
-        let idle = mbps(&world.look());
+        let idle = mbps(&world.measure());
         assert!((busy[1] / (busy[0] + busy[1]) - 0.34).abs() < 0.02, "{busy:?}");
         assert!(idle[1] < 0.01 * busy[1], "black is not idle: {idle:?}");
         let found = 100.0 * (idle[0] / busy[0] - 1.0);
@@ -159,9 +161,9 @@ fn figure_13b_shares_idle_slice_if_configured() {
 }
 
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Json>>>);
+struct RecordedReports(Arc<Mutex<Vec<Json>>>);
 
-impl Bus for Heard {
+impl Bus for RecordedReports {
     fn publish(&mut self, subject: &str, message: Bytes) {
         if subject == TRAFFIC_SUBJECT {
             self.0.lock().unwrap().push(serde_json::from_slice(&message).unwrap());
@@ -175,14 +177,15 @@ fn p50(counts: &[(u64, u64)]) -> u64 {
 
 #[test]
 fn figure_11_reduces_voice_delay_at_full_load() {
-    let heard = Heard::default();
-    let tcp = FlowPlan { from: 2 * SECOND, ..FlowPlan::new(What::Tcp(3_000_000)) };
-    let radio = RadioConfig { rlc_buffer_bytes: 10_000_000, ..n78(1, vec![FlowPlan::new(What::Voip), tcp]) };
+    let heard = RecordedReports::default();
+    let tcp = FlowPlan { from: 2 * SECOND, ..FlowPlan::new(TrafficKind::Tcp(3_000_000)) };
+    let radio =
+        RadioConfig { rlc_buffer_bytes: 10_000_000, ..n78(1, vec![FlowPlan::new(TrafficKind::Voip), tcp]) };
     let mut world = World::new(Traffic::new(10 * MS, Box::new(heard.clone())).unwrap(), radio);
     // CUBIC takes time to fill its window.
     world.pass(20 * SECOND);
     heard.0.lock().unwrap().clear();
-    let transparent = world.look();
+    let transparent = world.measure();
     // The published values equal the actual ones, and far exceed the xApp's limit.
     let messages = std::mem::take(&mut *heard.0.lock().unwrap());
     let last = &messages.last().unwrap()["bearers"][0];
@@ -193,7 +196,7 @@ fn figure_11_reduces_voice_delay_at_full_load() {
     world.put(&format!("{bearer}/filters/1"), r#"{"protocol": 17, "destination_port": 2112, "queue": 1}"#);
     world.put(&format!("{bearer}/pacer"), r#"{"type": "5g-bdp"}"#);
     world.pass(SECOND);
-    let freed = world.look();
+    let freed = world.measure();
     let voice = |meter: &RadioMeter| meter.flows.iter().find(|flow| flow.what == "voip").unwrap().clone();
     let before = voice(&transparent);
     let after = voice(&freed);
@@ -213,8 +216,8 @@ fn figure_11_reduces_voice_delay_at_full_load() {
 /// Configurations that only the model can reject are rejected with its reason, without a change.
 #[test]
 fn model_rejections_have_reasons() {
-    let heard = Heard::default();
-    let radio = n78(1, vec![FlowPlan::new(What::Voip)]);
+    let heard = RecordedReports::default();
+    let radio = n78(1, vec![FlowPlan::new(TrafficKind::Voip)]);
     let mut world = World::new(Traffic::new(10 * MS, Box::new(heard)).unwrap(), radio);
     let queue = format!("{}/bearers/{}/1/queues/1", world.node, world.rnti(1));
     for (body, said) in [
@@ -276,7 +279,7 @@ fn controller_slot_allocation_is_applied() {
 fn reattached_ues_return_to_their_slices() {
     let stay = |from, until| Stay { ues: 2..=2, from: from * SECOND, until: Some(until * SECOND) };
     let snssais = ["1", "1-0000ff"].map(|text| text.parse().unwrap()).to_vec();
-    let radio = n78(3, vec![FlowPlan::new(What::Voip)]);
+    let radio = n78(3, vec![FlowPlan::new(TrafficKind::Voip)]);
     let mut world =
         World::new(slicing(), RadioConfig { stays: vec![stay(1, 2), stay(3, 4)], snssais, ..radio });
     world.lab.put(

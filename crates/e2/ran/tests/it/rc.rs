@@ -1,10 +1,10 @@
 //! A radio under RC policies and reports: a base station's agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use crate::bench;
+use crate::driver;
 use crate::station;
 
-use bench::{Bench, C0, deletion, request_id};
+use driver::{AgentDriver, C0, deletion, request_id};
 use ranlab_e2::Time;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::common::Snssai;
@@ -14,7 +14,7 @@ use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_I
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::NodeKind;
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, TrafficKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,21 +23,21 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A base station with a radio, and its controller.
 struct World {
-    bench: Bench,
+    bench: AgentDriver,
     radio: SharedRadio,
 }
 
 impl World {
     fn new(radio: RadioConfig) -> Self {
         let (agent, radio) = station::template(NodeKind::Gnb, radio).agent(0, Time::ZERO).unwrap();
-        Self { bench: Bench::up(agent, Version::V2_03), radio: radio.unwrap() }
+        Self { bench: AgentDriver::up(agent, Version::V2_03), radio: radio.unwrap() }
     }
 
     fn pass(&mut self, time: Duration) {
         let end = self.bench.now + time;
         while self.bench.now < end {
             let moved = self.radio.lock().unwrap().pass(self.bench.now + MS);
-            moved.into_iter().for_each(|it| it.tell(&mut self.bench.agent));
+            moved.into_iter().for_each(|it| it.notify(&mut self.bench.agent));
             self.bench.pass(MS);
         }
     }
@@ -88,7 +88,7 @@ fn two() -> World {
     };
     let slice = |sst| Snssai { sst, sd: None };
     World::new(RadioConfig {
-        flows: vec![FlowPlan::new(What::Full)],
+        flows: vec![FlowPlan::new(TrafficKind::Full)],
         snssais: vec![slice(1), slice(2)],
         stays: vec![stay(2, Some(4)), stay(6, None)],
         ..RadioConfig::new(Carrier::lte(25), 2)

@@ -1,10 +1,10 @@
 //! A base station of CU-CP, CU-UP and two DUs over E2: each agent with messages of a controller, in virtual time.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use crate::bench;
+use crate::driver;
 use crate::station;
 
-use bench::{ACK, Bench, C0, control, request_id};
+use driver::{ACK, AgentDriver, C0, control, request_id};
 use ranlab_e2::Time;
 use ranlab_e2::agent::UeId;
 use ranlab_e2_codec::e2ap::*;
@@ -13,7 +13,7 @@ use ranlab_e2_codec::e2sm::rrc::{RrcCell, RrcChange, RrcCommand, RrcHandover, Rr
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, mac, pdcp, rrc};
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::{NodeKind, NodeTemplate};
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedSite, What};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedSite, TrafficKind};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -27,16 +27,16 @@ const DU_2: usize = 3;
 struct World {
     template: NodeTemplate,
     site: SharedSite,
-    parts: Vec<Bench>,
+    parts: Vec<AgentDriver>,
 }
 
 impl World {
     fn new() -> Self {
-        let flows = vec![FlowPlan::new(What::Udp(1_000, None))];
+        let flows = vec![FlowPlan::new(TrafficKind::Udp(1_000, None))];
         let radio = RadioConfig { dus: 2, flows, ..RadioConfig::new(Carrier::lte(25), 4) };
         let template = NodeTemplate { own_functions: true, ..station::template(NodeKind::Split, radio) };
         let told = template.cell(0, Time::ZERO).unwrap();
-        let parts = (0..4).map(|part| Bench::up(template.agent_over(part, &told), Version::V2_03));
+        let parts = (0..4).map(|part| AgentDriver::up(template.agent_over(part, &told), Version::V2_03));
         let parts = parts.collect();
         Self { site: told.site().unwrap(), parts, template }
     }
@@ -46,7 +46,7 @@ impl World {
             let moved = self.site.pass(self.parts[0].now + MS);
             for (part, bench) in (0..).zip(&mut self.parts) {
                 let its = moved.iter().filter(|(cell, _)| self.template.has_cell(part, *cell));
-                its.for_each(|(_, it)| it.tell(&mut bench.agent));
+                its.for_each(|(_, it)| it.notify(&mut bench.agent));
                 bench.pass(MS);
             }
         }
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    fn told(&mut self) -> Vec<(RrcChange, u16, u16, Option<RrcCell>)> {
+    fn rrc_events(&mut self) -> Vec<(RrcChange, u16, u16, Option<RrcCell>)> {
         let sent = self.parts[CU_CP].take(C0).into_iter();
         let events = sent.flat_map(|message| match message {
             Message::RicIndication(it) => {
@@ -118,7 +118,7 @@ fn cu_controller_hands_ue_over_between_dus() {
     world.subscribe(CU_CP, rrc::DEFAULT_FUNCTION_ID, events);
     world.pass(1_000);
     // UEs attached alternately: the CU has all of them, a DU its own.
-    assert_eq!(world.told().len(), 4);
+    assert_eq!(world.rrc_events().len(), 4);
     assert_eq!(world.reported(CU_UP, pdcp::OID), [1, 2, 8_001, 8_002].into());
     assert_eq!(world.reported(DU_1, mac::OID), [1, 2].into());
     assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002].into());
@@ -127,12 +127,12 @@ fn cu_controller_hands_ue_over_between_dus() {
         assert_eq!(world.hand_over(rnti, from, to).unwrap_err().reason, why);
     }
     world.pass(20);
-    assert_eq!(world.told(), []);
+    assert_eq!(world.rrc_events(), []);
     world.hand_over(1, 0, 1).unwrap();
     world.pass(1_000);
     let cell = |cell_id, rnti| Some(RrcCell { cell_id, rnti });
     let release = (RrcChange::Release, 0, 1, cell(1, 8_003));
-    assert_eq!(world.told(), [release, (RrcChange::Handover, 1, 8_003, cell(0, 1))]);
+    assert_eq!(world.rrc_events(), [release, (RrcChange::Handover, 1, 8_003, cell(0, 1))]);
     assert_eq!(world.reported(CU_UP, pdcp::OID), [2, 8_001, 8_002, 8_003].into());
     assert_eq!(world.reported(DU_1, mac::OID), [2].into());
     assert_eq!(world.reported(DU_2, mac::OID), [8_001, 8_002, 8_003].into());

@@ -12,7 +12,7 @@ use lab::{Lab, escaped};
 use ranlab_e2::ric::Method;
 use ranlab_radio::user_plane::Carrier;
 use ranlab_ran::node::{NodeKind, identity};
-use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, What, quantile};
+use ranlab_ran::radio::{FlowPlan, RadioConfig, SharedRadio, TrafficKind, quantile};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::traffic::Traffic;
 use serde_json::{Value as Json, json};
@@ -70,7 +70,7 @@ impl World {
     /// Creates a call in parallel with a download.
     fn new(trusted: &[SigningKey]) -> Self {
         let mut lab = Lab::new(Box::new(Traffic::new(10 * MS, Box::new(Nobody)).unwrap()));
-        let flows = vec![FlowPlan::new(What::Voip), FlowPlan::new(What::Tcp(3_000_000))];
+        let flows = vec![FlowPlan::new(TrafficKind::Voip), FlowPlan::new(TrafficKind::Tcp(3_000_000))];
         let stage_keys = trusted.iter().map(|key| key.verifying_key().to_bytes()).collect();
         let radio = RadioConfig { flows, stage_keys, ..RadioConfig::new(Carrier::n78(106), 1) };
         let (agent, radio) = template(NodeKind::Gnb, radio).agent(0, lab.now).unwrap();

@@ -109,13 +109,15 @@ impl A1 {
         let path = segments(uri.path())?;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match (path.get(2..).unwrap_or_default(), method) {
-            (["policytypes"], Method::Get) => Ok(told(&json!(self.types.keys().collect::<Vec<_>>()))),
-            (["policytypes", id], Method::Get) => Ok(told(&self.of(id)?.json())),
+            (["policytypes"], Method::Get) => {
+                Ok(json_response(&json!(self.types.keys().collect::<Vec<_>>())))
+            }
+            (["policytypes", id], Method::Get) => Ok(json_response(&self.policy_type(id)?.json())),
             (["policytypes", id, "policies"], Method::Get) => self.list(id).await,
             (["policytypes", id, "policies", policy], Method::Get) => {
-                self.of(id)?;
+                self.policy_type(id)?;
                 let found = self.value(POLICIES, &key(id, policy)?).await?;
-                Ok(told(&found.ok_or_else(|| missing(policy))?))
+                Ok(json_response(&found.ok_or_else(|| missing(policy))?))
             }
             (["policytypes", id, "policies", policy], Method::Put) => {
                 self.put((*id, *policy), uri.query(), body).await
@@ -126,7 +128,7 @@ impl A1 {
         }
     }
 
-    fn of(&self, id: &str) -> Result<&PolicyType, Fault> {
+    fn policy_type(&self, id: &str) -> Result<&PolicyType, Fault> {
         self.types.get(id).ok_or_else(|| {
             let there: Vec<_> = self.types.keys().map(String::as_str).collect();
             let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
@@ -144,12 +146,12 @@ impl A1 {
     }
 
     async fn list(&self, id: &str) -> Result<Response, Fault> {
-        self.of(id)?;
+        self.policy_type(id)?;
         let all = self.commons.store().keys(POLICIES).await.map_err(of_store)?;
         let of_type = |(key, ..): &(String, u64, usize)| {
             key.split_once(':').filter(|(kind, _)| *kind == id).map(|(_, policy)| policy.to_owned())
         };
-        Ok(told(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
+        Ok(json_response(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
     }
 
     async fn put(
@@ -158,7 +160,7 @@ impl A1 {
         query: Option<&str>,
         body: &Bytes,
     ) -> Result<Response, Fault> {
-        let kind = self.of(id)?;
+        let kind = self.policy_type(id)?;
         let key = key(id, policy)?;
         if let Some(query) = query.filter(|query| !query.is_empty()) {
             let why = if query.starts_with("notificationDestination=") {
@@ -183,12 +185,12 @@ impl A1 {
             return Err(Fault::new(413, format!("{} bytes; at most {most} are allowed", text.len())));
         }
         self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
-        self.tell(id, policy, "put");
+        self.publish_event(id, policy, "put");
         if !is_new {
-            return Ok(told(&value));
+            return Ok(json_response(&value));
         }
         let place = format!("/A1-P/v2/policytypes/{id}/policies/{policy}");
-        let mut created = told(&value);
+        let mut created = json_response(&value);
         *created.status_mut() = StatusCode::CREATED;
         if let Ok(place) = place.parse() {
             created.headers_mut().insert(header::LOCATION, place);
@@ -197,7 +199,7 @@ impl A1 {
     }
 
     async fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
-        self.of(id)?;
+        self.policy_type(id)?;
         let key = key(id, policy)?;
         let gone = self.commons.store().delete(POLICIES, &key, None).await;
         gone.map_err(|error| match error {
@@ -206,14 +208,14 @@ impl A1 {
         })?;
         // There may be no status to delete.
         let _ = self.commons.store().delete(STATUSES, &key, None).await;
-        self.tell(id, policy, "delete");
+        self.publish_event(id, policy, "delete");
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
     /// Returns the status that an xApp has written; NOT_ENFORCED if it is missing or does not match the
     /// status schema.
     async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
-        let kind = self.of(id)?;
+        let kind = self.policy_type(id)?;
         let key = key(id, policy)?;
         self.value(POLICIES, &key).await?.ok_or_else(|| missing(policy))?;
         let is_status = |it: &Json| {
@@ -221,12 +223,12 @@ impl A1 {
             known && kind.status.as_ref().is_none_or(|schema| schema.check(it).is_ok())
         };
         let nobody = || json!({ "enforceStatus": "NOT_ENFORCED", "enforceReason": "OTHER_REASON" });
-        Ok(told(&self.value(STATUSES, &key).await?.filter(is_status).unwrap_or_else(nobody)))
+        Ok(json_response(&self.value(STATUSES, &key).await?.filter(is_status).unwrap_or_else(nobody)))
     }
 
-    fn tell(&self, id: &str, policy: &str, event: &str) {
+    fn publish_event(&self, id: &str, policy: &str, event: &str) {
         let message = json!({ "policy": policy, "event": event }).to_string();
-        self.commons.tell(POLICIES, id, message.into());
+        self.commons.publish_message(POLICIES, id, message.into());
     }
 }
 
@@ -248,7 +250,7 @@ fn of_store(error: StoreError) -> Fault {
     Fault::new(if matches!(error, StoreError::Full) { 409 } else { 503 }, error.to_string())
 }
 
-fn told(value: &Json) -> Response {
+fn json_response(value: &Json) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 

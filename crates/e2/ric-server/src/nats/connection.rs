@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
 /// Connects to one of the servers; `heard` receives disconnects and reconnects.
-pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client, NatsError> {
+pub(super) async fn connect(config: &NatsConfig, heard: EventForwarder) -> Result<Client, NatsError> {
     let next = heard.clone();
     open(config, |options| {
         options
@@ -17,7 +17,7 @@ pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client,
             })
             .event_callback(move |event| {
                 let heard = heard.clone();
-                async move { heard.hear(&event).await }
+                async move { heard.on_event(&event).await }
             })
     })
     .await
@@ -25,14 +25,14 @@ pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client,
 
 /// Forwards connection events to the RIC, once the bucket is open.
 #[derive(Clone)]
-pub(super) struct Heard {
+pub(super) struct EventForwarder {
     pub(super) news: mpsc::Sender<BusNews>,
     pub(super) joined: Arc<AtomicBool>,
     /// Number of connection attempts since the last connection.
     pub(super) tries: Arc<AtomicUsize>,
 }
 
-impl Heard {
+impl EventForwarder {
     /// Selects the server to connect to. The server that was lost comes last, because it may be silent rather
     /// than gone. Before the bucket is open, the client itself chooses and tries all servers.
     fn next(&self, servers: &[Server], last: &ServerInfo) -> Option<ReconnectToServer> {
@@ -48,7 +48,7 @@ impl Heard {
         Some(ReconnectToServer { addr, delay: Some(pause(if round == 0 { 0 } else { tries })) })
     }
 
-    async fn hear(&self, event: &Event) {
+    async fn on_event(&self, event: &Event) {
         let news = match event {
             Event::Connected => {
                 self.tries.store(0, Ordering::Relaxed);

@@ -38,7 +38,7 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
     thread::Builder::new().name("kpis".to_owned()).spawn(move || {
         let handle = messages.handle();
         for message in messages {
-            handle.told(runtime.block_on(client.publish(message.subject, message.json)).is_ok());
+            handle.count_result(runtime.block_on(client.publish(message.subject, message.json)).is_ok());
         }
         // Flushes buffered messages if a server is connected.
         let _ = runtime.block_on(tokio::time::timeout(super::PATIENCE, client.flush()));

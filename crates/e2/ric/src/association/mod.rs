@@ -107,7 +107,7 @@ impl Association {
     }
 
     /// Registers an E2 node, or an update of its RAN functions.
-    fn meet(&mut self, now: Time, node: &NodeInfo, out: &mut IAppOutbox) {
+    fn on_node_added(&mut self, now: Time, node: &NodeInfo, out: &mut IAppOutbox) {
         let part = self.parts.entry(node.id).or_default();
         let function = node.function_by_oid(OID).map(|function| function.id);
         let is_back = node.connected && !part.connected;
@@ -115,7 +115,7 @@ impl Association {
         (part.connected, part.function) = (node.connected, function);
         if is_back || is_new {
             part.doubt();
-            part.look.extend(self.ues.of(&node.id).map(|ue| ue.rnti));
+            part.look.extend(self.ues.of_station(&node.id).map(|ue| ue.rnti));
             self.go_on(now, node.id, out);
         }
     }
@@ -129,7 +129,7 @@ impl Association {
     }
 
     /// Applies an RRC indication of an E2 node.
-    fn hear(&mut self, now: Time, id: GlobalE2NodeId, message: &[u8], out: &mut IAppOutbox) {
+    fn on_indication(&mut self, now: Time, id: GlobalE2NodeId, message: &[u8], out: &mut IAppOutbox) {
         match RrcIndication::decode_as(Encoding::Per, &Bytes::copy_from_slice(message)) {
             Ok(news) => {
                 news.events.into_iter().for_each(|event| self.learn(id, event));
@@ -172,7 +172,7 @@ impl Association {
             part.refused.clear();
             // The E2 node may have lost these connections.
             part.given.clear();
-            part.look.extend(self.ues.of(id).map(|ue| ue.rnti));
+            part.look.extend(self.ues.of_station(id).map(|ue| ue.rnti));
         }
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
             self.go_on(now, id, out);
@@ -213,11 +213,11 @@ impl IApp for Association {
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
         self.watch.handle(now, &input, out);
         match input {
-            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => self.meet(now, node, out),
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => self.on_node_added(now, node, out),
             IAppInput::NodeRemoved(node) => self.forget(&node.id),
             IAppInput::Indication { subscription, indication, .. } => {
-                if let Some((id, _)) = self.watch.of(subscription) {
-                    self.hear(now, id, indication.message, out);
+                if let Some((id, _)) = self.watch.node_of(subscription) {
+                    self.on_indication(now, id, indication.message, out);
                 }
             }
             IAppInput::ControlDone { request, outcome } => match self.commands.done(request, outcome) {

@@ -109,7 +109,7 @@ impl Association {
         self.policy = policy;
         for (id, part) in &mut self.parts {
             part.refused.clear();
-            part.look.extend(self.ues.of(id).map(|ue| ue.rnti));
+            part.look.extend(self.ues.of_station(id).map(|ue| ue.rnti));
         }
         for id in self.parts.keys().copied().collect::<Vec<_>>() {
             self.go_on(now, id, out);
@@ -147,7 +147,7 @@ impl Association {
             "malformed": part.malformed,
             "controllers": part.given,
             "refused": refused,
-            "ues": self.ues.of(id).map(|ue| part.ue(ue)).collect::<Vec<_>>(),
+            "ues": self.ues.of_station(id).map(|ue| part.ue(ue)).collect::<Vec<_>>(),
         })
     }
 }

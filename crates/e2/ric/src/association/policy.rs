@@ -171,7 +171,7 @@ mod tests {
 
     const OPERATOR: &str = "tcp://192.0.2.1:36421";
 
-    fn told(step: Step) -> Part {
+    fn unit_after(step: Step) -> Part {
         let given = [OPERATOR.to_owned()].into();
         Part { under_way: Some((step, true)), given, ..Part::default() }
     }
@@ -182,7 +182,7 @@ mod tests {
         let wanted = [OPERATOR.to_owned()];
         let nobody = [];
         for step in [Step::Show(2, OPERATOR.into()), Step::Hide(2, OPERATOR.into())] {
-            let mut part = told(step.clone());
+            let mut part = unit_after(step.clone());
             part.another(2);
             let (step, is_same) = part.under_way.take().unwrap();
             part.done(step, is_same);
@@ -194,7 +194,7 @@ mod tests {
             assert_eq!(part.step(2, &nobody), None);
         }
         // If the RNTI is not reused, the confirmed state counts.
-        let mut part = told(Step::Show(2, OPERATOR.into()));
+        let mut part = unit_after(Step::Show(2, OPERATOR.into()));
         part.another(3);
         let (step, is_same) = part.under_way.take().unwrap();
         part.done(step, is_same);

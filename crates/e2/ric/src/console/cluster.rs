@@ -97,7 +97,7 @@ mod tests {
     use std::time::Duration;
 
     /// Returns a RIC `north` whose store has reported these keys.
-    fn told(keys: &[(&str, &str)]) -> (Ric, Time) {
+    fn ric_with_keys(keys: &[(&str, &str)]) -> (Ric, Time) {
         let config =
             RicConfig::default().with(|it| it.directory = Some(DirectoryConfig::new("north", 7).unwrap()));
         let mut ric = Ric::new(config);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn claims_are_listed_in_key_order() {
-        let (ric, now) = told(&[
+        let (ric, now) = ric_with_keys(&[
             ("ric.south", SOUTH),
             ("node.gnb_505.01_2=22", "ranlab1 claim ric=south life=3 epoch=4"),
             ("node.gnb_505.01_1=22", "ranlab1 claim ric=north life=6 epoch=2"),
@@ -147,10 +147,10 @@ mod tests {
         let mut ric = Ric::new(RicConfig::default());
         let now = Time::ZERO;
         assert_eq!(drain(&mut ric, now), Err(NotDrained::Alone));
-        let (mut ric, now) = told(&[]);
+        let (mut ric, now) = ric_with_keys(&[]);
         assert_eq!(drain(&mut ric, now), Err(NotDrained::NoOther));
         assert_eq!(cluster(&ric, now, "").unwrap()["draining"], false, "nothing has changed");
-        let (mut ric, now) = told(&[("ric.south", SOUTH)]);
+        let (mut ric, now) = ric_with_keys(&[("ric.south", SOUTH)]);
         assert_eq!((drain(&mut ric, now), drain(&mut ric, now)), (Ok(()), Ok(())));
         assert_eq!(cluster(&ric, now, "").unwrap()["draining"], true);
         let told =

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 /// Request body of a control.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct ControlBody {
     node: String,
     #[serde(default, deserialize_with = "given")]
     sm: Option<String>,
@@ -31,7 +31,7 @@ struct Wanted {
     #[serde(default = "yes")]
     ack: bool,
     #[serde(default, deserialize_with = "given")]
-    effect: Option<super::effect::Wanted>,
+    effect: Option<super::effect::EffectBody>,
 }
 
 const fn yes() -> bool {
@@ -45,7 +45,7 @@ impl Console {
         request: &NorthboundRequest,
         out: &mut IAppOutbox,
     ) -> Result<Done, Fault> {
-        let wanted: Wanted = body(request)?;
+        let wanted: ControlBody = body(request)?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
         let details = details(&target, &definition, &wanted)?;
@@ -107,7 +107,7 @@ fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     form.map_or_else(|| hex(words), Json::from)
 }
 
-fn details(target: &Target, definition: &Bytes, wanted: &Wanted) -> Result<ControlDetails, Fault> {
+fn details(target: &Target, definition: &Bytes, wanted: &ControlBody) -> Result<ControlDetails, Fault> {
     let parts = [("header", wanted.header.as_ref()), ("message", Some(&wanted.message))];
     let in_form = parts.into_iter().any(|(_, part)| part.is_some_and(Json::is_object));
     let (header, message) = if in_form {

@@ -31,7 +31,7 @@ const BY_CONDITION: i64 = 4;
 /// Request for a measurement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct EffectBody {
     sm: String,
     columns: Vec<String>,
     periods: u32,
@@ -161,11 +161,11 @@ impl Console {
         now: Time,
         request: &NorthboundRequest,
         (target, node, details): (Target, &str, ControlDetails),
-        wanted: Wanted,
+        wanted: EffectBody,
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
         let slices = slices(wanted.slices.as_deref(), &target, &details)?;
-        let Wanted { sm, columns, periods, period_ms, .. } = wanted;
+        let EffectBody { sm, columns, periods, period_ms, .. } = wanted;
         let period_ms = period_ms.unwrap_or(PERIOD_MS);
         let period = Duration::from_millis(period_ms.into());
         if periods == 0 || period.saturating_mul(periods.saturating_mul(2).saturating_add(2)) > TIME_MAX {

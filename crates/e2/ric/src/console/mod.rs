@@ -93,7 +93,7 @@ pub struct Console {
     leases_at: Option<Time>,
     notifications: Arc<Mutex<oran::Notifications>>,
     rmr: Rmr,
-    rmr_controls: BTreeMap<RequestHandle, rmr::Asked>,
+    rmr_controls: BTreeMap<RequestHandle, rmr::RmrControl>,
 }
 
 /// Outputs of a [`Console`]: its feed, overview, and messages to O-RAN SC xApps.
@@ -273,7 +273,7 @@ impl IApp for Console {
                 self.ended(now, subscription, cause, out);
             }
             IAppInput::Indication { subscription, indication, .. } => {
-                self.hear(now, subscription, &indication, out);
+                self.on_indication(now, subscription, &indication, out);
             }
             IAppInput::ControlDone { request, outcome } => match self.rmr_controls.remove(&request) {
                 Some(asked) => out.reply(asked.answered(outcome)),

@@ -21,7 +21,7 @@ const GROUPS_MAX: usize = 1_024;
 const NOTIFICATIONS_MAX: usize = 1_024;
 
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct OranSubscriptionBody {
     #[serde(alias = "client_endpoint", rename = "ClientEndpoint", deserialize_with = "given")]
     endpoint: Option<Endpoint>,
     #[serde(alias = "meid", rename = "Meid")]
@@ -133,7 +133,7 @@ impl Console {
         let asker: IpAddr =
             asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is not a client address")))?;
         // O-RAN SC's manager responds with 400 to every violation of its API description.
-        let wanted: Wanted = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
+        let wanted: OranSubscriptionBody = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
         let wrong = |detail: String| Fault::new(400, detail);
         let endpoint = wanted.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
         if wanted.details.is_empty() || wanted.details.len() > DETAILS_MAX {

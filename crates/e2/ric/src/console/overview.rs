@@ -46,7 +46,7 @@ enum State {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Told {
+struct NodeSummary {
     state: State,
     rate: f64,
     subscriptions: usize,
@@ -61,7 +61,7 @@ struct Shown {
     info: Arc<NodeInfo>,
     indications: u64,
     rate: Option<f64>,
-    told: Option<Told>,
+    told: Option<NodeSummary>,
     looked: u64,
 }
 
@@ -72,18 +72,18 @@ const DELAY_MAX_US: i64 = 3_600_000_000;
 
 /// Counters of an xApp at the last update.
 #[derive(Debug, Clone, Copy, Default)]
-struct Taken {
+struct XappTotals {
     taken: u64,
     dropped: u64,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct OverviewState {
     looks: u64,
     at: Option<Time>,
     next_key: u32,
     nodes: BTreeMap<GlobalE2NodeId, Shown>,
-    xapps: BTreeMap<String, Taken>,
+    xapps: BTreeMap<String, XappTotals>,
     counters: Option<RicCounters>,
     totals: Json,
     xapps_told: Json,
@@ -96,7 +96,7 @@ struct Seen {
 /// Activity of all nodes and xApps; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Overview {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<OverviewState>>,
     feed: Feed,
 }
 
@@ -112,12 +112,12 @@ impl Overview {
     /// Adds a listener that first receives the complete list, then changes; `None` if there are too many.
     pub fn listen(&self, now: Time, ric: &Ric) -> Option<Listener> {
         if self.watched() {
-            self.look(now, ric);
+            self.refresh(now, ric);
         } else {
             // Rates from before would include a time without updates.
             let mut seen = crate::lock(&self.seen);
             seen.forget();
-            seen.look(now, ric);
+            seen.refresh(now, ric);
         }
         let lines = crate::lock(&self.seen).all().into_iter().map(|line| Line::Indication(line.into()));
         self.feed.listen_after(now, Filter::default(), lines)
@@ -134,7 +134,7 @@ impl Overview {
     }
 
     /// Computes and sends changes, if there is a listener.
-    pub fn look(&self, now: Time, ric: &Ric) {
+    pub fn refresh(&self, now: Time, ric: &Ric) {
         if !self.watched() {
             let mut seen = crate::lock(&self.seen);
             if seen.looks > 0 {
@@ -143,12 +143,12 @@ impl Overview {
             return;
         }
         let mut seen = crate::lock(&self.seen);
-        let page = seen.look(now, ric);
+        let page = seen.refresh(now, ric);
         let lines = seen.lines(false, page);
         drop(seen);
         for line in lines {
             let about = About { node: "", sm: None, subscription: 0 };
-            self.feed.tell(now, &about, || Line::Indication(line.into()));
+            self.feed.publish(now, &about, || Line::Indication(line.into()));
         }
     }
 
@@ -179,13 +179,13 @@ impl Overview {
     }
 }
 
-impl Seen {
+impl OverviewState {
     /// Resets everything except the clock.
     fn forget(&mut self) {
         *self = Self { clock: self.clock, ..Self::default() };
     }
 
-    fn look(&mut self, now: Time, ric: &Ric) -> Page {
+    fn refresh(&mut self, now: Time, ric: &Ric) -> Page {
         let passed = self.at.map(|at| now.since(at).as_secs_f64()).filter(|passed| *passed > 0.0);
         self.at = Some(now);
         self.looks += 1;
@@ -263,7 +263,7 @@ impl Seen {
                 shown.rate.filter(|rate| *rate > 0.0).map_or(now, |rate| rate + (now - rate) * NEW_RATE),
             );
         }
-        let told = Told {
+        let told = NodeSummary {
             state: state(load),
             rate: rounded(shown.rate.unwrap_or(0.0)),
             subscriptions: load.subscriptions,
@@ -358,17 +358,17 @@ fn introduced(key: u32, info: &NodeInfo) -> String {
     json!([key, info.id.to_string(), info.kind.name(), names.join(","), &*info.peer]).to_string()
 }
 
-fn row(key: u32, told: &Told) -> String {
-    let Told { state, rate, subscriptions, requests, queued, delay_us } = told;
+fn row(key: u32, told: &NodeSummary) -> String {
+    let NodeSummary { state, rate, subscriptions, requests, queued, delay_us } = told;
     let delay = delay_us.map_or_else(|| "null".to_owned(), |delay| delay.to_string());
     format!("[{key},{},{rate},{subscriptions},{requests},{queued},{delay}]", *state as u8)
 }
 
 /// Returns whether two states of a node differ by more than the jitter of one second.
-fn is_news(before: &Told, now: &Told) -> bool {
+fn is_news(before: &NodeSummary, now: &NodeSummary) -> bool {
     let rate =
         (now.rate - before.rate).abs() > before.rate * TELLING || (now.rate == 0.0) != (before.rate == 0.0);
-    rate || Told { rate: 0.0, ..before.clone() } != Told { rate: 0.0, ..now.clone() }
+    rate || NodeSummary { rate: 0.0, ..before.clone() } != NodeSummary { rate: 0.0, ..now.clone() }
 }
 
 /// Rounds a rate to three decimals.
@@ -384,9 +384,9 @@ fn per_s(grown: u64, passed: Option<f64>) -> Option<f64> {
     passed.map(|passed| (grown as f64 / passed * 10.0).round() / 10.0)
 }
 
-fn taken(load: &XappLoad) -> Taken {
+fn taken(load: &XappLoad) -> XappTotals {
     let outbox = load.outbox;
-    Taken { taken: outbox.indications, dropped: outbox.dropped_full + outbox.dropped_old }
+    XappTotals { taken: outbox.indications, dropped: outbox.dropped_full + outbox.dropped_old }
 }
 
 fn hint(hint: &Hint) -> Json {
@@ -404,7 +404,7 @@ mod tests {
     fn many_nodes_are_split_into_bounded_lines() {
         let rows = |n: usize| (0..n).map(|n| format!("[{n}]")).collect::<Vec<_>>();
         let page = Page { new: rows(2_500), set: rows(1_200), gone: vec![7] };
-        let lines: Vec<Json> = Seen::default()
+        let lines: Vec<Json> = OverviewState::default()
             .lines(true, page)
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -417,12 +417,16 @@ mod tests {
         );
         assert_eq!(lines.iter().map(|line| line["begin"] == true).collect::<Vec<_>>(), [true, false, false]);
         assert!(lines[1]["totals"].is_null() && lines[2]["new"][499] == json!([2_499]));
-        assert_eq!(Seen::default().lines(false, Page::default()).len(), 1, "totals alone are told, too");
+        assert_eq!(
+            OverviewState::default().lines(false, Page::default()).len(),
+            1,
+            "totals alone are told, too"
+        );
     }
 
     #[test]
     fn rate_is_reported_on_five_percent_change_start_and_end() {
-        let told = |rate| Told {
+        let told = |rate| NodeSummary {
             state: State::Reporting,
             rate,
             subscriptions: 1,
@@ -439,7 +443,7 @@ mod tests {
         ] {
             assert_eq!(is_news(&told(before), &told(now)), news, "{before} {now}");
         }
-        assert!(is_news(&told(5.0), &Told { queued: 1, ..told(5.0) }));
+        assert!(is_news(&told(5.0), &NodeSummary { queued: 1, ..told(5.0) }));
         assert_eq!([0.0, 0.004, 43.333, 1234.5, 0.1234].map(rounded), [0.0, 0.0, 43.3, 1230.0, 0.123]);
     }
 }

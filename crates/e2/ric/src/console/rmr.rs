@@ -138,7 +138,7 @@ impl Rmr {
 
 /// Control that arrived as an RMR message.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RmrControl {
     token: u64,
     request: RicControlRequest,
     version: Version,
@@ -191,7 +191,7 @@ impl Console {
         let token = asked.token;
         let function = request.function_id;
         let party = asked.party.clone();
-        let asked = Asked { token, request, version };
+        let asked = RmrControl { token, request, version };
         let refuse = |cause| reply_octets(token, 409, asked.failure(cause, None));
         let info = self.nodes.get(&node);
         if info.and_then(|info| info.function(function)).is_none() {
@@ -207,7 +207,7 @@ impl Console {
     }
 }
 
-impl Asked {
+impl RmrControl {
     fn failure(&self, cause: Cause, outcome: Option<Bytes>) -> Option<Bytes> {
         let RicControlRequest { request_id, function_id, call_process_id, .. } = self.request.clone();
         let failure =

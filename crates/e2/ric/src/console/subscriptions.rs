@@ -27,7 +27,7 @@ const ACTIONS_MAX: usize = 16;
 /// Request body of a subscription.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct SubscriptionBody {
     node: String,
     #[serde(default, deserialize_with = "given")]
     sm: Option<String>,
@@ -123,8 +123,8 @@ enum Then {
 
 impl Subsequent {
     fn action(self) -> Result<RicSubsequentAction, Fault> {
-        let time_to_wait =
-            RicTimeToWait::of(Duration::from_millis(self.wait_ms.into())).ok_or_else(|| {
+        let time_to_wait = RicTimeToWait::from_duration(Duration::from_millis(self.wait_ms.into()))
+            .ok_or_else(|| {
                 let all = RicTimeToWait::ALL.iter().skip(1).map(|it| it.span().as_millis().to_string());
                 let all = all.collect::<Vec<_>>().join(", ");
                 Fault::new(422, format!("wait_ms is one of {all}, not {}", self.wait_ms))
@@ -256,7 +256,7 @@ impl Console {
         request: &NorthboundRequest,
         out: &mut IAppOutbox,
     ) -> Result<Done, Fault> {
-        let wanted: Wanted = body(request)?;
+        let wanted: SubscriptionBody = body(request)?;
         let lease = wanted.lease_s.map(|seconds| super::lease::until(now, seconds)).transpose()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
@@ -394,7 +394,7 @@ impl Console {
         let Some(held) = self.subscriptions.remove(&id) else { return };
         let sm = held.target.model.map(|model| model.name());
         let about = About { node: &held.node, sm, subscription: id };
-        self.feed.tell(now, &about, || {
+        self.feed.publish(now, &about, || {
             let json = json!({ "subscription": id, "node": held.node, "sm": sm, "ended": cause.to_string() });
             Line::Ended(json.to_string().into())
         });
@@ -412,7 +412,7 @@ impl Console {
     }
 
     /// Counts a report and sends it to listeners.
-    pub(super) fn hear(
+    pub(super) fn on_indication(
         &mut self,
         now: Time,
         handle: SubscriptionHandle,
@@ -442,12 +442,12 @@ impl Console {
         }
         let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
         let report = || {
-            let mut json = told(held, id, indication, tstamp_us);
+            let mut json = indication_json(held, id, indication, tstamp_us);
             json["delay_us"] = delay_us.into();
             Bytes::from(json.to_string())
         };
         if held.is_periodic {
-            self.feed.tell(now, &about, || Line::Indication(report()));
+            self.feed.publish(now, &about, || Line::Indication(report()));
         } else {
             self.feed.tell_or_keep(now, &about, report);
         }
@@ -460,7 +460,7 @@ impl Console {
 }
 
 /// An indication in JSON: rows if its model reads it, else its octets.
-fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
+fn indication_json(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
     let model = held.target.model;
     let mut json = json!({
         "subscription": id,
@@ -535,7 +535,11 @@ pub(super) fn report(
     Ok(ActionToBeSetup { definition, ..ActionToBeSetup::report(0) })
 }
 
-fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSubscriptionDetails, Fault> {
+fn details(
+    target: &Target,
+    definition: &Bytes,
+    wanted: SubscriptionBody,
+) -> Result<RicSubscriptionDetails, Fault> {
     let event_trigger = match (wanted.event_trigger, target.model) {
         (Some(_), _) if wanted.period_ms.is_some() => {
             return Err(Fault::new(422, "one of period_ms and event_trigger is possible, not both"));

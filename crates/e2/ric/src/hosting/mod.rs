@@ -8,8 +8,10 @@ mod north;
 mod supervisor;
 
 pub use manifest::{Manifest, ManifestError};
-pub use north::{Desk, Host, OPENAPI};
-pub use supervisor::{Action, End, Phase, Restart, Spec, Status, Supervisor, Unknown, Verb, What, When};
+pub use north::{Host, HostingHandle, OPENAPI};
+pub use supervisor::{
+    Action, End, Phase, ProcessAction, Restart, Spec, Status, Supervisor, Unknown, Verb, When,
+};
 
 /// Maximum number of hosted xApps per RIC.
 pub const HOSTED_MAX: usize = 64;

@@ -19,7 +19,7 @@ type Tail = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 /// Mailbox between the RIC, which takes northbound requests, and the host, which starts processes. Clones
 /// share state.
 #[derive(Clone, Default)]
-pub struct Desk(Arc<Mutex<Inside>>);
+pub struct HostingHandle(Arc<Mutex<Inside>>);
 
 #[derive(Default)]
 struct Inside {
@@ -28,7 +28,7 @@ struct Inside {
     orders: VecDeque<(String, Verb)>,
 }
 
-impl Desk {
+impl HostingHandle {
     /// Returns a mailbox for these xApps; `tails` are their logs in the order of `statuses`.
     pub fn new(statuses: Vec<Status>, tails: Vec<Tail>) -> Self {
         Self(Arc::new(Mutex::new(Inside { statuses, tails, orders: VecDeque::new() })))
@@ -71,11 +71,11 @@ impl Desk {
 }
 
 /// iApp `host`.
-pub struct Host(Desk);
+pub struct Host(HostingHandle);
 
 impl Host {
     /// Returns an iApp that reads from and orders through this mailbox.
-    pub fn new(desk: Desk) -> Self {
+    pub fn new(desk: HostingHandle) -> Self {
         Self(desk)
     }
 

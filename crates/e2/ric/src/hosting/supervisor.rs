@@ -58,7 +58,7 @@ pub enum Verb {
 
 /// Action on the process of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum ProcessAction {
     /// Start the process; report the result with [`Supervisor::started`].
     Start,
     /// Send SIGTERM.
@@ -73,7 +73,7 @@ pub struct Action {
     /// Index of the xApp.
     pub xapp: usize,
     /// Action.
-    pub what: What,
+    pub what: ProcessAction,
 }
 
 /// Exit of a process.
@@ -300,7 +300,7 @@ impl Supervisor {
                 Phase::Waiting => self.start(now, xapp),
                 Phase::Ending => {
                     entry.status.kills += 1;
-                    self.actions.push_back(Action { xapp, what: What::Kill });
+                    self.actions.push_back(Action { xapp, what: ProcessAction::Kill });
                 }
                 _ => {}
             }
@@ -342,13 +342,13 @@ impl Supervisor {
         let entry = &mut self.entries[xapp];
         (entry.status.phase, entry.due, entry.since) = (Phase::Starting, None, now);
         entry.status.starts += 1;
-        self.actions.push_back(Action { xapp, what: What::Start });
+        self.actions.push_back(Action { xapp, what: ProcessAction::Start });
     }
 
     fn ask(&mut self, now: Time, xapp: usize) {
         let entry = &mut self.entries[xapp];
         (entry.status.phase, entry.due) = (Phase::Ending, Some(now + entry.spec.restart.grace));
-        self.actions.push_back(Action { xapp, what: What::Ask });
+        self.actions.push_back(Action { xapp, what: ProcessAction::Ask });
     }
 }
 
@@ -378,7 +378,7 @@ mod tests {
     }
 
     fn up(s: &mut Supervisor, ms: u64) {
-        assert_eq!(s.poll(), Some(Action { xapp: 0, what: What::Start }), "at {ms} ms");
+        assert_eq!(s.poll(), Some(Action { xapp: 0, what: ProcessAction::Start }), "at {ms} ms");
         s.started(at(ms), 0, Ok((7, "cgroup".to_owned())));
     }
 
@@ -428,18 +428,18 @@ mod tests {
         let mut s = one(RESTART);
         s.order(at(1), "mon", Verb::Stop).unwrap();
         up(&mut s, 5);
-        assert_eq!(s.poll().unwrap().what, What::Ask, "it was asked for while it started");
+        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask, "it was asked for while it started");
         s.wake(at(2_004));
         assert_eq!(s.poll(), None);
         s.wake(at(2_005));
-        assert_eq!(s.poll().unwrap().what, What::Kill);
+        assert_eq!(s.poll().unwrap().what, ProcessAction::Kill);
         s.order(at(2_006), "mon", Verb::Restart).unwrap();
         assert_eq!(s.poll(), None, "not before it is gone");
         fails(&mut s, 2_010);
         up(&mut s, 2_010);
         assert_eq!((s.statuses()[0].ends, s.statuses()[0].kills), (0, 1), "nobody counts what was asked for");
         s.end_all(at(3_000));
-        assert_eq!(s.poll().unwrap().what, What::Ask);
+        assert_eq!(s.poll().unwrap().what, ProcessAction::Ask);
         fails(&mut s, 3_001);
         assert_eq!((s.poll(), s.statuses()[0].phase), (None, Phase::Off));
     }
@@ -483,12 +483,12 @@ mod tests {
                 s.wake(at(now));
                 while let Some(Action { what, .. }) = s.poll() {
                     match what {
-                        What::Start => {
+                        ProcessAction::Start => {
                             assert!(!alive && !starting && wanted, "seed {seed} step {step}");
                             starting = true;
                             starts.push(now);
                         }
-                        What::Ask | What::Kill => assert!(alive, "seed {seed} step {step}"),
+                        ProcessAction::Ask | ProcessAction::Kill => assert!(alive, "seed {seed} step {step}"),
                     }
                 }
                 // 3 % of the events are orders; the others are process events.

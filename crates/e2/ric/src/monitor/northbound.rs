@@ -86,12 +86,12 @@ pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
     let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
     row.extend(ids.into_iter().filter_map(|(name, id)| Some((name.to_owned(), id?.into()))));
     let named = columns.iter().zip(values);
-    row.extend(named.map(|(column, value)| (column.name.to_string(), of(value))));
+    row.extend(named.map(|(column, value)| (column.name.to_string(), number_json(value))));
     Json::Object(row)
 }
 
 /// Formats a number; `null` if JSON cannot represent it.
-fn of(value: &Value) -> Json {
+fn number_json(value: &Value) -> Json {
     match value {
         Value::Unsigned(value) => (*value).into(),
         Value::Signed(value) => (*value).into(),

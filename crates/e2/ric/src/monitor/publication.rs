@@ -21,7 +21,7 @@ pub(super) const BYTES_MAX: usize = 16 << 20;
 
 /// Report to be published.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct QueuedReport {
     pub(super) node: GlobalE2NodeId,
     pub(super) model: &'static dyn Model,
     /// Number of reports of this model sent by the node so far, including this one.
@@ -30,7 +30,7 @@ pub(super) struct Taken {
     pub(super) latest: Arc<Latest>,
 }
 
-impl Taken {
+impl QueuedReport {
     fn bytes(&self) -> usize {
         self.latest.bytes()
     }
@@ -114,7 +114,7 @@ impl PublicationHandle {
     }
 
     /// Counts one message as accepted or refused by the server.
-    pub fn told(&self, taken: bool) {
+    pub fn count_result(&self, taken: bool) {
         self.count(taken, 1);
     }
 
@@ -128,7 +128,7 @@ impl PublicationHandle {
 /// Sending side, held by the monitor.
 #[derive(Debug)]
 pub(super) struct Publication {
-    reports: SyncSender<Taken>,
+    reports: SyncSender<QueuedReport>,
     counts: Arc<Counts>,
 }
 
@@ -140,7 +140,7 @@ impl Publication {
     }
 
     /// Queues a report without blocking.
-    pub(super) fn offer(&self, report: Taken) {
+    pub(super) fn offer(&self, report: QueuedReport) {
         let bytes = report.bytes();
         let room = self.counts.waiting.load(Relaxed).saturating_add(bytes) <= BYTES_MAX;
         // Counted before the receiver can take it out.
@@ -156,7 +156,7 @@ impl Publication {
 /// message and ends with the monitor.
 #[derive(Debug)]
 pub struct Messages {
-    reports: Receiver<Taken>,
+    reports: Receiver<QueuedReport>,
     counts: Arc<Counts>,
 }
 
@@ -202,11 +202,11 @@ mod tests {
     use ranlab_e2_codec::e2ap::Plmn;
     use ranlab_e2_codec::e2sm::mac::Mac;
 
-    fn report(sequence: u64, bytes: usize) -> Taken {
+    fn report(sequence: u64, bytes: usize) -> QueuedReport {
         let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
         let payload = vec![0; bytes];
         let latest = Latest { payload, ..Latest::default() };
-        Taken { node, model: &Mac, sequence, tstamp_us: None, latest: Arc::new(latest) }
+        QueuedReport { node, model: &Mac, sequence, tstamp_us: None, latest: Arc::new(latest) }
     }
 
     #[test]

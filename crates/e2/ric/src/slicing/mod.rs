@@ -109,7 +109,7 @@ impl Slicing {
     }
 
     /// Applies an indication of an E2 node.
-    fn hear(&mut self, id: GlobalE2NodeId, model: usize, message: &[u8], out: &mut IAppOutbox) {
+    fn on_indication(&mut self, id: GlobalE2NodeId, model: usize, message: &[u8], out: &mut IAppOutbox) {
         let message = Bytes::copy_from_slice(message);
         let heard = match model {
             SLICE => SliceIndication::decode_as(Encoding::Per, &message).map(|report| {
@@ -192,8 +192,8 @@ impl IApp for Slicing {
                 }
             }
             IAppInput::Indication { subscription, indication, .. } => {
-                if let Some((id, model)) = self.watch.of(subscription) {
-                    self.hear(id, model, indication.message, out);
+                if let Some((id, model)) = self.watch.node_of(subscription) {
+                    self.on_indication(id, model, indication.message, out);
                 }
             }
             IAppInput::NodeRemoved(node) => self.forget(&node.id),

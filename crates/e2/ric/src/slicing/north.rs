@@ -97,7 +97,7 @@ impl Slicing {
             }
             (["slices", slice], Delete) => SliceCommand::Delete(slice_id(slice)?),
             (["slices", slice, "allocation"], Put) => {
-                SliceCommand::Allocate(body::<AllocationResource>(request)?.of(slice_id(slice)?))
+                SliceCommand::Allocate(body::<AllocationResource>(request)?.allocation(slice_id(slice)?))
             }
             (["ues", rnti], Get) => {
                 let rnti: u16 = number(rnti, "RNTI", u16::MAX.into())?;
@@ -159,7 +159,7 @@ impl Slicing {
             "tstamp_us": node.report.as_ref().map(|report| report.tstamp_us),
             "malformed": node.malformed,
             "slicing": node.report.as_ref().map(slices),
-            "ues": self.ues.of(id).map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
+            "ues": self.ues.of_station(id).map(|ue| ue_of(node, ue)).collect::<Vec<_>>(),
         })
     }
 }

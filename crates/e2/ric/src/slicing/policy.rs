@@ -37,7 +37,7 @@ impl Slicing {
         let node = self.nodes.get(id).filter(|node| !node.elsewhere)?;
         let report = node.report.as_ref()?;
         let mut moves = Vec::new();
-        for ue in self.ues.of(id) {
+        for ue in self.ues.of_station(id) {
             let rnti = ue.rnti;
             let Some(rule) = self.rules.iter().find(|rule| rule.choice.fits(ue)) else { continue };
             if node.by_hand.contains(&rnti) || node.refused.contains_key(&rnti) {

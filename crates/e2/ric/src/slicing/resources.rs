@@ -277,7 +277,7 @@ fn one() -> u16 {
 }
 
 impl AllocationResource {
-    pub(super) fn of(&self, slice: u16) -> SliceAllocation {
+    pub(super) fn allocation(&self, slice: u16) -> SliceAllocation {
         let ue = |ue: &UeAllocationResource| UeAllocation { rnti: ue.rnti, prbs: ue.prbs, mcs: ue.mcs };
         SliceAllocation { slice, slot: self.slot, slots: self.slots, ues: self.ues.iter().map(ue).collect() }
     }

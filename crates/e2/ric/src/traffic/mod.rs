@@ -77,7 +77,7 @@ impl Traffic {
         Ok(Self { watch, nodes, commands, rlc_columns: Model::columns(&Rlc), bus })
     }
 
-    fn hear(&mut self, id: GlobalE2NodeId, model: usize, header: &[u8], message: &[u8]) {
+    fn on_indication(&mut self, id: GlobalE2NodeId, model: usize, header: &[u8], message: &[u8]) {
         let message = Bytes::copy_from_slice(message);
         let heard = if model == TRAFFIC {
             TrafficIndication::decode_as(Encoding::Per, &message).map(|report| {
@@ -115,8 +115,8 @@ impl IApp for Traffic {
         }
         match input {
             IAppInput::Indication { subscription, indication, .. } => {
-                if let Some((id, model)) = self.watch.of(subscription) {
-                    self.hear(id, model, indication.header, indication.message);
+                if let Some((id, model)) = self.watch.node_of(subscription) {
+                    self.on_indication(id, model, indication.header, indication.message);
                 }
             }
             IAppInput::NodeRemoved(node) => {

@@ -1,5 +1,5 @@
 //! RAN functions of an operator's agent: the operator's view of a base station.
-use super::desk::{Desk, FaceId};
+use super::broker::{FaceId, TenantBroker};
 use super::station::{Command, End, View};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{RanFunction, UeFilter, UeId};
@@ -15,7 +15,7 @@ use ranlab_e2_codec::e2sm::{self, Model, gtp, mac, pdcp, rlc};
 
 /// Access to the view of an operator.
 #[derive(Debug, Clone)]
-struct Face(Desk, FaceId);
+struct Face(TenantBroker, FaceId);
 
 impl Face {
     /// Queues a control; its outcome is reported later.
@@ -36,11 +36,11 @@ impl Face {
 }
 
 /// Returns all RAN functions of a view, with their ids.
-pub(super) fn all(desk: &Desk, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
+pub(super) fn all(desk: &TenantBroker, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
     let face = Face(desk.clone(), face);
     let statistics = |model: &dyn Model, keep: Keep| -> (Box<dyn RanFunction>, RanFunctionId) {
         let source = Statistics { face: face.clone(), oid: model.oid().to_owned(), keep };
-        (Box::new(PeriodicReport::of(model, source)), model.default_function_id())
+        (Box::new(PeriodicReport::for_model(model, source)), model.default_function_id())
     };
     vec![
         (slice::function(face.clone()), e2sm::slice::DEFAULT_FUNCTION_ID),
@@ -74,7 +74,7 @@ struct Statistics {
 impl StatsSource for Statistics {
     fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
         let state = self.face.0.state();
-        match state.of(self.face.1).and_then(|(station, _)| station.said(&self.oid)) {
+        match state.station_of(self.face.1).and_then(|(station, _)| station.said(&self.oid)) {
             Some((message, is_later)) => {
                 let its = |rnti: u32| ues.contains(UeId(rnti.into())) && !is_later(rnti);
                 (self.keep)(message, &its, out);
@@ -88,22 +88,30 @@ impl StatsSource for Statistics {
 impl SliceControl for Face {
     fn prbs(&self) -> u16 {
         let state = self.0.state();
-        state.of(self.1).map_or(1, |(station, tenant)| state.tenants.leases[tenant].prbs(station.prbs()))
+        state
+            .station_of(self.1)
+            .map_or(1, |(station, tenant)| state.tenants.leases[tenant].prbs(station.prbs()))
     }
 
     fn set(&self) -> SliceSet {
         let state = self.0.state();
-        state.of(self.1).map(|(station, tenant)| station.views[tenant].set.clone()).unwrap_or_default()
+        state
+            .station_of(self.1)
+            .map(|(station, tenant)| station.views[tenant].set.clone())
+            .unwrap_or_default()
     }
 
     fn has_ue(&self, rnti: u16) -> bool {
         let state = self.0.state();
-        state.of(self.1).is_some_and(|(station, tenant)| station.views[tenant].ues.contains_key(&rnti))
+        state
+            .station_of(self.1)
+            .is_some_and(|(station, tenant)| station.views[tenant].ues.contains_key(&rnti))
     }
 
     fn report(&mut self, _: Time, ues: UeFilter<'_>) -> SliceIndication {
         let state = self.0.state();
-        let told = state.of(self.1).map(|(station, tenant)| station.told(&state.tenants, tenant));
+        let told =
+            state.station_of(self.1).map(|(station, tenant)| station.as_seen_by(&state.tenants, tenant));
         let mut told = told.unwrap_or_default();
         told.ues.retain(|ue| ues.contains(UeId(ue.rnti.into())));
         told
@@ -121,8 +129,9 @@ impl SliceControl for Face {
 impl RrcSource for Face {
     fn connected(&mut self, _: Time) -> Vec<RrcEvent> {
         let state = self.0.state();
-        let ues =
-            state.of(self.1).map(|(station, tenant)| station.views[tenant].ues.values().cloned().collect());
+        let ues = state
+            .station_of(self.1)
+            .map(|(station, tenant)| station.views[tenant].ues.values().cloned().collect());
         ues.unwrap_or_default()
     }
 
@@ -140,6 +149,9 @@ impl RrcSource for Face {
 
     fn tstamp_us(&self, _: Time) -> u64 {
         let state = self.0.state();
-        state.of(self.1).and_then(|(station, _)| station.report.as_ref()).map_or(0, |report| report.tstamp_us)
+        state
+            .station_of(self.1)
+            .and_then(|(station, _)| station.report.as_ref())
+            .map_or(0, |report| report.tstamp_us)
     }
 }

@@ -4,13 +4,13 @@
 //! ```text
 //! slicing controller of A   slicing controller of B      each sees base stations with its own UEs and a
 //!            ‖ E2                     ‖ E2               virtual carrier: its share of the real one
-//!         agents ─── Desk ─── Virt (an iApp) ─── RIC
+//!    agents ── TenantBroker ── Virt (an iApp) ── RIC
 //!                                                 ‖ E2
 //!                                            base station
 //! ```
 //!
 //! Towards base stations it is a RIC with the iApp [`Virt`]; towards each operator it is one agent per base
-//! station ([`Desk::agent`]). Both sides exchange data through the [`Desk`], which hands [`Errand`]s to its
+//! station ([`TenantBroker::agent`]). Both sides exchange data through the [`TenantBroker`], which hands [`Errand`]s to its
 //! owner: a driver on sockets, or a simulation in virtual time. Virtualization controllers can be nested.
 //!
 //! A UE belongs to the operator whose PLMN or slice it selected. Resources are shared as in NVS, scaled by
@@ -24,19 +24,19 @@
 //! |---|---|
 //! | `tenants` | the operators: shares, subscribers, slice ids |
 //! | `nodes` | base stations as operators see them, with each operator's slices and UEs |
-mod desk;
+mod broker;
 mod functions;
 mod lease;
 mod station;
 mod tenants;
 
-pub use desk::{Desk, Errand, FaceId, STATIONS_MAX};
+pub use broker::{Errand, FaceId, STATIONS_MAX, TenantBroker};
 pub use lease::Lease;
 pub use tenants::{TENANTS_MAX, Tenant, VirtError};
 
 use crate::north::{Done, Fault, missing, segments};
 use crate::watch::{RETRY, Watch};
-use desk::State;
+use broker::State;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
     ControlDetails, IApp, IAppInput, IAppOutbox, Method, NodeInfo, NodeKind, NorthboundRequest, Outcome,
@@ -69,7 +69,7 @@ const STATISTICS: [&str; 4] = [mac::OID, rlc::OID, pdcp::OID, gtp::OID];
 #[derive(Debug)]
 pub struct Virt {
     watch: Watch,
-    desk: Desk,
+    desk: TenantBroker,
     /// Last RRC event of each connected UE, by base station and RNTI.
     ues: BTreeMap<GlobalE2NodeId, BTreeMap<u16, RrcEvent>>,
     /// E2 nodes and their RAN functions.
@@ -92,8 +92,8 @@ impl Virt {
         sharing: bool,
         ids: u16,
         period: Duration,
-    ) -> Result<(Self, Desk), VirtError> {
-        let desk = Desk::new(State::new(Tenants::new(tenants, sharing, ids)?));
+    ) -> Result<(Self, TenantBroker), VirtError> {
+        let desk = TenantBroker::new(State::new(Tenants::new(tenants, sharing, ids)?));
         let virt = Self::behind(&desk, period)?;
         Ok((virt, desk))
     }
@@ -102,7 +102,7 @@ impl Virt {
     ///
     /// # Errors
     /// Fails if the period is not supported.
-    pub fn behind(desk: &Desk, period: Duration) -> Result<Self, VirtError> {
+    pub fn behind(desk: &TenantBroker, period: Duration) -> Result<Self, VirtError> {
         let slice = SliceModel::periodic(period)?.to_octets(Encoding::Per)?;
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
         let every = EventTrigger::every(period)?.to_octets(Encoding::Plain)?;
@@ -121,7 +121,7 @@ impl Virt {
 
     /// Shows a complete base station to the operators, one per E2 node that schedules carriers and supports
     /// SLICE.
-    fn meet(&mut self, base: &GlobalE2NodeId) {
+    fn on_node_complete(&mut self, base: &GlobalE2NodeId) {
         let Some(complete) = self.complete.get(base) else { return };
         let parts = || complete.iter().filter_map(|(id, kind)| Some((self.parts.get(id)?, kind)));
         let offers_rrc = |(part, _): &(&NodeInfo, _)| part.function_by_oid(Rrc::OID).is_some();
@@ -132,13 +132,13 @@ impl Virt {
         for (n, (part, _)) in (0..).zip(&carriers) {
             let id = if carriers.len() == 1 { Some(*base) } else { state.identity_of(base, &part.id, n) };
             if let Some(id) = id.filter(|_| part.function_by_oid(SliceModel::OID).is_some()) {
-                state.meet(id, (part.id, cu.id), &cu.components);
+                state.on_station_complete(id, (part.id, cu.id), &cu.components);
             }
         }
     }
 
     /// Applies an indication of an E2 node.
-    fn hear(&mut self, part: GlobalE2NodeId, model: usize, message: &[u8]) {
+    fn on_indication(&mut self, part: GlobalE2NodeId, model: usize, message: &[u8]) {
         let message = bytes::Bytes::copy_from_slice(message);
         match model {
             SLICE => {
@@ -231,7 +231,7 @@ impl IApp for Virt {
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
                 self.parts.insert(node.id, node.clone());
                 if node.connected {
-                    self.meet(&node.id.base_station());
+                    self.on_node_complete(&node.id.base_station());
                 } else {
                     self.desk.state().lose_part(&node.id);
                 }
@@ -246,15 +246,15 @@ impl IApp for Virt {
             }
             IAppInput::RanComplete(ran) => {
                 self.complete.insert(ran.id, ran.parts.clone());
-                self.meet(&ran.id);
+                self.on_node_complete(&ran.id);
             }
             IAppInput::RanIncomplete(ran) => {
                 self.complete.remove(&ran.id);
                 self.desk.state().lose_base(&ran.id);
             }
             IAppInput::Indication { subscription, indication, .. } => {
-                if let Some((part, model)) = self.watch.of(subscription) {
-                    self.hear(part, model, indication.message);
+                if let Some((part, model)) = self.watch.node_of(subscription) {
+                    self.on_indication(part, model, indication.message);
                 }
             }
             IAppInput::ControlDone { request, outcome } => self.desk.state().done(request, &end(outcome)),

@@ -87,21 +87,21 @@ impl View {
     }
 
     /// Adds or updates a UE.
-    fn hear(&mut self, event: RrcEvent) {
+    fn on_rrc_event(&mut self, event: RrcEvent) {
         let known = RrcEvent { change: RrcChange::Connected, other: None, ..event.clone() };
         self.ues.insert(event.rnti, known);
-        self.tell(event);
+        self.push_event(event);
     }
 
     /// Removes a UE if it is known.
     fn lose(&mut self, rnti: u16, other: Option<RrcCell>) {
         self.homes.remove(&rnti);
         if let Some(ue) = self.ues.remove(&rnti) {
-            self.tell(RrcEvent { change: RrcChange::Release, other, ..ue });
+            self.push_event(RrcEvent { change: RrcChange::Release, other, ..ue });
         }
     }
 
-    fn tell(&mut self, event: RrcEvent) {
+    fn push_event(&mut self, event: RrcEvent) {
         if self.news.len() == NEWS_MAX {
             self.news.pop_front();
         }
@@ -374,7 +374,7 @@ impl Station {
     }
 
     /// Registers a UE of an operator (`None`: of no operator) or an update of it.
-    pub(super) fn hear(&mut self, tenant: Option<usize>, event: &RrcEvent) {
+    pub(super) fn on_rrc_event(&mut self, tenant: Option<usize>, event: &RrcEvent) {
         let known = tenant.is_some_and(|it| self.views[it].ues.contains_key(&event.rnti));
         if event.change == RrcChange::Attach || !known {
             for oid in self.stats.keys() {
@@ -383,7 +383,7 @@ impl Station {
         }
         for (n, view) in self.views.iter_mut().enumerate() {
             if tenant == Some(n) {
-                view.hear(event.clone());
+                view.on_rrc_event(event.clone());
             } else {
                 view.lose(event.rnti, None);
             }
@@ -396,7 +396,7 @@ impl Station {
     }
 
     /// Returns the SLICE report for an operator.
-    pub(super) fn told(&self, tenants: &Tenants, tenant: usize) -> SliceIndication {
+    pub(super) fn as_seen_by(&self, tenants: &Tenants, tenant: usize) -> SliceIndication {
         let lease = &tenants.leases[tenant];
         let view = &self.views[tenant];
         let Some(report) = &self.report else { return SliceIndication::default() };

@@ -119,7 +119,7 @@ impl Tenants {
     }
 
     /// Returns the operator of a UE: the first with a matching subscriber entry.
-    pub(super) fn of(&self, ue: &RrcEvent) -> Option<usize> {
+    pub(super) fn tenant_of(&self, ue: &RrcEvent) -> Option<usize> {
         self.subscribers.iter().position(|choices| choices.iter().any(|(_, choice)| choice.fits(ue)))
     }
 

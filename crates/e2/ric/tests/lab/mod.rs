@@ -15,7 +15,7 @@ use ranlab_e2_codec::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceF1, InterfaceNg,
 };
-use ranlab_ric::virt::{Desk, Errand, FaceId};
+use ranlab_ric::virt::{Errand, FaceId, TenantBroker};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Station {
     links: Vec<(ControllerId, usize)>,
 }
 
-struct Seat {
+struct RicSlot {
     address: String,
     ric: Ric,
     iapps: Vec<IAppId>,
@@ -38,13 +38,13 @@ struct Seat {
 /// stations.
 struct Shared {
     seat: usize,
-    desk: Desk,
+    desk: TenantBroker,
     operators: Vec<String>,
     faces: BTreeMap<FaceId, usize>,
 }
 
 pub(crate) struct Lab {
-    rics: Vec<Seat>,
+    rics: Vec<RicSlot>,
     shared: Vec<Shared>,
     pub(crate) stations: Vec<Station>,
     pub(crate) now: Time,
@@ -68,12 +68,12 @@ impl Lab {
     pub(crate) fn controller(&mut self, address: &str, iapp: Box<dyn IApp>) -> usize {
         let mut ric = Ric::new(RicConfig::default());
         let iapps = vec![ric.add_iapp(iapp)];
-        self.rics.push(Seat { address: address.to_owned(), ric, iapps });
+        self.rics.push(RicSlot { address: address.to_owned(), ric, iapps });
         self.rics.len() - 1
     }
 
     /// Connects the agents of a virtualization controller to its operators.
-    pub(crate) fn share(&mut self, seat: usize, desk: Desk, operators: &[&str]) {
+    pub(crate) fn share(&mut self, seat: usize, desk: TenantBroker, operators: &[&str]) {
         let operators = operators.iter().map(|address| (*address).to_owned()).collect();
         self.shared.push(Shared { seat, desk, operators, faces: BTreeMap::new() });
     }
@@ -108,7 +108,7 @@ impl Lab {
                         shared.desk.tend(face, agent, self.now);
                     }
                     Errand::Rouse => {
-                        let Seat { ric, iapps, .. } = &mut self.rics[shared.seat];
+                        let RicSlot { ric, iapps, .. } = &mut self.rics[shared.seat];
                         ric.rouse(self.now, iapps[0]);
                     }
                 }
@@ -119,7 +119,7 @@ impl Lab {
 
     /// Adds an iApp to a controller before base stations connect.
     pub(crate) fn iapp(&mut self, seat: usize, iapp: Box<dyn IApp>) -> usize {
-        let Seat { ric, iapps, .. } = &mut self.rics[seat];
+        let RicSlot { ric, iapps, .. } = &mut self.rics[seat];
         iapps.push(ric.add_iapp(iapp));
         iapps.len() - 1
     }
@@ -174,12 +174,12 @@ impl Lab {
     pub(crate) fn adopt(&mut self, mut agent: Agent, cell: MockCell, id: GlobalE2NodeId) -> usize {
         agent.add_controller(self.now, "mem://ric".to_owned()).unwrap();
         self.stations.push(Station { agent, cell, id, links: Vec::new() });
-        self.settle();
+        self.deliver_all();
         self.stations.len() - 1
     }
 
     /// Transports messages until all queues are empty.
-    fn settle(&mut self) {
+    fn deliver_all(&mut self) {
         loop {
             let mut quiet = true;
             for seat in 0..self.rics.len() {
@@ -284,7 +284,7 @@ impl Lab {
             for station in &mut self.stations {
                 station.agent.handle(self.now, AgentInput::Wake);
             }
-            self.settle();
+            self.deliver_all();
             if next.is_none() {
                 return;
             }
@@ -320,9 +320,9 @@ impl Lab {
         self.tokens += 1;
         let token = self.tokens;
         let path = path.to_owned();
-        let Seat { ric, iapps, .. } = &mut self.rics[seat];
+        let RicSlot { ric, iapps, .. } = &mut self.rics[seat];
         ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body, party: None });
-        self.settle();
+        self.deliver_all();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.token, self.replies.len()), (token, 0));
         (reply.status, reply.body)
@@ -334,9 +334,9 @@ impl Lab {
         let token = self.tokens;
         let path = path.to_owned();
         let body = Bytes::copy_from_slice(body.as_bytes());
-        let Seat { ric, iapps, .. } = &mut self.rics[0];
+        let RicSlot { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body, party: None });
-        self.settle();
+        self.deliver_all();
         assert_eq!(self.replies.len(), 0, "answered at once");
     }
 
@@ -345,13 +345,13 @@ impl Lab {
         self.tokens += 1;
         let token = self.tokens;
         let path = path.to_owned();
-        let Seat { ric, iapps, .. } = &mut self.rics[0];
+        let RicSlot { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(
             self.now,
             iapps[0],
             NorthboundRequest { token, method, path, body: Bytes::new(), party: None },
         );
-        self.settle();
+        self.deliver_all();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.status, reply.body.len()), (status, 0));
     }
@@ -385,7 +385,7 @@ pub(crate) fn escaped(id: &GlobalE2NodeId) -> String {
 }
 
 /// Sends a GET request to an iApp of one of several controllers, which must succeed.
-pub(crate) fn told(lab: &mut Lab, whom: (usize, usize), path: &str) -> Json {
+pub(crate) fn get_json(lab: &mut Lab, whom: (usize, usize), path: &str) -> Json {
     let (status, body) = lab.ask_at(whom, Method::Get, path, "");
     assert_eq!(status, 200, "{path}: {body}");
     body

@@ -11,9 +11,9 @@ use ranlab_e2::ric::{Bypass, ConnId, Ric, Route, RouteTable};
 use ranlab_e2::{Frame, Time};
 pub(super) use ranlab_machine::lock;
 
-use super::mouth::{Mouth, ToMouth};
 use super::placement::{Place, Placement};
 use super::queue::{End, Queue};
+use super::xapp_outbox::{ToOutbox, XappOutbox};
 use crate::transport::{Connection, Framer, Stream};
 
 /// Number of link kinds that are counted separately: base stations and xApps.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     pub(super) inward: Mutex<Queue>,
     pub(super) outward: Outward,
     /// Routes of the fast path. Locked while the messages of a read are distributed.
-    pub(super) routes: Mutex<RouteTable<Arc<Mouth>>>,
+    pub(super) routes: Mutex<RouteTable<Arc<XappOutbox>>>,
     /// Time of the last indication on the fast path, in nanoseconds.
     pub(super) passed_at: AtomicU64,
     pub(super) counts: Arc<Counts>,
@@ -70,7 +70,7 @@ pub(super) enum Outward {
     /// Queue to a base station, which only the machine writes.
     Queue(Mutex<Queue>),
     /// Outbox of an xApp, which several threads write.
-    Mouth(Arc<Mouth>),
+    Mouth(Arc<XappOutbox>),
 }
 
 impl Shared {
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// Creates the state of an xApp's link.
-    pub(super) fn of_xapp(mouth: Arc<Mouth>, counts: Arc<Counts>) -> Arc<Self> {
+    pub(super) fn of_xapp(mouth: Arc<XappOutbox>, counts: Arc<Counts>) -> Arc<Self> {
         Self::with(mouth.stream.framer(), counts, Outward::Mouth(mouth))
     }
 
@@ -97,7 +97,7 @@ impl Shared {
 }
 
 /// Outboxes of the xApp links of one RIC, by connection id.
-pub(super) type Mouths = Arc<Mutex<BTreeMap<ConnId, Weak<Mouth>>>>;
+pub(super) type Mouths = Arc<Mutex<BTreeMap<ConnId, Weak<XappOutbox>>>>;
 
 /// Entry of a link in the link counts. Dropping it removes the link.
 #[derive(Debug)]
@@ -129,13 +129,13 @@ pub struct Far {
 
 impl Far {
     /// Returns the link of a stream whose socket another thread serves.
-    pub(crate) fn of(stream: &Stream) -> Option<&Self> {
+    pub(crate) fn from_stream(stream: &Stream) -> Option<&Self> {
         let Stream::Other(connection) = stream else { return None };
         (&**connection as &dyn Any).downcast_ref()
     }
 
     /// Registers the fast path of this link with the machine.
-    pub(crate) fn meet(&self, ric: &mut Ric, conn: ConnId) {
+    pub(crate) fn register_fast_path(&self, ric: &mut Ric, conn: ConnId) {
         match &self.shared.outward {
             Outward::Mouth(mouth) => {
                 if self.conn.set(conn).is_ok() {
@@ -143,7 +143,7 @@ impl Far {
                 }
                 ric.let_out(conn, |limits| {
                     mouth.bound(limits);
-                    Box::new(ToMouth(mouth.clone()))
+                    Box::new(ToOutbox(mouth.clone()))
                 });
             }
             Outward::Queue(_) => {

@@ -25,13 +25,13 @@
 //! A task that panics ends only its own link, and the machine gets the reason. A thread that ends takes its links
 //! with it and gets no new ones.
 mod crossing;
-mod mouth;
 mod moving;
 mod placement;
 mod pump;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod xapp_outbox;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,11 +48,11 @@ use tokio::task::JoinHandle;
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
 pub use crossing::Far;
 use crossing::{Counts, Held, Mouths, Shared, lock};
-use mouth::Mouth;
-use moving::{Bench, Hall, Seat};
+use moving::{LinkSlot, WorkerPool, WorkerThread};
 use placement::{LOOK_AT_LOAD, Load, Place, Placement};
 use pump::Pump;
 pub use queue::QUEUE_BYTES;
+use xapp_outbox::XappOutbox;
 
 /// Index of the link kind: base stations. The other kind is xApps.
 pub(crate) const STATIONS: usize = 0;
@@ -93,7 +93,7 @@ pub struct ThreadReport {
 
 /// Threads that serve sockets for a machine on another thread. Dropping it ends them.
 pub(crate) struct Threads {
-    hall: Arc<Hall>,
+    hall: Arc<WorkerPool>,
     mouths: Mouths,
     max_pdu: usize,
     stop: Vec<Arc<Notify>>,
@@ -133,23 +133,23 @@ impl Threads {
                 return Err(error);
             }
             all_stop.push(stop);
-            benches.push(Bench { runtime: handle, counts });
+            benches.push(WorkerThread { runtime: handle, counts });
         }
         let load = Load::new(above, workers + 1);
         let mut placement = Placement::new(workers);
         placement.set_active(load.active());
-        let hall = Arc::new(Hall {
-            here: Bench { runtime: Handle::current(), counts: Arc::default() },
+        let hall = Arc::new(WorkerPool {
+            here: WorkerThread { runtime: Handle::current(), counts: Arc::default() },
             workers: benches,
             placement: Arc::new(Mutex::new(placement)),
             turns: AtomicU64::new(0),
         });
-        let looks = (above > 0.0).then(|| tokio::task::spawn_local(Self::look(hall.clone(), load)));
+        let looks = (above > 0.0).then(|| tokio::task::spawn_local(Self::adapt_to_load(hall.clone(), load)));
         Ok(Self { hall, mouths: Mouths::default(), max_pdu, stop: all_stop, looks })
     }
 
     /// Adapts the number of active threads to the load.
-    async fn look(hall: Arc<Hall>, mut load: Load) {
+    async fn adapt_to_load(hall: Arc<WorkerPool>, mut load: Load) {
         let used = || {
             let workers = hall.workers.iter().map(|worker| worker.counts.cpu.load(Ordering::Relaxed));
             workers.map(Duration::from_nanos).sum::<Duration>() + thread_cpu_time()
@@ -162,7 +162,7 @@ impl Threads {
             let used = used();
             let cores = used.saturating_sub(before).as_secs_f64() / now.duration_since(at).as_secs_f64();
             (at, before) = (now, used);
-            if load.look(cores) {
+            if load.add_measurement(cores) {
                 tracing::debug!(threads = load.active(), cores, "another number of threads serves links");
                 hall.set_active(load.active());
             }
@@ -205,8 +205,8 @@ impl Threads {
         Ok(Listener::new(bound, Arrivals { inner, crew: self.crew(), kind }))
     }
 
-    fn crew(&self) -> Crew {
-        Crew { hall: Arc::clone(&self.hall), mouths: Arc::clone(&self.mouths), max_pdu: self.max_pdu }
+    fn crew(&self) -> ThreadChoice {
+        ThreadChoice { hall: Arc::clone(&self.hall), mouths: Arc::clone(&self.mouths), max_pdu: self.max_pdu }
     }
 
     /// Returns the load of each thread, starting with the calling one.
@@ -247,8 +247,8 @@ impl Drop for Threads {
 
 /// Threads that may serve a new connection.
 #[derive(Debug)]
-struct Crew {
-    hall: Arc<Hall>,
+struct ThreadChoice {
+    hall: Arc<WorkerPool>,
     mouths: Mouths,
     max_pdu: usize,
 }
@@ -257,7 +257,7 @@ struct Crew {
 #[derive(Debug)]
 struct Arrivals {
     inner: Listener,
-    crew: Crew,
+    crew: ThreadChoice,
     kind: usize,
 }
 
@@ -274,7 +274,7 @@ impl Accept for Arrivals {
     }
 }
 
-impl Crew {
+impl ThreadChoice {
     /// Assigns a link to a place. Returns the machine's end. If the worker has ended, the link breaks immediately.
     fn cross(&self, stream: Stream, place: Place, kind: usize) -> Stream {
         let hall = &self.hall;
@@ -285,13 +285,13 @@ impl Crew {
         let counts = &bench.counts;
         let framer = stream.framer();
         let (pump, shared) = if kind == XAPPS {
-            let mouth = Arc::new(Mouth::new(stream, self.max_pdu, Arc::clone(counts)));
+            let mouth = Arc::new(XappOutbox::new(stream, self.max_pdu, Arc::clone(counts)));
             let shared = Shared::of_xapp(mouth, Arc::clone(counts));
             (Pump::of_xapp(Arc::clone(&shared)), shared)
         } else {
             let shared = Shared::new(framer, Arc::clone(counts));
             let turn = hall.turns.load(Ordering::Relaxed);
-            let seat = Seat { hall: Arc::clone(hall), kind, place: counted, turn };
+            let seat = LinkSlot { hall: Arc::clone(hall), kind, place: counted, turn };
             (Pump::new(stream, self.max_pdu, Arc::clone(&shared)).at(seat), shared)
         };
         match place {

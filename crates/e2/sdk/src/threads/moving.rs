@@ -14,24 +14,24 @@ use crate::transport::Stream;
 
 /// A thread that serves links.
 #[derive(Debug, Clone)]
-pub(super) struct Bench {
+pub(super) struct WorkerThread {
     pub(super) runtime: Handle,
     pub(super) counts: Arc<Counts>,
 }
 
 /// All threads, and the number of active ones.
 #[derive(Debug)]
-pub(super) struct Hall {
+pub(super) struct WorkerPool {
     /// The machine's own thread.
-    pub(super) here: Bench,
-    pub(super) workers: Vec<Bench>,
+    pub(super) here: WorkerThread,
+    pub(super) workers: Vec<WorkerThread>,
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
     /// Number of changes of the set of active threads.
     pub(super) turns: AtomicU64,
 }
 
-impl Hall {
-    pub(super) fn bench(&self, place: Place) -> &Bench {
+impl WorkerPool {
+    pub(super) fn bench(&self, place: Place) -> &WorkerThread {
         match place {
             Place::Here => &self.here,
             Place::Worker(worker) => &self.workers[worker],
@@ -51,15 +51,15 @@ impl Hall {
 
 /// Place of a link among the threads.
 #[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) hall: Arc<Hall>,
+pub(super) struct LinkSlot {
+    pub(super) hall: Arc<WorkerPool>,
     pub(super) kind: usize,
     pub(super) place: Arc<Mutex<Option<Place>>>,
     /// Last change of the active threads that was taken into account.
     pub(super) turn: u64,
 }
 
-impl Seat {
+impl LinkSlot {
     /// Returns a better place for the link, checked once after each change.
     pub(super) fn better(&mut self) -> Option<Place> {
         let turn = self.hall.turns.load(Ordering::Relaxed);

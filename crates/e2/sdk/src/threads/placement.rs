@@ -43,7 +43,7 @@ impl Load {
 
     /// Adds a measurement: the load of all threads in cores since the last one. Returns whether the number of active
     /// threads has changed.
-    pub(super) fn look(&mut self, cores: f64) -> bool {
+    pub(super) fn add_measurement(&mut self, cores: f64) -> bool {
         if self.above <= 0.0 {
             return false;
         }
@@ -109,12 +109,12 @@ impl<const KINDS: usize> Placement<KINDS> {
 
     /// Counts a new link.
     pub(super) fn add(&mut self, kind: usize, place: Place) {
-        *self.of(kind, place) += 1;
+        *self.count_mut(kind, place) += 1;
     }
 
     /// Removes a link from the count.
     pub(super) fn remove(&mut self, kind: usize, place: Place) {
-        let links = self.of(kind, place);
+        let links = self.count_mut(kind, place);
         *links = links.saturating_sub(1);
     }
 
@@ -126,7 +126,7 @@ impl<const KINDS: usize> Placement<KINDS> {
         }
     }
 
-    fn of(&mut self, kind: usize, place: Place) -> &mut usize {
+    fn count_mut(&mut self, kind: usize, place: Place) -> &mut usize {
         match place {
             Place::Here => &mut self.here[kind],
             Place::Worker(worker) => &mut self.workers[worker][kind],
@@ -203,7 +203,7 @@ mod tests {
         let mut load = Load::new(0.5, 3);
         let after = |load: &mut Load, looks: u32, cores: f64| {
             for _ in 0..looks {
-                load.look(cores);
+                load.add_measurement(cores);
             }
             load.active()
         };

@@ -12,9 +12,9 @@ use bytes::{Buf, BytesMut};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::crossing::{Counts, Outward, Shared, count, lock};
-use super::mouth::Batch;
-use super::moving::Seat;
+use super::moving::LinkSlot;
 use super::queue::{End, Queue};
+use super::xapp_outbox::Batch;
 use crate::transport::now;
 use crate::transport::{FrameReader, ReadOutcome, Stream};
 
@@ -42,7 +42,7 @@ pub(super) struct Pump {
     /// Counters of the thread.
     counts: Arc<Counts>,
     /// Place of the link, if it may move to another thread.
-    seat: Option<Seat>,
+    seat: Option<LinkSlot>,
     /// Splits data into messages, some of which take the fast path. Without it, all data goes to the machine as it
     /// arrives.
     reader: Option<FrameReader>,
@@ -73,7 +73,7 @@ impl Pump {
     }
 
     /// Allows the link to move to other threads.
-    pub(super) fn at(mut self, seat: Seat) -> Self {
+    pub(super) fn at(mut self, seat: LinkSlot) -> Self {
         self.seat = Some(seat);
         self
     }
@@ -81,7 +81,7 @@ impl Pump {
     /// Moves the link if there is a better place. Returns whether it moved; this task then ends, and another one
     /// continues.
     fn moves(&mut self) -> bool {
-        let Some(place) = self.seat.as_mut().and_then(Seat::better) else { return false };
+        let Some(place) = self.seat.as_mut().and_then(LinkSlot::better) else { return false };
         if self.ended || self.heard_all || self.linger.is_some() {
             return false;
         }

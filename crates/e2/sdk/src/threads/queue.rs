@@ -22,7 +22,7 @@ pub(super) enum End {
 
 impl End {
     /// Returns the result for the reader.
-    fn told(&self) -> io::Result<usize> {
+    fn read_result(&self) -> io::Result<usize> {
         match self {
             Self::Closed => Ok(0),
             Self::Broken(kind, why) => Err(io::Error::new(*kind, why.clone())),
@@ -169,7 +169,7 @@ impl Queue {
     /// Appends queued data to `buf`: of bytes at most its spare capacity, of messages one.
     pub(super) fn read(&mut self, buf: &mut BytesMut) -> io::Result<(usize, Wake)> {
         if self.bytes.is_empty() {
-            let ended = self.end.as_ref().map(End::told);
+            let ended = self.end.as_ref().map(End::read_result);
             return ended
                 .unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
                 .map(|n| (n, Wake::default()));

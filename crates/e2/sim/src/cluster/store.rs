@@ -284,7 +284,7 @@ impl Store {
         self.log.push((proposal.write.key.clone(), proposal.write.value.clone()));
         let revision = self.log.len();
         self.servers[by].applied = revision;
-        self.tell(by);
+        self.notify_watches(by);
         for other in (0..SERVERS).filter(|other| *other != by) {
             let at = self.now + self.chance.between(Duration::ZERO, self.lag);
             self.agenda.plan(at, Event::Apply(other, revision));
@@ -310,12 +310,12 @@ impl Store {
         let reached = self.runs(server) && self.leader.is_some_and(|leader| self.linked(server, leader));
         if reached && self.servers[server].applied < upto {
             self.servers[server].applied = upto;
-            self.tell(server);
+            self.notify_watches(server);
         }
     }
 
     /// Sends the values that a server has applied to the watches there.
-    fn tell(&mut self, server: usize) {
+    fn notify_watches(&mut self, server: usize) {
         let upto = self.servers[server].applied;
         let parties: Vec<_> = self.watches.keys().copied().collect();
         for party in parties {
@@ -391,7 +391,7 @@ impl Store {
         }
         self.leader = Some(leader);
         self.servers[leader].applied = self.log.len();
-        self.tell(leader);
+        self.notify_watches(leader);
         self.changed();
     }
 

@@ -338,7 +338,7 @@ impl Run {
         for (party, ask) in self.world.take_asks() {
             self.store.ask(now, (party, self.world.life_of(party)), ask);
         }
-        self.watcher.look(&mut self.world).map_err(|what| self.world.violation(what))
+        self.watcher.observe(&mut self.world).map_err(|what| self.world.violation(what))
     }
 
     fn control(&mut self) {

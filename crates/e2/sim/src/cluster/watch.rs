@@ -41,7 +41,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Observes all state that may have changed.
-    pub(super) fn look(&mut self, world: &mut World) -> Result<(), String> {
+    pub(super) fn observe(&mut self, world: &mut World) -> Result<(), String> {
         let now = world.now();
         for (at, &party) in self.rics.iter().enumerate() {
             let Some(directory) = world.look_at_ric(party).and_then(|ric| ric.directory()) else {
@@ -53,12 +53,12 @@ impl Watcher {
             self.history.see(now, (at, world.life_of(party)), &owned)?;
         }
         for (client, event) in world.take_heard() {
-            self.hear(now, client, event)?;
+            self.on_event(now, client, event)?;
         }
         Ok(())
     }
 
-    fn hear(&mut self, now: Time, client: PartyId, event: XappEvent) -> Result<(), String> {
+    fn on_event(&mut self, now: Time, client: PartyId, event: XappEvent) -> Result<(), String> {
         match event {
             XappEvent::Indication { node, .. } => {
                 self.indications += 1;

@@ -1,6 +1,6 @@
 //! A core of a device: takes packets out of its rings, and accounts for every packet.
 
-use ranlab_net::memif::{RingFault, Taken};
+use ranlab_net::memif::{RingFault, TakeOutcome};
 use ranlab_net::monotonic_ns;
 use ranlab_pipeline::declare::{Fate, Port as Side};
 use ranlab_pipeline::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
@@ -62,9 +62,9 @@ impl Core {
                     break;
                 }
                 match rings[side as usize].take(&mut self.scratch).map_err(|fault| (side, fault))? {
-                    Taken::Nothing => break,
-                    Taken::Lost(_) => self.malformed += 1,
-                    Taken::Packet(octets) => self.arrived(side, octets),
+                    TakeOutcome::Nothing => break,
+                    TakeOutcome::Lost(_) => self.malformed += 1,
+                    TakeOutcome::Packet(octets) => self.arrived(side, octets),
                 }
             }
         }

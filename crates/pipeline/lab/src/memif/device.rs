@@ -58,7 +58,7 @@ impl Device {
     ///
     /// # Errors
     /// A connected peer has disconnected or was rejected. The next peer may connect.
-    pub fn meet(&mut self) -> Result<bool, PortError> {
+    pub fn connect(&mut self) -> Result<bool, PortError> {
         let mut both = true;
         for port in self.ports.iter_mut().filter(|port| !port.is_up()) {
             both &= port.service()?;
@@ -107,7 +107,7 @@ impl Device {
             down.map_or(Ok(result), Err)
         });
         self.take_back(parts);
-        self.told(result?)
+        self.close_if_broken(result?)
     }
 
     /// Forwards up to one burst per core, all in this thread. Returns the number of packets.
@@ -119,7 +119,7 @@ impl Device {
         let mut cores = self.cores.iter_mut().zip(&mut parts);
         let count = cores.try_fold(0, |sum, (core, rings)| Ok(sum + core.turn(rings)?));
         self.take_back(parts);
-        self.told(count)
+        self.close_if_broken(count)
     }
 
     /// Returns the rings of both ports for each core.
@@ -143,7 +143,7 @@ impl Device {
     }
 
     /// Closes the connection of a port with a broken ring, with an error message to the peer.
-    fn told<T>(&mut self, result: Result<T, Broken>) -> Result<T, PortError> {
+    fn close_if_broken<T>(&mut self, result: Result<T, Broken>) -> Result<T, PortError> {
         result.map_err(|(side, fault)| self.ports[side as usize].broken(fault))
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ranlab_machine::Time;
 use ranlab_net::memif::{
     Buffers, Control, DescriptorFault, Listener, Place as RingPlace, Receiver, Region, RingFault, Sender,
-    Taken, interrupt,
+    TakeOutcome, interrupt,
 };
 use ranlab_net::monotonic_ns;
 use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Ring};
@@ -165,7 +165,7 @@ impl Port {
     /// # Errors
     /// The connection has ended. A master's next peer may connect.
     pub fn service(&mut self) -> Result<bool, PortError> {
-        self.meet()?;
+        self.connect()?;
         let Some(talk) = &mut self.talk else { return Ok(false) };
         match talk.turn(&mut self.peer) {
             Ok(rings) => {
@@ -185,7 +185,7 @@ impl Port {
     }
 
     /// Accepts or opens a connection unless one exists. Rejects further peers.
-    fn meet(&mut self) -> Result<(), PortError> {
+    fn connect(&mut self) -> Result<(), PortError> {
         let control = match &self.place {
             Place::Listening(listener) => match listener.accept() {
                 Ok(control) if self.talk.is_none() => control,
@@ -283,7 +283,7 @@ impl Port {
     ///
     /// # Errors
     /// As for [`Self::put`].
-    pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, PortError> {
+    pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, PortError> {
         let taken = self.rings.as_mut().ok_or(Down::Gone)?.take(into);
         taken.map_err(|fault| self.broken(fault))
     }
@@ -340,7 +340,7 @@ impl Talk {
     fn turn(&mut self, peer: &mut String) -> Result<Option<Rings>, Down> {
         let mut rings = self.say(peer, VecDeque::new())?;
         for _ in 0..MESSAGES_MAX {
-            let Some(descriptors) = self.hear() else { break };
+            let Some(descriptors) = self.receive_message() else { break };
             rings = rings.or(self.say(peer, descriptors)?);
         }
         self.machine.handle(now(), Input::Wake);
@@ -348,7 +348,7 @@ impl Talk {
     }
 
     /// Reads one message. Returns its file descriptors, or `None` if there is no message.
-    fn hear(&mut self) -> Option<VecDeque<OwnedFd>> {
+    fn receive_message(&mut self) -> Option<VecDeque<OwnedFd>> {
         let mut message = [0; MESSAGE_BYTES + 1];
         let received = match self.control.receive(&mut message) {
             Ok(received) if received.octets > 0 => received,

@@ -1,6 +1,6 @@
 //! Several rings of one interface: selection of the ring for a packet, and fairness between rings.
 
-use ranlab_net::memif::{Receiver, RingFault, Sender, Taken};
+use ranlab_net::memif::{Receiver, RingFault, Sender, TakeOutcome};
 
 use super::Put;
 
@@ -74,20 +74,20 @@ impl Rings {
     }
 
     /// Takes the next packet from any ring. A ring that always has packets does not starve the others.
-    pub(super) fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
+    pub(super) fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
         // One more iteration than there are rings, because the round of the first may be over.
         for _ in 0..=self.receivers.len() {
             let (at, given) = self.turn;
             let receiver = self.receivers.get_mut(at).filter(|_| given < TURN);
             if let Some(taken) = receiver.map(|receiver| receiver.take(into)).transpose()?
-                && taken != Taken::Nothing
+                && taken != TakeOutcome::Nothing
             {
                 self.turn.1 += 1;
                 return Ok(taken);
             }
             self.turn = (if at + 1 < self.receivers.len() { at + 1 } else { 0 }, 0);
         }
-        Ok(Taken::Nothing)
+        Ok(TakeOutcome::Nothing)
     }
 
     pub(super) fn publish(&self) {
@@ -171,7 +171,7 @@ mod tests {
         let mut used = 0;
         for slave in &mut slaves {
             let mut came = Vec::new();
-            while let Ok(Taken::Packet(octets)) = slave.take(&mut into) {
+            while let Ok(TakeOutcome::Packet(octets)) = slave.take(&mut into) {
                 came.push((into[29], into[octets - 1]));
             }
             used += usize::from(!came.is_empty());
@@ -197,7 +197,7 @@ mod tests {
                     slave.publish();
                 }
             }
-            if rings.take(&mut into).unwrap() != Taken::Nothing {
+            if rings.take(&mut into).unwrap() != TakeOutcome::Nothing {
                 from[usize::from(into[0])] += 1;
             }
             rings.publish();
@@ -227,10 +227,10 @@ mod tests {
         let mut into = [0; 128];
         for (part, mine) in parts.iter_mut().zip([&[0, 2, 4][..], &[1, 3]]) {
             for ring in mine {
-                assert_eq!(part.take(&mut into), Ok(Taken::Packet(64)));
+                assert_eq!(part.take(&mut into), Ok(TakeOutcome::Packet(64)));
                 assert_eq!(into[0], *ring);
             }
-            assert_eq!(part.take(&mut into), Ok(Taken::Nothing));
+            assert_eq!(part.take(&mut into), Ok(TakeOutcome::Nothing));
             part.publish();
         }
         let mut whole = Rings::join(parts);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use ranlab_net::memif::Taken;
+use ranlab_net::memif::TakeOutcome;
 use ranlab_net::monotonic_ns;
 use ranlab_pipeline::engine::FRAME_MAX;
 use ranlab_pipeline::tester::{Due, PACKETS_MAX, Pacer, Returned, STAMP_BYTES, Stamp, Tally, headers_octets};
@@ -258,12 +258,12 @@ impl Run<'_> {
         for index in 0..2 {
             for _ in 0..BURST {
                 let octets = match self.ports[index].take(&mut self.scratch)? {
-                    Taken::Nothing => break,
-                    Taken::Lost(_) => {
+                    TakeOutcome::Nothing => break,
+                    TakeOutcome::Lost(_) => {
                         self.outcome.tally.malformed += 1;
                         continue;
                     }
-                    Taken::Packet(octets) => octets,
+                    TakeOutcome::Packet(octets) => octets,
                 };
                 received += 1;
                 let stamp = Stamp::read(&self.scratch[..octets]);

@@ -227,7 +227,7 @@ impl Plugin {
     }
 
     /// Configures the pipeline and its traffic, through files in a folder.
-    fn configure(&mut self, job: &Wanted<'_>) -> Result<Map<String, Value>, Trouble> {
+    fn configure(&mut self, job: &PluginTask<'_>) -> Result<Map<String, Value>, Trouble> {
         let declared = job.folder.join("pipeline.json");
         declared::write(&declared, &job.pipeline.build().map_err(rig)?)?;
         let mut trace = Map::new();
@@ -257,7 +257,7 @@ impl Drop for Plugin {
 }
 
 /// The task of a plug-in.
-struct Wanted<'a> {
+struct PluginTask<'a> {
     pipeline: &'a Pipeline,
     trace: &'a Trace,
     folder: &'a std::path::Path,
@@ -268,7 +268,7 @@ struct Wanted<'a> {
 }
 
 /// Compares a switch's output with the oracle. Returns the number of compared packets.
-fn verified(job: &Wanted<'_>, found: &Outcomes) -> Result<u64, Trouble> {
+fn verified(job: &PluginTask<'_>, found: &Outcomes) -> Result<u64, Trouble> {
     let expected =
         Outcomes::expected(job.pipeline, job.trace, usize::MAX, job.equivalences).map_err(environment)?;
     compare(&expected, found).map_err(|mismatch| sut(format!("nothing is measured: {mismatch}")))?;

@@ -9,7 +9,7 @@ use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
-use super::{ANSWER_WAIT, Plugin, Role, Wanted, verified};
+use super::{ANSWER_WAIT, Plugin, PluginTask, Role, verified};
 use crate::pipeline::{PipelinePart, histogram};
 use crate::ring::{self, RingCounters};
 use ranlab_lab::field::Plain;
@@ -46,7 +46,7 @@ impl PluginSwitch {
         let mut plugin = Plugin::start(path, Role::Switch)?;
         let whole = &trace;
         let at = sockets.as_ref();
-        plugin.configure(&Wanted {
+        plugin.configure(&PluginTask {
             pipeline,
             trace: whole,
             folder: &files,
@@ -71,7 +71,8 @@ impl PluginSwitch {
             for port in &mut ports {
                 port.stop();
             }
-            let job = Wanted { pipeline, trace: &first, folder: &files, sockets: None, equivalences: &[] };
+            let job =
+                PluginTask { pipeline, trace: &first, folder: &files, sockets: None, equivalences: &[] };
             own.verified = verified(&job, &found)?;
         }
         Ok(own)

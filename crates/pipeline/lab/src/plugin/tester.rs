@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ranlab_pipeline::backends::{Asked, Equivalence, Outcomes, named};
+use ranlab_pipeline::backends::{BackendRequest, Equivalence, Outcomes, named};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::tester::PACKETS_MAX;
 use ranlab_pipeline::trace::Trace;
 use serde_json::{Map, Value, json};
 
-use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, Role, Wanted, verified};
+use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, PluginTask, Role, verified};
 use crate::ring::device::BARE;
 use crate::ring::{RingOutcome, RingTesterPart};
 use crate::switches::{capture_file, files};
@@ -51,7 +51,7 @@ impl PluginTester {
         let mut folder = Folder::default();
         let files = folder.made()?;
         let sockets = [&part.access, &part.core].map(PathBuf::from);
-        let job = Wanted {
+        let job = PluginTask {
             pipeline,
             trace: &trace,
             folder: &files,
@@ -142,7 +142,7 @@ impl Running for PluginTester {
         }
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let over = self.is_over().unwrap_or_else(|trouble| {
             self.trouble = Some(trouble);
             // Ends the wait; the next check returns the error.
@@ -167,11 +167,11 @@ fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equiva
     let Some(backend) = named(&part.engine) else { return Ok(Vec::new()) };
     let declaration = pipeline.build().map_err(rig)?;
     let directions = crate::switches::directions(part.traffic.0.dir);
-    Ok(backend.equivalences(&Asked { declaration: &declaration, directions: &directions }))
+    Ok(backend.equivalences(&BackendRequest { declaration: &declaration, directions: &directions }))
 }
 
 /// Sends the trace through the switch once and compares the output.
-fn replay(plugin: &mut Plugin, job: &Wanted<'_>) -> Result<u64, Trouble> {
+fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, Trouble> {
     let [access, core] = [Port::Access, Port::Core].map(|port| capture_file(job.folder, port));
     plugin.ask("replay", json!({"access": access, "core": core}), CONFIGURE_WAIT)?;
     let mut found = Outcomes::default();

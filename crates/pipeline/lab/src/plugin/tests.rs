@@ -109,7 +109,7 @@ fn misbehaving_generator_is_a_rig_error() {
     let mut sleepy = PluginTester::start(&part).unwrap();
     sleepy.begin();
     let begun = Instant::now();
-    while sleepy.look()[OVER] == 0.0 {
+    while sleepy.counters()[OVER] == 0.0 {
         assert!(begun.elapsed() < TOLD);
         std::thread::sleep(POLL);
     }
@@ -133,7 +133,7 @@ fn python_example_is_verified_and_measured() {
         under_test.begin();
         testing.begin();
         let begun = Instant::now();
-        while testing.look()[OVER] == 0.0 {
+        while testing.counters()[OVER] == 0.0 {
             assert!(begun.elapsed() < TOLD, "it does not end");
             std::thread::sleep(POLL);
         }

@@ -152,7 +152,8 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     ]);
     if judged != Outcome::Ok {
         let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
-        let steal = window.of(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
+        let steal =
+            window.reports(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
         recorder.also(&describe(due, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
         if let Some(words) = by_core(&counters) {

@@ -33,7 +33,7 @@ pub struct RingCounters {
 
 impl RingCounters {
     /// Returns the counters of one core of our own device.
-    pub(crate) fn of(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
+    pub(crate) fn from_ledger(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
         let named = DropReason::ALL.into_iter().zip(ledger.dropped).filter(|(_, count)| *count > 0);
         Self {
             received,
@@ -58,7 +58,7 @@ impl RingCounters {
     pub(crate) fn of_engine(engine: &Engine) -> Self {
         let counters = engine.counters();
         let ledger = Ledger { dropped: counters.dropped, ..Ledger::default() };
-        Self::of(&ledger, engine.drops(), counters.received.iter().sum(), 0)
+        Self::from_ledger(&ledger, engine.drops(), counters.received.iter().sum(), 0)
     }
 
     /// Adds the counters of another core.
@@ -143,11 +143,11 @@ mod tests {
             reason: DropReason::Miss,
             packets,
         };
-        let then = RingCounters::of(&ledger, vec![missed(5)], 100, 0);
+        let then = RingCounters::from_ledger(&ledger, vec![missed(5)], 100, 0);
         ledger.dropped[DropReason::Miss as usize] = 9;
         ledger.dropped[DropReason::Denied as usize] = 1;
         ledger.on_purpose = 4;
-        let mut window = RingCounters::of(&ledger, vec![missed(9)], 150, 0).since(&then);
+        let mut window = RingCounters::from_ledger(&ledger, vec![missed(9)], 150, 0).since(&then);
         assert_eq!((window.received, window.on_purpose, window.ring_full), (50, 1, 0));
         assert_eq!(window.dropped, [("denied".to_owned(), 1), ("miss".to_owned(), 4)].into());
         assert_eq!(window.places, [("downlink route table 0 (miss)".to_owned(), 4)].into());
@@ -162,7 +162,7 @@ mod tests {
         let core = |received, on_purpose| {
             let mut ledger = Ledger { on_purpose, ring_full: received / 7, ..Ledger::default() };
             ledger.dropped[DropReason::Metered as usize] = received / 10;
-            RingCounters::of(&ledger, Vec::new(), received, 0)
+            RingCounters::from_ledger(&ledger, Vec::new(), received, 0)
         };
         let then = RingCounters::of_cores(vec![core(100, 1), core(50, 2)]);
         assert!(then.adds_up() && then.received == 150 && then.dropped["metered"] == 15);

@@ -38,8 +38,8 @@ pub(crate) struct RingDevice {
     thread: Option<JoinHandle<()>>,
     pause: Arc<AtomicBool>,
     /// Requests for counters. Dropping the sender ends the thread.
-    asks: Option<Sender<SyncSender<Seen>>>,
-    before: Option<Seen>,
+    asks: Option<Sender<SyncSender<CounterReply>>>,
+    before: Option<CounterReply>,
     churn: Option<Churn>,
     verified: usize,
     frame_bytes_mean: f64,
@@ -48,7 +48,7 @@ pub(crate) struct RingDevice {
 }
 
 /// The reply to a request for counters.
-struct Seen {
+struct CounterReply {
     counters: RingCounters,
     changes_refused: u64,
 }
@@ -106,7 +106,7 @@ impl RingDevice {
     }
 
     /// Reads the counters.
-    fn look_in(&self) -> Result<Seen, Trouble> {
+    fn look_in(&self) -> Result<CounterReply, Trouble> {
         let gone = || rig("the thread of the device under test has ended");
         let (tell, told) = sync_channel(1);
         self.pause.store(true, Ordering::Relaxed);
@@ -161,24 +161,24 @@ impl Churn {
 }
 
 /// Forwards until the request channel closes. When a peer disconnects, the next tester may connect.
-fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicBool) {
+fn serve(mut device: Device, asked: &Receiver<SyncSender<CounterReply>>, pause: &AtomicBool) {
     loop {
         match asked.try_recv() {
             Ok(tell) => {
                 pause.store(false, Ordering::Relaxed);
                 let of = |core: &Core| {
-                    RingCounters::of(core.ledger(), core.drops(), core.received(), core.malformed())
+                    RingCounters::from_ledger(core.ledger(), core.drops(), core.received(), core.malformed())
                 };
                 let counters = RingCounters::of_cores(device.cores().iter().map(of).collect());
                 let changes_refused = device.cores().iter().map(Core::changes_refused).sum();
-                let seen = Seen { counters, changes_refused };
+                let seen = CounterReply { counters, changes_refused };
                 // The requester may have timed out.
                 let _ = tell.send(seen);
             }
             Err(TryRecvError::Disconnected) => return,
             Err(TryRecvError::Empty) => {}
         }
-        match device.meet() {
+        match device.connect() {
             // A disconnect is an error of the peer; the tester reports it.
             Ok(true) => drop(device.serve(pause)),
             Ok(false) | Err(_) => std::thread::sleep(LOOK),

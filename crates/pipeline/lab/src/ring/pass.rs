@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::memif::{Port, Put};
-use ranlab_net::memif::Taken;
+use ranlab_net::memif::TakeOutcome;
 use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port as Side;
 use ranlab_pipeline::engine::FRAME_MAX;
@@ -78,9 +78,9 @@ pub(crate) fn one(
             port.publish();
             port.service().map_err(sut)?;
             match taken {
-                Taken::Nothing => {}
-                Taken::Packet(octets) => return Ok(Some((side, frame[..octets].to_vec()))),
-                Taken::Lost(fault) => return Err(sut(fault)),
+                TakeOutcome::Nothing => {}
+                TakeOutcome::Packet(octets) => return Ok(Some((side, frame[..octets].to_vec()))),
+                TakeOutcome::Lost(fault) => return Err(sut(fault)),
             }
         }
         std::thread::yield_now();
@@ -99,12 +99,12 @@ fn collect(
     for side in [Side::Access, Side::Core] {
         loop {
             match ports[side as usize].take(&mut frame).map_err(sut)? {
-                Taken::Nothing => break,
-                Taken::Packet(octets) => {
+                TakeOutcome::Nothing => break,
+                TakeOutcome::Packet(octets) => {
                     outcomes.sent(side, frame[..octets].to_vec(), equivalences);
                     count += 1;
                 }
-                Taken::Lost(fault) => return Err(sut(fault)),
+                TakeOutcome::Lost(fault) => return Err(sut(fault)),
             }
         }
         ports[side as usize].publish();

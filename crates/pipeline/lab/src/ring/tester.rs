@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::memif::device::{Device, Work};
 use crate::memif::tester::{Load, Outcome, TesterError, run_until};
 use crate::memif::{Port, PortError, Role};
-use ranlab_pipeline::backends::{Asked, input, named, normalise};
+use ranlab_pipeline::backends::{BackendRequest, input, named, normalise};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::spread::Spread;
 use ranlab_pipeline::tester::{Inconsistent, Ledger};
@@ -108,7 +108,7 @@ pub struct RingOutcome {
 }
 
 impl RingOutcome {
-    fn of(outcome: &Outcome) -> Self {
+    fn from_outcome(outcome: &Outcome) -> Self {
         let tally = &outcome.tally;
         Self {
             due: tally.intended,
@@ -206,7 +206,7 @@ impl Testing {
         }
         let outcome =
             self.halt().ok_or_else(|| rig("no run was begun, or its thread died"))?.map_err(wrong)?;
-        let own = RingOutcome::of(&outcome);
+        let own = RingOutcome::from_outcome(&outcome);
         // Duplicated or malformed packets cannot occur in these rings; the counters are not usable.
         if own.duplicated + own.malformed > 0 {
             let twice = own.duplicated;
@@ -227,7 +227,7 @@ impl Running for Testing {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         if self.best_mpps.is_some() {
             return Numbers::new();
         }
@@ -296,7 +296,8 @@ fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
     let declaration = pipeline.build().map_err(rig)?;
     let directions = crate::switches::directions(part.traffic.0.dir);
-    let equivalences = backend.equivalences(&Asked { declaration: &declaration, directions: &directions });
+    let equivalences =
+        backend.equivalences(&BackendRequest { declaration: &declaration, directions: &directions });
     let mut trace = Trace::default();
     for (port, frame) in whole.iter() {
         let mut frame = frame.to_vec();
@@ -356,7 +357,7 @@ fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, 
 fn bare(ports: [Port; 2], over: &AtomicBool) -> Result<Ledger, PortError> {
     let mut device = Device::new(ports, Work::Cross, 0).on(device_cpus());
     while !over.load(Ordering::Relaxed) {
-        if device.meet().unwrap_or(false) {
+        if device.connect().unwrap_or(false) {
             device.serve(over)?;
         } else {
             std::thread::sleep(Duration::from_millis(1));

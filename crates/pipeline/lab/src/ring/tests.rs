@@ -53,7 +53,7 @@ fn window(device: &mut RingDevice, testing: &mut Testing) -> (RingOutcome, RingC
     device.begin();
     testing.begin();
     let begun = Instant::now();
-    while testing.look()[OVER] == 0.0 {
+    while testing.counters()[OVER] == 0.0 {
         assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -174,7 +174,7 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
     testing.begin();
     testing.end(&mut report);
     testing.check().unwrap();
-    assert!(report.numbers["tester_mpps"] > 0.0 && !testing.look().contains_key(OVER));
+    assert!(report.numbers["tester_mpps"] > 0.0 && !testing.counters().contains_key(OVER));
     let mut device = RingDevice::start(&part).unwrap();
     for run in [3, 4] {
         // Each trial of a search has its own tester.
@@ -186,7 +186,7 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
     testing.begin();
     drop(device);
     let begun = Instant::now();
-    while testing.look()[OVER] == 0.0 && begun.elapsed() < Duration::from_secs(30) {
+    while testing.counters()[OVER] == 0.0 && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(5));
     }
     testing.end(&mut report);

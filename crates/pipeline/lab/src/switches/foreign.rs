@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use ranlab_host::Subject;
 use ranlab_pipeline::backends::{
-    Asked, Backend, Equivalence, Outcomes, Tier, compare, named, permitted, port_name,
+    Backend, BackendRequest, Equivalence, Outcomes, Tier, compare, named, permitted, port_name,
 };
 use ranlab_pipeline::declare::{Declaration, Direction, Event, Port};
 use ranlab_pipeline::engine::Burst;
@@ -122,9 +122,9 @@ impl Verified {
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let declaration = pipeline.build().map_err(rig)?;
         let directions = directions(part.traffic.0.dir);
-        permitted(backend, &Asked { declaration: &declaration, directions: &directions })
+        permitted(backend, &BackendRequest { declaration: &declaration, directions: &directions })
             .map_err(environment)?;
-        let far = Far::of(part)?;
+        let far = Far::from_component(part)?;
         installed(backend)?;
         let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let trace = head(&whole, driver.packets_max());
@@ -240,7 +240,7 @@ impl Foreign {
             let directions = self.directions.clone();
             let stopped = Arc::clone(&stop);
             Some(std::thread::spawn(move || {
-                let asked = Asked { declaration: &declaration, directions: &directions };
+                let asked = BackendRequest { declaration: &declaration, directions: &directions };
                 let begun = Instant::now();
                 let mut changes = change(backend, &pipeline, &asked, &mut *switch, &stopped);
                 changes.due = due_within(&pipeline, begun.elapsed());
@@ -461,7 +461,7 @@ fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Tro
 fn change(
     backend: &dyn Backend,
     pipeline: &Pipeline,
-    asked: &Asked<'_>,
+    asked: &BackendRequest<'_>,
     switch: &mut dyn Switch,
     stop: &AtomicBool,
 ) -> Changes {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_pipeline::backends::{Asked, Backend, Outcomes, Translation, port_name};
+use ranlab_pipeline::backends::{Backend, BackendRequest, Outcomes, Translation, port_name};
 use ranlab_pipeline::declare::{Declaration, Direction, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
@@ -113,8 +113,8 @@ pub(crate) struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Returns the request for the backend.
-    pub(crate) fn asked(&self) -> Asked<'a> {
-        Asked { declaration: self.declaration, directions: self.directions }
+    pub(crate) fn asked(&self) -> BackendRequest<'a> {
+        BackendRequest { declaration: self.declaration, directions: self.directions }
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Far {
 
 impl Far {
     /// Reads it from a component's configuration. Returns `None` if the engine is one that is started here.
-    fn of(part: &PipelinePart) -> Result<Option<Self>, Trouble> {
+    fn from_component(part: &PipelinePart) -> Result<Option<Self>, Trouble> {
         if part.engine != openflow::NAME {
             return Ok(None);
         }

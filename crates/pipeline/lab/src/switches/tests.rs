@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::memif::Role;
-use ranlab_pipeline::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
+use ranlab_pipeline::backends::{self, Backend, BackendRequest, Outcomes, Tier, compare, permitted};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, Trace, Traffic};
@@ -37,7 +37,7 @@ pub(super) const SMALL: [&str; 12] = [
     r#"{"name":"bng","user":30,"cpe":7,"server":20,"user-conn":3,"fw-rules":20,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
 ];
 
-fn part(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelinePart {
+fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelinePart {
     let traffic = Traffic { pkt_num: 512, dir, ..Traffic::default() };
     PipelinePart {
         engine: backend.name().to_owned(),
@@ -73,8 +73,8 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
         for (direction, dir) in
             [(Direction::Uplink, Directions::Uplink), (Direction::Downlink, Directions::Downlink)]
         {
-            let asked = Asked { declaration: &declaration, directions: &[direction] };
-            let started = Verified::new(&part(backend, pipeline.clone(), dir));
+            let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
+            let started = Verified::new(&component(backend, pipeline.clone(), dir));
             let what = format!("{} {json} {direction:?}", backend.name());
             match (permitted(backend, &asked), started) {
                 (Ok(()), Ok(verified)) => assert_eq!(verified.packets, 512, "{what}"),
@@ -145,7 +145,7 @@ fn switches_forward_over_memif_in_both_roles() {
 fn openflow_engine_requires_address() {
     let backend = backends::named("openflow").unwrap();
     let of = |part: PipelinePart| Foreign::start(&part).err().unwrap();
-    let nameless = part(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
+    let nameless = component(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
     let trouble = of(nameless.clone());
     assert_eq!(trouble.fault, Fault::Environment);
     assert!(trouble.what.contains("needs `sut.address`"), "{trouble}");
@@ -165,7 +165,7 @@ fn window_reports_rates_and_applied_changes() {
         };
         let name = backend.name();
         let pipeline = serde_json::from_str(json).unwrap();
-        let mut foreign = Foreign::start(&part(backend, pipeline, Directions::Downlink)).unwrap();
+        let mut foreign = Foreign::start(&component(backend, pipeline, Directions::Downlink)).unwrap();
         for _ in 0..2 {
             let mut report = Report::default();
             foreign.begin();

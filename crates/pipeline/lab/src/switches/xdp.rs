@@ -63,7 +63,7 @@ impl Driver for Xdp {
     }
 
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
-        let judges = Judges::of(job)?;
+        let judges = Judges::from_job(job)?;
         let equivalences = job.backend.equivalences(&job.asked());
         let mut outcomes = Outcomes::default();
         for (port, frame) in job.trace.iter() {
@@ -75,12 +75,12 @@ impl Driver for Xdp {
     }
 
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
-        let (maps, _) = Maps::of(job)?;
+        let (maps, _) = Maps::from_job(job)?;
         Ok(Box::new(Feeding::start(job, maps, true)?))
     }
 
     fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
-        let judges = Judges::of(job)?;
+        let judges = Judges::from_job(job)?;
         let mut tell = |told: &Translation| {
             told.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
         };
@@ -109,7 +109,7 @@ struct Maps {
 
 impl Maps {
     /// Creates and fills the maps of a job. Returns them with its programs, by port.
-    fn of(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), Trouble> {
+    fn from_job(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), Trouble> {
         let translation = job.backend.translate(&job.asked()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
         let mut maps = Self::default();
@@ -160,8 +160,8 @@ struct Judges {
 }
 
 impl Judges {
-    fn of(job: &Job<'_>) -> Result<Self, Trouble> {
-        let (maps, [access, core]) = Maps::of(job)?;
+    fn from_job(job: &Job<'_>) -> Result<Self, Trouble> {
+        let (maps, [access, core]) = Maps::from_job(job)?;
         let load = |program: Option<Program>| program.map(|program| maps.load(&program)).transpose();
         Ok(Self { programs: [load(access)?, load(core)?], maps })
     }
@@ -357,7 +357,7 @@ mod tests {
                 far: None,
                 connects: false,
             };
-            let judges = Judges::of(&job).unwrap();
+            let judges = Judges::from_job(&job).unwrap();
             let mut oracle = pipeline.oracle().unwrap();
             let mut left = 0;
             let frames: Vec<_> = trace.iter().collect();

@@ -104,7 +104,7 @@ const L4: usize = ETHERNET_BYTES + IPV4_BYTES;
 
 /// Normalises a frame with respect to some equivalences.
 pub fn normalise(frame: &mut Vec<u8>, equivalences: &[Equivalence]) {
-    let Some(tunnel) = Outer::of(frame) else { return };
+    let Some(tunnel) = Outer::from_frame(frame) else { return };
     if equivalences.contains(&Equivalence::GtpContainer) && tunnel == Outer::Gtp {
         cut_container(frame);
     }
@@ -132,7 +132,7 @@ enum Outer {
 
 impl Outer {
     /// Returns the tunnel type of a frame: complete IPv4 without options.
-    fn of(frame: &[u8]) -> Option<Self> {
+    fn from_frame(frame: &[u8]) -> Option<Self> {
         let half = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         let fragment = half(ETHERNET_BYTES + 6)? & 0x3fff != 0;
         if half(12)? != 0x0800 || frame.get(ETHERNET_BYTES) != Some(&0x45) || fragment {

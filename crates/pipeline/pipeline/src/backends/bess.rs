@@ -10,8 +10,8 @@ use ranlab_packet::{Mac, VXLAN_PORT};
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
-    permitted, port_name, refuse_changes,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name,
+    path, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, Action, Change, Direction, Element, Encapsulation, NextHop, NextHopId, Port, Prefix4, Tunnel,
@@ -36,7 +36,7 @@ impl Backend for Bess {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         let of = |direction: &Direction| {
             let elements = path(asked, *direction);
             let one = |at: usize| lack(asked, elements[at]).or_else(|| apart(&elements, at));
@@ -45,7 +45,7 @@ impl Backend for Bess {
         asked.directions.iter().flat_map(of).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Encap) {
@@ -57,7 +57,7 @@ impl Backend for Bess {
         all
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut script = Script { asked, text: HEAD.to_owned() };
         for port in [Port::Access, Port::Core] {
@@ -75,7 +75,7 @@ impl Backend for Bess {
         Ok(translation)
     }
 
-    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         refuse_changes(self, changes, Reason::NotWritten("changes of matches"))
     }
 }
@@ -100,7 +100,7 @@ fn apart(elements: &[&Element], at: usize) -> Option<Lack> {
     (!follows).then(|| Lack { element: element_name(elements[at]), reason })
 }
 
-fn lack(asked: &Asked<'_>, element: &Element) -> Option<Lack> {
+fn lack(asked: &BackendRequest<'_>, element: &Element) -> Option<Lack> {
     let tables = &asked.declaration.tables;
     let many = |what, asked: usize| {
         let asked = asked as u64;
@@ -151,7 +151,7 @@ fn lack(asked: &Asked<'_>, element: &Element) -> Option<Lack> {
 }
 
 struct Script<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a BackendRequest<'a>,
     text: String,
 }
 

@@ -10,8 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ranlab_packet::{Mac, Protocol};
 
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
-    permitted, port_name, refuse_changes,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
+    element_name, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6, User,
@@ -35,7 +35,7 @@ impl Backend for Kernel {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         let lack = |(direction, element): (Direction, &Element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => {
@@ -59,7 +59,7 @@ impl Backend for Kernel {
         asked.elements().filter_map(lack).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
@@ -71,7 +71,7 @@ impl Backend for Kernel {
         all
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut out = Translation::default();
         let mut maps = String::new();
@@ -86,7 +86,7 @@ impl Backend for Kernel {
         Ok(out)
     }
 
-    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         refuse_changes(self, changes, Reason::NotWritten("changes of maps"))
     }
 }
@@ -118,7 +118,7 @@ fn map(maps: &mut String, name: &str, kind: &str, elements: Vec<String>) {
 }
 
 /// Writes the chains of a direction, last element first, because a chain must be defined before another jumps to it.
-fn path(asked: &Asked<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
+fn path(asked: &BackendRequest<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
     let way = name(direction);
     let ingress = direction.ingress();
     let chain = |name: &str, rules: &str| format!("  chain {way}_{name} {{\n{rules}  }}\n");
@@ -151,7 +151,7 @@ fn deliver(hop: &NextHop) -> String {
 
 /// Position of an element.
 struct Place<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a BackendRequest<'a>,
     way: &'static str,
     at: usize,
 }

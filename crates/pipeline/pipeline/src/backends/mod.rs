@@ -61,14 +61,14 @@ impl Tier {
 /// A request to a backend: a pipeline, and the directions in which packets arrive. Directions without traffic need not
 /// be expressed.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct BackendRequest<'a> {
     /// The pipeline.
     pub declaration: &'a Declaration,
     /// Directions in which packets arrive.
     pub directions: &'a [Direction],
 }
 
-impl<'a> Asked<'a> {
+impl<'a> BackendRequest<'a> {
     /// Returns all elements that packets pass, with their directions, in order.
     pub fn elements(&self) -> impl Iterator<Item = (Direction, &'a Element)> + use<'a> {
         let declaration = self.declaration;
@@ -270,20 +270,20 @@ pub trait Backend: Sync {
         self.facts().tiers
     }
     /// Returns what it cannot express, without duplicates. Empty if it can express everything.
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack>;
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack>;
     /// Returns the intended differences of its packets to the oracle's for this pipeline.
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence>;
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence>;
     /// Returns its configuration for a pipeline. Ports have the OpenFlow numbers of [`port_number`], or the names of
     /// [`port_name`].
     ///
     /// # Errors
     /// It cannot express the pipeline.
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused>;
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused>;
     /// Returns its configuration for changes of a running pipeline.
     ///
     /// # Errors
     /// It cannot express the change.
-    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused>;
+    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused>;
 }
 
 /// Returns all backends, one per line.
@@ -302,7 +302,7 @@ pub fn named(name: &str) -> Option<&'static dyn Backend> {
 ///
 /// # Errors
 /// The backend lacks something.
-pub fn permitted(backend: &dyn Backend, asked: &Asked<'_>) -> Result<(), Refused> {
+pub fn permitted(backend: &dyn Backend, asked: &BackendRequest<'_>) -> Result<(), Refused> {
     let mut lacks = backend.lacks(asked);
     lacks.sort();
     lacks.dedup();
@@ -363,7 +363,7 @@ pub const fn element_name(element: &Element) -> &'static str {
 }
 
 /// Returns the elements of a direction, in order.
-fn path<'a>(asked: &Asked<'a>, direction: Direction) -> Vec<&'a Element> {
+fn path<'a>(asked: &BackendRequest<'a>, direction: Direction) -> Vec<&'a Element> {
     asked.declaration.path(direction).blocks.iter().flatten().collect()
 }
 

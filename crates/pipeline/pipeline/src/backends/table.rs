@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::{Asked, Backend, Equivalence, all, permitted};
+use super::{Backend, BackendRequest, Equivalence, all, permitted};
 use crate::declare::Direction;
 use crate::pipelines::Pipeline;
 
@@ -22,7 +22,7 @@ pub fn document() -> String {
         let tiers: Vec<&str> = backend.tiers().iter().map(|tier| tier.name()).collect();
         let tiers = if tiers.is_empty() { "written only".to_owned() } else { tiers.join(", ") };
         let mut said = Said::default();
-        let cells: String = pipelines.iter().map(|pipeline| said.of(*backend, pipeline)).collect();
+        let cells: String = pipelines.iter().map(|pipeline| said.add_pipeline(*backend, pipeline)).collect();
         let _ = writeln!(out, "| `{}` | {} | {tiers} |{cells}", backend.name(), backend.title());
         let _ = writeln!(reasons, "\n## `{}`: {}\n", backend.name(), backend.title());
         let _ = writeln!(reasons, "Installed by: `{}`.\n", backend.install());
@@ -42,11 +42,11 @@ struct Said {
 
 impl Said {
     /// Adds the results for one pipeline. Returns its table cell.
-    fn of(&mut self, backend: &dyn Backend, pipeline: &Pipeline) -> String {
+    fn add_pipeline(&mut self, backend: &dyn Backend, pipeline: &Pipeline) -> String {
         let Ok(declaration) = pipeline.build() else { return String::new() };
         let mut able = Vec::new();
         for (direction, way) in [(Direction::Uplink, "up"), (Direction::Downlink, "down")] {
-            let asked = Asked { declaration: &declaration, directions: &[direction] };
+            let asked = BackendRequest { declaration: &declaration, directions: &[direction] };
             match permitted(backend, &asked) {
                 Ok(()) => {
                     able.push(way);

@@ -2,7 +2,8 @@
 //! drivers: the baseline of all other DPDK programs.
 
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
+    element_name,
 };
 use super::{permitted, refuse_changes};
 use crate::declare::{Change, Element};
@@ -22,7 +23,7 @@ impl Backend for Testpmd {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         let lack = |(direction, element): (crate::declare::Direction, &Element)| {
             let reason = match element {
                 Element::Emit { port, source: None } if *port == direction.ingress().other() => return None,
@@ -36,11 +37,11 @@ impl Backend for Testpmd {
         asked.elements().filter_map(lack).collect()
     }
 
-    fn equivalences(&self, _: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, _: &BackendRequest<'_>) -> Vec<Equivalence> {
         Vec::new()
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
         // One core forwards, another runs the main thread. Checksum offload and link status are not used.
@@ -50,7 +51,7 @@ impl Backend for Testpmd {
         Ok(translation)
     }
 
-    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         refuse_changes(self, changes, Reason::NoAction("be changed: it has no tables"))
     }
 }

@@ -97,11 +97,11 @@ fn drops_are_counted_and_deciding_meters_rejected() {
 fn backend_without_tables_rejects_changes() {
     let pipeline = pipeline(r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07"}"#);
     let declaration = pipeline.build().unwrap();
-    let up = Asked { declaration: &declaration, directions: &[Direction::Uplink] };
+    let up = BackendRequest { declaration: &declaration, directions: &[Direction::Uplink] };
     let refused = Testpmd.translate(&up).unwrap_err();
     assert_eq!(refused.lacks.len(), 1);
     assert!(refused.to_string().contains("emit: it cannot write a source MAC"), "{refused}");
-    let down = Asked { directions: &[Direction::Downlink], ..up };
+    let down = BackendRequest { directions: &[Direction::Downlink], ..up };
     assert!(Testpmd.translate(&down).unwrap().whole().contains("--forward-mode=io"));
     assert_eq!(Testpmd.update(&down, &[]), Ok(Translation::default()));
 }

@@ -11,8 +11,8 @@ use ranlab_packet::Mac;
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
-    permitted, port_name, refuse_changes,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name,
+    path, permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, AclTable, Action, Change, Direction, Element, Encapsulation, NextHop, Port, Prefix4, Prefix6,
@@ -39,7 +39,7 @@ impl Backend for Vpp {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         let of = |direction: &Direction| {
             let elements = path(asked, *direction);
             let lack = |at: usize| {
@@ -51,7 +51,7 @@ impl Backend for Vpp {
         asked.directions.iter().flat_map(of).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
         let gtp = has(&|element| matches!(element, Element::Decap { .. } | Element::Encap));
         let routed = has(&|element| matches!(element, Element::Route(_)));
@@ -66,19 +66,24 @@ impl Backend for Vpp {
         wanted.into_iter().filter(|(there, _)| *there).map(|(_, one)| one).collect()
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
         translation.push("ranlab.vpp", Reader::Vppctl, script(asked));
         Ok(translation)
     }
 
-    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         refuse_changes(self, changes, Reason::NotWritten("changes of its tables"))
     }
 }
 
-fn lack(asked: &Asked<'_>, direction: Direction, elements: &[&Element], at: usize) -> Option<Reason> {
+fn lack(
+    asked: &BackendRequest<'_>,
+    direction: Direction,
+    elements: &[&Element],
+    at: usize,
+) -> Option<Reason> {
     let tables = &asked.declaration.tables;
     let has = |wanted: &dyn Fn(&Element) -> bool| elements.iter().any(|element| wanted(element));
     let routed = has(&|element| matches!(element, Element::Route(_) | Element::Encap));
@@ -164,7 +169,7 @@ const fn link6(port: Port) -> u128 {
     0xfd00_6464 << 96 | (port as u128) << 64 | 1
 }
 
-fn script(asked: &Asked<'_>) -> String {
+fn script(asked: &BackendRequest<'_>) -> String {
     let tables = &asked.declaration.tables;
     let mut out = HEAD.to_owned();
     for port in [Port::Access, Port::Core] {
@@ -213,14 +218,14 @@ fn script(asked: &Asked<'_>) -> String {
 }
 
 /// Returns the destination MAC of frames to a port.
-fn own_mac(asked: &Asked<'_>, port: Port) -> Option<Mac> {
+fn own_mac(asked: &BackendRequest<'_>, port: Port) -> Option<Mac> {
     asked.elements().find_map(|(direction, element)| match element {
         Element::Admit { mac, .. } if direction.ingress() == port => *mac,
         _ => None,
     })
 }
 
-fn bridge(asked: &Asked<'_>, out: &mut String) {
+fn bridge(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     let flood = u32::from(asked.declaration.fakedrop);
     let _ = writeln!(out, "create bridge-domain 1 learn 0 forward 1 flood 0 uu-flood {flood} arp-term 0");
@@ -297,7 +302,7 @@ fn routes(tables: &Tables, index: usize, ingress: Port, out: &mut String) {
 }
 
 /// Writes a tunnel for each user, with its policer, and the routes of the users' addresses into the tunnels.
-fn tunnels(asked: &Asked<'_>, out: &mut String) {
+fn tunnels(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     let has = |wanted: Direction, element: &Element| {
         asked.elements().any(|(direction, one)| direction == wanted && one == element)
@@ -354,7 +359,7 @@ fn tunnels(asked: &Asked<'_>, out: &mut String) {
     }
 }
 
-fn translations(asked: &Asked<'_>, out: &mut String) {
+fn translations(asked: &BackendRequest<'_>, out: &mut String) {
     let tables = &asked.declaration.tables;
     // A mapping applies to both directions, so duplicates are written once.
     let mut all = std::collections::BTreeSet::new();

@@ -81,7 +81,7 @@ struct Mask<A> {
 
 impl<A: Address> Mask<A> {
     /// Returns the bits that a rule fixes. Prefix lengths are rounded down, so that similar rules share a table.
-    fn of(rule: &Rule<A>) -> Self {
+    fn from_rule(rule: &Rule<A>) -> Self {
         let exact = |(_, more): (u16, u16)| if more == 0 { 0xffff } else { 0 };
         Self {
             src: A::round(rule.src_mask),
@@ -234,7 +234,7 @@ fn up_to(count: u8) -> u64 {
 
 impl Acl {
     /// Compiles the rules for IPv4 and for IPv6.
-    pub(super) fn of(table: &AclTable) -> (Self, Acl<u128>) {
+    pub(super) fn compile(table: &AclTable) -> (Self, Acl<u128>) {
         let four = |p: Prefix4| (p.address.to_bits() & p.mask(), p.mask());
         let six = |p: Prefix6| (p.address.to_bits() & p.mask(), p.mask());
         (Self::new(&table.rules, four, table.default), Acl::new(&table.rules6, six, table.default))
@@ -462,7 +462,7 @@ fn group<A: Address, P: Copy>(
             before: 0,
             order,
         };
-        groups.entry(Mask::of(&rule)).or_default().push(rule);
+        groups.entry(Mask::from_rule(&rule)).or_default().push(rule);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(mask, rules)| (rules.len(), *mask));

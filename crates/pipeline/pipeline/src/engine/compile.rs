@@ -3,7 +3,7 @@ use super::acl::Acl;
 use super::burst::{Meta, Slot};
 use super::exact::{Key6, Macs, Narrow, Side6, Translations, Translations6};
 use super::headers::{nat_key, nat_value};
-use super::hot::{Memory, settle};
+use super::hot::{Memory, request_huge_pages};
 use super::lpm4::{GROUPS_MAX, Lpm4, NEXT_HOPS_MAX};
 use super::lpm6::Lpm6;
 use super::parse::MacFilter;
@@ -155,7 +155,7 @@ impl Compiled {
             macs,
             narrow,
             routes: tables.routes.iter().map(routes).collect::<Result<_, _>>()?,
-            acls: tables.acls.iter().map(Acl::of).collect(),
+            acls: tables.acls.iter().map(Acl::compile).collect(),
             nats: tables.nats.iter().map(translations).collect::<Result<_, _>>()?,
             users,
             tunnels: tables.tunnels.iter().map(Template::new).collect(),
@@ -179,20 +179,20 @@ impl Compiled {
     }
 
     /// Puts large tables on huge pages, as far as the kernel grants them.
-    pub(super) fn settle(&self) -> Memory {
+    pub(super) fn request_huge_pages(&self) -> Memory {
         let mut memory = Memory::default();
-        self.macs.iter().for_each(|table| table.settle(&mut memory));
-        self.narrow.iter().for_each(|table| table.settle(&mut memory));
+        self.macs.iter().for_each(|table| table.request_huge_pages(&mut memory));
+        self.narrow.iter().for_each(|table| table.request_huge_pages(&mut memory));
         self.nats.iter().for_each(|(ipv4, ipv6)| {
-            ipv4.settle(&mut memory);
-            ipv6.settle(&mut memory);
+            ipv4.request_huge_pages(&mut memory);
+            ipv6.request_huge_pages(&mut memory);
         });
         self.routes.iter().for_each(|(ipv4, ipv6)| {
-            ipv4.settle(&mut memory);
-            ipv6.settle(&mut memory);
+            ipv4.request_huge_pages(&mut memory);
+            ipv6.request_huge_pages(&mut memory);
         });
-        settle(&mut memory, &self.users);
-        settle(&mut memory, &self.tunnels);
+        request_huge_pages(&mut memory, &self.users);
+        request_huge_pages(&mut memory, &self.tunnels);
         memory
     }
 

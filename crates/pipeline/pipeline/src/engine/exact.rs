@@ -1,5 +1,5 @@
 //! Exact matches: a few entries are compared directly, more entries are in a hash table of one-line buckets.
-use super::hot::{Memory, prefetch, settle};
+use super::hot::{Memory, prefetch, request_huge_pages};
 
 /// Number of entries up to which comparing all is faster than hashing.
 const DIRECT_MAX: usize = 4;
@@ -136,9 +136,9 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
     }
 
     /// Puts the table on huge pages, if the kernel grants them.
-    pub(super) fn settle(&self, memory: &mut Memory) {
+    pub(super) fn request_huge_pages(&self, memory: &mut Memory) {
         if let Self::Hash(hash) = self {
-            settle(memory, &hash.buckets);
+            request_huge_pages(memory, &hash.buckets);
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Width {
 
 impl Width {
     /// Returns the choice, limited to what this machine supports.
-    pub(super) fn of(isa: Isa) -> Self {
+    pub(super) fn for_isa(isa: Isa) -> Self {
         Self { wide: isa == Isa::Wide && Isa::detect() == Isa::Wide }
     }
 }
@@ -107,7 +107,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Requests huge pages for a filled table, so that a random lookup costs a cache miss without a page table walk in
 /// addition. Transparent huge pages need neither privileges nor a reserve made at boot. If the kernel refuses, the
 /// table is unchanged.
-pub(super) fn settle<T>(memory: &mut Memory, table: &[T]) {
+pub(super) fn request_huge_pages<T>(memory: &mut Memory, table: &[T]) {
     let first = (table.as_ptr() as usize).next_multiple_of(HUGE_PAGE);
     let last = (table.as_ptr() as usize + size_of_val(table)) / HUGE_PAGE * HUGE_PAGE;
     for page in (first..last).step_by(HUGE_PAGE) {
@@ -158,7 +158,7 @@ mod tests {
         burst.push(Port::Core, &[1; 60]).unwrap();
         let mut count = 0;
         for isa in [Isa::Baseline, Isa::Wide] {
-            assert_eq!(run(Width::of(isa), Count(&mut count), &mut burst, 0b111), 0b110);
+            assert_eq!(run(Width::for_isa(isa), Count(&mut count), &mut burst, 0b111), 0b110);
         }
         assert_eq!((count, burst.len()), (6, 1));
     }
@@ -168,8 +168,8 @@ mod tests {
     fn table_content_survives_huge_pages() {
         let table: Vec<u64> = (0..3 * HUGE_PAGE as u64 / 8 / if cfg!(miri) { 64 } else { 1 }).collect();
         let mut memory = Memory::default();
-        settle(&mut memory, &table);
-        settle(&mut memory, &table[..100]);
+        request_huge_pages(&mut memory, &table);
+        request_huge_pages(&mut memory, &table[..100]);
         let whole = if cfg!(miri) { 0..=1 } else { 2..=3 };
         assert!(whole.contains(&(memory.asked_bytes / HUGE_PAGE)), "{memory:?}");
         assert!(memory.huge_bytes <= memory.asked_bytes && memory.asked_bytes % HUGE_PAGE == 0);

@@ -18,7 +18,7 @@ pub(super) type Step = Result<(), DropReason>;
 
 /// Prefetches what the next stage will read.
 pub(super) trait Look: Copy {
-    fn look(self, slot: &Slot, meta: &Meta);
+    fn prefetch(self, slot: &Slot, meta: &Meta);
 }
 
 #[derive(Clone, Copy)]
@@ -76,25 +76,25 @@ fn prefix(slot: &Slot, meta: &Meta, by: By) -> u64 {
 
 impl Look for NoLook {
     #[inline(always)]
-    fn look(self, _: &Slot, _: &Meta) {}
+    fn prefetch(self, _: &Slot, _: &Meta) {}
 }
 
 impl Look for LookRoute<'_> {
     #[inline(always)]
-    fn look(self, slot: &Slot, meta: &Meta) {
+    fn prefetch(self, slot: &Slot, meta: &Meta) {
         self.0.prepare(destination4(slot.window(meta.start as usize)));
     }
 }
 
 impl Look for LookUser<'_> {
     #[inline(always)]
-    fn look(self, slot: &Slot, meta: &Meta) {
+    fn prefetch(self, slot: &Slot, meta: &Meta) {
         self.table.prepare(slot, meta, self.by);
     }
 }
 
 /// Returns the table to prefetch from: routes or users.
-pub(super) fn look(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<LookUser<'_>>) {
+pub(super) fn prefetch_tables(c: &Compiled, ahead: Ahead) -> (Option<&Tables4>, Option<LookUser<'_>>) {
     match ahead {
         // A small route table needs no prefetching.
         Ahead::Route(table) => (c.routes.get(table).and_then(|(ipv4, _)| ipv4.tables()), None),
@@ -175,7 +175,7 @@ impl<A: Look> Each for Admit<A> {
     #[inline(always)]
     fn step(&mut self, slot: &mut Slot, meta: &mut Meta) -> Step {
         parse::admit(slot, meta, self.mac, self.ipv6)?;
-        self.ahead.look(slot, meta);
+        self.ahead.prefetch(slot, meta);
         Ok(())
     }
 }
@@ -200,7 +200,7 @@ impl<const KIND: u8, A: Look> Each for Decap<KIND, A> {
             _ => Encapsulation::Gre,
         };
         parse::decap(slot, meta, kind, (self.local, self.ipv6))?;
-        self.ahead.look(slot, meta);
+        self.ahead.prefetch(slot, meta);
         Ok(())
     }
 }
@@ -217,7 +217,7 @@ impl<const KIND: u8, A: Look> Each for AdmitDecap<KIND, A> {
             if !parse::plain_gtp(slot, meta, self.admit.mac, self.decap.local) {
                 return self.any(slot, meta);
             }
-            self.decap.ahead.look(slot, meta);
+            self.decap.ahead.prefetch(slot, meta);
             return Ok(());
         }
         self.admit.step(slot, meta)?;
@@ -266,7 +266,7 @@ impl<A: Look> Each for FindUser<'_, A> {
         if let Some(line) = self.users.get(user as usize) {
             prefetch(line);
         }
-        self.ahead.look(slot, meta);
+        self.ahead.prefetch(slot, meta);
         Ok(())
     }
 }

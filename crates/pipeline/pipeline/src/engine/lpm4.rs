@@ -1,7 +1,7 @@
 //! Longest prefix match for IPv4. A few prefixes are compared directly. More prefixes are in a table of 2^24 entries
 //! with second levels for longer prefixes (DIR-24-8). A table of 2^12 entries holds prefixes so short that writing them
 //! into the large table would delay packets.
-use super::hot::{Memory, prefetch, settle};
+use super::hot::{Memory, prefetch, request_huge_pages};
 use std::collections::BTreeMap;
 
 /// Number of prefixes up to which comparing all is faster than a table.
@@ -119,13 +119,13 @@ impl Lpm4 {
     }
 
     /// Requests huge pages, if there are enough prefixes to exceed the processor's TLB.
-    pub(super) fn settle(&self, memory: &mut Memory) {
+    pub(super) fn request_huge_pages(&self, memory: &mut Memory) {
         if self.rib.len() < SETTLE_MIN {
             return;
         }
         if let Fib::Tables(tables) = &self.fib {
-            settle(memory, &tables.long[..]);
-            settle(memory, &tables.groups);
+            request_huge_pages(memory, &tables.long[..]);
+            request_huge_pages(memory, &tables.groups);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Longest prefix match for IPv6: a trie with one 16-bit step, followed by 8-bit steps. Every entry is a next hop or
 //! the next node, so a lookup ends at the first entry that is not a node.
-use super::hot::{Memory, settle};
+use super::hot::{Memory, request_huge_pages};
 use std::collections::BTreeMap;
 
 const ROOT_BITS: u8 = 16;
@@ -27,9 +27,9 @@ impl Lpm6 {
     }
 
     /// Requests huge pages.
-    pub(super) fn settle(&self, memory: &mut Memory) {
-        settle(memory, &self.root);
-        settle(memory, &self.nodes);
+    pub(super) fn request_huge_pages(&self, memory: &mut Memory) {
+        request_huge_pages(memory, &self.root);
+        request_huge_pages(memory, &self.nodes);
     }
 
     #[inline(never)]

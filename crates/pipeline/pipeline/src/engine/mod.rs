@@ -79,12 +79,12 @@ impl Engine {
         isa: Isa,
     ) -> Result<(Vec<Self>, Control), CompileError> {
         let (control, inboxes) = update::channels(workers);
-        let width = Width::of(isa);
+        let width = Width::for_isa(isa);
         let engines = inboxes.into_iter().map(|inbox| {
             let compiled = Compiled::new(declaration)?;
             let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];
             let fakedrop = declaration.fakedrop;
-            let memory = compiled.settle();
+            let memory = compiled.request_huge_pages();
             let counters = Counters::default();
             let drops = Drops::new(declaration);
             Ok(Self { compiled, paths, fakedrop, width, inbox, counters, drops, memory })

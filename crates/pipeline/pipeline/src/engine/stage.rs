@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> u64 {
     let Placed { stage, ahead, fetched } = placed;
     match stage {
-        Stage::Admit { mac, ipv6 } => match loops::look(c, ahead) {
+        Stage::Admit { mac, ipv6 } => match loops::prefetch_tables(c, ahead) {
             (Some(route), _) => run_loop(width, Admit { mac, ipv6, ahead: LookRoute(route) }, burst, live),
             (_, Some(user)) => run_loop(width, Admit { mac, ipv6, ahead: user }, burst, live),
             _ => run_loop(width, Admit { mac, ipv6, ahead: NoLook }, burst, live),
@@ -45,7 +45,7 @@ pub(super) fn run(
                 return 0;
             };
             let users = &c.users;
-            match loops::look(c, ahead) {
+            match loops::prefetch_tables(c, ahead) {
                 (Some(route), _) => {
                     let ahead = LookRoute(route);
                     run_loop(width, FindUser { table, users, by, fetched, ahead }, burst, live)
@@ -115,7 +115,7 @@ fn decap(
     ahead: Ahead,
     width: Width,
 ) -> u64 {
-    let user = loops::look(c, ahead).1;
+    let user = loops::prefetch_tables(c, ahead).1;
     match tunnel.kind {
         Encapsulation::Gtp { .. } => decap_kind::<GTP>(burst, live, admit, tunnel, user, width),
         Encapsulation::Vxlan => decap_kind::<VXLAN>(burst, live, admit, tunnel, user, width),

@@ -119,7 +119,7 @@ impl Entry {
 
     /// Returns the port and the bytes of the packet.
     #[inline(always)]
-    fn of(self, bytes: &[u8]) -> (Port, &[u8]) {
+    fn port_and_packet(self, bytes: &[u8]) -> (Port, &[u8]) {
         let port = if self.0 & 0x1_0000 == 0 { Port::Access } else { Port::Core };
         let offset = (self.0 >> 17) as usize;
         let length = usize::from(self.0 as u16);
@@ -179,7 +179,7 @@ impl Trace {
     /// Returns the ingress port and the bytes of packet `index`.
     #[must_use]
     pub fn packet(&self, index: usize) -> Option<(Port, &[u8])> {
-        Some(self.entries.get(index)?.of(&self.bytes))
+        Some(self.entries.get(index)?.port_and_packet(&self.bytes))
     }
 
     /// Returns at most `count` packets from `first` on.
@@ -187,7 +187,7 @@ impl Trace {
     pub fn range(&self, first: usize, count: usize) -> impl Iterator<Item = (Port, &[u8])> {
         let first = first.min(self.entries.len());
         let last = first.saturating_add(count).min(self.entries.len());
-        self.entries[first..last].iter().map(|entry| entry.of(&self.bytes))
+        self.entries[first..last].iter().map(|entry| entry.port_and_packet(&self.bytes))
     }
 
     /// Clears a burst and copies packets into it, from `first` on. Returns their number. Also prefetches the packets of
@@ -211,7 +211,7 @@ impl Trace {
 
     /// Returns all packets in order.
     pub fn iter(&self) -> impl Iterator<Item = (Port, &[u8])> {
-        self.entries.iter().map(|entry| entry.of(&self.bytes))
+        self.entries.iter().map(|entry| entry.port_and_packet(&self.bytes))
     }
 }
 

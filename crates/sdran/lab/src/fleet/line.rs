@@ -39,7 +39,7 @@ pub(super) enum Fate {
 
 /// A message that was passed to the kernel.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct SentMessage {
     /// Position of its end in the connection's byte stream.
     end: u64,
     due: Option<Time>,
@@ -95,7 +95,7 @@ pub(super) struct Line {
     acknowledged: u64,
     read: u64,
     /// Messages in the kernel that the controller has not read, and how many of them are acknowledged.
-    unread: VecDeque<Taken>,
+    unread: VecDeque<SentMessage>,
     acknowledged_unread: usize,
     /// Whether the controller's own socket is visible.
     reader_seen: bool,
@@ -169,7 +169,7 @@ impl Line {
             }
             left -= first.left;
             let end = self.taken + (octets - left) as u64;
-            self.unread.push_back(Taken { end, due: first.due, at, seen_unread: false });
+            self.unread.push_back(SentMessage { end, due: first.due, at, seen_unread: false });
             meters.sent(at, first.due);
             self.waiting.pop_front();
         }
@@ -177,7 +177,7 @@ impl Line {
     }
 
     /// Updates the controller's progress. `excused` is a time without checks, because this process was suspended.
-    pub(super) fn look(
+    pub(super) fn update_progress(
         &mut self,
         meters: &Meters,
         now: Time,

@@ -143,7 +143,7 @@ impl SouthboundConfig {
             ..EmpowerAgentSettings::new(identity.mac, identity.pci)
         };
         let flexran = |dialect| {
-            let period = self.period.of(self.protocol.marc_period());
+            let period = self.period.effective_period(self.protocol.marc_period());
             let settings = FlexranAgentSettings {
                 station: identity.station,
                 pci: identity.pci,

@@ -156,7 +156,7 @@ impl Node {
     ) {
         let mut pause = FIRST_PAUSE;
         loop {
-            self.meet();
+            self.notify_agent();
             self.agent.handle(now(), AgentInput::Connecting);
             match connect(controller, source).await {
                 Ok(stream) => {
@@ -193,7 +193,7 @@ impl Node {
         let deadlines = self.deadlines.clone();
         let cell = self.cell.clone();
         loop {
-            self.meet();
+            self.notify_agent();
             self.play(now());
             self.agent.handle(now(), AgentInput::Wake);
             if self.pump().is_err() || self.write(stream).is_err() {
@@ -258,7 +258,7 @@ impl Node {
     }
 
     /// Notifies the agent about UE movements at the radio.
-    fn meet(&mut self) {
+    fn notify_agent(&mut self) {
         let Some(cell) = &self.cell else { return };
         for moved in cell.moved() {
             let (Moved::Came { ue: number, .. } | Moved::Went { ue: number, .. }) = moved;
@@ -279,11 +279,11 @@ impl Node {
     fn play(&mut self, now: Time) {
         while self.events.next_at().is_some_and(|at| self.began + at <= now) {
             let Some(event) = self.events.pop() else { return };
-            self.tell(now, event);
+            self.on_arrival_event(now, event);
         }
     }
 
-    fn tell(&mut self, now: Time, event: Event) {
+    fn on_arrival_event(&mut self, now: Time, event: Event) {
         let imsi = self.identity.imsi(event.ue);
         if let Some((node, log)) = &self.log {
             log.borrow_mut().push((*node, event.at, imsi));
@@ -302,7 +302,7 @@ impl Node {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Event(event) => self.tell(now(), event),
+            Command::Event(event) => self.on_arrival_event(now(), event),
             Command::Arrive(ue, station, pci, rnti) => {
                 let change = UeChange::Arrived { ue, station, pci, rnti };
                 self.agent.handle(now(), AgentInput::Ue(UeEvent { at: now(), imsi: ue.imsi, change }));
@@ -342,7 +342,7 @@ impl Node {
             AgentEvent::Handover { rnti, target_pci, .. } => {
                 let ended = self.hand_over(rnti, target_pci);
                 self.meters.handovers.set(self.meters.handovers.get() + u64::from(ended.is_ok()));
-                self.meet();
+                self.notify_agent();
                 let ended = AgentInput::HandoverEnded { rnti, refusal: ended.err() };
                 self.agent.handle(now(), ended);
             }

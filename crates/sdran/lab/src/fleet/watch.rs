@@ -43,7 +43,7 @@ impl Watch {
             // If this process itself was suspended for half a second or more, the time does not count as the
             // controller's delay.
             let late = now.since(last).saturating_sub(interval);
-            self.look(now, if late >= STILL / 2 { late } else { Duration::ZERO });
+            self.check_lines(now, if late >= STILL / 2 { late } else { Duration::ZERO });
             last = now;
         }
     }
@@ -51,17 +51,17 @@ impl Watch {
     /// Checks, unless the last check was recent.
     pub(super) fn refresh(&self, now: Time) {
         if now.since(self.looked.get()) >= self.interval() {
-            self.look(now, Duration::ZERO);
+            self.check_lines(now, Duration::ZERO);
         }
     }
 
-    fn look(&self, now: Time, excused: Duration) {
+    fn check_lines(&self, now: Time, excused: Duration) {
         self.looked.set(now);
         let mut readers = self.readers.borrow_mut();
         let mut seen: [Option<(Time, u32)>; 3] = [None; 3];
         for line in &*self.lines.borrow() {
             let mut line = line.borrow_mut();
-            line.look(&self.meters, now, excused, readers.as_mut());
+            line.update_progress(&self.meters, now, excused, readers.as_mut());
             let unanswered = line.unanswered_since.filter(|since| now.since(*since) >= STILL);
             let troubles = [line.still_since(now), unanswered, line.lost_at];
             for (all, since) in seen.iter_mut().zip(troubles) {

@@ -113,7 +113,7 @@ pub enum ReportPeriod {
 
 impl ReportPeriod {
     /// The effective period; never zero.
-    pub fn of(self, asked: Duration) -> Duration {
+    pub fn effective_period(self, asked: Duration) -> Duration {
         let period = match self {
             Self::Honour => asked,
             Self::Override(period) => period,
@@ -293,8 +293,8 @@ mod tests {
     fn period_is_honoured_or_overridden_never_zero() {
         let asked = Duration::from_millis(4);
         let own = Duration::from_millis(50);
-        assert_eq!(ReportPeriod::Honour.of(asked), asked);
-        assert_eq!(ReportPeriod::Override(own).of(asked), own);
-        assert_eq!(ReportPeriod::Honour.of(Duration::ZERO), Duration::from_millis(1));
+        assert_eq!(ReportPeriod::Honour.effective_period(asked), asked);
+        assert_eq!(ReportPeriod::Override(own).effective_period(asked), own);
+        assert_eq!(ReportPeriod::Honour.effective_period(Duration::ZERO), Duration::from_millis(1));
     }
 }

@@ -144,7 +144,8 @@ impl EmpowerAgent1 {
                 self.core.fault(format!("a measurement by {}, which is not in this cell", request.rnti));
                 continue;
             }
-            let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
+            let period =
+                self.settings.period.effective_period(Duration::from_millis(request.interval.into()));
             let beat = Beat { due: now + period, period };
             // The published agents treat the number of measurements as unlimited.
             let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
@@ -190,7 +191,7 @@ impl Station for EmpowerAgent1 {
                         Timing::Scheduled { interval_ms } => Duration::from_millis(interval_ms.into()),
                         Timing::Single | Timing::Triggered => Duration::from_secs(2),
                     };
-                    let period = self.settings.period.of(asked);
+                    let period = self.settings.period.effective_period(asked);
                     self.core.cell = Some((Beat { due: now, period }, xid));
                     self.core.initialised(now);
                 }

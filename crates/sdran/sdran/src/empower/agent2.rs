@@ -56,7 +56,7 @@ impl EmpowerAgent2 {
                         );
                         continue;
                     };
-                    let period: Duration = self.settings.period.of(asked);
+                    let period: Duration = self.settings.period.effective_period(asked);
                     let beat = Beat { due: now + period, period };
                     let left = ReportAmount::reports(config.amount);
                     self.core

@@ -267,7 +267,7 @@ impl FlexranAgent {
     }
 
     fn change(&mut self, kind: UeChange, config: UeConfig) {
-        let header = Some(Header::of(Kind::UeStateChange, 0));
+        let header = Some(Header::new(Kind::UeStateChange, 0));
         self.send(None, UeStateChange { header, kind: Some(kind.into()), config: Some(config) }, None);
     }
 
@@ -289,7 +289,7 @@ impl FlexranAgent {
             }
             None => return self.fault("a statistics request that asks for nothing".to_owned()),
         };
-        let period = self.settings.period.of(Duration::from_millis(sf.into()));
+        let period = self.settings.period.effective_period(Duration::from_millis(sf.into()));
         let due = now + self.settings.phase.min(period);
         let beat = match frequency {
             Some(ReportFrequency::Off) => {
@@ -340,7 +340,7 @@ impl FlexranAgent {
             return;
         }
         let sfn = sfn_sf(now.as_nanos() / 1_000_000);
-        if let Some(octets) = self.replies.of(sfn) {
+        if let Some(octets) = self.replies.cached(sfn) {
             return self.push(octets, Some(due));
         }
         self.send(None, self.stats_reply(&reporting, sfn), Some(due));
@@ -364,7 +364,7 @@ impl FlexranAgent {
                     .collect()
             }
         };
-        let header = Some(Header::of(Kind::StatsReply, reporting.xid));
+        let header = Some(Header::new(Kind::StatsReply, reporting.xid));
         let cell_report = report::cell_report(reporting.cell_flags, sfn).into_iter().collect();
         StatsReply { header, ue_report, cell_report }
     }
@@ -441,7 +441,7 @@ impl FlexranAgent {
 }
 
 fn reply_header(kind: Kind, request: Option<Header>) -> Option<Header> {
-    Some(Header::of(kind, request.and_then(|header| header.xid).unwrap_or(0)))
+    Some(Header::new(kind, request.and_then(|header| header.xid).unwrap_or(0)))
 }
 
 impl SouthboundAgent for FlexranAgent {

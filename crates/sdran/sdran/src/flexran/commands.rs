@@ -18,7 +18,7 @@ impl FlexranAgent {
         }
         if let Some(xid) = header.and_then(|header| header.xid).filter(|xid| *xid != 0) {
             let direction = if refused.is_some() { Direction::Unsuccessful } else { Direction::Successful };
-            let header = Some(Header::of(Kind::ReconfigureAgent, xid));
+            let header = Some(Header::new(Kind::ReconfigureAgent, xid));
             let answer = AgentReconfiguration { header, policy: refused, ..AgentReconfiguration::default() };
             self.send(Some(direction), answer, None);
         }
@@ -63,7 +63,7 @@ impl FlexranAgent {
         let Some(steering) = self.steering.as_mut().filter(|_| self.connected) else { return };
         if let Some(sfn_sf) = steering.trigger() {
             self.counters.triggers += 1;
-            let header = Some(Header::of(Kind::SfTrigger, 0));
+            let header = Some(Header::new(Kind::SfTrigger, 0));
             self.send(None, SfTrigger { header, sfn_sf: Some(sfn_sf), ..SfTrigger::default() }, None);
         }
     }

@@ -42,7 +42,7 @@ impl Mosaic {
     fn ask_for_configuration(&mut self) {
         self.open += 1;
         self.open_max = self.open_max.max(self.open);
-        let header = |kind, xid| Some(Header::of(kind, xid));
+        let header = |kind, xid| Some(Header::new(kind, xid));
         self.send(EnbConfigRequest { header: header(Kind::EnbConfigRequest, 0) });
         self.send(UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
         self.send(LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
@@ -58,7 +58,7 @@ impl Mosaic {
                     ue_report_flags: Some(UeFlags::PUBLISHED | UeFlags::MAC_STATS),
                     ..CompleteStatsRequest::default()
                 };
-                let header = Some(Header::of(Kind::StatsRequest, 0));
+                let header = Some(Header::new(Kind::StatsRequest, 0));
                 let body = Some(StatsRequestBody::Complete(body));
                 self.send(StatsRequest { header, kind: Some(0), body });
             }
@@ -96,7 +96,7 @@ impl SouthboundController for Mosaic {
     fn handle(&mut self, _: Time, input: ControllerInput<'_>) {
         match input {
             ControllerInput::Connected => {
-                let header = Some(Header::of(Kind::Hello, 0));
+                let header = Some(Header::new(Kind::Hello, 0));
                 self.send(Hello { header, ..Hello::default() });
             }
             ControllerInput::Received(octets) => {
@@ -230,13 +230,13 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
         ..CellConfig::default()
     };
     let set = |pair: &mut StreamPair<FlexranAgent, Mosaic>, cell| {
-        let header = Some(Header::of(Kind::EnbConfigReply, 0));
+        let header = Some(Header::new(Kind::EnbConfigReply, 0));
         let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
         pair.controller.send(reply);
     };
     set(&mut pair, CellConfig { x2_ho_net_control: Some(true), ..CellConfig::default() });
     set(&mut pair, sliced(Some(SliceAlgorithm::Static), vec![fixed(1, 0, 4), fixed(2, 5, 7)]));
-    let header = Some(Header::of(Kind::UeConfigReply, 0));
+    let header = Some(Header::new(Kind::UeConfigReply, 0));
     let into = |rnti, slice| UeConfig { rnti: Some(rnti), dl_slice_id: Some(slice), ..UeConfig::default() };
     pair.controller.send(UeConfigReply { header: header.clone(), ue_config: vec![into(61, 2)] });
     pair.controller.ask_for_configuration();

@@ -87,7 +87,7 @@ impl FlexranSession {
 
     /// Sends the hello; the published controller does so in the RIB updater's first cycle after the connection.
     pub fn greet(&mut self) {
-        let header = Some(Header::of(Kind::Hello, 0));
+        let header = Some(Header::new(Kind::Hello, 0));
         self.send(Direction::Initiating, Hello { header, ..Hello::default() });
     }
 
@@ -131,7 +131,7 @@ impl FlexranSession {
             }
             Message::EchoRequest(request) => {
                 let xid = request.header.and_then(|header| header.xid).unwrap_or(0);
-                let header = Some(Header::of(Kind::EchoReply, xid));
+                let header = Some(Header::new(Kind::EchoReply, xid));
                 self.send(
                     Direction::Successful,
                     EchoReply { header, latency: request.latency, payload: request.payload },
@@ -143,7 +143,7 @@ impl FlexranSession {
             Message::UeStateChange(change) => {
                 self.event(FlexranEvent::UeState(change));
                 // Sent on every change, including the end of a UE.
-                let header = Some(Header { version: None, ..Header::of(Kind::LcConfigRequest, 2) });
+                let header = Some(Header { version: None, ..Header::new(Kind::LcConfigRequest, 2) });
                 self.send(Direction::Initiating, LcConfigRequest { header });
             }
             Message::StatsReply(reply) => self.event(FlexranEvent::Statistics(reply)),
@@ -169,10 +169,10 @@ impl FlexranSession {
     }
 
     fn request_configuration(&mut self) {
-        let header = Some(Header::of(Kind::EnbConfigRequest, 0));
+        let header = Some(Header::new(Kind::EnbConfigRequest, 0));
         self.send(Direction::Initiating, EnbConfigRequest { header });
         // The published controller omits the version in these two.
-        let header = |kind, xid| Some(Header { version: None, ..Header::of(kind, xid) });
+        let header = |kind, xid| Some(Header { version: None, ..Header::new(kind, xid) });
         self.send(Direction::Initiating, UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
         self.send(Direction::Initiating, LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
     }
@@ -187,7 +187,7 @@ impl FlexranSession {
             ..CompleteStatsRequest::default()
         };
         let request = StatsRequest {
-            header: Some(Header::of(Kind::StatsRequest, 0)),
+            header: Some(Header::new(Kind::StatsRequest, 0)),
             kind: Some(0),
             body: Some(StatsRequestBody::Complete(body)),
         };
@@ -197,14 +197,14 @@ impl FlexranSession {
     /// Requests an echo. Agents that support these extensions, such as this project's, return the time stamp
     /// and the bytes.
     pub fn echo(&mut self, xid: u32, latency: Option<u32>, payload: Option<Bytes>) {
-        let header = Some(Header::of(Kind::EchoRequest, xid));
+        let header = Some(Header::new(Kind::EchoRequest, xid));
         self.send(Direction::Initiating, EchoRequest { header, latency, payload });
     }
 
     /// Commands a handover (Mosaic5G 2.x). As with the other commands, `xid` is 0 if the outcome is not
     /// requested; other agents do not report it.
     pub fn hand_over(&mut self, xid: u32, rnti: u16, target_pci: u16) {
-        let header = Some(Header::of(Kind::HoCommand, xid));
+        let header = Some(Header::new(Kind::HoCommand, xid));
         let rnti = Some(rnti.into());
         let target_phy_cell_id = Some(target_pci.into());
         self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
@@ -213,7 +213,7 @@ impl FlexranSession {
     /// Pushes the code of a downlink scheduler to the agent, under a name for policies.
     pub fn delegate(&mut self, xid: u32, name: &str, payload: Bytes) {
         let push = ControlDelegation {
-            header: Some(Header::of(Kind::DelegateControl, xid)),
+            header: Some(Header::new(Kind::DelegateControl, xid)),
             delegation_type: Some(DelegationType::DlScheduler.into()),
             payload: Some(payload),
             name: Some(name.to_owned()),
@@ -223,7 +223,7 @@ impl FlexranSession {
 
     /// Changes the agent by a policy; see [`Policy`].
     pub fn reconfigure(&mut self, xid: u32, policy: &str) {
-        let header = Some(Header::of(Kind::ReconfigureAgent, xid));
+        let header = Some(Header::new(Kind::ReconfigureAgent, xid));
         let policy = Some(policy.to_owned());
         let change = AgentReconfiguration { header, policy, ..AgentReconfiguration::default() };
         self.send(Direction::Initiating, change);
@@ -231,7 +231,7 @@ impl FlexranSession {
 
     /// Sends the allocations of a downlink subframe.
     pub fn allocate(&mut self, sfn_sf: u32, dl_ue_data: Vec<DlData>) {
-        let header = Some(Header::of(Kind::DlMacConfig, 0));
+        let header = Some(Header::new(Kind::DlMacConfig, 0));
         let config = DlMacConfig { header, sfn_sf: Some(sfn_sf), dl_ue_data, ..DlMacConfig::default() };
         self.send(Direction::Initiating, config);
     }
@@ -242,7 +242,7 @@ impl FlexranSession {
             slice_config: Some(SliceConfig { dl: Some(downlink), ul: None }),
             ..CellConfig::default()
         };
-        let header = Some(Header::of(Kind::EnbConfigReply, xid));
+        let header = Some(Header::new(Kind::EnbConfigReply, xid));
         let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
         self.send(Direction::Initiating, reply);
     }
@@ -254,7 +254,7 @@ impl FlexranSession {
             dl_slice_id: Some(*slice),
             ..UeConfig::default()
         };
-        let header = Some(Header::of(Kind::UeConfigReply, xid));
+        let header = Some(Header::new(Kind::UeConfigReply, xid));
         self.send(Direction::Initiating, UeConfigReply { header, ue_config: ues.iter().map(of).collect() });
     }
 

@@ -21,7 +21,7 @@ pub(super) enum Replies {
 
 impl Replies {
     /// The reply for a subframe, if it is cached.
-    pub(super) fn of(&self, sfn_sf: u32) -> Option<Vec<u8>> {
+    pub(super) fn cached(&self, sfn_sf: u32) -> Option<Vec<u8>> {
         match self {
             Self::Kept(template) => template.with(sfn_sf),
             _ => None,
@@ -106,7 +106,7 @@ mod tests {
         let ue_report =
             (0..ues).map(|ue| report::ue_report(rnti(ue), &radio, flags, sfn_sf, false)).collect();
         let cell_report = report::cell_report(CellFlags::NOISE, sfn_sf).into_iter().collect();
-        let header = Some(Header::of(Kind::StatsReply, PROBES[1]));
+        let header = Some(Header::new(Kind::StatsReply, PROBES[1]));
         let mut octets = Vec::new();
         encode_frame(&Envelope::undirected(StatsReply { header, ue_report, cell_report }), &mut octets)
             .ok()?;
@@ -134,7 +134,7 @@ mod tests {
         let mut replies = Replies::default();
         for _ in 0..3 {
             replies.put_together(|_| None);
-            assert_eq!(replies.of(1_000), None);
+            assert_eq!(replies.cached(1_000), None);
         }
     }
 }

@@ -168,12 +168,12 @@ impl Running for Upf {
         self.0.check().map_err(sut)
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         [("sessions".to_owned(), self.0.sessions() as f64)].into()
     }
 
     fn end(&mut self, report: &mut Report) {
-        report.numbers = self.look();
+        report.numbers = self.counters();
     }
 }
 

@@ -1,14 +1,14 @@
 //! Parts of a run without packets: base stations answer and send the messages of the N3 path.
 use super::LoadError;
-use super::bench::Bench;
 use super::carrier::Carrier;
 use super::cycles::{CyclePlan, Cycles};
 use super::data::{GnbThread, Shared};
+use super::load_run::LoadRun;
 use super::report::ControlSummary;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-impl Bench<'_> {
+impl LoadRun<'_> {
     /// Carries out the plans of all SMFs.
     pub(super) fn drive(
         &mut self,

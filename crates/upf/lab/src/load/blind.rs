@@ -3,9 +3,9 @@
 //!
 //! The UPF's numbering is learned from two sessions that are created and deleted beforehand; later sessions are assumed
 //! to continue with the same increment. A UPF with another numbering rejects unknown sessions, which the report shows.
-use super::bench::CYCLE;
 use super::cycles::Cycles;
 use super::fresh;
+use super::load_run::CYCLE;
 use super::meter::Times;
 use super::n4::N4;
 use super::outcome::ByKind;
@@ -293,8 +293,8 @@ impl Blind<'_> {
         let sessions = self.sent.len() as u64 / 3;
         for (kind, counts) in CYCLE.into_iter().zip(&mut self.counts) {
             counts.lost = std::mem::take(&mut counts.pending);
-            let latency = self.latency.of(kind);
-            let service = self.service.of(kind);
+            let latency = self.latency.times(kind);
+            let service = self.service.times(kind);
             let of_kind = request(counts, latency.summary(), service.summary());
             self.summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }

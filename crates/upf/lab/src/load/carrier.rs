@@ -135,10 +135,10 @@ impl Carrier {
     }
 
     /// Completes a step. Returns the number of datagrams that were never sent.
-    pub(super) fn settle(&mut self) -> io::Result<u64> {
+    pub(super) fn complete_step(&mut self) -> io::Result<u64> {
         match self {
             Self::Sockets(_) => Ok(0),
-            Self::Frames(frames) => frames.settle(),
+            Self::Frames(frames) => frames.complete_step(),
         }
     }
 }

@@ -126,7 +126,7 @@ impl Cycles {
 
     /// Resets the results and their clock.
     pub fn restart_report(&mut self) {
-        self.tell();
+        self.update_observer();
         self.report = CycleReport::default();
         self.told = [0; 3];
         self.began = N4::now();
@@ -158,7 +158,7 @@ impl Cycles {
         loop {
             let came = self.n4.pump()?;
             self.events(plan)?;
-            self.tell();
+            self.update_observer();
             let now = N4::now();
             self.note_waiting(now);
             let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
@@ -241,7 +241,7 @@ impl Cycles {
     }
 
     /// Updates the observer.
-    fn tell(&mut self) {
+    fn update_observer(&mut self) {
         if let Some(glance) = self.flows.glance() {
             let CycleReport { started, completed, failed, .. } = self.report;
             let now = [started, completed, failed];

@@ -217,7 +217,7 @@ impl GnbThread {
                 self.rest(due_ns)?;
             }
         }
-        self.report.unsent += self.carrier.settle()?;
+        self.report.unsent += self.carrier.complete_step()?;
         if let Some(supervisor) = &self.supervisor {
             self.report.paths.add(&supervisor.report);
         }

@@ -295,7 +295,7 @@ impl Frames {
         wait_readable(&descriptors, most).map(drop)
     }
 
-    pub(super) fn settle(&mut self) -> io::Result<u64> {
+    pub(super) fn complete_step(&mut self) -> io::Result<u64> {
         let dropped = self.send()?;
         let invalid = self.statistics().tx_invalid;
         let before = std::mem::replace(&mut self.counted.tx_invalid, invalid);

@@ -83,7 +83,7 @@ impl Glance {
     }
 
     /// Returns the counters so far, and the times since the last snapshot.
-    pub fn look(&self) -> Look {
+    pub fn read(&self) -> Look {
         let read = |count: &AtomicU64| count.load(Relaxed);
         let counts = Counts {
             started: read(&self.started),
@@ -120,7 +120,7 @@ mod tests {
         [1_000, 3_000].into_iter().for_each(|ns| glance.answered(ns));
         glance.sent(7);
         glance.seen();
-        let first = glance.look();
+        let first = glance.read();
         let counts = Counts {
             started: 1,
             completed: 1,
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((times.n, times.max.round()), (2, 3.0));
         assert!(first.packets_us.is_none());
         glance.came_back(5_000);
-        let second = glance.look();
+        let second = glance.read();
         assert_eq!((second.counts.answers, second.counts.downlink_seen), (2, 1));
         assert!(second.requests_us.is_none() && second.packets_us.is_some());
     }

@@ -12,7 +12,6 @@
 mod addresses;
 mod arrivals;
 mod attended;
-mod bench;
 mod blind;
 mod calibrate;
 mod carrier;
@@ -23,6 +22,7 @@ mod frames;
 mod fresh;
 mod gate;
 mod glance;
+mod load_run;
 mod meter;
 mod n3_io;
 mod n4;

@@ -241,7 +241,7 @@ impl N4 {
         let start = Self::now();
         while !self.smf.is_associated() {
             // Repeated even without retransmissions, so that a single lost request is not fatal.
-            if self.smf.ledger().of(Kind::Association).pending == 0 {
+            if self.smf.ledger().counts(Kind::Association).pending == 0 {
                 self.smf.associate(Self::now()).map_err(|why| LoadError::Refused(why.to_string()))?;
             }
             self.pump()?;
@@ -252,7 +252,7 @@ impl N4 {
         }
         let heartbeat = self.heartbeats.then(|| self.smf.heartbeat(Self::now()));
         while heartbeat.is_some()
-            && self.smf.ledger().of(Kind::Heartbeat).pending > 0
+            && self.smf.ledger().counts(Kind::Heartbeat).pending > 0
             && Self::now().since(start) <= patience
         {
             self.pump()?;

@@ -104,7 +104,7 @@ impl Default for ByKind {
 
 impl ByKind {
     /// Returns the times of a request type.
-    pub fn of(&self, kind: Kind) -> &Times {
+    pub fn times(&self, kind: Kind) -> &Times {
         &self.0[kind as usize]
     }
 
@@ -197,7 +197,10 @@ mod tests {
         assert_eq!((sum.due, sum.started, sum.completed, sum.failed, sum.restarted), (22, 20, 14, 4, 2));
         assert_eq!((sum.refused, sum.restarts, sum.live_peak), (8, 1, 16));
         assert_eq!((sum.data_reports, sum.usage_reports), (10, 12));
-        assert_eq!((sum.latency.of(Kind::Deletion).count(), sum.latency.of(Kind::Report).count()), (2, 0));
+        assert_eq!(
+            (sum.latency.times(Kind::Deletion).count(), sum.latency.times(Kind::Report).count()),
+            (2, 0)
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Sessions of a capture, repeated towards the UPF.
 use super::arrivals::Schedule;
-use super::bench::Bench;
 use super::cycles::{Cycles, Loop, REST};
+use super::load_run::LoadRun;
 use super::n4::N4;
 use super::report::LoadReport;
 use super::{LoadConfig, LoadError, Mode};
@@ -44,7 +44,7 @@ fn addressing(config: &LoadConfig, first_teid: u32) -> Addressing {
     Addressing { n3: config.n3.ip(), gnb: config.gnb.ip(), smf: config.smf.ip(), ue_v4, ue_v6, first_teid }
 }
 
-impl Bench<'_> {
+impl LoadRun<'_> {
     pub(super) fn replay(&mut self, stop: &AtomicBool, report: &mut LoadReport) -> Result<(), LoadError> {
         let config = self.config;
         let Mode::Replay(plan) = &config.mode else { return Ok(()) };
@@ -145,7 +145,7 @@ impl Cycles {
         let provisioned = state.replay.provision(N4::now(), &mut self.n4.smf);
         provisioned.map_err(|why| LoadError::Refused(why.to_string()))?;
         self.n4.flush()?;
-        while self.n4.smf.ledger().of(Kind::Association).pending > 0 {
+        while self.n4.smf.ledger().counts(Kind::Association).pending > 0 {
             if !self.n4.pump()? {
                 self.n4.rest(N4::now() + REST)?;
             }

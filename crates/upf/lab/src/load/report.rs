@@ -194,11 +194,11 @@ pub(super) fn control(
     let mut answers = 0;
     for kind in Kind::ALL {
         let mut counts = Counts::default();
-        ledgers.iter().for_each(|ledger| add(&mut counts, ledger.of(kind)));
+        ledgers.iter().for_each(|ledger| add(&mut counts, ledger.counts(kind)));
         answers += counts.answered();
         if counts.sent > 0 {
-            let latency = reports.latency.of(kind);
-            let service = reports.service.of(kind);
+            let latency = reports.latency.times(kind);
+            let service = reports.service.times(kind);
             let of_kind = request(&counts, latency.summary(), service.summary());
             summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }

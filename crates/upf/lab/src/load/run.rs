@@ -1,8 +1,8 @@
 //! A run: validates the configuration, opens the resources, executes the mode's steps, and assesses the results.
-use super::bench::Bench;
 use super::data::MAX_THREADS;
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::gate::Gate;
+use super::load_run::LoadRun;
 use super::n3_io::N3Io;
 use super::network::{Network, NetworkPlan, NetworkReport, NetworkThread};
 use super::process::Process;
@@ -53,7 +53,7 @@ fn load(
     stop: &AtomicBool,
     gate: &Gate,
 ) -> Result<LoadReport, LoadError> {
-    let mut bench = Bench::new(config, process, gate)?;
+    let mut bench = LoadRun::new(config, process, gate)?;
     let mut report =
         LoadReport { mode: name(&config.mode).to_owned(), run: config.run, ..Default::default() };
     if config.smoke {

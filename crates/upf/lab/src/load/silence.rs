@@ -71,7 +71,7 @@ impl Hearing {
     }
 
     /// Returns the silence to report: the current one if it is longer than a request's timeout, otherwise the longest.
-    pub(super) fn told(&self, now: Time, begin: Time, patience: Duration) -> Option<Silence> {
+    pub(super) fn unresponsive_for(&self, now: Time, begin: Time, patience: Duration) -> Option<Silence> {
         let told = |(length, asked): (Duration, Time), ended| Silence {
             at_s: asked.since(begin).as_secs_f64(),
             for_s: length.as_secs_f64(),
@@ -108,7 +108,7 @@ mod tests {
         let ask = [0x21, 50];
         let patience = LEAST / 2;
         let mut hearing = Hearing::default();
-        let told = |hearing: &Hearing, now| hearing.told(at(now), at(1_000), patience);
+        let told = |hearing: &Hearing, now| hearing.unresponsive_for(at(now), at(1_000), patience);
         hearing.sends(at(1_000), &[0x20, message_type::HEARTBEAT_RESPONSE]);
         hearing.sends(at(1_000), &[0x20, message_type::ASSOCIATION_RELEASE_REQUEST]);
         assert_eq!(told(&hearing, 60_000), None, "nobody was asked");

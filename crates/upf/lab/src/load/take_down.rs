@@ -82,7 +82,7 @@ impl Cycles {
     /// Sends one deletion per session. Returns whether the UPF responded.
     fn delete_once(&mut self, plan: &CyclePlan) -> io::Result<bool> {
         let mut waiting = self.n4.smf.deletable().into_iter().peekable();
-        let counts = |n4: &N4| *n4.smf.ledger().of(Kind::Deletion);
+        let counts = |n4: &N4| *n4.smf.ledger().counts(Kind::Deletion);
         let mut heard = counts(&self.n4);
         loop {
             let came = self.n4.pump()?;
@@ -126,6 +126,6 @@ impl Cycles {
                 self.n4.rest(N4::now() + REST)?;
             }
         }
-        Ok(!asked || self.n4.smf.ledger().of(Kind::Release).answered() > 0)
+        Ok(!asked || self.n4.smf.ledger().counts(Kind::Release).answered() > 0)
     }
 }

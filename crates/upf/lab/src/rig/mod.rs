@@ -131,7 +131,7 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
 /// Returns the UPF as the point configures it, or a meter for an external one.
 fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
-        return stranger::part(run);
+        return stranger::component(run);
     }
     let mut part = UpfPart::read(run, "sut")?;
     part.n4 = of_own(part.n4, own);

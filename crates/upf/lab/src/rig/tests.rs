@@ -6,14 +6,14 @@ use ranlab_campaign::rig::Rig;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use ranlab_lab::experiment::fake::{self, Acts, Log};
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::Report;
 use ranlab_lab::{AttachPart, Lab, OVER};
 use ranlab_upf::n4::Dialect;
 use std::collections::{BTreeMap, BTreeSet};
 
-fn rig() -> Bench<Upf> {
-    Bench::new(&Lab::new("no-such-program"), Upf)
+fn rig() -> RunningExperiment<Upf> {
+    RunningExperiment::new(&Lab::new("no-such-program"), Upf)
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn relayed(plane: &mut UserPlane, datagram: &[u8]) -> (IpAddr, u32, Option<PduSe
     (peer, packet.teid, packet.pdu_session().transpose().unwrap())
 }
 
-fn refused(told: &Told) -> Refusal {
+fn refused(told: &SessionRules) -> Refusal {
     UserPlane::check(&told.rules()).unwrap_err()
 }
 
@@ -207,7 +207,7 @@ fn outer_class_is_what_the_rule_marks() {
 
 #[test]
 fn unsupported_rules_are_rejected_by_name() {
-    type Change = fn(&mut Told);
+    type Change = fn(&mut SessionRules);
     let pdr_1 = FailedRuleId::Pdr(PdrId(1));
     let far_2 = FailedRuleId::Far(FarId(2));
     let cases: [(Change, FailedRuleId, Cause); 9] = [
@@ -272,7 +272,7 @@ fn rule_has_an_application_or_filters_but_not_both() {
     let id = || Opaque(b"video"[..].into());
     let mut session = plain(1);
     session.pdrs[0].pdi.application_id = Some(id());
-    let refused = |session: &Told, applications: &[std::sync::Arc<ApplicationPfds>]| {
+    let refused = |session: &SessionRules, applications: &[std::sync::Arc<ApplicationPfds>]| {
         let rules = Rules { applications, ..session.rules() };
         UserPlane::check(&rules).err().map(|refusal| (refusal.cause, refusal.why))
     };

@@ -9,14 +9,14 @@ pub(super) const GNB: [u8; 4] = [10, 0, 0, 9];
 pub(super) const SERVER: [u8; 4] = [192, 0, 2, 1];
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct SessionRules {
     pub(super) pdrs: Vec<CreatePdr>,
     pub(super) fars: Vec<CreateFar>,
     pub(super) qers: Vec<CreateQer>,
     pub(super) urrs: Vec<CreateUrr>,
 }
 
-impl Told {
+impl SessionRules {
     pub(super) fn rules(&self) -> Rules<'_> {
         Rules {
             pdrs: &self.pdrs,
@@ -94,8 +94,8 @@ pub(super) fn downlink_pdi(n: u32) -> Pdi {
 }
 
 /// Rules that forward both directions without policing.
-pub(super) fn plain(n: u32) -> Told {
-    Told {
+pub(super) fn plain(n: u32) -> SessionRules {
+    SessionRules {
         pdrs: vec![pdr(1, 255, uplink_pdi(n), 1), pdr(2, 255, downlink_pdi(n), 2)],
         fars: vec![far(1, ApplyAction::FORW, to_core()), far(2, ApplyAction::FORW, to_gnb(0x900 + n))],
         ..Default::default()
@@ -123,7 +123,7 @@ pub(super) fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
     out
 }
 
-pub(super) fn installed(told: &Told) -> UserPlane {
+pub(super) fn installed(told: &SessionRules) -> UserPlane {
     let mut plane = UserPlane::new();
     plane.install(1, &told.rules(), &told.rules().meters(&[], &[])).unwrap();
     plane
@@ -317,7 +317,11 @@ fn path_messages_are_answered_or_reported() {
 }
 
 /// Interprets the rules directly for each packet, without tables.
-fn reference(sessions: &[(u64, Told)], teid: Option<(u32, Option<u8>)>, packet: &[u8]) -> Option<String> {
+fn reference(
+    sessions: &[(u64, SessionRules)],
+    teid: Option<(u32, Option<u8>)>,
+    packet: &[u8],
+) -> Option<String> {
     let from = &packet[12..16];
     let to = &packet[16..20];
     for (_, told) in sessions {
@@ -356,7 +360,7 @@ fn verdicts_equal_simple_rule_interpretation() {
     let mut draw = |below: u64| random.below(below);
     for _ in 0..40 {
         let mut plane = UserPlane::new();
-        let mut sessions: Vec<(u64, Told)> = Vec::new();
+        let mut sessions: Vec<(u64, SessionRules)> = Vec::new();
         for step in 0..600_u64 {
             let n = draw(12) as u32;
             let at = sessions.iter().position(|(seid, _)| *seid == u64::from(n));

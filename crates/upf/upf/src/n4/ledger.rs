@@ -125,7 +125,7 @@ impl Counts {
 /// Request and response counters of one end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
-    /// Indexed by [`Kind`]; see [`Ledger::of`].
+    /// Indexed by [`Kind`]; see [`Ledger::counts`].
     pub by_kind: [Counts; 7],
     /// Rejections and late responses, by cause.
     pub causes: BTreeMap<u8, u64>,
@@ -139,7 +139,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Returns the counters of a kind.
-    pub fn of(&self, kind: Kind) -> &Counts {
+    pub fn counts(&self, kind: Kind) -> &Counts {
         &self.by_kind[kind as usize]
     }
 

@@ -315,14 +315,14 @@ mod tests {
         assert!(matches!(requests.expired(at(100)), Some(Expired::Again(datagram, 1)) if datagram == [7]));
         assert!(requests.expired(at(199)).is_none());
         assert!(matches!(requests.expired(at(200)), Some(Expired::Lost(Done { attempts: 2, .. }))));
-        assert_eq!((requests.ledger.of(Kind::Deletion).lost, requests.wake_at()), (1, None));
+        assert_eq!((requests.ledger.counts(Kind::Deletion).lost, requests.wake_at()), (1, None));
         let late = requests.answered(at(300), sequence, SESSION_DELETION_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(late, Answer::Late(Done { outcome: Outcome::Late(Cause::ACCEPTED), .. })));
         let again = requests.answered(at(301), sequence, SESSION_DELETION_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(again, Answer::Duplicate));
         let foreign = requests.answered(at(302), sequence, HEARTBEAT_RESPONSE, Cause::ACCEPTED);
         assert!(matches!(foreign, Answer::Unexpected));
-        let counts = requests.ledger.of(Kind::Deletion);
+        let counts = requests.ledger.counts(Kind::Deletion);
         assert_eq!((counts.lost, counts.late, counts.duplicate, counts.retransmissions), (0, 1, 1, 1));
         assert!(requests.ledger.balanced());
     }

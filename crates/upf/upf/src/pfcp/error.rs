@@ -107,7 +107,7 @@ impl FaultKind {
     }
 
     /// Returns this fault for an element.
-    pub fn of(self, ie_type: u16) -> Fault {
+    pub fn on_element(self, ie_type: u16) -> Fault {
         Fault { ie_type, kind: self }
     }
 }

@@ -33,13 +33,13 @@ impl<'a> Iterator for Ies<'a> {
         }
         let Some((&[t1, t2, l1, l2], rest)) = self.rest.split_first_chunk::<4>() else {
             self.rest = &[];
-            return Some(Err(FaultKind::Length.of(0)));
+            return Some(Err(FaultKind::Length.on_element(0)));
         };
         let ie_type = u16::from_be_bytes([t1, t2]);
         let len = usize::from(u16::from_be_bytes([l1, l2]));
         let Some((value, rest)) = rest.split_at_checked(len) else {
             self.rest = &[];
-            return Some(Err(FaultKind::Length.of(ie_type)));
+            return Some(Err(FaultKind::Length.on_element(ie_type)));
         };
         self.rest = rest;
         Some(Ok((ie_type, value)))
@@ -142,7 +142,11 @@ pub(super) fn take_value<T: Value>(ie_type: u16, octets: &[u8]) -> Result<T, Fau
 }
 
 /// Stores a value unless one is present already: the first of repeated elements counts (§7.6.10).
-pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl FnOnce() -> RawIe) -> Taken {
+pub(super) fn set<T>(
+    slot: &mut Option<T>,
+    value: Result<T, Fault>,
+    raw: impl FnOnce() -> RawIe,
+) -> DecodedIe {
     match value {
         Ok(_) if slot.is_some() => Ok(Some(raw())),
         Ok(value) => {
@@ -154,7 +158,7 @@ pub(super) fn set<T>(slot: &mut Option<T>, value: Result<T, Fault>, raw: impl Fn
 }
 
 /// Result for an element: stored, kept raw, or a reason to refuse the message.
-pub(super) type Taken = Result<Option<RawIe>, Fault>;
+pub(super) type DecodedIe = Result<Option<RawIe>, Fault>;
 
 /// Declares groups of elements, or messages, with one line per element: `number => field: presence Type,
 /// "description";`. Presence values, following the tables of TS 29.244:
@@ -286,7 +290,7 @@ pub(super) use table;
 /// Runs a group's check: returns a fault for an element that another element requires and that is missing.
 pub(super) fn check<T>(missing: impl FnOnce(&T) -> Option<u16>, group: &T) -> Result<(), Fault> {
     match missing(group) {
-        Some(ie_type) => Err(FaultKind::MissingConditional.of(ie_type)),
+        Some(ie_type) => Err(FaultKind::MissingConditional.on_element(ie_type)),
         None => Ok(()),
     }
 }

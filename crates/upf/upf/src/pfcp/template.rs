@@ -45,7 +45,7 @@ impl Slot {
     }
 
     /// Returns the field in a copy of the template.
-    pub fn of<'a>(&self, copy: &'a [u8]) -> Option<&'a [u8]> {
+    pub fn field<'a>(&self, copy: &'a [u8]) -> Option<&'a [u8]> {
         copy.get(self.range())
     }
 
@@ -78,7 +78,7 @@ impl Template {
 
     /// Creates a template from an encoded message, or returns `None` unless the datagram contains exactly one
     /// message.
-    pub fn of(datagram: &[u8]) -> Option<Self> {
+    pub fn from_datagram(datagram: &[u8]) -> Option<Self> {
         let (header, _, rest) = Header::read(datagram).ok()?;
         let good = rest.is_empty() && Header::needs_seid(header.message_type) == header.seid.is_some();
         good.then(|| Self { octets: datagram.to_vec(), header })

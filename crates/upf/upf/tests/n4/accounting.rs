@@ -75,7 +75,7 @@ fn a_good_link_answers_all_at_once() {
     let pair = cycles(Impairments::delay(DELAY), 3, 1, 100, 256);
     let ledger = pair.smf.ledger();
     for kind in [Kind::Establishment, Kind::Modification, Kind::Deletion] {
-        let counts = ledger.of(kind);
+        let counts = ledger.counts(kind);
         assert_eq!((counts.sent, counts.ok), (100, 100), "{kind:?}");
     }
     assert_eq!((ledger.unexpected, ledger.malformed), (0, 0));
@@ -133,5 +133,5 @@ fn the_window_is_a_refusal_and_not_a_loss() {
     pair.smf.establish(pair.now, pair.now, spec(3)).unwrap();
     pair.run_until(at(3));
     assert_eq!(pair.smf.establish(pair.now, pair.now, spec(4)), Err(Refused::Sessions { limit: 3 }));
-    assert_eq!(pair.smf.ledger().of(Kind::Establishment).sent, 3);
+    assert_eq!(pair.smf.ledger().counts(Kind::Establishment).sent, 3);
 }

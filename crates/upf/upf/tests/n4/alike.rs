@@ -11,7 +11,7 @@ struct Ends {
 
 impl Ends {
     /// Sends the datagram to both UPFs and compares their responses.
-    fn tell(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+    fn compare(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let answers = [&mut self.quick, &mut self.general].map(|upf| {
             upf.handle(now, UpfInput::Received(from, datagram));
             let mut sent = Vec::new();
@@ -52,7 +52,7 @@ fn associate(ends: &mut Ends, dialect: Dialect) -> Vec<SessionTemplates> {
             recovery_time_stamp: RecoveryTimeStamp(1),
             ..Default::default()
         };
-        ends.tell(at(1), peer(n), &encode(request, None, 1).unwrap());
+        ends.compare(at(1), peer(n), &encode(request, None, 1).unwrap());
     }
     let mbr = Some(BitRates { uplink_kbps: 10_000, downlink_kbps: 5_000 });
     let rich = SessionProfile { mbr, flows: vec!["permit out ip from any to assigned".into()], ..profile() };
@@ -125,7 +125,7 @@ fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
                 _ => {}
             }
             let from = peer(u64::from(random.below(10) == 0));
-            let answer = ends.tell(at(2), from, &datagram);
+            let answer = ends.compare(at(2), from, &datagram);
             last = datagram;
             let up_seid =
                 answer.and_then(|octets| Response::read(&octets).and_then(|response| response.up_seid));
@@ -141,11 +141,11 @@ fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
             for from in [peer(0), peer(1)] {
                 let mut out = Vec::new();
                 templates[0].write_modification(5_000 + n as u32, seid, Change::Buffer, &mut out);
-                ends.tell(at(3), from, &out);
+                ends.compare(at(3), from, &out);
             }
             assert_eq!(ends.quick.session(seid), ends.general.session(seid));
         }
-        ends.tell(
+        ends.compare(
             at(4),
             peer(0),
             &encode(

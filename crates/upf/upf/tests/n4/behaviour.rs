@@ -311,7 +311,7 @@ fn an_unanswered_release_is_lost_as_a_release_and_the_association_stands() {
     let mut pair = left_behind(Dialect::OPEN5GS);
     assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Release, Outcome::Lost)]);
     assert_eq!(
-        (pair.smf.ledger().of(Kind::Release).lost, pair.smf.ledger().of(Kind::Association).lost),
+        (pair.smf.ledger().counts(Kind::Release).lost, pair.smf.ledger().counts(Kind::Association).lost),
         (1, 0)
     );
     assert_eq!(pair.upf.upf().sessions(), 1);
@@ -375,7 +375,7 @@ fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
     pair.smf.delete(pair.now, pair.now, ids[1]).unwrap();
     assert_eq!(pair.smf.deletable(), []);
     assert_eq!(outcomes(&mut pair, 1_000), [(Kind::Deletion, Outcome::Lost); 2]);
-    assert_eq!(pair.smf.ledger().of(Kind::Deletion).retransmissions, 2);
+    assert_eq!(pair.smf.ledger().counts(Kind::Deletion).retransmissions, 2);
     assert_eq!(pair.smf.deletable(), ids);
 }
 
@@ -407,7 +407,7 @@ fn a_refusal_without_a_node_id_is_a_refusal() {
     pair.smf.handle(pair.now, SmfInput::Received(&refused));
     let ledger = pair.smf.ledger();
     assert_eq!(
-        (ledger.of(Kind::Establishment).rejected, ledger.malformed, ledger.causes.get(&75)),
+        (ledger.counts(Kind::Establishment).rejected, ledger.malformed, ledger.causes.get(&75)),
         (1, 0, Some(&1))
     );
     assert!(ledger.balanced() && pair.smf.live_sessions() == 0);

@@ -60,7 +60,7 @@ fn losses_are_exact() {
     }
     let end = pair.now + Duration::from_secs(1);
     pair.run_until(end);
-    let counts = *pair.smf.ledger().of(Kind::Establishment);
+    let counts = *pair.smf.ledger().counts(Kind::Establishment);
     assert_eq!((counts.ok, counts.lost, pair.upf.overflowed), (10, 20, 20));
 }
 

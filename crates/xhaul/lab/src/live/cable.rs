@@ -156,7 +156,7 @@ impl Cable {
     ///
     /// # Errors
     /// There are too few readings of the cards' clocks.
-    pub(super) fn tell(&self, seen: &CableSeen, report: &mut Report) -> Result<(), Trouble> {
+    pub(super) fn add_results(&self, seen: &CableSeen, report: &mut Report) -> Result<(), Trouble> {
         let lines = match &seen.readings {
             None => None,
             Some(readings) => Some(lines(readings)?),
@@ -174,7 +174,7 @@ impl Cable {
             error_ns = error_ns.max(clocks.error_ns());
             let sent = &seen.sent[way];
             let came = &seen.came[way];
-            Crossing::of(sent, came, &clocks).numbers(&mut |number, value| {
+            Crossing::match_stamps(sent, came, &clocks).numbers(&mut |number, value| {
                 report.numbers.insert(format!("{name}.{number}"), value);
             });
         }
@@ -248,7 +248,7 @@ impl End {
 fn by_cards(lab: &mut Lab, ends: &[NetEnd; 2]) -> Result<CardClocks, String> {
     let mut offered = Vec::new();
     for (namespace, interface) in ends {
-        let stamping = in_namespace(namespace, || Ok(Stamping::of(interface)));
+        let stamping = in_namespace(namespace, || Ok(Stamping::read(interface)));
         let stamping = stamping.map_err(|trouble| trouble.what)?.map_err(|error| error.to_string());
         let card = stamping.and_then(|stamping| stamping.by_card());
         offered.push(card.map_err(|why| format!("port {interface} of {namespace}: {why}"))?);

@@ -152,7 +152,7 @@ pub(super) struct Crossing {
 
 impl Crossing {
     /// Combines the stamps of frames in the order in which they were sent.
-    pub(super) fn of(sent: &[Sent], came: &[Came], clocks: &Clocks) -> Self {
+    pub(super) fn match_stamps(sent: &[Sent], came: &[Came], clocks: &Clocks) -> Self {
         let mut arrivals: BTreeMap<u64, Option<u64>> = BTreeMap::new();
         for frame in came {
             // Of duplicates, the first arrival counts.

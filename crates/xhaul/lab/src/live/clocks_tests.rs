@@ -151,7 +151,7 @@ fn delays_match_cable_within_error_bound() {
         let clocks = Clocks::Two { from: line(&near, &mut seeded), to: line(&far, &mut seeded) };
         let takes = 1 + seeded.below(100_000);
         let (sent, came, whole) = frames(&mut seeded, &near, &far, takes);
-        let crossing = Crossing::of(&sent, &came, &clocks);
+        let crossing = Crossing::match_stamps(&sent, &came, &clocks);
         assert_eq!((crossing.sent, crossing.stamped), (90, whole));
         assert_eq!((crossing.unordered, crossing.early), (0, 0), "seed {seed}");
         let lost = 90 - crossing.arrived;
@@ -173,7 +173,7 @@ fn inconsistent_clocks_are_counted() {
     // ends.
     let (sent, came): (Vec<_>, Vec<_>) =
         [frame(0, 100, 130), frame(1, 300, 250), frame(2, 200, 240)].into_iter().unzip();
-    let crossing = Crossing::of(&sent, &came, &Clocks::One);
+    let crossing = Crossing::match_stamps(&sent, &came, &Clocks::One);
     assert_eq!((crossing.early, crossing.unordered), (1, 2));
     assert_eq!(crossing.delays_ns, [-50, 30, 40]);
     let mut told = BTreeMap::new();
@@ -181,7 +181,7 @@ fn inconsistent_clocks_are_counted() {
         told.insert(name.to_owned(), value);
     });
     assert_eq!((told["delay_us_min"], told["delay_us_p50"], told["delay_us_max"]), (-0.05, 0.03, 0.04));
-    let none = Crossing::of(&sent, &[], &Clocks::One);
+    let none = Crossing::match_stamps(&sent, &[], &Clocks::One);
     let mut told = BTreeMap::new();
     none.numbers(&mut |name, value| {
         told.insert(name.to_owned(), value);

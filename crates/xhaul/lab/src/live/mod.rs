@@ -40,9 +40,9 @@ use ranlab_lab::{Running, config};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
 };
-use tap::{Seen, Taps};
+use tap::{TapDelays, Taps};
 pub use tools::Tool;
-use tools::{Told, Witness};
+use tools::{ToolResult, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
 pub use vbbu::VbbuPart;
@@ -208,12 +208,12 @@ struct Window {
     receiving: Arc<AtomicBool>,
     senders: Vec<JoinHandle<Departed>>,
     receivers: Vec<JoinHandle<Arrived>>,
-    taps: Vec<JoinHandle<Seen>>,
+    taps: Vec<JoinHandle<TapDelays>>,
     caught: Vec<JoinHandle<Caught>>,
     cable: Option<Watch>,
     /// Begin of the window, in nanoseconds since 1970.
     base_ns: u64,
-    tools: Vec<JoinHandle<Told>>,
+    tools: Vec<JoinHandle<ToolResult>>,
     witness: Option<JoinHandle<ranlab_xhaul::Delays>>,
     helpers: Vec<JoinHandle<()>>,
 }
@@ -306,12 +306,12 @@ impl Live {
 struct Ended {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
-    seen: Vec<Seen>,
+    seen: Vec<TapDelays>,
     caught: Vec<Caught>,
     stamped: CableSeen,
     /// Time at which senders were stopped, in nanoseconds since the window began.
     stopped_ns: u64,
-    told: Vec<Told>,
+    told: Vec<ToolResult>,
     witness: Option<ranlab_xhaul::Delays>,
     /// Counters before and after the window.
     queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
@@ -400,7 +400,7 @@ impl Running for Live {
             window.helpers.extend(pair.help(&receiving));
         }
         // A peer that does not respond is contacted once.
-        let met = self.pairs.iter_mut().try_for_each(|pair| pair.meet(&self.lab));
+        let met = self.pairs.iter_mut().try_for_each(|pair| pair.resolve_receiver(&self.lab));
         self.failed = self.failed.take().or_else(|| met.err().map(|trouble| trouble.what));
         for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {
             window.senders.extend(pair.send(epoch, &sending, self.quota.as_ref()));
@@ -430,14 +430,14 @@ impl Running for Live {
         for name in ["live.clock", "live.clock_error_us"] {
             report.numbers.insert(name.to_owned(), 0.0);
         }
-        let stamped = self.cable.as_ref().map_or(Ok(()), |cable| cable.tell(&ended.stamped, report));
+        let stamped = self.cable.as_ref().map_or(Ok(()), |cable| cable.add_results(&ended.stamped, report));
         self.failed = self.failed.take().or(failed).or_else(|| stamped.err().map(|trouble| trouble.what));
         if self.quota.is_some() {
             let share = ended.throttled_ns as f64 / 1e9 / ended.seconds.max(1e-3);
             report.numbers.insert("cu.throttled_share".to_owned(), share);
         }
         if let Some(vbbu) = &mut self.vbbu {
-            vbbu.tell(&ended.caught, ended.stopped_ns, &self.part.flows.0, report);
+            vbbu.add_results(&ended.caught, ended.stopped_ns, &self.part.flows.0, report);
         }
         let Ended { departed, arrived, seen, .. } = ended;
         for (name, value) in &self.costs {
@@ -453,7 +453,7 @@ impl Running for Live {
             report.numbers.insert("live.rung".to_owned(), f64::from(rung as u8));
         }
         report.numbers.insert("live.namespaces".to_owned(), self.lab.namespaces() as f64);
-        self.lab.told(&self.part, report);
+        self.lab.report_ports(&self.part, report);
     }
 }
 
@@ -468,7 +468,7 @@ impl Drop for Live {
 fn told_of(
     flow: &LiveFlow,
     (sent, got): (Option<&Departed>, Option<&Arrived>),
-    seen: &[Seen],
+    seen: &[TapDelays],
     report: &mut Report,
 ) {
     let mut put = |name: &str, value: f64| {

@@ -76,7 +76,7 @@ impl Yard {
     }
 
     /// Configures the link. Returns `false` if this kernel lacks the scheduler and may.
-    fn told(&self, order: RankOrder) -> bool {
+    fn configure(&self, order: RankOrder) -> bool {
         let port_bps = in_namespace(&self.near, || Ok(port_bps("left").unwrap_or(0))).unwrap();
         let ranks = [(BACKGROUND, 7)];
         let link =
@@ -161,7 +161,7 @@ fn fifo_keeps_order_and_strict_priority_reverses_it() {
     let Some(yard) = yard() else { return };
     yard.testbed.shape(yard.at(), RATE_BPS, QUEUE_BYTES).unwrap();
     assert_eq!(yard.order(), format!("{}{}", "b".repeat(FRAMES), "c".repeat(FRAMES)));
-    assert!(yard.told(RankOrder::Strict), "every kernel has it");
+    assert!(yard.configure(RankOrder::Strict), "every kernel has it");
     let (behind, between) = behind_and_between(&yard.order());
     // Some frames left before the cell's first frame was queued. After that, no background frame precedes the cell's
     // last one.
@@ -171,7 +171,7 @@ fn fifo_keeps_order_and_strict_priority_reverses_it() {
 #[test]
 fn round_robin_follows_quanta() {
     let Some(yard) = yard() else { return };
-    assert!(yard.told(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel has it");
+    assert!(yard.configure(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel has it");
     let (behind, between) = behind_and_between(&yard.order());
     assert!(behind >= 5 && between >= 5, "{behind} {between}");
 }
@@ -179,7 +179,7 @@ fn round_robin_follows_quanta() {
 #[test]
 fn credit_limits_highest_class_to_its_rate() {
     let Some(yard) = yard() else { return };
-    if !yard.told(RankOrder::Credit { idle_bps: RATE_BPS / 4 }) {
+    if !yard.configure(RankOrder::Credit { idle_bps: RATE_BPS / 4 }) {
         return;
     }
     let letters = yard.order();
@@ -197,7 +197,7 @@ fn gates_pass_classes_in_their_windows() {
     /// Tolerance for late timers on an emulated machine, in nanoseconds.
     const LATE_NS: u64 = 25_000_000;
     let Some(yard) = yard() else { return };
-    if !yard.told(RankOrder::Gates { entries: vec![(WINDOW_NS, 0b1), (WINDOW_NS, 0b1000_0000)] }) {
+    if !yard.configure(RankOrder::Gates { entries: vec![(WINDOW_NS, 0b1), (WINDOW_NS, 0b1000_0000)] }) {
         return;
     }
     // All gates are open until the first cycle begins.
@@ -225,7 +225,7 @@ fn gates_pass_classes_in_their_windows() {
 #[test]
 fn device_queues_are_independent() {
     let Some(yard) = yard() else { return };
-    if !yard.told(RankOrder::Queues) {
+    if !yard.configure(RankOrder::Queues) {
         return;
     }
     let letters = yard.order();

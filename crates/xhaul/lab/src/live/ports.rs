@@ -137,7 +137,7 @@ impl Lab {
     }
 
     /// Reports the physical resources that were used, and whether times are meaningful.
-    pub(super) fn told(&self, part: &XhaulPart, report: &mut Report) {
+    pub(super) fn report_ports(&self, part: &XhaulPart, report: &mut Report) {
         let (ports, functions) = self.borrowed;
         report.numbers.insert("live.ports".to_owned(), ports as f64);
         report.numbers.insert("live.functions".to_owned(), functions as f64);

@@ -39,7 +39,7 @@ enum Ends {
 
 /// Results of a tap: time since sending, of downlink and uplink frames.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct TapDelays {
     pub(super) down: Delays,
     pub(super) up: Delays,
 }
@@ -65,23 +65,23 @@ impl Taps {
     }
 
     /// Watches both ports until `go` is cleared: the one towards the CU, then the one towards the DU.
-    pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<Seen>> {
+    pub(super) fn watch(&self, base_ns: u64, go: &Arc<AtomicBool>) -> Vec<JoinHandle<TapDelays>> {
         let watch = |socket: &Arc<OwnedFd>| {
             let socket = Arc::clone(socket);
             let go = Arc::clone(go);
             let ends = self.ends;
             std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
-                look(&socket, ends, base_ns, &go)
+                read_tap(&socket, ends, base_ns, &go)
             })
         };
         self.ports.iter().map(watch).collect()
     }
 }
 
-fn look(socket: &OwnedFd, ends: Ends, base_ns: u64, go: &AtomicBool) -> Seen {
+fn read_tap(socket: &OwnedFd, ends: Ends, base_ns: u64, go: &AtomicBool) -> TapDelays {
     let mut room = vec![0; 65_536];
-    let mut seen = Seen { down: Delays::new(), up: Delays::new() };
+    let mut seen = TapDelays { down: Delays::new(), up: Delays::new() };
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
         let packet = &room[..stamped.bytes];
@@ -123,7 +123,7 @@ fn datagrams(packet: &[u8], [vbbu, du]: [Ipv4Addr; 2]) -> Option<(bool, u64, u64
 
 /// Splits the mean delay into segments, in microseconds: to the switch, inside it, and after it; and the 99th
 /// percentile at its two ports.
-pub(super) fn segments(seen: &[Seen], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
+pub(super) fn segments(seen: &[TapDelays], down: bool, mean_ps: f64) -> Option<[(&'static str, f64); 5]> {
     let [cu, du] = seen else { return None };
     let (entering, leaving) = if down { (&cu.down, &du.down) } else { (&du.up, &cu.up) };
     if entering.count() == 0 || leaving.count() == 0 {
@@ -194,7 +194,8 @@ mod tests {
             (0..10).for_each(|number| delays.record(number, 0, us * 1_000_000, None));
             delays
         };
-        let seen = [Seen { down: delays(10), up: delays(35) }, Seen { down: delays(40), up: delays(5) }];
+        let seen =
+            [TapDelays { down: delays(10), up: delays(35) }, TapDelays { down: delays(40), up: delays(5) }];
         let down = segments(&seen, true, 45e6).unwrap();
         assert_eq!(down.map(|(_, us)| us.round()), [10.0, 30.0, 5.0, 10.0, 40.0]);
         let up = segments(&seen, false, 36e6).unwrap();

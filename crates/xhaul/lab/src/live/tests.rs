@@ -17,7 +17,7 @@ fn flow(role: &str, way: Way) -> LiveFlow {
     }
 }
 
-fn part(flows: Vec<LiveFlow>) -> XhaulPart {
+fn component(flows: Vec<LiveFlow>) -> XhaulPart {
     XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: Plain(flows), ..XhaulPart::default() }
 }
 
@@ -52,7 +52,7 @@ fn concurrent_networks_are_isolated() {
     if impossible() {
         return;
     }
-    let both = |flows: Vec<LiveFlow>| Live::start(&part(flows)).unwrap();
+    let both = |flows: Vec<LiveFlow>| Live::start(&component(flows)).unwrap();
     let mut first = both(vec![flow("cell_dl", Way::CellDown), flow("cell_ul", Way::CellUp)]);
     let mut second = both(vec![flow("cell_dl", Way::CellDown), flow("user", Way::Echo)]);
     second.begin();
@@ -85,7 +85,7 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
         taps: true,
         busy_ns: Some(Plain((10_000_000, 1_000_000))),
         cost_batches: 50,
-        ..part(flows)
+        ..component(flows)
     };
     let mut live = Live::start(&part).unwrap();
     let names =
@@ -99,7 +99,7 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
 #[test]
 fn invalid_network_is_rejected_with_reason() {
     let tools = Plain(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
-    let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..part(Vec::new()) }) else {
+    let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..component(Vec::new()) }) else {
         panic!("more than a CPU of one CPU")
     };
     assert_eq!(trouble.fault, Fault::Environment);

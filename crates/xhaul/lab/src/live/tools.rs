@@ -57,7 +57,7 @@ pub enum Tool {
 }
 
 /// Results of a program as (metric, value), or its error.
-pub(super) type Told = Result<Vec<(&'static str, f64)>, String>;
+pub(super) type ToolResult = Result<Vec<(&'static str, f64)>, String>;
 
 impl Tool {
     fn program(&self) -> &'static str {
@@ -96,7 +96,7 @@ impl Tool {
     }
 
     /// Starts the program. The thread ends with it, at the latest a few seconds after `go` is cleared.
-    pub(super) fn begin(&self, lab: &Lab, go: &Arc<AtomicBool>) -> Result<JoinHandle<Told>, Trouble> {
+    pub(super) fn begin(&self, lab: &Lab, go: &Arc<AtomicBool>) -> Result<JoinHandle<ToolResult>, Trouble> {
         let (from, to) = match self {
             Self::Ping { .. } => ("du", "server"),
             Self::Iperf3 { .. } => ("server", "du"),
@@ -164,7 +164,7 @@ fn text(lines: impl Iterator<Item = std::io::Result<String>>) -> String {
 
 /// Parses ping's summary: `5 packets transmitted, 4 received, ...`, `rtt min/avg/max/mdev = 0.038/0.052/0.065/0.008
 /// ms`. Without `mdev` (BusyBox) there is no deviation.
-fn ping(text: &str) -> Told {
+fn ping(text: &str) -> ToolResult {
     let unknown = || format!("ping: no summary in {:?}", text.chars().take(200).collect::<String>());
     let count = |before: &str| -> Option<f64> {
         let head = text.split(before).next().filter(|head| head.len() < text.len())?;
@@ -181,7 +181,7 @@ fn ping(text: &str) -> Told {
 }
 
 /// Parses the receiver's results in iperf3's JSON output.
-fn iperf3(text: &str) -> Told {
+fn iperf3(text: &str) -> ToolResult {
     let json: serde_json::Value = serde_json::from_str(text).map_err(|error| format!("iperf3: {error}"))?;
     if let Some(why) = json.get("error").and_then(serde_json::Value::as_str) {
         return Err(format!("iperf3: {why}"));
@@ -262,7 +262,7 @@ mod tests {
         "sum_sent": {"bits_per_second": 8931166.7, "jitter_ms": 0, "lost_packets": 0, "packets": 700, "lost_percent": 0, "sender": true},
         "sum_received": {"bits_per_second": 8895208.1, "jitter_ms": 0.0228, "lost_packets": 7, "packets": 700, "lost_percent": 1, "sender": false}}}"#;
 
-    fn close(found: &Told, name: &str, value: f64) {
+    fn close(found: &ToolResult, name: &str, value: f64) {
         let found = found.iter().flatten().find(|(of, _)| *of == name);
         assert!(found.is_some_and(|(_, found)| (found - value).abs() < 1e-6), "{name}: {found:?}");
     }

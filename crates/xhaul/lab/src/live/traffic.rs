@@ -53,7 +53,7 @@ struct Timing {
 }
 
 impl Timing {
-    fn of(part: &XhaulPart, way: Way) -> Self {
+    fn from_component(part: &XhaulPart, way: Way) -> Self {
         let order = part.classes.as_ref().map(|classes| &classes.0.order);
         let aligned_ns = match order {
             Some(RankOrder::Gates { entries }) => entries.iter().map(|(ns, _)| ns).sum(),
@@ -176,7 +176,7 @@ impl Pair {
     pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, Trouble> {
         let (from, to) = flow.way.nodes();
         let flow = flow.clone();
-        let timing = Timing::of(part, flow.way);
+        let timing = Timing::from_component(part, flow.way);
         let launched = |socket: &Socket| match timing.lead {
             Some(_) => launch_timed(&socket.descriptor(), LAUNCHED).map_err(environment),
             None => Ok(()),
@@ -217,7 +217,7 @@ impl Pair {
     ///
     /// # Errors
     /// The receiver does not reply.
-    pub(super) fn meet(&mut self, lab: &Lab) -> Result<(), Trouble> {
+    pub(super) fn resolve_receiver(&mut self, lab: &Lab) -> Result<(), Trouble> {
         let (from, to) = self.flow.way.nodes();
         // Routed packets go to the first vBBU.
         let next = if self.flow.way == Way::Echo { VBBU } else { to };

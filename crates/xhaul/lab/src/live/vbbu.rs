@@ -27,7 +27,7 @@ use ranlab_lab::vbbu::{OwnProcess, OwnVbbu};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{LiveFlow, Way};
 use ranlab_lab::child::Child;
-use ranlab_lab::output::{Output, Wanted};
+use ranlab_lab::output::{ExpectedLine, Output};
 use ranlab_lab::worker::{Report, Trouble};
 use ranlab_lab::{environment, rig, sut};
 
@@ -121,7 +121,7 @@ impl Vbbu {
             let ends = self.ends;
             std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
-                look(&socket, ends, base_ns, &go)
+                capture_frames(&socket, ends, base_ns, &go)
             })
         };
         sockets.into_iter().map(watch).collect()
@@ -129,7 +129,13 @@ impl Vbbu {
 
     /// Adds the window's results as the cell's two flows, in the same form as for our own senders. Frames sent after
     /// `until_ns` may still have been in flight and are not counted.
-    pub(super) fn tell(&mut self, caught: &[Caught], until_ns: u64, flows: &[LiveFlow], report: &mut Report) {
+    pub(super) fn add_results(
+        &mut self,
+        caught: &[Caught],
+        until_ns: u64,
+        flows: &[LiveFlow],
+        report: &mut Report,
+    ) {
         let [cu, du] = caught else { return };
         if cu.more + du.more > 0 {
             self.fault = Some(environment(format!(
@@ -175,7 +181,7 @@ impl Process {
         process: &OwnProcess,
     ) -> Result<Self, Trouble> {
         let line = Some(&process.line).filter(|line| !line.is_empty());
-        let wanted = line.map(|line| Wanted::new(line)).transpose().map_err(rig)?;
+        let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
         let log = part.log.as_ref().map(|folder| folder.join(format!("{}-{role}.log", part.name)));
         let output = Arc::new(Output::new(log, wanted).map_err(environment)?);
         let mut command = Command::new("ip");
@@ -238,7 +244,7 @@ impl Drop for Process {
 
 /// A frame between CU and DU.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct FrameStamp {
     down: bool,
     at_ns: u64,
     /// Hash over its type and everything after it.
@@ -249,12 +255,12 @@ struct Seen {
 /// Frames recorded at one end.
 #[derive(Debug, Default)]
 pub(super) struct Caught {
-    frames: Vec<Seen>,
+    frames: Vec<FrameStamp>,
     /// Number of frames beyond the maximum.
     more: u64,
 }
 
-fn look(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Caught {
+fn capture_frames(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Caught {
     let mut room = vec![0; 65_536 + ETHERNET_BYTES];
     let mut caught = Caught::default();
     while go.load(Ordering::Relaxed) {
@@ -267,7 +273,7 @@ fn look(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> 
 }
 
 /// Returns `None` if the frame is not between CU and DU, or is ARP.
-fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<Seen> {
+fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<FrameStamp> {
     let to = frame.get(..6)?;
     let from = frame.get(6..12)?;
     let kind = frame.get(12..ETHERNET_BYTES)?;
@@ -281,7 +287,12 @@ fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<Seen> {
     hasher.write(&frame[12..]);
     // Network cards pad short frames; software does not.
     hasher.write(&[0; SHORTEST][frame.len().min(SHORTEST)..]);
-    Some(Seen { down, at_ns, hash: hasher.finish(), bytes: u32::try_from(frame.len()).unwrap_or(u32::MAX) })
+    Some(FrameStamp {
+        down,
+        at_ns,
+        hash: hasher.finish(),
+        bytes: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+    })
 }
 
 /// The frames of one direction, matched between both ends.

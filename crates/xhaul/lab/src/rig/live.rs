@@ -23,7 +23,7 @@ const NS_PER_PS: u64 = 1000;
 const LAUNCH_LEAD_NS: u64 = 2_000_000;
 
 /// Returns the component for a worker, or the reason why `live` does not support the setup.
-pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
+pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
     let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
     if setup.cells.count != 1 {
         return cannot("one cell and a neighbour are driven; `cells.count` must be 1");

@@ -67,7 +67,7 @@ impl Experiment for Xhaul {
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         match planned(run)? {
             Planned::Runs(setup, plan) if setup.tier == "live" => {
-                let mut part = live::part(&setup, &plan, run.duration)?;
+                let mut part = live::component(&setup, &plan, run.duration)?;
                 part.vbbu = vbbu::own(run, &setup)?.map(Plain);
                 if apart::wanted(run) {
                     return apart::bring_up(run, stage, &setup, &part);

@@ -103,10 +103,10 @@ pub(super) struct Net {
 impl Setup {
     /// Reads the settings of a point.
     pub(crate) fn read(run: &Run<'_>) -> Result<Self, RigError> {
-        Self::of(&Settings::read(run)?).map_err(RigError::Rig)
+        Self::from_settings(&Settings::read(run)?).map_err(RigError::Rig)
     }
 
-    fn of(from: &Settings) -> Result<Self, String> {
+    fn from_settings(from: &Settings) -> Result<Self, String> {
         let user = user(&from.user)?;
         let mut setup = Self {
             tier: from.sut.tier.clone(),

@@ -14,11 +14,11 @@ use super::{Xhaul, answer, build, live};
 use crate::live::{LiveSharing, RankOrder, Tool, Way};
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
-use ranlab_lab::experiment::harness::{Bench, Experiment};
+use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
 /// Returns the defaults with these settings.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
-    fake::point(&Bench::new(&Lab::new("ranlab"), Xhaul), set).settings
+    fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), set).settings
 }
 
 fn setup(set: &[(&str, Value)]) -> Result<Setup, RigError> {
@@ -30,7 +30,7 @@ fn measure(set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
     let point = Point { index: 0, axes: Vec::new(), settings: settings(set) };
     let run = Run::new(&point, 0, 7, Duration::from_millis(20));
     let mut recorder = Recorder::default();
-    let mut rig = Bench::new(&Lab::new("ranlab"), Xhaul);
+    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     rig.tear_down();
     (outcome, recorder.finish())
@@ -161,7 +161,7 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
         let point = Point { index: 0, axes: Vec::new(), settings: settings(&set) };
         let run = Run::new(&point, 0, 7, Duration::from_millis(300));
         let mut recorder = Recorder::default();
-        let mut rig = Bench::new(&Lab::new("ranlab"), Xhaul);
+        let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
         rig.prepare(&run).unwrap();
         rig.measure(&run, &mut recorder).unwrap();
         recorder.finish().metrics
@@ -183,7 +183,7 @@ fn live_sends_split_packets_and_rejects_unsupported_settings() {
     let of = |set: &[(&str, Value)]| {
         let setup = setup(set).unwrap();
         let plan = build::plan(&setup).unwrap();
-        live::part(&setup, &plan, Duration::from_millis(1500))
+        live::component(&setup, &plan, Duration::from_millis(1500))
     };
     let part = of(&[("neighbour.split", text("2")), ("background.direction", text("up"))]).unwrap();
     let flow = |way| part.flows.0.iter().find(|flow| flow.way == way).unwrap();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::rig::Xhaul;
     use ranlab_lab::experiment::fake;
-    use ranlab_lab::experiment::harness::Bench;
+    use ranlab_lab::experiment::harness::RunningExperiment;
     use ranlab_lab::experiment::peer::Peer;
 
     /// Returns the path of this repository's example profile.
@@ -55,8 +55,8 @@ mod tests {
         format!("{}/../../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"))
     }
 
-    fn of(settings: &[(&str, Value)]) -> Result<Option<VbbuPart>, String> {
-        let settings = fake::point(&Bench::new(&Lab::new("ranlab"), Xhaul), settings).settings;
+    fn vbbu_component(settings: &[(&str, Value)]) -> Result<Option<VbbuPart>, String> {
+        let settings = fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), settings).settings;
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 0, Duration::ZERO);
         let setup = Setup::read(&run).map_err(|error| error.to_string())?;
@@ -67,7 +67,7 @@ mod tests {
     fn vbbu_processes_receive_the_networks_addresses() {
         let live = ("sut.tier", Value::from("live"));
         let peer = ("sut.peer", Value::from(example().as_str()));
-        let found = of(&[live.clone(), peer.clone()]).unwrap().unwrap();
+        let found = vbbu_component(&[live.clone(), peer.clone()]).unwrap().unwrap();
         assert_eq!(found.name, "vbbu-stand-in");
         let [(_, cu), (_, du)] = found.own.commands();
         let after =
@@ -76,15 +76,15 @@ mod tests {
         assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
         assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
         // Other tiers run no programs.
-        assert_eq!(of(&[peer]).unwrap(), None);
-        assert_eq!(of(&[live]).unwrap(), None);
+        assert_eq!(vbbu_component(&[peer]).unwrap(), None);
+        assert_eq!(vbbu_component(&[live]).unwrap(), None);
     }
 
     #[test]
     fn unsupported_vbbu_settings_are_rejected() {
         let with = |path, value: Value| {
             let peer = ("sut.peer", Value::from(example().as_str()));
-            of(&[("sut.tier", Value::from("live")), peer, (path, value)]).unwrap_err()
+            vbbu_component(&[("sut.tier", Value::from("live")), peer, (path, value)]).unwrap_err()
         };
         assert!(with("sut.peer", Value::from("ranlab")).contains("no [vbbu]"));
         assert!(with("user.kind", Value::from("ping")).contains("`user.kind` must be \"none\""));

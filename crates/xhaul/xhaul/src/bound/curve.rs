@@ -20,7 +20,7 @@ pub(super) struct Arrival {
 
 impl Arrival {
     /// The curve of a flow at its source; `None` if nothing limits it.
-    pub(super) fn of(flow: &Flow, curves: Curves) -> Option<Self> {
+    pub(super) fn from_flow(flow: &Flow, curves: Curves) -> Option<Self> {
         let mut envelope = flow.pattern.envelope()?;
         if flow.clock.drift_ppb != 0 {
             let faster = u128::from(envelope.period_ps) * u128::from(flow.clock.drift_ppb.unsigned_abs());

@@ -137,7 +137,7 @@ struct Analysis<'n> {
 impl<'n> Analysis<'n> {
     fn new(network: &'n Network, curves: Curves) -> Result<Self, BoundError> {
         let flows = network.flows.iter().map(|flow| {
-            let arrival = Arrival::of(flow, curves);
+            let arrival = Arrival::from_flow(flow, curves);
             let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
             let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new() };
             Ok(Flow { arrival, hop: 0, conformed: false, latest_ps: 0, bound })

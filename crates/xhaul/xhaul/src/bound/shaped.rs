@@ -76,30 +76,30 @@ pub(super) struct Slopes<'p> {
 
 /// Upper bound of the line's use by classes of higher priority: a burst, and a rate in bit/s.
 #[derive(Debug, Clone, Copy, Default)]
-struct Taken {
+struct HigherPriorityShare {
     at_once: Ps,
     bps: u64,
 }
 
 impl Slopes<'_> {
-    fn of(&self, class: u8) -> Option<u64> {
+    fn idle_slope(&self, class: u8) -> Option<u64> {
         self.idle_bps[usize::from(class)]
     }
 
     /// Use of the line by a shaped class, from its credit: its greatest credit, its slope, and one further
     /// frame at most.
-    fn by_credit(&self, class: u8, idle: u64) -> Option<Taken> {
+    fn by_credit(&self, class: u8, idle: u64) -> Option<HigherPriorityShare> {
         let frame = longest(self.guests, self.work, |other| other == class);
         let debt = (u128::from(frame) * u128::from(self.link_bps - idle)).div_ceil(u128::from(self.link_bps));
         let most = self.credit_max(class, idle)?;
         // A frame's time in ps.
-        Some(Taken { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
+        Some(HigherPriorityShare { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
     }
 
     /// Use of the line by a class, from its arrivals: work that leaves within a window arrived within a
     /// window that is longer by its delay.
-    fn by_arrivals(&self, class: u8) -> Taken {
-        let mut taken = Taken::default();
+    fn by_arrivals(&self, class: u8) -> HigherPriorityShare {
+        let mut taken = HigherPriorityShare::default();
         for guest in self.guests.iter().filter(|guest| guest.class == class) {
             let envelope = &guest.arrival.envelope;
             let release = u128::from(self.work.of_release(envelope));
@@ -119,7 +119,7 @@ impl Slopes<'_> {
         let lower = longest(self.guests, self.work, |other| other < class);
         let has = |class| self.guests.iter().any(|guest| guest.class == class);
         let urgent = || (class + 1..CLASSES as u8).filter(|&other| has(other));
-        let sum = |all: &dyn Fn(u8) -> Option<Taken>| -> Option<Ps> {
+        let sum = |all: &dyn Fn(u8) -> Option<HigherPriorityShare>| -> Option<Ps> {
             let mut at_once = lower;
             let mut bps = idle;
             for other in urgent() {
@@ -130,7 +130,7 @@ impl Slopes<'_> {
             (bps <= self.link_bps).then_some(at_once.saturating_add(ROUNDING_PS))
         };
         let arrivals = |other: u8| Some(self.by_arrivals(other));
-        let mixed = |other: u8| match self.of(other) {
+        let mixed = |other: u8| match self.idle_slope(other) {
             Some(idle) => self.by_credit(other, idle),
             None => arrivals(other),
         };
@@ -144,7 +144,7 @@ impl Slopes<'_> {
 pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, base: Server) -> Vec<Server> {
     let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
-    if let Some(idle) = slopes.of(class) {
+    if let Some(idle) = slopes.idle_slope(class) {
         // Since its queue was last empty without debt it was served its slope, but for the credit that it has.
         let most = slopes.credit_max(class, idle);
         let server = most.map(|ahead| Server {
@@ -157,11 +157,14 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
         return server.into_iter().collect();
     }
     let unshaped = || {
-        let of = guests.iter().filter(|other| other.class > class && slopes.of(other.class).is_none());
+        let of =
+            guests.iter().filter(|other| other.class > class && slopes.idle_slope(other.class).is_none());
         Sum::new(network, of, work, 0)
     };
     let shaped: Vec<u8> = (class + 1..CLASSES as u8)
-        .filter(|&other| slopes.of(other).is_some() && guests.iter().any(|guest| guest.class == other))
+        .filter(|&other| {
+            slopes.idle_slope(other).is_some() && guests.iter().any(|guest| guest.class == other)
+        })
         .collect();
     // By arrivals: a shaped class may have gathered frames before the queue of this class began to fill.
     let higher = shaped.iter().fold(unshaped(), |sum, &other| {
@@ -171,8 +174,8 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     let blocking = base.blocking;
     let undisturbed = base.undisturbed;
     let by_arrivals = Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work };
-    let taken: Option<Vec<Taken>> =
-        shaped.iter().map(|&other| slopes.by_credit(other, slopes.of(other)?)).collect();
+    let taken: Option<Vec<HigherPriorityShare>> =
+        shaped.iter().map(|&other| slopes.by_credit(other, slopes.idle_slope(other)?)).collect();
     let by_credit = taken.and_then(|taken| {
         let bps = taken.iter().map(|taken| taken.bps).sum::<u64>();
         let at_once = taken.iter().map(|taken| taken.at_once).fold(blocking, Ps::saturating_add);

@@ -205,7 +205,7 @@ impl<'n> Simulation<'n> {
         network.check()?;
         let mut sequences = Sequences::new(options.seed);
         let stages = network.stages.iter().map(|stage| {
-            let random = sequences.of(1, stage.name());
+            let random = sequences.sequence(1, stage.name());
             match stage {
                 Stage::Port(port) => StageState::Port(Box::new(PortState::new(port, random))),
                 Stage::Host(host) => StageState::Host(Box::new(HostState::new(host, random))),
@@ -221,7 +221,7 @@ impl<'n> Simulation<'n> {
             delays: Delays::new(),
             wired: ends_with_air(network, &flow.path).then(Box::default),
             segments: flow.path.iter().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
-            random: sequences.of(2, &flow.name),
+            random: sequences.sequence(2, &flow.name),
         });
         let mut simulation = Self {
             network,

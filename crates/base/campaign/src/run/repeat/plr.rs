@@ -66,12 +66,16 @@ impl Trials<'_, '_> {
         recording.bounds.extend(open.map(|bound| ("search.load".to_owned(), bound)));
         tried::keep(&mut recording, &tried);
         // The losses of the last trial do not decide the outcome, because a soak looks for losses.
-        Ok((Outcome::Ok, told(&machine, &own, (*target, load.max), &unsent, trials, *budget), recording))
+        Ok((
+            Outcome::Ok,
+            describe_result(&machine, &own, (*target, load.max), &unsent, trials, *budget),
+            recording,
+        ))
     }
 }
 
 /// The result in a sentence, with its open ends.
-fn told(
+fn describe_result(
     machine: &PlrSearch,
     own: &Estimate,
     (target, max): (f64, f64),

@@ -127,7 +127,7 @@ impl Reader<'_> {
             "a trial of {} is too short: a request counts as lost after {}{setting}; the shortest useful \
              `measure.duration`, without what is trimmed, is {}",
             span(trial),
-            span(timeout.of(settings)),
+            span(timeout.for_settings(settings)),
             span(least)
         )));
     }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::worker::{Crew, Numbers, Worker, join, number};
+use crate::worker::{Numbers, Worker, WorkerGroup, join, number};
 use crate::{Host, Lab, OVER, Part, SET_UP};
 use ranlab_campaign::rig::{RigError, Run, Stop};
 
-use super::window::Taken;
+use super::window::ComponentReport;
 use crate::experiment::{keys, stranger};
 
 /// Interval of liveness checks while a window is open.
@@ -28,7 +28,7 @@ pub struct Placed {
     side: Side,
     role: &'static str,
     hosts: Vec<Host>,
-    crew: Crew,
+    crew: WorkerGroup,
     configs: Vec<String>,
     /// Whether it keeps running between repeats, as its profile specifies.
     stays: bool,
@@ -63,13 +63,13 @@ impl Placed {
     }
 
     /// Ends the window; returns the reports of each location and of all together.
-    fn end(&mut self, stop: &Stop) -> Result<Taken, RigError> {
+    fn end(&mut self, stop: &Stop) -> Result<ComponentReport, RigError> {
         let reports = self.crew.end(stop)?;
         let workers = self.crew.workers();
         let farthest = |of: fn(&Worker) -> f64| {
             workers.iter().map(of).reduce(|a, b| if b.abs() > a.abs() { b } else { a }).unwrap_or(0.0)
         };
-        Ok(Taken {
+        Ok(ComponentReport {
             side: self.side,
             role: self.role,
             clock_error_us: farthest(|worker| worker.clock_error_us),
@@ -168,7 +168,7 @@ impl Stage<'_> {
             .into_iter()
             .flatten()
             .collect();
-        let mut crew = Crew::meet(&lab, &met, role, &self.run.stop)?;
+        let mut crew = WorkerGroup::start_idle(&lab, &met, role, &self.run.stop)?;
         let mut shares = shares(&crew, part)?;
         let configs = shares.iter().map(config).collect();
         let mut stays = false;
@@ -230,14 +230,14 @@ impl Up {
         }
     }
 
-    fn crew(&mut self, role: &str) -> Result<&mut Crew, RigError> {
+    fn crew(&mut self, role: &str) -> Result<&mut WorkerGroup, RigError> {
         let found = self.placed.iter_mut().find(|placed| placed.role == role).map(|placed| &mut placed.crew);
         found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
     }
 
     /// Opens a window on all components, checks them, and closes it. The windows of components that were
     /// started last lie within those of all others.
-    pub fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
+    pub fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<ComponentReport>, RigError> {
         self.placed.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
         match self.ending(stop)? {
             Some(index) => {
@@ -310,7 +310,7 @@ impl Up {
 }
 
 /// Returns the configuration for each worker of a component.
-fn shares(crew: &Crew, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigError> {
+fn shares(crew: &WorkerGroup, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigError> {
     let workers = crew.workers();
     let of = |(place, worker): (usize, &Worker)| {
         divided(&part(worker), workers.len()).map(|all| all[place].clone())

@@ -59,14 +59,14 @@ impl Experiment for Two {
     }
 
     fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
-        part(run, "load.nodes").map(Some)
+        load_component(run, "load.nodes").map(Some)
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        stage.sut("system", "sut.at", part(run, "sut.size")?)?;
+        stage.sut("system", "sut.at", load_component(run, "sut.size")?)?;
         let patience = Duration::from_millis(50);
         stage.wait("system", "the system up", patience, |numbers| numbers.get("alive") == Some(&1.0))?;
-        stage.tool("load", "load.at", part(run, "load.nodes")?).map(drop)
+        stage.tool("load", "load.at", load_component(run, "load.nodes")?).map(drop)
     }
 
     fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
@@ -85,19 +85,19 @@ impl Experiment for Two {
     }
 }
 
-fn part(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
+fn load_component(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
     Ok(Part::from(Load { nodes: keys::int(run, path)? }))
 }
 
 /// Returns the rig, its point, and the log of requests to its workers.
-fn two(system: Acts, load: Acts) -> (Bench<Two>, Point, Log) {
+fn two(system: Acts, load: Acts) -> (RunningExperiment<Two>, Point, Log) {
     shared(system, &[load])
 }
 
 /// Like `two`, with several locations of the load.
-fn shared(system: Acts, loads: &[Acts]) -> (Bench<Two>, Point, Log) {
+fn shared(system: Acts, loads: &[Acts]) -> (RunningExperiment<Two>, Point, Log) {
     let log = Log::default();
-    let rig = Bench::new(&Lab::new("no-such-program"), Two);
+    let rig = RunningExperiment::new(&Lab::new("no-such-program"), Two);
     let system = Value::Text(fake::worker("system", system, &log));
     let places: Vec<_> = loads.iter().map(|load| fake::worker("load", load.clone(), &log)).collect();
     let point = fake::point(&rig, &[("sut.at", system), ("load.at", Value::Text(places.join(",")))]);
@@ -109,7 +109,7 @@ fn up() -> Acts {
     Acts { look: [("alive", 1.0)].into(), report, ..Acts::default() }
 }
 
-fn measure(rig: &mut Bench<Two>, run: &Run<'_>) -> (Result<Outcome, RigError>, Recording) {
+fn measure(rig: &mut RunningExperiment<Two>, run: &Run<'_>) -> (Result<Outcome, RigError>, Recording) {
     let mut recorder = Recorder::default();
     let outcome = rig.measure(run, &mut recorder);
     (outcome, recorder.finish())
@@ -163,7 +163,7 @@ fn search_restarts_changed_component_and_dependents() {
     let (mut rig, point, log) = two(up(), up());
     rig.prepare(&fake::run(&point)).unwrap();
     asked(&log);
-    let trial = |rig: &mut Bench<Two>, path: &str| {
+    let trial = |rig: &mut RunningExperiment<Two>, path: &str| {
         let mut point = point.clone();
         point.settings.insert(path.to_owned(), Value::Int(2));
         let mut run = fake::run(&point);

@@ -24,7 +24,7 @@ pub fn metric_of_places() -> Metric {
 
 /// Report of a component for a window.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct ComponentReport {
     /// Owner of the component.
     pub side: Side,
     /// Role of the component.
@@ -47,12 +47,12 @@ pub struct Window<'a> {
     /// For components outside the window; they must have ended before it is recorded.
     pub lab: &'a Lab,
     /// Reports of the components.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<ComponentReport>,
 }
 
 impl Window<'_> {
     /// Returns the report entry of a role; `None` if the point has no such component.
-    pub fn find(&self, role: &str) -> Option<&Taken> {
+    pub fn find(&self, role: &str) -> Option<&ComponentReport> {
         self.taken.iter().find(|taken| taken.role == role)
     }
 
@@ -63,13 +63,13 @@ impl Window<'_> {
     }
 
     /// Returns the reports of one owner.
-    pub fn of(&self, side: Side) -> impl Iterator<Item = &Report> {
+    pub fn reports(&self, side: Side) -> impl Iterator<Item = &Report> {
         self.taken.iter().filter(move |taken| taken.side == side).map(|taken| &taken.report)
     }
 
     /// Returns the CPU seconds of the whole system under test; `None` if some of it is not metered.
     pub fn sut_cpu_s(&self) -> Option<f64> {
-        self.of(Side::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
+        self.reports(Side::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
     }
 
     /// Returns the cores used by all measurement components together, and by the busiest location of a
@@ -95,7 +95,7 @@ impl Window<'_> {
     /// Records CPU and memory usage, as far as the rig lists these metrics.
     pub fn record(&self, run: &Run<'_>, description: &RigDescription, recorder: &mut Recorder) {
         if description.metric(account::CPU_CORES).is_some() {
-            account::record(recorder, &self.of(Side::Sut).collect::<Vec<_>>(), run.duration);
+            account::record(recorder, &self.reports(Side::Sut).collect::<Vec<_>>(), run.duration);
         }
         if description.metric(TOOL_CORES).is_some() {
             recorder.scalar(TOOL_CORES, self.tool_cores().0);

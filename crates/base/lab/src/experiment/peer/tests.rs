@@ -2,7 +2,7 @@ use super::*;
 
 const HEAD: &str = "name = \"strange\"\ntitle = \"S\"\nversion = \"1\"\n";
 
-fn of(rest: &str) -> Result<Peer, String> {
+fn profile(rest: &str) -> Result<Peer, String> {
     let peer: Peer = read(&format!("{HEAD}{rest}"))?;
     peer.check().map(|()| peer)
 }
@@ -54,7 +54,7 @@ fn profile_errors_name_line_key_and_allowed_values() {
             &["`read_back` 1", "one of `count`, `sum` and `pattern`"],
         ),
     ] {
-        let error = of(rest).unwrap_err();
+        let error = profile(rest).unwrap_err();
         assert!(said.iter().all(|word| error.contains(word)), "{rest}: {error}");
     }
 }
@@ -65,7 +65,7 @@ fn fill_values_are_substituted_everywhere() {
                 [run]\nstart = [\"{folder}/rtc\", \"-p\", \"{port}\", \"{ \\\"a\\\": {} }\"]\nfolder = \"{folder}\"\n\
                 [ready]\nports = [\"tcp:{port}\"]\n[addresses]\nsouthbound = \"127.0.0.1:{port}\"\n\
                 [[read_back]]\nwhat = \"nodes\"\nurl = \"http://127.0.0.1:{port}/\"\npattern = 'x{2}'";
-    let peer = of(text).unwrap();
+    let peer = profile(text).unwrap();
     let error = peer.clone().filled([]).unwrap_err().to_string();
     assert!(
         error.contains("needs `folder` (where it was built)") && error.contains("sut.fill = [\"folder=…\"]")
@@ -87,8 +87,9 @@ fn fill_values_are_substituted_everywhere() {
     let open5gs = Peer::load("open5gs").unwrap().filled(["program=/x", "config=/y", "metrics="]).unwrap();
     assert!(open5gs.read_back.is_empty());
     // A running system needs only the values that are used.
-    let running = of(&text.replace("folder = \"{folder}\"\n", "")).unwrap().running().filled([]).unwrap();
+    let running =
+        profile(&text.replace("folder = \"{folder}\"\n", "")).unwrap().running().filled([]).unwrap();
     assert!(!running.runs() && running.ready.ports == ["tcp:2210"]);
-    let error = of("[run]\nstart = [\"{foldr}/rtc\"]").unwrap().filled([]).unwrap_err().to_string();
+    let error = profile("[run]\nstart = [\"{foldr}/rtc\"]").unwrap().filled([]).unwrap_err().to_string();
     assert!(error.contains("`{foldr}`") && error.contains("[fill.foldr]"), "{error}");
 }

@@ -41,7 +41,7 @@ impl Drop for Script {
 fn met(name: &str, text: &str) -> Result<(), RigError> {
     let (_script, lab) = Script::new(name, text);
     let stop = Stop::never();
-    let mut worker = Worker::meet(&lab, &Host::Local, "base stations", &stop)?;
+    let mut worker = Worker::start_idle(&lab, &Host::Local, "base stations", &stop)?;
     worker.bring_up(Part::from(AttachPart::default()), &stop)
 }
 
@@ -72,7 +72,7 @@ fn exited_worker_is_reported_with_status() {
     assert!(died.ends_with("at local has ended: it was killed by signal 9"), "{died}");
     let left = why("left", "exit 7");
     assert!(left.ends_with("has ended: it exited with code 7"), "{left}");
-    let missing = Worker::meet(&Lab::new("/no/such/ranlab"), &Host::Local, "xApp", &Stop::never());
+    let missing = Worker::start_idle(&Lab::new("/no/such/ranlab"), &Host::Local, "xApp", &Stop::never());
     let missing = missing.err().unwrap();
     assert!(matches!(&missing, RigError::Environment(why) if why.contains("cannot start")), "{missing}");
 }
@@ -86,11 +86,11 @@ fn endless_line_is_rejected() {
 #[test]
 fn hanging_worker_is_abandoned_on_stop() {
     let (_script, lab) = Script::new("hangs", r#"read line; echo "$HELLO"; exec sleep 60"#);
-    let mut worker = Worker::meet(&lab, &Host::Local, "RIC", &Stop::never()).unwrap();
+    let mut worker = Worker::start_idle(&lab, &Host::Local, "RIC", &Stop::never()).unwrap();
     let soon = Stop::never().with_deadline(Instant::now());
-    assert_eq!(worker.look(&soon).unwrap_err(), RigError::Stopped);
+    assert_eq!(worker.counters(&soon).unwrap_err(), RigError::Stopped);
     // Its late response would be taken for that of the next request.
-    let again = worker.look(&Stop::never()).unwrap_err().to_string();
+    let again = worker.counters(&Stop::never()).unwrap_err().to_string();
     assert!(again.contains("a question to it was given up"), "{again}");
 }
 
@@ -136,7 +136,7 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
         last
     });
     let stop = Stop::never();
-    let mut met = Worker::meet(&Lab::new("unused"), &host, "xApp", &stop).unwrap();
+    let mut met = Worker::start_idle(&Lab::new("unused"), &host, "xApp", &stop).unwrap();
     let first = met.clock_error_us;
     assert!((met.clock_offset_us - AHEAD_US).abs() <= first, "{} +- {first}", met.clock_offset_us);
     met.begin(&stop).unwrap();
@@ -147,6 +147,7 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
     drop(met);
     assert!(gone.load(Ordering::Relaxed), "the next repeat would meet this one's part");
     assert_eq!(worker.join().unwrap(), r#"{"op":"stop"}"#);
-    let nobody = Worker::meet(&Lab::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
+    let nobody =
+        Worker::start_idle(&Lab::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
     assert!(nobody.err().unwrap().to_string().contains("start `ranlab worker --listen 127.0.0.1:1` there"));
 }

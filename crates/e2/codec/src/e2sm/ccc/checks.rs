@@ -170,7 +170,7 @@ mod tests {
             (NR_CELL_DU, "vendorAttribute", json!([null]), true),
             ("O-Unknown", "administrativeState", json!(0), true),
         ] {
-            let checked = check(structure, &Attributes::of([(attribute, value.clone())]));
+            let checked = check(structure, &Attributes::from_list([(attribute, value.clone())]));
             assert_eq!(checked.is_ok(), allowed, "{structure} {attribute} {value}: {checked:?}");
             if let Err(words) = checked {
                 assert!(words.starts_with(attribute), "{words}");

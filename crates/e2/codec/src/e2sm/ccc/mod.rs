@@ -144,7 +144,7 @@ impl ServiceModel for Ccc {
         let us = i64::try_from(seed % (1 << 40)).unwrap_or_default();
         let reason = [Reason::UponSubscription, Reason::UponChange, Reason::Periodic][(seed % 3) as usize];
         let part = |shift: u32| (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) % 101;
-        let values = Attributes::of([
+        let values = Attributes::from_list([
             ("resourceType", json!("PRB_DL")),
             ("rRMPolicyMinRatio", json!(part(0))),
             ("rRMPolicyMaxRatio", json!(part(20))),

@@ -29,7 +29,7 @@ pub struct Attributes(pub Map<String, Value>);
 
 impl Attributes {
     /// Creates attributes from a list.
-    pub fn of<const N: usize>(attributes: [(&str, Value); N]) -> Self {
+    pub fn from_list<const N: usize>(attributes: [(&str, Value); N]) -> Self {
         Self(attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 

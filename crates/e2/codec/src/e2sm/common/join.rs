@@ -60,7 +60,7 @@ impl Key {
         matches!(self, Self::Core(..) | Self::Ran(_) | Self::Mme(_))
     }
 
-    fn of(numbers: &UeNumbers) -> Vec<Self> {
+    fn from_numbers(numbers: &UeNumbers) -> Vec<Self> {
         let core = numbers.guami.zip(numbers.amf).map(|(guami, amf)| Self::Core(guami, amf));
         let ran = numbers.ran.map(Self::Ran);
         let mme = numbers.mme.map(Self::Mme);
@@ -100,7 +100,7 @@ impl UeJoin {
         let Ok(numbers) = known.join(" ").parse::<UeNumbers>() else { return };
         self.seen.insert(entry);
         let index = self.identities.len();
-        for key in Key::of(&numbers) {
+        for key in Key::from_numbers(&numbers) {
             self.by_key.entry((node.base_station(), key)).or_default().push(index);
         }
         self.identities.push(Identity { node: *node, text: text.to_owned(), numbers });
@@ -146,7 +146,7 @@ impl UeJoin {
     /// Whether no strong number of two groups differs.
     fn agree(&self, a: &[usize], b: &[usize]) -> bool {
         let strong = |members: &[usize]| -> Vec<Key> {
-            let keys = members.iter().flat_map(|index| Key::of(&self.identities[*index].numbers));
+            let keys = members.iter().flat_map(|index| Key::from_numbers(&self.identities[*index].numbers));
             keys.filter(|key| key.is_strong()).collect()
         };
         let right = strong(b);

@@ -62,7 +62,7 @@ impl FunctionDescription {
     /// Creates a description with the usual name, periodic reports, all measurements in style 1, and those of `ue` in
     /// styles 2 to 5. The identifier of a measurement is its position, counted from 1. Style 4 is listed first,
     /// because FlexRIC's xApps assume this.
-    pub fn of(ue: &[&str], node: &[&str]) -> Self {
+    pub fn new(ue: &[&str], node: &[&str]) -> Self {
         let all: Vec<&&str> = ue.iter().chain(node).collect();
         let id = |name: &str| all.iter().zip(1..).find(|(it, _)| ***it == name).map(|(_, id)| id);
         let offered = |name: &&str| Offered { name: (*name).to_owned(), id: id(name), bins: None };

@@ -61,7 +61,7 @@ impl ServiceModel for Kpm {
     const OID: &'static str = OID;
     const OTHER_OIDS: &'static [&'static str] = &[OID_V3];
     const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
-    /// [`FunctionDescription::of`] the measurements of ranlab's base stations ([`UE_MEASUREMENTS`],
+    /// [`FunctionDescription::new`] the measurements of ranlab's base stations ([`UE_MEASUREMENTS`],
     /// [`NODE_MEASUREMENTS`]).
     const DEFINITION: &'static [u8] = include_bytes!("definition.per");
     const REVISION: u16 = 0;

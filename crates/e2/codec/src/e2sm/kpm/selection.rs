@@ -401,7 +401,7 @@ mod tests {
     }
 
     fn theirs() -> Bytes {
-        FunctionDescription::of(&UE, &["RACH.PreambleDedCell"]).to_octets(Encoding::Per).unwrap()
+        FunctionDescription::new(&UE, &["RACH.PreambleDedCell"]).to_octets(Encoding::Per).unwrap()
     }
 
     fn chosen(names: &[&str]) -> Selection {

@@ -111,6 +111,6 @@ impl<T: Listed> Code<T> for Flat {
         let list = List::new(octets, <T::Element as crate::e2sm::plain::PlainElement>::SIZE)?;
         let elements = list.elements.chunks_exact(<T::Element as crate::e2sm::plain::PlainElement>::SIZE);
         let elements = elements.filter_map(crate::e2sm::plain::PlainElement::from_bytes).collect();
-        Ok(T::of(elements, list.tstamp_us))
+        Ok(T::from_elements(elements, list.tstamp_us))
     }
 }

@@ -41,7 +41,7 @@ pub trait Element: PlainElement {
 pub(crate) trait Listed: Sized {
     type Element: Element + Copy;
     fn parts(&self) -> (&[Self::Element], i64);
-    fn of(elements: Vec<Self::Element>, tstamp_us: i64) -> Self;
+    fn from_elements(elements: Vec<Self::Element>, tstamp_us: i64) -> Self;
 }
 
 /// Appends an indication message to `out`. In plain and FlatBuffers, this does not allocate if the capacity suffices;

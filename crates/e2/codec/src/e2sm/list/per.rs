@@ -72,7 +72,7 @@ impl<T: Listed> Code<T> for Aligned {
 
     fn decode(octets: &Bytes) -> Result<T, SmError> {
         let (elements, tstamp_us) = decode(octets)?;
-        Ok(T::of(elements, tstamp_us))
+        Ok(T::from_elements(elements, tstamp_us))
     }
 }
 

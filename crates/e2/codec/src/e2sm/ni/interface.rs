@@ -152,7 +152,7 @@ impl NodeId {
     }));
 
     /// Returns the identity of an E2 node on its interfaces.
-    pub fn of(node: &GlobalE2NodeId) -> Self {
+    pub fn from_node(node: &GlobalE2NodeId) -> Self {
         match node {
             GlobalE2NodeId::Gnb(it) => {
                 let station = GlobalNgRanNodeId::Gnb(it.gnb);

@@ -87,7 +87,7 @@ impl ServiceModel for Ni {
         if event.node != NodeId::NOBODY {
             return Ok(Some(trigger.clone()));
         }
-        let event = MessageEvent { node: NodeId::of(node), ..event };
+        let event = MessageEvent { node: NodeId::from_node(node), ..event };
         EventTrigger::Message(event).to_octets(encoding).map(Some)
     }
 

@@ -299,14 +299,14 @@ impl Order {
         else {
             return Err(NotAnOrder::Unknown { style: 0, action: 0 });
         };
-        Self::of(header.style, header.action, parameters)
+        Self::from_parameters(header.style, header.action, parameters)
     }
 
     /// Decodes the parameters of an action.
     ///
     /// # Errors
     /// Fails like [`read`](Self::read).
-    pub fn of(style: i64, action: u16, parameters: &[Parameter]) -> Result<Self, NotAnOrder> {
+    pub fn from_parameters(style: i64, action: u16, parameters: &[Parameter]) -> Result<Self, NotAnOrder> {
         match (style, action) {
             (2, 6) => quotas(parameters).map(Self::SliceQuotas),
             (3, 1) => target(parameters).map(Self::Handover),

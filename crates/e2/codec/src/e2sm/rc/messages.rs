@@ -33,7 +33,7 @@ impl Said {
     }
 
     /// Returns the message that a trigger names, in NR or in LTE; `None` for any other.
-    pub fn of(message: RrcMessage, nr: bool) -> Option<Self> {
+    pub fn from_trigger(message: RrcMessage, nr: bool) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.id(nr) == message)
     }
 

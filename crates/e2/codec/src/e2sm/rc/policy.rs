@@ -127,7 +127,7 @@ impl Does {
         match (style, action.action, action.decision) {
             (MOBILITY, 1, Some(decision)) if parameters.is_empty() => Ok(Self::Decide(decision)),
             (RESOURCES, 6, None | Some(Decision::Accept)) | (MOBILITY, 1, None | Some(Decision::Accept)) => {
-                Order::of(style, action.action, parameters).map(Self::Obey)
+                Order::from_parameters(style, action.action, parameters).map(Self::Obey)
             }
             (style, action, _) => Err(NotAnOrder::Unknown { style, action }),
         }

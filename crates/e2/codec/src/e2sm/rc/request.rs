@@ -239,7 +239,7 @@ mod tests {
             let message = ControlMessage::decode_as(Encoding::Per, &request.message).unwrap();
             let ControlFormat::Action(parameters) = &message.format else { panic!("{message:?}") };
             // Both forms mean the same cell.
-            let read = Order::of(3, 1, parameters);
+            let read = Order::from_parameters(3, 1, parameters);
             assert_eq!(read, Ok::<_, NotAnOrder>(order.clone()));
             request.message
         };

@@ -59,7 +59,7 @@ impl Row for ParameterRow {
 }
 
 /// UE and service of a parameter tree.
-struct Of<'a> {
+struct RowOwner<'a> {
     ue: Option<&'a UeId>,
     service: &'static str,
     names: &'static [(u32, &'static str)],
@@ -77,7 +77,7 @@ fn shown(value: &Element) -> (String, f64) {
     }
 }
 
-impl Of<'_> {
+impl RowOwner<'_> {
     fn push(&self, table: &mut Table, path: String, name: &'static str, (text, number): (String, f64)) {
         table.push(&ParameterRow { ue: self.ue.cloned(), service: self.service, path, name, text, number });
     }
@@ -130,8 +130,8 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
     let rows = table.len();
     let asked =
         if let IndicationHeaderFormat::Insert(header) = &header.format { Some(&header.ue) } else { None };
-    let report = |ue, names| Of { ue, service: "report", names };
-    let demand = |ue| Of { ue, service: "on-demand", names: &[] };
+    let report = |ue, names| RowOwner { ue, service: "report", names };
+    let demand = |ue| RowOwner { ue, service: "on-demand", names: &[] };
     match &message.format {
         IndicationFormat::Parameters(parameters) => {
             let ue = copied_from(parameters);
@@ -162,11 +162,11 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
             }
         }
         IndicationFormat::Insert(parameters) => {
-            let of = Of { ue: asked, service: "insert", names: &HANDOVER_PARAMETERS };
+            let of = RowOwner { ue: asked, service: "insert", names: &HANDOVER_PARAMETERS };
             of.parameters(parameters, "", "", table);
         }
         IndicationFormat::Inserts(styles) => {
-            let of = Of { ue: None, service: "insert", names: &[] };
+            let of = RowOwner { ue: None, service: "insert", names: &[] };
             for insert in styles.iter().flat_map(|style| &style.indications) {
                 of.parameters(&insert.parameters, "", "", table);
             }

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use super::agent_cases::CASES;
 use super::ends::{same_run, transaction};
-use super::link::{Heard, Link, Trace};
+use super::link::{Link, PeerMessage, Trace};
 use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::config;
 use ranlab_lab::environment;
@@ -241,8 +241,8 @@ impl Controller {
     pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), Fault> {
         if let Some((mut link, setup)) = self.run.held.take() {
             // Messages since the last check are discarded; one may be the end of the connection.
-            while let Some(heard) = link.hear(Instant::now()) {
-                if let Heard::End(_) = heard {
+            while let Some(heard) = link.receive(Instant::now()) {
+                if let PeerMessage::End(_) = heard {
                     break;
                 }
             }

@@ -7,7 +7,7 @@ use ranlab_e2_codec::per::{BitString, ShortBits};
 
 use super::agent::{Controller, REQUEST};
 use super::ends::*;
-use super::link::{Heard, Link};
+use super::link::{Link, PeerMessage};
 use super::spoil;
 use ranlab_lab::check::{Case, Fault, Outcome, fails};
 
@@ -204,12 +204,12 @@ fn indications(it: &mut Controller) -> Outcome {
 /// Checks that no indication arrives for several periods.
 fn quiet(it: &Controller, link: &mut Link, after: &str) -> Outcome {
     let until = Instant::now() + it.run.config.period * 4;
-    while let Some(heard) = link.hear(until) {
+    while let Some(heard) = link.receive(until) {
         match heard {
-            Heard::Said(said) if matches!(said.message, Message::RicIndication(_)) => {
+            PeerMessage::Said(said) if matches!(said.message, Message::RicIndication(_)) => {
                 return fails(format!("indications go on after {after}"));
             }
-            Heard::End(why) => return fails(why),
+            PeerMessage::End(why) => return fails(why),
             _ => {}
         }
     }
@@ -493,12 +493,12 @@ fn cut(it: &mut Controller) -> Outcome {
         link.say_pdu(&whole[..len]);
     }
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.hear(until) {
+    while let Some(heard) = link.receive(until) {
         match heard {
-            Heard::Said(said) if matches!(said.message, Message::RicSubscriptionResponse(_)) => {
+            PeerMessage::Said(said) if matches!(said.message, Message::RicSubscriptionResponse(_)) => {
                 return fails("a part of a subscription is admitted");
             }
-            Heard::End(_) => break,
+            PeerMessage::End(_) => break,
             _ => {}
         }
     }
@@ -513,8 +513,8 @@ fn oversized(it: &mut Controller) -> Outcome {
     }
     link.say_octets(&OVERSIZED);
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.hear(until) {
-        if let Heard::End(_) = heard {
+    while let Some(heard) = link.receive(until) {
+        if let PeerMessage::End(_) = heard {
             return it.comes_again(link, setup);
         }
     }
@@ -529,7 +529,7 @@ fn random(it: &mut Controller) -> Outcome {
     let whole = spoiled(&link, &controlling(2), |pdu| Some(pdu.to_vec()))?;
     for octets in hostile(&whole, 300) {
         link.say_pdu(&octets);
-        if link.over || matches!(link.hear(Instant::now()), Some(Heard::End(_))) {
+        if link.over || matches!(link.receive(Instant::now()), Some(PeerMessage::End(_))) {
             drop(link);
             (link, setup) = it.set_up()?;
         }

@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use ranlab_e2_codec::e2ap::*;
 
-use super::link::{Heard, Link};
+use super::link::{Link, PeerMessage};
 use ranlab_lab::check::{Fault, Outcome, fails};
 
 /// The header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
@@ -44,18 +44,18 @@ fn names(causes: &[Cause]) -> String {
 /// Expects no error and no disconnect until the timeout.
 pub(super) fn silently(link: &mut Link, what: &str) -> Outcome {
     let until = Instant::now() + link.patience;
-    while let Some(heard) = link.hear(until) {
+    while let Some(heard) = link.receive(until) {
         match heard {
-            Heard::Said(said) => {
+            PeerMessage::Said(said) => {
                 if let Some(cause) = refusal(&said.message) {
                     let cause = cause.map_or_else(|| "no cause".to_owned(), |cause| cause.name());
                     return fails(format!("{what}: {} with {cause}", said.message.name()));
                 }
             }
-            Heard::Odd(rejection) => {
+            PeerMessage::Odd(rejection) => {
                 return fails(format!("{what}: bytes that are not a message: {rejection}"));
             }
-            Heard::End(why) => return fails(format!("{what}: {why}")),
+            PeerMessage::End(why) => return fails(format!("{what}: {why}")),
         }
     }
     Ok(())

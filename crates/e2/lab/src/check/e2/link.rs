@@ -43,7 +43,7 @@ impl Trace {
 
 /// Input from a peer.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum PeerMessage {
     /// A valid message.
     Said(Box<Decoded>),
     /// Bytes that are not a valid message.
@@ -132,14 +132,14 @@ impl Link {
     }
 
     /// Returns the next input from the peer, if there is one before `until`.
-    pub(super) fn hear(&mut self, until: Instant) -> Option<Heard> {
+    pub(super) fn receive(&mut self, until: Instant) -> Option<PeerMessage> {
         let pdu = match self.hear_pdu(until)? {
             Ok(pdu) => pdu,
-            Err(why) => return Some(Heard::End(why)),
+            Err(why) => return Some(PeerMessage::End(why)),
         };
         Some(match decode_upgrading(&pdu, self.version) {
-            Ok((decoded, _)) => Heard::Said(Box::new(decoded)),
-            Err(rejection) => Heard::Odd(Box::new(rejection)),
+            Ok((decoded, _)) => PeerMessage::Said(Box::new(decoded)),
+            Err(rejection) => PeerMessage::Odd(Box::new(rejection)),
         })
     }
 
@@ -187,8 +187,8 @@ impl Link {
         let until = Instant::now() + self.patience;
         let mut other = None;
         loop {
-            match self.hear(until) {
-                Some(Heard::Said(said)) => {
+            match self.receive(until) {
+                Some(PeerMessage::Said(said)) => {
                     let name = said.message.name();
                     if let Some(found) = wanted(self, said.message) {
                         return Ok(found);
@@ -197,10 +197,10 @@ impl Link {
                         other = Some(name);
                     }
                 }
-                Some(Heard::Odd(rejection)) => {
+                Some(PeerMessage::Odd(rejection)) => {
                     return fails(format!("{what}: received bytes that are not a message: {rejection}"));
                 }
-                Some(Heard::End(why)) => return fails(format!("{what}: {why}")),
+                Some(PeerMessage::End(why)) => return fails(format!("{what}: {why}")),
                 None => {
                     return fails(match other {
                         Some(name) => format!("{what} is not answered; received {name}"),

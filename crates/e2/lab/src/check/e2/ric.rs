@@ -14,7 +14,7 @@ use ranlab_sdk::transport::{Address, SocketOptions, connect};
 use tokio::runtime::Runtime;
 
 use super::ends::{same_run, transaction};
-use super::link::{Heard, Link, Trace, unreachable};
+use super::link::{Link, PeerMessage, Trace, unreachable};
 use crate::e2_fields::E2Names;
 use ranlab_lab::check::{Fault, Outcome, Rig, fails};
 use ranlab_lab::settings::Listen;
@@ -184,8 +184,8 @@ impl Stations {
     /// Checks that the RIC still serves: on this connection or, if `may_end` is set and it has ended, on another.
     pub(super) fn serves(&self, link: &mut Link, may_end: bool) -> Outcome {
         let until = Instant::now() + Duration::from_millis(50);
-        while let Some(heard) = link.hear(until) {
-            if let Heard::End(why) = heard {
+        while let Some(heard) = link.receive(until) {
+            if let PeerMessage::End(why) = heard {
                 return if may_end { self.set_up().map(drop) } else { fails(why) };
             }
         }

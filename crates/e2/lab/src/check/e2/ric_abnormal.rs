@@ -7,7 +7,7 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_net::sctp;
 
 use super::ends::*;
-use super::link::{Heard, Link};
+use super::link::{Link, PeerMessage};
 use super::ric::{Stations, reset};
 use super::spoil;
 use ranlab_lab::check::{Fault, Outcome, fails};
@@ -174,7 +174,7 @@ pub(super) fn cut(it: &mut Stations) -> Outcome {
             let mut link = it.connect()?;
             link.say_pdu(&whole[..len]);
             let until = Instant::now() + Duration::from_millis(20);
-            if let Some(Heard::Said(said)) = link.hear(until)
+            if let Some(PeerMessage::Said(said)) = link.receive(until)
                 && matches!(said.message, Message::E2SetupResponse(_))
             {
                 return fails(format!("{len} of {} bytes are accepted as a setup", whole.len()));
@@ -194,8 +194,8 @@ pub(super) fn oversized(it: &mut Stations) -> Outcome {
         }
         link.say_octets(&OVERSIZED);
         let until = Instant::now() + link.patience;
-        while let Some(heard) = link.hear(until) {
-            if let Heard::End(_) = heard {
+        while let Some(heard) = link.receive(until) {
+            if let PeerMessage::End(_) = heard {
                 return Ok(());
             }
         }
@@ -256,7 +256,7 @@ pub(super) fn random(it: &mut Stations) -> Outcome {
     let mut link = it.set_up()?;
     for octets in hostile(&whole, 300) {
         link.say_pdu(&octets);
-        if link.over || matches!(link.hear(Instant::now()), Some(Heard::End(_))) {
+        if link.over || matches!(link.receive(Instant::now()), Some(PeerMessage::End(_))) {
             link = it.connect()?;
         }
     }

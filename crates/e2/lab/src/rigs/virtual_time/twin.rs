@@ -36,7 +36,7 @@ pub struct Kpi {
 /// Effect of the component on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum EffectVerdict {
     /// Better with it, over the whole confidence interval.
     Gains,
     /// Worse with it.
@@ -65,7 +65,7 @@ pub struct Difference {
     /// variance. Absent if there is no variation or there are fewer than three seeds.
     pub correlation: Option<f64>,
     /// Effect.
-    pub told: Told,
+    pub told: EffectVerdict,
 }
 
 /// Distribution of a KPI's effects over the UEs.
@@ -153,17 +153,17 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (spread > 0.0).then(|| product(&a, ma, &b, mb) / spread)
 }
 
-fn told(kpi: &str, differences: &[f64], summary: &Summary) -> Told {
+fn classify(kpi: &str, differences: &[f64], summary: &Summary) -> EffectVerdict {
     if differences.iter().all(|difference| *difference == 0.0) {
-        return Told::Same;
+        return EffectVerdict::Same;
     }
-    let Some(half) = summary.half_width else { return Told::Unclear };
+    let Some(half) = summary.half_width else { return EffectVerdict::Unclear };
     let up = match (summary.mean - half > 0.0, summary.mean + half < 0.0) {
         (true, _) => true,
         (_, true) => false,
-        _ => return Told::Unclear,
+        _ => return EffectVerdict::Unclear,
     };
-    if up == (better(kpi) == Better::Higher) { Told::Gains } else { Told::Pays }
+    if up == (better(kpi) == Better::Higher) { EffectVerdict::Gains } else { EffectVerdict::Pays }
 }
 
 /// Returns the effect on every value, UE by UE.
@@ -179,7 +179,7 @@ pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
         let differences: Vec<f64> = both.iter().map(|(with, without)| with - without).collect();
         let summary = summarise(&differences, confidence)?;
         let (with, without): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
-        let told = told(&of.kpi, &differences, &summary);
+        let told = classify(&of.kpi, &differences, &summary);
         let with = mean(&with);
         let without = mean(&without);
         let correlation = correlation(&both);
@@ -199,10 +199,10 @@ pub fn spreads(differences: &[Difference]) -> Vec<Spread> {
         let means: Vec<f64> = all.iter().map(|difference| difference.summary.mean).collect();
         Some(Spread {
             kpi: kpi.to_owned(),
-            gains: count(Told::Gains),
-            pays: count(Told::Pays),
-            same: count(Told::Same),
-            unclear: count(Told::Unclear),
+            gains: count(EffectVerdict::Gains),
+            pays: count(EffectVerdict::Pays),
+            same: count(EffectVerdict::Same),
+            unclear: count(EffectVerdict::Unclear),
             quartiles: quartiles(&means)?,
         })
     };
@@ -241,17 +241,26 @@ mod tests {
         let pairs: Vec<_> = (1..=4).map(pair).collect();
         let all = differences(&pairs, 0.95);
         let of = |ue, kpi: &str| all.iter().find(|it| it.of.ue == ue && it.of.kpi == kpi).unwrap();
-        assert_eq!((of(1, "mbps").told, of(1, "mbps").summary.half_width), (Told::Same, Some(0.0)));
+        assert_eq!((of(1, "mbps").told, of(1, "mbps").summary.half_width), (EffectVerdict::Same, Some(0.0)));
         let paid = of(2, "mbps");
-        assert_eq!((paid.told, (paid.summary.mean * 1e6).round()), (Told::Pays, -2_000_000.0));
+        assert_eq!((paid.told, (paid.summary.mean * 1e6).round()), (EffectVerdict::Pays, -2_000_000.0));
         let gained = of(1, "voip_rtt_us_p99");
-        assert_eq!((gained.told, gained.summary.mean), (Told::Gains, -180_002.5));
+        assert_eq!((gained.told, gained.summary.mean), (EffectVerdict::Gains, -180_002.5));
         assert!(gained.summary.half_width.unwrap() > 0.0 && gained.correlation.unwrap() > 0.999);
         let mbps = spreads(&all).into_iter().find(|spread| spread.kpi == "mbps").unwrap();
         assert_eq!((mbps.gains, mbps.pays, mbps.same, mbps.unclear), (0, 1, 1, 0));
         // One seed has no confidence interval: different values are unclear, identical ones are the same.
         let one = differences(&pairs[..1], 0.95);
         let told: Vec<_> = one.iter().map(|it| it.told).collect();
-        assert_eq!(told, [Told::Same, Told::Same, Told::Unclear, Told::Unclear, Told::Unclear]);
+        assert_eq!(
+            told,
+            [
+                EffectVerdict::Same,
+                EffectVerdict::Same,
+                EffectVerdict::Unclear,
+                EffectVerdict::Unclear,
+                EffectVerdict::Unclear
+            ]
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::values::{Heard, RecordError, Recorder, Room, Screen, Values};
+use crate::values::{ReceivedReport, RecordError, Recorder, Room, Screen, Values};
 use crate::{MonitorPart, MonitorReport, Watcher};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::wire::e2sm::common::JoinedUe;
@@ -50,13 +50,13 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let part = &arguments.monitor.config;
     part.wanted().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
     part.selection().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
-    let told = Rc::new(RefCell::new(Told::new(&arguments, format)?));
+    let told = Rc::new(RefCell::new(ValueSink::new(&arguments, format)?));
     let mut watch = Watch::start(&arguments, &told)?;
     tokio::select! {
         joined = watch.watcher.joined() => joined.map_err(Failure::Environment)?,
         () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
     }
-    let watched = live::each_second(arguments.duration, |seconds| watch.look(seconds)).await;
+    let watched = live::each_second(arguments.duration, |seconds| watch.print_update(seconds)).await;
     let watcher = watch.watcher;
     let report = watcher.report();
     let xapp = watcher.xapp.clone();
@@ -91,7 +91,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
 /// A running monitor, looked at each second.
 struct Watch<'a> {
     watcher: Watcher,
-    told: &'a Rc<RefCell<Told>>,
+    told: &'a Rc<RefCell<ValueSink>>,
     arguments: &'a Arguments,
     /// Whether other models are watched if no base station offers these: without --sm.
     may_change: bool,
@@ -102,14 +102,14 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn start(arguments: &'a Arguments, told: &'a Rc<RefCell<Told>>) -> Result<Self, Failure> {
+    fn start(arguments: &'a Arguments, told: &'a Rc<RefCell<ValueSink>>) -> Result<Self, Failure> {
         let part = &arguments.monitor.config;
         let watcher = watcher(part, arguments.ue, told)?;
         let may_change = part.sm == MonitorPart::default().sm;
         Ok(Self { watcher, told, arguments, may_change, looks: 0, before: 0, dialect_shown: false })
     }
 
-    fn look(&mut self, seconds: f64) -> Result<(), Failure> {
+    fn print_update(&mut self, seconds: f64) -> Result<(), Failure> {
         let report = self.watcher.report();
         let rate = report.indications.saturating_sub(self.before) as f64 / seconds;
         self.before = report.indications;
@@ -148,9 +148,9 @@ impl<'a> Watch<'a> {
 }
 
 /// Starts a watcher whose reports go to `told`.
-fn watcher(part: &MonitorPart, ue: Option<u32>, told: &Rc<RefCell<Told>>) -> Result<Watcher, Failure> {
+fn watcher(part: &MonitorPart, ue: Option<u32>, told: &Rc<RefCell<ValueSink>>) -> Result<Watcher, Failure> {
     let told = told.clone();
-    let hear = move |heard: &Heard<'_>, received_us| told.borrow_mut().hear(heard, received_us);
+    let hear = move |heard: &ReceivedReport<'_>, received_us| told.borrow_mut().on_report(heard, received_us);
     Ok(Watcher::showing(part, ue, Box::new(hear))?)
 }
 
@@ -189,7 +189,7 @@ impl From<&JoinedUe> for Ue {
 }
 
 /// Destination of the values.
-struct Told {
+struct ValueSink {
     output: Output,
     screen: Screen,
     recorder: Option<(PathBuf, Recorder)>,
@@ -212,7 +212,7 @@ struct Told {
     failed: Option<Failure>,
 }
 
-impl Told {
+impl ValueSink {
     fn new(arguments: &Arguments, format: Format) -> Result<Self, Failure> {
         let models = arguments.monitor.config.models()?;
         let recorder = arguments.record.clone().map(|path| {
@@ -245,14 +245,14 @@ impl Told {
     }
 
     /// Handles a report; errors are reported with the next update.
-    fn hear(&mut self, heard: &Heard<'_>, received_us: i64) {
+    fn on_report(&mut self, heard: &ReceivedReport<'_>, received_us: i64) {
         if self.failed.is_none() {
             self.failed = self.rows(heard, received_us).err();
         }
     }
 
     /// Prints and records a report's rows.
-    fn rows(&mut self, heard: &Heard<'_>, received_us: i64) -> Result<(), Failure> {
+    fn rows(&mut self, heard: &ReceivedReport<'_>, received_us: i64) -> Result<(), Failure> {
         let streamed = self.shown && self.format == Format::Ndjson;
         if !streamed && self.recorder.is_none() {
             return Ok(());
@@ -295,7 +295,7 @@ impl Told {
         }
         let summary = line(report, rate);
         if self.format == Format::Text && self.shown {
-            self.look(values, &summary)?;
+            self.refresh(values, &summary)?;
         } else {
             self.output.text(summary)?;
         }
@@ -312,7 +312,7 @@ impl Told {
         }
     }
 
-    fn look(&mut self, values: &Values, summary: &str) -> Result<(), Failure> {
+    fn refresh(&mut self, values: &Values, summary: &str) -> Result<(), Failure> {
         let now_us = i64::try_from(ranlab_sdk::unix_time().as_micros()).unwrap_or(i64::MAX);
         self.screen.set_now(now_us);
         let terminal = io::stdout().is_terminal();
@@ -324,7 +324,7 @@ impl Told {
         // One line for the summary, and one for the cursor.
         let table = self.screen.table(values, Room { lines: lines.saturating_sub(2), columns });
         let lines: Vec<String> = std::iter::once(summary.to_owned()).chain(table).collect();
-        let drawn = self.on_terminal.look(&lines, columns);
+        let drawn = self.on_terminal.render(&lines, columns);
         self.output.text(drawn)
     }
 

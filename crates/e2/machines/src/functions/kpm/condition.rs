@@ -108,7 +108,7 @@ pub(super) struct Scope {
 impl Scope {
     /// Returns the UEs selected by a label, or `None` if the station cannot distinguish UEs by it. `noLabel`, `sUM`
     /// and the PLMN of the station select all UEs.
-    pub(super) fn of(label: &Label, station: &Station) -> Option<Self> {
+    pub(super) fn from_label(label: &Label, station: &Station) -> Option<Self> {
         let rest = Label {
             no_label: false,
             plmn: None,
@@ -205,7 +205,7 @@ mod tests {
         let plmn = Plmn::new(505, 1, 2);
         let station = Station { plmn: Some(plmn), ..Station::default() };
         let label = |slice, five_qi, plmn| Label { slice, five_qi, plmn, ..Label::default() };
-        let has = |label: &Label| Scope::of(label, &station).map(|scope| scope.has(&ue(9, 10.0)));
+        let has = |label: &Label| Scope::from_label(label, &station).map(|scope| scope.has(&ue(9, 10.0)));
         assert_eq!(has(&Label::none()), Some(true));
         assert_eq!(has(&label(Some(Snssai::new(1, None)), None, None)), Some(true));
         assert_eq!(has(&label(Some(Snssai::new(2, None)), None, None)), Some(false));

@@ -1,20 +1,20 @@
 //! Report style 3: measurements, each for the UEs that fulfil its conditions.
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::reading::{Reading, UeReading};
-use super::told::{Told, write};
+use super::records::{Records, write};
 use ranlab_e2_codec::e2sm::common::UeId;
 use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::per::Text;
 
 /// Conditions of a measurement, and the UEs that fulfil them.
-struct Wanted {
+struct ConditionalMeasurement {
     conditions: Vec<Condition>,
     matched: Vec<u32>,
 }
 
 /// Requested measurements and the message about them, which keeps its memory.
 pub(super) struct Conditional {
-    wanted: Vec<Wanted>,
+    wanted: Vec<ConditionalMeasurement>,
     message: ConditionalReport,
 }
 
@@ -32,11 +32,11 @@ impl Conditional {
             let test = |it: &Matching| match &it.condition {
                 MatchingCondition::Test(test) => condition(test.clone(), it.or, station),
                 MatchingCondition::Label(label) => {
-                    condition(Scope::of(label, station)?.test()?, it.or, station)
+                    condition(Scope::from_label(label, station)?.test()?, it.or, station)
                 }
             };
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
-            wanted.push(Wanted { conditions, matched: Vec::new() });
+            wanted.push(ConditionalMeasurement { conditions, matched: Vec::new() });
             infos.push(MeasurementInfo { measurement: it.measurement.clone(), labels: vec![Label::none()] });
             let measurement = it.measurement;
             let conditions = it.conditions;
@@ -55,7 +55,7 @@ impl Conditional {
 
     /// Appends the collected values to `out` as a message of format 2. Returns `false` if no UE fulfilled a
     /// condition.
-    pub(super) fn write(&mut self, told: &mut Told, now: &Reading, out: &mut Vec<u8>) -> bool {
+    pub(super) fn write(&mut self, told: &mut Records, now: &Reading, out: &mut Vec<u8>) -> bool {
         for (wanted, measurement) in self.wanted.iter_mut().zip(&mut self.message.measurements) {
             let mut names: Vec<UeId> = measurement.ues.take().unwrap_or_default();
             names.clear();

@@ -2,13 +2,13 @@
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::conditional::Conditional;
 use super::reading::{Quantity, Reading, UeReading};
-use super::told::{Told, Whom};
+use super::records::{Records, Whom};
 use ranlab_e2_codec::e2sm::common::UeId;
 use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::per::Text;
 
 /// Subject of the values, and the format of the definition and message.
-enum Of {
+enum ReportForm {
     /// The node: format 1 and message format 1.
     Node,
     /// One UE: format 2 and message format 1.
@@ -23,9 +23,9 @@ enum Of {
 
 /// A decoded and checked action.
 pub(super) struct Plan {
-    of: Of,
+    of: ReportForm,
     before: Reading,
-    told: Told,
+    told: Records,
 }
 
 /// Returns the name of a measurement that is requested by name, or by its identifier in this RAN function definition.
@@ -39,10 +39,10 @@ pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
 /// Returns a quantity for each label of each measurement, or `None` if one is not available, or not per UE.
 fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Option<Vec<(Quantity, Scope)>> {
     let of_info = |info: &MeasurementInfo| {
-        let quantity = Quantity::of(name_of(&info.measurement)?, of_ue)?;
+        let quantity = Quantity::from_name(name_of(&info.measurement)?, of_ue)?;
         info.labels
             .iter()
-            .map(|label| Some((quantity, Scope::of(label, station)?)))
+            .map(|label| Some((quantity, Scope::from_label(label, station)?)))
             .collect::<Option<Vec<_>>>()
     };
     Some(infos.iter().map(of_info).collect::<Option<Vec<_>>>()?.concat())
@@ -54,40 +54,42 @@ impl Plan {
     pub(super) fn new(format: ActionFormat, text: Text, station: &Station) -> Option<(Self, u32)> {
         let number = |ue: &UeId| ue.number();
         let (of, measurements) = match format {
-            ActionFormat::Node(it) => (Of::Node, it),
-            ActionFormat::Ue(it) => (Of::One(number(&it.ue)), it.measurements),
-            ActionFormat::Ues(it) => (Of::Listed(it.ues.iter().map(number).collect()), it.measurements),
+            ActionFormat::Node(it) => (ReportForm::Node, it),
+            ActionFormat::Ue(it) => (ReportForm::One(number(&it.ue)), it.measurements),
+            ActionFormat::Ues(it) => {
+                (ReportForm::Listed(it.ues.iter().map(number).collect()), it.measurements)
+            }
             ActionFormat::MatchingUes(it) => {
                 let decided = |it: UeMatching| condition(it.test, it.or.is_some(), station);
                 let conditions = it.conditions.into_iter().map(decided).collect::<Option<_>>()?;
-                (Of::Matching(conditions), it.measurements)
+                (ReportForm::Matching(conditions), it.measurements)
             }
             ActionFormat::Conditional(it) => {
                 let granularity_ms = it.granularity_ms;
                 let (conditional, infos) = Conditional::new(it, station)?;
-                return Self::of(Of::Each(conditional), &infos, granularity_ms, (text, station));
+                return Self::compile(ReportForm::Each(conditional), &infos, granularity_ms, (text, station));
             }
         };
         if !station.is_cell(measurements.cell) || measurements.bins.is_some() {
             return None;
         }
-        Self::of(of, &measurements.infos, measurements.granularity_ms, (text, station))
+        Self::compile(of, &measurements.infos, measurements.granularity_ms, (text, station))
     }
 
-    fn of(
-        of: Of,
+    fn compile(
+        of: ReportForm,
         infos: &[MeasurementInfo],
         granularity_ms: u32,
         (text, station): (Text, &Station),
     ) -> Option<(Self, u32)> {
-        let quantities = quantities(infos, !matches!(of, Of::Node), station)?;
+        let quantities = quantities(infos, !matches!(of, ReportForm::Node), station)?;
         // Measurements requested by identifier are reported by name.
         let named = |it: &MeasurementInfo| {
             let measurement = name_of(&it.measurement)?.into();
             Some(MeasurementInfo { measurement, labels: it.labels.clone() })
         };
         let infos = infos.iter().map(named).collect::<Option<_>>()?;
-        let told = Told::new(infos, quantities, granularity_ms, text);
+        let told = Records::new(infos, quantities, granularity_ms, text);
         Some((Self { of, before: Reading::default(), told }, granularity_ms))
     }
 
@@ -101,13 +103,13 @@ impl Plan {
         let Self { of, before, told } = self;
         let of = &*of;
         let wanted = |ue: &&UeReading| match of {
-            Of::Node => false,
-            Of::One(one) => ue.number == *one,
-            Of::Listed(listed) => listed.contains(&ue.number),
-            Of::Matching(conditions) => fulfils(ue, conditions),
-            Of::Each(conditional) => conditional.wants(ue),
+            ReportForm::Node => false,
+            ReportForm::One(one) => ue.number == *one,
+            ReportForm::Listed(listed) => listed.contains(&ue.number),
+            ReportForm::Matching(conditions) => fulfils(ue, conditions),
+            ReportForm::Each(conditional) => conditional.wants(ue),
         };
-        if matches!(of, Of::Node) {
+        if matches!(of, ReportForm::Node) {
             told.add([before, now], Whom { number: 0, ues: &now.ues, name: &name }, &seen);
         }
         for ue in now.ues.iter().filter(|ue| seen(ue.number)).filter(wanted) {
@@ -122,9 +124,9 @@ impl Plan {
     pub(super) fn report(&mut self, out: &mut Vec<u8>) -> bool {
         let written = self.told.is_of_somebody()
             && match &mut self.of {
-                Of::Node | Of::One(_) => self.told.write_first(out),
-                Of::Listed(_) | Of::Matching(_) => self.told.write_by_ue(out),
-                Of::Each(conditional) => conditional.write(&mut self.told, &self.before, out),
+                ReportForm::Node | ReportForm::One(_) => self.told.write_first(out),
+                ReportForm::Listed(_) | ReportForm::Matching(_) => self.told.write_by_ue(out),
+                ReportForm::Each(conditional) => conditional.write(&mut self.told, &self.before, out),
             };
         self.told.forget();
         written

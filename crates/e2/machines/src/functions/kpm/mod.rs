@@ -16,7 +16,7 @@ mod condition;
 mod conditional;
 mod matching;
 mod reading;
-mod told;
+mod records;
 
 use super::periods::Periods;
 use crate::Time;

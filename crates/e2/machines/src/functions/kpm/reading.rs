@@ -151,7 +151,7 @@ pub(super) enum Quantity {
 
 impl Quantity {
     /// Returns the quantity of a measurement name of TS 28.552, or `None` if it is not available, or not per UE.
-    pub(super) fn of(name: &str, of_ue: bool) -> Option<Self> {
+    pub(super) fn from_name(name: &str, of_ue: bool) -> Option<Self> {
         Some(match name {
             "DRB.UEThpDl" => Self::Throughput(0),
             "DRB.UEThpUl" => Self::Throughput(1),

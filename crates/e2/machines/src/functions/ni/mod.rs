@@ -136,7 +136,7 @@ impl<S: NiStation> Function<S> {
     }
 
     /// Polls the base station for messages and sends indications.
-    fn look(&mut self, ctx: &mut FunctionContext<'_>) {
+    fn poll(&mut self, ctx: &mut FunctionContext<'_>) {
         let near = self.station.node();
         for passed in self.station.messages(ctx.now()) {
             let read = Message::read(passed.interface, &passed.octets).ok();
@@ -146,7 +146,7 @@ impl<S: NiStation> Function<S> {
                     continue;
                 }
                 for action in &listener.actions {
-                    let Some(octets) = action.part(&passed.octets, read.as_ref()) else { continue };
+                    let Some(octets) = action.extract(&passed.octets, read.as_ref()) else { continue };
                     let header = header(&passed, near, action.time).to_octets(Encoding::Per);
                     let message = IndicationMessage::Message(octets).to_octets(Encoding::Per);
                     // Names are within their limits, and an octet string may have any length.
@@ -202,7 +202,7 @@ impl<S: NiStation> RanFunction for Function<S> {
             return Ok(admission);
         }
         // Messages that passed before the subscription are not reported to it.
-        self.look(ctx);
+        self.poll(ctx);
         let there = self.station.ues();
         let ues = ctx.ues();
         let saw = there.into_iter().filter(|ue| !ues.is_all() && sees(ues, *ue)).collect();
@@ -226,7 +226,7 @@ impl<S: NiStation> RanFunction for Function<S> {
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
-        self.look(ctx);
+        self.poll(ctx);
         self.wake(ctx);
     }
 }

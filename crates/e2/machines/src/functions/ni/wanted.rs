@@ -5,7 +5,7 @@ use ranlab_e2_codec::ap::{Known, Value};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, Cause, RicActionId, RicActionType};
 use ranlab_e2_codec::e2sm::ni::{
     ADD_TIMESTAMP, ActionDefinition, ActionFormat, COMPLETE, ElementTest, MessageEvent, PARTIAL, Parameter,
-    TARGET_IE, Test, Value as Wanted,
+    TARGET_IE, Test, Value as TestedValue,
 };
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::cmp::Ordering;
@@ -16,15 +16,15 @@ pub(super) fn is_sound(event: &MessageEvent) -> bool {
     let decidable = |test: &ElementTest| match (test.test, event.interface.known(test.id), &test.value) {
         (Test::Present, ..) => true,
         (Test::Equal | Test::Greater | Test::Less, Some(Known::Number(_)), value) => number(value).is_some(),
-        (Test::Equal | Test::Contains, Some(Known::Octets), Wanted::Octets(_)) => true,
+        (Test::Equal | Test::Contains, Some(Known::Octets), TestedValue::Octets(_)) => true,
         _ => false,
     };
     event.message.interface() == event.interface && event.tests.iter().flatten().all(decidable)
 }
 
-const fn number(value: &Wanted) -> Option<i64> {
+const fn number(value: &TestedValue) -> Option<i64> {
     match value {
-        Wanted::Int(number) | Wanted::Enum(number) => Some(*number),
+        TestedValue::Int(number) | TestedValue::Enum(number) => Some(*number),
         _ => None,
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn holds(test: &ElementTest, message: &Message) -> bool {
                     | (Test::Less, Ordering::Less)
             )
         }
-        (Some(Value::Octets(is)), Wanted::Octets(wanted)) => match test.test {
+        (Some(Value::Octets(is)), TestedValue::Octets(wanted)) => match test.test {
             Test::Equal => is == *wanted,
             Test::Contains => wanted.is_empty() || is.windows(wanted.len()).any(|part| part == wanted),
             _ => false,
@@ -77,8 +77,8 @@ impl Action {
         let ActionFormat::Parameters(parameters) = definition.format else { return Err(ACTION) };
         for Parameter { id, value } in parameters.iter().flatten() {
             match (*id, value) {
-                (ADD_TIMESTAMP, Wanted::Bool(time)) => wanted.time = *time,
-                (TARGET_IE, Wanted::Int(ie)) if definition.style == PARTIAL => {
+                (ADD_TIMESTAMP, TestedValue::Bool(time)) => wanted.time = *time,
+                (TARGET_IE, TestedValue::Int(ie)) if definition.style == PARTIAL => {
                     wanted.element = Some(u16::try_from(*ie).map_err(|_| ACTION)?);
                 }
                 _ => return Err(ACTION),
@@ -91,7 +91,7 @@ impl Action {
     }
 
     /// Returns the bytes to copy, or `None` if the message lacks the element.
-    pub(super) fn part(&self, whole: &Bytes, read: Option<&Message>) -> Option<Bytes> {
+    pub(super) fn extract(&self, whole: &Bytes, read: Option<&Message>) -> Option<Bytes> {
         match self.element {
             None => Some(whole.clone()),
             Some(id) => read?.ie(id).map(|ie| ie.value.clone()),

@@ -243,7 +243,7 @@ impl Listener {
     }
 
     /// Returns whether an event matches a condition, with the number of the condition if it has one.
-    fn hear(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
+    fn match_event(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
         let seen = self.sees(event, ues);
         let met = match (&self.when, event) {
             (When::Handover(whose), RcEvent::HandedOver { number, .. }) => whose.has(*number).then_some(None),
@@ -276,10 +276,15 @@ impl<C: RcControl> Function<C> {
             None => read(control).map(Some),
         };
         let Some((name, order)) = order.map_err(Fault::Cause)? else { return Ok(()) };
-        self.obey(ctx, &name, &order).map_err(Fault::Refusal)
+        self.execute_order(ctx, &name, &order).map_err(Fault::Refusal)
     }
 
-    fn obey(&mut self, ctx: &FunctionContext<'_>, name: &Name, order: &Order) -> Result<(), Refusal> {
+    fn execute_order(
+        &mut self,
+        ctx: &FunctionContext<'_>,
+        name: &Name,
+        order: &Order,
+    ) -> Result<(), Refusal> {
         let ues = ctx.ues();
         let number = name.number();
         let unknown = || Refusal::new(Reason::UnknownUe, format!("there is no UE {name}"));
@@ -293,13 +298,13 @@ impl<C: RcControl> Function<C> {
                 // A control changes the quotas of the slices that it names; other quotas are kept.
                 let merged = SliceQuota::merge(&self.quotas_beneath(), quotas);
                 self.station.could(order)?;
-                self.station.obey(ctx.now(), number, &Order::SliceQuotas(merged))?;
+                self.station.execute(ctx.now(), number, &Order::SliceQuotas(merged))?;
                 // Quotas set by controls rank below those of policies.
                 self.imposed = None;
                 self.impose(ctx);
                 Ok(())
             }
-            _ => self.station.obey(ctx.now(), number, order),
+            _ => self.station.execute(ctx.now(), number, order),
         }
     }
 
@@ -371,10 +376,10 @@ impl<C: RcControl> Function<C> {
     }
 
     /// Sends reports about events.
-    fn tell(&mut self, ctx: &mut FunctionContext<'_>, events: &[RcEvent]) {
+    fn send_reports(&mut self, ctx: &mut FunctionContext<'_>, events: &[RcEvent]) {
         for event in events {
             for (id, listener) in &mut self.listeners {
-                let Some(condition) = listener.hear(event, ctx.ues_of(*id)) else { continue };
+                let Some(condition) = listener.match_event(event, ctx.ues_of(*id)) else { continue };
                 let format = IndicationHeaderFormat::Report(ReportHeader { condition });
                 let header = IndicationHeader { format };
                 let Some(mobility) = self.station.mobility() else { return };
@@ -451,7 +456,7 @@ impl<C: RcControl> Function<C> {
             self.waiting.remove(&process);
             if goes_on {
                 // A UE that has left meanwhile needs no handover.
-                let _ = self.station.obey(now, number, &Order::Handover(cell));
+                let _ = self.station.execute(now, number, &Order::Handover(cell));
             }
         }
     }
@@ -488,7 +493,7 @@ impl<C: RcControl> RanFunction for Function<C> {
             return Ok(admission);
         }
         // Events before the subscription are not reported to it.
-        self.look(ctx);
+        self.poll(ctx);
         let due = matches!(when, When::Now(..));
         let there = self.station.mobility().map(|it| it.ues()).unwrap_or_default();
         let ues = ctx.ues();
@@ -532,7 +537,7 @@ impl<C: RcControl> RanFunction for Function<C> {
         let now = ctx.now();
         self.end(now, |waiting| waiting.until <= now);
         self.answer_demands(ctx);
-        self.look(ctx);
+        self.poll(ctx);
         self.ask_at = now + ASK_EVERY;
         self.wake(ctx);
     }
@@ -540,7 +545,7 @@ impl<C: RcControl> RanFunction for Function<C> {
 
 impl<C: RcControl> Function<C> {
     /// Polls the base station for decisions and events, and processes them.
-    fn look(&mut self, ctx: &mut FunctionContext<'_>) {
+    fn poll(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         let Some(mobility) = self.station.mobility() else { return };
         for (number, cell) in mobility.decisions(now) {
@@ -552,10 +557,10 @@ impl<C: RcControl> Function<C> {
                 None => cell,
             };
             // If the UE has left or the cell is full, the UE stays where it is.
-            let _ = self.station.obey(now, number, &Order::Handover(cell));
+            let _ = self.station.execute(now, number, &Order::Handover(cell));
         }
         let events = self.station.mobility().map(|it| it.events(now)).unwrap_or_default();
-        self.tell(ctx, &events);
+        self.send_reports(ctx, &events);
         self.look_at_ues(ctx);
     }
 }

@@ -132,7 +132,7 @@ impl<C: RcControl> Function<C> {
         // The quotas are applied again even if unchanged, because UEs that connected since then are assigned to a
         // slice only by this.
         let mut obey = |quotas: &[SliceQuota]| {
-            self.station.obey(ctx.now(), 0, &Order::SliceQuotas(quotas.to_vec())).is_ok()
+            self.station.execute(ctx.now(), 0, &Order::SliceQuotas(quotas.to_vec())).is_ok()
         };
         if !wanted.is_empty() && obey(&over) {
             self.imposed = Some(Imposed { beneath, over });

@@ -14,7 +14,7 @@ pub trait RcControl: Send {
     ///
     /// # Errors
     /// Returns an error if the base station cannot execute the order.
-    fn obey(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
+    fn execute(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
 
     /// Returns whether the RRC states of UEs are known. If so, reports and inserts are offered.
     fn knows_rrc(&self) -> bool {
@@ -66,7 +66,7 @@ pub trait RcMobility {
     fn events(&mut self, now: Time) -> Vec<RcEvent>;
 
     /// Returns the handovers that the base station has decided on since the last call: numbers of UEs and target
-    /// cells. Unless a policy or controller rejects them, [`RcControl::obey`] executes them.
+    /// cells. Unless a policy or controller rejects them, [`RcControl::execute`] executes them.
     fn decisions(&mut self, now: Time) -> Vec<(u32, NrCgi)>;
 
     /// Returns whether the base station will decide on further handovers by itself.

@@ -94,7 +94,9 @@ impl Messages {
     /// Reads a condition. A message that never occurs here, or not in this direction, is refused.
     fn new(event: &MessageEvent, nr: bool) -> Result<Self, Cause> {
         let said = match event.message {
-            MessageType::Rrc(message) if event.events.is_none() => Said::of(message, nr).ok_or(TRIGGER)?,
+            MessageType::Rrc(message) if event.events.is_none() => {
+                Said::from_trigger(message, nr).ok_or(TRIGGER)?
+            }
             _ => return Err(TRIGGER),
         };
         if event.direction.is_some_and(|direction| direction != said.direction()) {

@@ -4,7 +4,7 @@ use super::config::DirectoryConfig;
 use super::drain::Drain;
 use super::io::*;
 use super::value::{Claim, Presence, Subject, node_key, ric_key, subject};
-use super::view::{RicSeen, Seen, Sign, View};
+use super::view::{KeyState, RicSeen, Sign, View};
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
@@ -35,7 +35,7 @@ const WATCH_MAX: Duration = Duration::from_secs(2);
 
 /// A setup that waits for a decision.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingSetup {
     node: GlobalE2NodeId,
     key: String,
     since: Time,
@@ -78,7 +78,7 @@ pub struct Directory {
     pub(super) now: Time,
     pub(super) view: View,
     pub(super) outputs: VecDeque<DirectoryOutput>,
-    asked: BTreeMap<ConnId, Asked>,
+    asked: BTreeMap<ConnId, PendingSetup>,
     /// Owned nodes by key.
     pub(super) held: BTreeMap<String, Held>,
     keys: BTreeMap<ConnId, String>,
@@ -250,7 +250,7 @@ impl Directory {
         }
         let key = node_key(&node);
         self.waiting.insert((key.clone(), conn));
-        self.asked.insert(conn, Asked { node, key, since: self.now });
+        self.asked.insert(conn, PendingSetup { node, key, since: self.now });
         self.advance(conn);
     }
 
@@ -388,7 +388,7 @@ impl Directory {
         self.counters.foreign += u64::from(claim.is_none());
         let own = claim.as_ref().is_some_and(|claim| self.is_own(claim));
         let by = claim.as_ref().map_or_else(|| "a stranger".to_owned(), |claim| format!("RIC {}", claim.ric));
-        if !self.view.node(key, Seen { revision, claim, since: self.now }) {
+        if !self.view.node(key, KeyState { revision, claim, since: self.now }) {
             return;
         }
         self.claims.seen(key);

@@ -55,10 +55,10 @@ impl Lab {
         lab
     }
 
-    fn tell(&mut self, ric: usize, input: DirectoryInput) {
+    fn handle(&mut self, ric: usize, input: DirectoryInput) {
         let now = self.now;
         self.rics[ric].handle(now, input);
-        self.settle();
+        self.run_outputs();
     }
 
     fn write(&mut self, ric: usize, write: BusWrite) {
@@ -74,7 +74,7 @@ impl Lab {
         self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Written { id, outcome }));
     }
 
-    fn settle(&mut self) {
+    fn run_outputs(&mut self) {
         let now = self.now;
         loop {
             let mut quiet = true;
@@ -86,7 +86,7 @@ impl Lab {
                         DirectoryOutput::Bus(BusAsk::Watch) => {
                             self.told[ric] = 0;
                             self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Began));
-                            self.hear(ric);
+                            self.receive(ric);
                             self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Complete));
                         }
                         DirectoryOutput::Bus(BusAsk::Write(write)) if self.cut[ric] => {
@@ -97,7 +97,7 @@ impl Lab {
                     }
                 }
                 let before = self.told[ric];
-                self.hear(ric);
+                self.receive(ric);
                 quiet &= before == self.told[ric];
             }
             if quiet {
@@ -106,7 +106,7 @@ impl Lab {
         }
     }
 
-    fn hear(&mut self, ric: usize) {
+    fn receive(&mut self, ric: usize) {
         if self.deaf[ric] {
             return;
         }
@@ -128,7 +128,7 @@ impl Lab {
                     ric.handle(now, DirectoryInput::Wake);
                 }
             }
-            self.settle();
+            self.run_outputs();
         }
     }
 
@@ -137,7 +137,7 @@ impl Lab {
     }
 
     fn ask(&mut self, ric: usize, n: u32) {
-        self.tell(ric, DirectoryInput::Asked { conn: ConnId(n.into()), node: node(n) });
+        self.handle(ric, DirectoryInput::Asked { conn: ConnId(n.into()), node: node(n) });
     }
 
     fn admitted(&self, ric: usize, n: u32) -> Option<u64> {
@@ -170,7 +170,7 @@ fn single_ric_claims_and_admits() {
     let claim = lab.rics[0].owner(&node(1)).unwrap();
     assert_eq!((&*claim.ric, claim.life, claim.epoch), ("a", 1, 1));
     // The node reconnects to the same RIC: no write is needed.
-    lab.tell(0, DirectoryInput::Left { conn: CONN });
+    lab.handle(0, DirectoryInput::Left { conn: CONN });
     let writes = lab.log.len();
     lab.out.clear();
     lab.ask(0, 1);
@@ -246,14 +246,14 @@ fn late_claim_takes_node_only_until_next_setup() {
     let claim = lab.kept.iter().position(|(_, write)| write.key.starts_with("node.")).unwrap();
     let (_, mut claim) = lab.kept.remove(claim).unwrap();
     lab.cut[0] = false;
-    lab.tell(0, DirectoryInput::Left { conn: CONN });
+    lab.handle(0, DirectoryInput::Left { conn: CONN });
     lab.ask(1, 1);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(1));
     // As if a leader without a quorum had accepted it: the revision is not checked.
     claim.expected = None;
     lab.write(0, claim);
-    lab.settle();
+    lab.run_outputs();
     assert_eq!(lab.closed(1), ["RIC a serves it now"]);
     assert_eq!(lab.rics[0].held().count() + lab.rics[1].held().count(), 0);
     lab.out.clear();
@@ -268,7 +268,7 @@ fn new_incarnation_waits_for_previous_one() {
     lab.ask(0, 1);
     lab.rics[0] = Directory::new(DirectoryConfig::new("a", 2).unwrap());
     lab.out.clear();
-    lab.tell(0, DirectoryInput::Wake);
+    lab.handle(0, DirectoryInput::Wake);
     lab.ask(0, 1);
     lab.pass(1_000);
     assert_eq!(lab.admitted(0, 1), None);
@@ -290,7 +290,7 @@ fn first_of_two_rics_with_same_name_ends() {
         e42: String::new(),
     };
     lab.log.push(("ric.a".to_owned(), rival.write()));
-    lab.settle();
+    lab.run_outputs();
     assert_eq!(lab.closed(0), ["another RIC of this name has begun"]);
     lab.ask(0, 1);
     assert_eq!(lab.refused(0), [&NotAdmitted::Ousted]);
@@ -316,7 +316,7 @@ fn draining_ric_sends_nodes_away_one_at_a_time() {
     lab.ask(0, 1);
     lab.ask(0, 2);
     lab.pass(300);
-    lab.tell(0, DirectoryInput::Drain);
+    lab.handle(0, DirectoryInput::Drain);
     assert_eq!(lab.closed(0).len(), 1);
     lab.ask(0, 1);
     let elsewhere = Some("tcp://b:36421".to_owned());
@@ -327,9 +327,9 @@ fn draining_ric_sends_nodes_away_one_at_a_time() {
     lab.ask(1, 2);
     lab.pass(20);
     assert!(lab.out.contains(&(0, DirectoryOutput::Drained)));
-    lab.tell(0, DirectoryInput::End);
+    lab.handle(0, DirectoryInput::End);
     // No other RIC waits for a RIC that has shut down.
-    lab.tell(1, DirectoryInput::Left { conn: ConnId(2) });
+    lab.handle(1, DirectoryInput::Left { conn: ConnId(2) });
     lab.out.clear();
     lab.ask(1, 3);
     assert_eq!(lab.admitted(1, 3), Some(1));
@@ -386,7 +386,7 @@ fn lost_claim_is_repeated_after_next_heartbeat() {
 fn heartbeat_completes_watch_without_completion_report() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.told[0] = 0;
-    lab.tell(0, DirectoryInput::Bus(BusNews::Began));
+    lab.handle(0, DirectoryInput::Bus(BusNews::Began));
     lab.ask(0, 1);
     lab.pass(20);
     assert_eq!(lab.admitted(0, 1), Some(1));

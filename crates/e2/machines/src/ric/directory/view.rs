@@ -12,7 +12,7 @@ pub(super) const RICS_MAX: usize = 64;
 
 /// Latest entry of a node's key.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct KeyState {
     pub(super) revision: u64,
     /// Claim; `None` if ranlab did not write the value or the key was deleted.
     pub(super) claim: Option<Claim>,
@@ -36,7 +36,7 @@ pub(super) struct View {
     pub(super) complete: bool,
     /// Highest revision.
     pub(super) top: u64,
-    pub(super) nodes: BTreeMap<String, Seen>,
+    pub(super) nodes: BTreeMap<String, KeyState>,
     /// Other RICs by name.
     pub(super) rics: BTreeMap<Arc<str>, RicSeen>,
     /// Latest time at which an earlier incarnation of a restarted RIC may have been alive. No further heartbeat of it
@@ -57,7 +57,7 @@ pub(super) enum Sign {
 
 impl View {
     /// Records an entry of a node. Returns whether it is new.
-    pub(super) fn node(&mut self, key: &str, seen: Seen) -> bool {
+    pub(super) fn node(&mut self, key: &str, seen: KeyState) -> bool {
         if let Some(known) = self.nodes.get_mut(key) {
             let news = seen.revision > known.revision;
             if news {

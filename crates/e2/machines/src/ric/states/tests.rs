@@ -90,7 +90,7 @@ impl Lab {
         self.take();
     }
 
-    fn told(&mut self, revision: u64, value: &str) {
+    fn store_entry(&mut self, revision: u64, value: &str) {
         let key = "state.parrot".to_owned();
         let value = Bytes::copy_from_slice(value.as_bytes());
         self.bus(BusNews::Entry { key, revision, value });
@@ -115,11 +115,11 @@ fn by(ric: &str, version: u16, words: &str) -> String {
 #[test]
 fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
     let mut lab = Lab::new();
-    lab.told(5, &by("south", 2, "hello"));
+    lab.store_entry(5, &by("south", 2, "hello"));
     assert_eq!(lab.knows().as_deref(), Some("hello"));
     // The watch is restarted and reports the same or older values.
-    lab.told(5, &by("south", 2, "again"));
-    lab.told(4, &by("south", 2, "older"));
+    lab.store_entry(5, &by("south", 2, "again"));
+    lab.store_entry(4, &by("south", 2, "older"));
     assert_eq!(lab.knows().as_deref(), Some("hello"));
     let long = "x".repeat(17);
     for (revision, value, expected) in [
@@ -129,11 +129,11 @@ fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
         (9, "ranlab9".to_owned(), NotTaken::Malformed("it is not a snapshot of this format".to_owned())),
     ] {
         *lab.words.lock().unwrap() = Some("before".to_owned());
-        lab.told(revision, &value);
+        lab.store_entry(revision, &value);
         assert_eq!((lab.knows().as_deref(), lab.refused.pop()), (Some(""), Some(expected)), "{value}");
     }
     // An earlier incarnation with the same name counts as another RIC.
-    lab.told(10, &by("north", 2, "reborn"));
+    lab.store_entry(10, &by("north", 2, "reborn"));
     assert_eq!(lab.knows().as_deref(), Some("reborn"));
     let counted = lab.ric.iapp_snapshots().unwrap();
     assert_eq!((counted.restored, counted.other_version, counted.malformed, counted.too_large), (2, 1, 2, 1));
@@ -180,12 +180,12 @@ fn later_of_two_concurrent_writes_prevails() {
             if first {
                 lab.bus(written.clone());
             }
-            lab.told(6, &by("south", 2, "south's"));
+            lab.store_entry(6, &by("south", 2, "south's"));
             if !first {
                 assert_eq!(lab.knows().as_deref(), Some("north's"), "not while its own is on its way");
                 lab.bus(written);
             }
-            lab.told(own, std::str::from_utf8(&write.value).unwrap());
+            lab.store_entry(own, std::str::from_utf8(&write.value).unwrap());
             let expected = if own == 5 { "south's" } else { "north's" };
             assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, told of it first: {first}");
         }
@@ -203,8 +203,8 @@ fn own_value_in_watch_completes_write_without_response() {
         if late {
             lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
         }
-        lab.told(5, std::str::from_utf8(&write.value).unwrap());
-        lab.told(6, &by("south", 2, "south's"));
+        lab.store_entry(5, std::str::from_utf8(&write.value).unwrap());
+        lab.store_entry(6, &by("south", 2, "south's"));
         assert_eq!(lab.knows().as_deref(), Some("south's"));
         lab.pass(AGAIN * 9);
         assert!(lab.writes.is_empty(), "nothing is left to be said");
@@ -218,7 +218,7 @@ fn oversized_snapshot_replaces_previous_one() {
     lab.pass(SAVE_AFTER);
     assert_eq!(lab.refused.pop(), Some(NotTaken::TooLarge { bytes: 17, most: 16 }));
     assert!(lab.writes.is_empty(), "there was nothing");
-    lab.told(3, &by("south", 2, "small"));
+    lab.store_entry(3, &by("south", 2, "small"));
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
     assert!(lab.writes.pop().unwrap().value.ends_with(b"version=2\n"));

@@ -313,7 +313,7 @@ impl Tc {
         mut pass: impl FnMut(Packet) -> u32,
         mut dropped: impl FnMut(Packet),
     ) {
-        self.bdp.look(held, now_us);
+        self.bdp.sample(held, now_us);
         for _ in 0..PULL_MAX {
             if self.waiting == 0 {
                 return;

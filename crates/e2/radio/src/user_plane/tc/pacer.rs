@@ -47,7 +47,7 @@ impl Bdp {
     }
 
     /// Measures the bytes in the bearer at intervals.
-    pub(super) fn look(&mut self, held: u64, now_us: u64) {
+    pub(super) fn sample(&mut self, held: u64, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.at_us);
         if elapsed < REPORT_US {
             return;

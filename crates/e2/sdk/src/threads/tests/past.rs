@@ -1,8 +1,8 @@
 //! Tests of the fast path: order, limits, and isolation between peers.
 use super::*;
 use crate::threads::crossing::{Outward, Pass};
-use crate::threads::mouth::{Batch, Mouth, ToMouth};
 use crate::threads::queue::End;
+use crate::threads::xapp_outbox::{Batch, ToOutbox, XappOutbox};
 use ranlab_e2::ric::{Bypass, ConnId, Outlet, Passed, Route, RouteSink};
 use ranlab_e2::{FlowId, Frame as Out, OutboxLimits, Time};
 use ranlab_e2_codec::e2ap::{RicIndicationType, RicRequestId, fast};
@@ -35,7 +35,7 @@ fn request_id(agent: usize, subscription: u8) -> RicRequestId {
 }
 
 /// Returns agent, subscription and number of a report.
-fn told(pdu: &Bytes) -> ((usize, u8), u32) {
+fn parse_report(pdu: &Bytes) -> ((usize, u8), u32) {
     let indication = fast::Indication::decode(pdu).unwrap();
     let id = indication.request_id;
     let number = u32::from_be_bytes(indication.message[..4].try_into().unwrap());
@@ -54,16 +54,16 @@ fn limits(octets: usize) -> OutboxLimits {
 }
 
 /// Creates an xApp's link: the xApp's end, the outbox, and the task.
-fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<Mouth>, Pump) {
+fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<XappOutbox>, Pump) {
     let (peer, socket) = duplex(capacity);
-    let mouth = Arc::new(Mouth::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
+    let mouth = Arc::new(XappOutbox::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
     mouth.bound(limits(octets));
     let pump = Pump::of_xapp(Shared::of_xapp(mouth.clone(), counts.clone()));
     (Stream::Memory(peer), mouth, pump)
 }
 
-fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
-    let far = Far::of(near).expect("a link with a thread of its own");
+fn bypass(near: &Stream, mouth: &Arc<XappOutbox>) -> Pass {
+    let far = Far::from_stream(near).expect("a link with a thread of its own");
     let mouths = Mouths::default();
     lock(&mouths).insert(ConnId(1), Arc::downgrade(mouth));
     Pass { shared: far.shared.clone(), mouths }
@@ -71,13 +71,13 @@ fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
 
 /// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
 /// subscription at random, also between two messages that arrived together.
-async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<Dice>>) {
+async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<RefCell<Dice>>) {
     let mut pass = bypass(&near, &mouth);
-    let mut outlet = ToMouth(mouth.clone());
+    let mut outlet = ToOutbox(mouth.clone());
     let mut reader = FrameReader::default();
     let passed = Arc::<Passed>::default();
     while let Some(pdu) = receive(&near, &mut reader).await.unwrap() {
-        let subscription = (told(&pdu).0).1;
+        let subscription = (parse_report(&pdu).0).1;
         outlet.push_indication(Time::ZERO, flow(agent, subscription), Out::whole(pdu));
         let (chance, which) = {
             let mut dice = dice.borrow_mut();
@@ -139,7 +139,7 @@ fn subscription_keeps_order_on_both_paths() {
             let mut reader = FrameReader::default();
             let all = agents * usize::from(SUBSCRIPTIONS) * REPORTS as usize;
             for _ in 0..all {
-                let (of, number) = told(&receive(&xapp, &mut reader).await.unwrap().unwrap());
+                let (of, number) = parse_report(&receive(&xapp, &mut reader).await.unwrap().unwrap());
                 taken.borrow_mut().entry(of).or_default().push(number);
             }
         });
@@ -168,19 +168,19 @@ fn stalled_xapp_drops_oldest_without_delaying_others() {
         batch.push(Time::ZERO);
         batch.flush(Time::ZERO);
     }
-    let counters = ToMouth(deaf_mouth.clone()).counters();
-    let waits = ToMouth(deaf_mouth.clone()).queued_bytes();
+    let counters = ToOutbox(deaf_mouth.clone()).counters();
+    let waits = ToOutbox(deaf_mouth.clone()).queued_bytes();
     assert!(waits <= 20_000 && counters.dropped_full > 60, "{waits} octets wait, {counters:?}");
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut reader = FrameReader::default();
         for number in 0..100 {
-            assert_eq!(told(&receive(&xapp, &mut reader).await.unwrap().unwrap()).1, number);
+            assert_eq!(parse_report(&receive(&xapp, &mut reader).await.unwrap().unwrap()).1, number);
         }
-        assert_eq!(ToMouth(mouth.clone()).counters().dropped_full, 0);
+        assert_eq!(ToOutbox(mouth.clone()).counters().dropped_full, 0);
         // No indication of a deleted subscription is left for a slow reader.
-        ToMouth(deaf_mouth.clone()).forget(flow(0, 1));
-        assert_eq!(ToMouth(deaf_mouth).queued_bytes(), 0);
+        ToOutbox(deaf_mouth.clone()).forget(flow(0, 1));
+        assert_eq!(ToOutbox(deaf_mouth).queued_bytes(), 0);
         drop(deaf);
     });
 }
@@ -217,7 +217,7 @@ fn several_threads_write_to_same_xapp() {
         for _ in 0..THREADS as u32 * EACH {
             let next = tokio::time::timeout(Duration::from_secs(20), receive(&xapp, &mut reader));
             let pdu = next.await.expect("what was put there never leaves").unwrap().unwrap();
-            let (of, number) = told(&pdu);
+            let (of, number) = parse_report(&pdu);
             got.entry(of).or_default().push(number);
         }
         mouth.finish(End::Closed);
@@ -237,7 +237,7 @@ fn several_threads_write_to_same_xapp() {
 #[test]
 fn panicking_transport_of_xapp_ends_only_its_link() {
     let counts = Arc::<Counts>::default();
-    let bad = Arc::new(Mouth::new(odd(true), MAX_PDU_BYTES, counts.clone()));
+    let bad = Arc::new(XappOutbox::new(odd(true), MAX_PDU_BYTES, counts.clone()));
     let (xapp, good, _task) = mouth(1 << 20, usize::MAX, &counts);
     let mut batch = Batch::default();
     for number in 0..3 {
@@ -250,7 +250,7 @@ fn panicking_transport_of_xapp_ends_only_its_link() {
     assert!(bad.is_over() && !good.is_over());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let got = runtime.block_on(receive(&xapp, &mut FrameReader::default())).unwrap().unwrap();
-    assert_eq!(told(&got).1, 0);
+    assert_eq!(parse_report(&got).1, 0);
 }
 
 #[test]

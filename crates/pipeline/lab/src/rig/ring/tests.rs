@@ -8,7 +8,7 @@ use super::*;
 use ranlab_campaign::value::Value;
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
-use ranlab_lab::experiment::harness::{Bench, Experiment};
+use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
 const SWITCH: [(&str, f64); 2] = [("updates_not_taken", 0.0), ("changes_refused", 0.0)];
 
@@ -23,7 +23,7 @@ fn recorded(
         ("sut.tier", Value::from("ring")),
         (ranlab_lab::experiment::keys::WHEN_NOISY, Value::from(when_noisy)),
     ];
-    let point = fake::point(&Bench::new(&lab, Pipeline), &set);
+    let point = fake::point(&RunningExperiment::new(&lab, Pipeline), &set);
     let report = |numbers: &[(&str, f64)], detail| {
         let mut report = fake::report(1.0, 1.0, numbers);
         report.detail = detail;

@@ -36,7 +36,7 @@ pub(super) struct Needs {
 
 impl Needs {
     /// Returns the requirements of a translated pipeline.
-    pub(super) fn of(translation: &Translation) -> Self {
+    pub(super) fn from_translation(translation: &Translation) -> Self {
         let mut own = Self::default();
         for text in &translation.texts {
             let lines = text.text.lines();
@@ -226,7 +226,10 @@ mod tests {
         let text = "group add group_id=1,table=9\nflow add cookie=0x1,table=1,priority=1,actions=drop\nflow add table=1,x\n\
                     flow delete_strict table=2,x\nflow add table=12,x\n";
         translation.push("f", Reader::OvsBundle, text.to_owned());
-        assert_eq!(Needs::of(&translation), Needs { flows: [(1, 2), (12, 1)].into(), meters: 3 });
+        assert_eq!(
+            Needs::from_translation(&translation),
+            Needs { flows: [(1, 2), (12, 1)].into(), meters: 3 }
+        );
     }
 
     #[test]

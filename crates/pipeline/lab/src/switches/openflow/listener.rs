@@ -23,13 +23,13 @@ const OCTETS: u16 = 64;
 
 /// Counts the packets.
 pub(super) struct Listener {
-    seen: Arc<Seen>,
+    seen: Arc<ConnectionState>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ConnectionState {
     packets: AtomicU64,
     /// Set when the switch closed the connection.
     gone: AtomicBool,
@@ -42,7 +42,7 @@ impl Listener {
         stream.set_read_timeout(Some(LOOK)).map_err(environment)?;
         let greeting = [message(HELLO, 0, &[]), message(GET_CONFIG_REQUEST, 1, &[])].concat();
         stream.write_all(&greeting).map_err(environment)?;
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ConnectionState::default());
         let stop = Arc::new(AtomicBool::new(false));
         let counted = Arc::clone(&seen);
         let stopped = Arc::clone(&stop);
@@ -77,7 +77,7 @@ impl Drop for Listener {
 }
 
 /// Reads and discards messages until `stop` is set.
-fn listen(stream: &mut TcpStream, seen: &Seen, stop: &AtomicBool) -> std::io::Result<()> {
+fn listen(stream: &mut TcpStream, seen: &ConnectionState, stop: &AtomicBool) -> std::io::Result<()> {
     let mut head = [0; HEAD];
     let mut body = vec![0; usize::from(u16::MAX)];
     // The configuration to restore at the end, if it was changed.

@@ -33,10 +33,10 @@ pub(super) struct AnyOpenFlow;
 
 impl AnyOpenFlow {
     /// Connects to the switch, configures the pipeline, and opens our ends of its links.
-    fn told(job: &Job<'_>) -> Result<(Told, Wires), Trouble> {
+    fn connect_and_install(job: &Job<'_>) -> Result<(InstalledPipeline, Wires), Trouble> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
-        let told = Told::start(job)?;
+        let told = InstalledPipeline::start(job)?;
         wires.quiet()?;
         Ok((told, wires))
     }
@@ -52,7 +52,7 @@ impl Driver for AnyOpenFlow {
     }
 
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
-        let (mut told, wires) = Self::told(job)?;
+        let (mut told, wires) = Self::connect_and_install(job)?;
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
         let begun = Instant::now();
         let mut found = pass()?;
@@ -70,14 +70,14 @@ impl Driver for AnyOpenFlow {
     }
 
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
-        let (mut told, wires) = Self::told(job)?;
+        let (mut told, wires) = Self::connect_and_install(job)?;
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
         told.wires = Some((flow, wires));
         Ok(Box::new(told))
     }
 
     fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
-        let (mut told, wires) = Self::told(job)?;
+        let (mut told, wires) = Self::connect_and_install(job)?;
         let mut tell = |change: &Translation| told.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
@@ -93,7 +93,7 @@ fn holds_not(remote: &Remote, why: &str) -> Trouble {
 }
 
 /// A configured switch. The configuration is removed on drop.
-struct Told {
+struct InstalledPipeline {
     remote: Remote,
     capable: Capable,
     needs: Needs,
@@ -111,13 +111,13 @@ struct Told {
     _folder: Folder,
 }
 
-impl Told {
+impl InstalledPipeline {
     fn start(job: &Job<'_>) -> Result<Self, Trouble> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
-        let (remote, capable) = Remote::meet(far)?;
+        let (remote, capable) = Remote::connect(far)?;
         let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
-        let needs = Needs::of(&translation);
+        let needs = Needs::from_translation(&translation);
         // Removes the leftovers of a campaign that was killed.
         remote.clean()?;
         if let Some(why) = capable.refuses(&needs, far.ports) {
@@ -142,19 +142,19 @@ impl Told {
             folder,
             _folder: own,
         };
-        told.tell(&translation)?;
+        told.install(&translation)?;
         std::thread::sleep(filled_after(&translation));
         Ok(told)
     }
 
     /// Applies a configuration or a change of it.
-    fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
+    fn install(&mut self, translation: &Translation) -> Result<(), Trouble> {
         for text in &translation.texts {
             match text.reader {
                 Reader::OvsMeters => self.meters(&text.text)?,
                 Reader::OvsBundle => self
                     .remote
-                    .tell(&text.text, &self.folder)
+                    .add_flows(&text.text, &self.folder)
                     .map_err(|trouble| Remote::refusal(trouble, &self.needs, &self.capable.most))?,
                 reader => return Err(rig(format!("no OpenFlow switch reads {reader:?}"))),
             }
@@ -185,7 +185,7 @@ impl Told {
     }
 }
 
-impl Switch for Told {
+impl Switch for InstalledPipeline {
     /// Reads the counters of its ports. Elapsed time replaces CPU time.
     fn read(&mut self) -> Result<Reading, Trouble> {
         let mut reading = Reading { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..Reading::default() };
@@ -199,7 +199,7 @@ impl Switch for Told {
 
     fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
         let change = self.capable.says(change.clone()).map_err(|why| holds_not(&self.remote, &why))?;
-        self.tell(&change)
+        self.install(&change)
     }
 
     fn check(&mut self) -> Result<(), Trouble> {
@@ -211,7 +211,7 @@ impl Switch for Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for InstalledPipeline {
     fn drop(&mut self) {
         if !self.left {
             // If this fails, the next campaign cleans up.

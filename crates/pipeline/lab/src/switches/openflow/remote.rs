@@ -49,7 +49,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
 
 impl Remote {
     /// Connects to a switch and reads its capabilities.
-    pub(super) fn meet(far: &Far) -> Result<(Self, Capable), Trouble> {
+    pub(super) fn connect(far: &Far) -> Result<(Self, Capable), Trouble> {
         let at = address(&far.address)?;
         // Fails fast if the address is unreachable.
         drop(tcp(at)?);
@@ -115,7 +115,7 @@ impl Remote {
     }
 
     /// Adds groups and flows. With bundles, either all or none are added.
-    pub(super) fn tell(&self, text: &str, folder: &Path) -> Result<(), Trouble> {
+    pub(super) fn add_flows(&self, text: &str, folder: &Path) -> Result<(), Trouble> {
         let text = self.wired(text);
         if self.bundles {
             return self.file("bundle", &text, folder);

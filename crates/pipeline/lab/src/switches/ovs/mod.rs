@@ -71,7 +71,7 @@ impl Driver for OvsDpdk {
             let sent = files::write(&input, (job.trace, ingress), &equivalences)?;
             let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
             let mut bridge = Bridge::start(job, Io::Dpdk)?;
-            bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+            bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
             bridge.device(egress, &dpdk::records(egress as u32, &out))?;
             bridge.device(ingress, &dpdk::replays(ingress as u32, &input, false, Some(&back)))?;
             // The datapath has a port before the switch knows it, and packets in between are lost. The replay therefore
@@ -100,7 +100,7 @@ impl Driver for OvsDpdk {
             files::write(&input_file(job.folder, port), (job.trace, port), &equivalences)?;
         }
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
-        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         let [access, core] = dpdk::measured(job.folder, job.directions);
         bridge.device(Port::Access, &access)?;
         bridge.device(Port::Core, &core)?;
@@ -115,7 +115,7 @@ impl Driver for OvsDpdk {
 
     fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
-        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         for port in [Port::Access, Port::Core] {
             bridge.device(port, &dpdk::memif(job, port as u32, &sockets[port as usize]))?;
         }
@@ -145,7 +145,7 @@ impl Ovs {
     /// Starts a bridge with the pipeline between two veth pairs.
     fn between(job: &Job<'_>) -> Result<(Bridge, Wires), Trouble> {
         let mut bridge = Bridge::start(job, Io::Sockets)?;
-        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         let wires = Wires::to(bridge.switch.pid())?;
         for port in [Port::Access, Port::Core] {
             bridge.port(port, &[])?;
@@ -276,7 +276,7 @@ impl Bridge {
     }
 
     /// Applies a configuration or a change of it.
-    fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
+    fn install(&mut self, translation: &Translation) -> Result<(), Trouble> {
         for text in &translation.texts {
             match text.reader {
                 Reader::OvsVsctl => {
@@ -405,7 +405,7 @@ impl Switch for Bridge {
 
     /// The datapath caches the tables' verdicts. A change takes effect after a revalidation.
     fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
-        self.tell(change)?;
+        self.install(change)?;
         self.control.say("revalidator/wait").map(drop)
     }
 

@@ -5,7 +5,8 @@
 
 use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
 use crate::backends::{
-    Asked, Backend, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name,
+    permitted,
 };
 use crate::declare::{Change, Element};
 
@@ -24,7 +25,7 @@ impl Backend for OpenFlow {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         let tunnels = asked.elements().filter_map(|(_, element)| {
             let reason = match element {
                 Element::Decap { .. } | Element::FindUserByTunnelKey(_) => Reason::NoAction(
@@ -48,16 +49,16 @@ impl Backend for OpenFlow {
         tunnels.chain(rules).chain(hops).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         equivalences(asked)
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Any))
     }
 
-    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         flows::update(asked, Dialect::Any, changes)
             .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
     }

@@ -1,7 +1,7 @@
 //! Differences between the flows for our own bridge and those for a third-party switch: the same tables in different
 //! encodings.
 
-use crate::backends::{Asked, port_name, port_number};
+use crate::backends::{BackendRequest, port_name, port_number};
 use crate::declare::{Direction, Port};
 
 /// Prefix ("rla") of the cookies of all flows at a third-party switch, by which they are found and removed.
@@ -27,7 +27,7 @@ pub(super) enum Dialect {
 
 impl Dialect {
     /// Returns the first table of a direction. Table 0 selects the direction.
-    pub(super) fn base(self, asked: &Asked<'_>, direction: Direction) -> u32 {
+    pub(super) fn base(self, asked: &BackendRequest<'_>, direction: Direction) -> u32 {
         match (self, direction) {
             (Self::Own, Direction::Uplink) => 10,
             (Self::Own, Direction::Downlink) => 60,

@@ -8,7 +8,7 @@ use ranlab_packet::Mac;
 use super::dialect::Dialect;
 use super::ports;
 use super::rules::{Rule, prefix4, prefix6};
-use crate::backends::{Asked, Lack, Reader, Reason, Translation};
+use crate::backends::{BackendRequest, Lack, Reader, Reason, Translation};
 use crate::declare::{
     AclTable, Action, Change, Direction, Element, Encapsulation, ExactId, Nat, NatId, NatKey, NextHop, Port,
     RouteId, Tunnel, User,
@@ -27,7 +27,7 @@ const BOTH: &[&str] = &["ip", "ipv6"];
 /// An element at its position.
 #[derive(Clone, Copy)]
 struct Step<'a> {
-    asked: Asked<'a>,
+    asked: BackendRequest<'a>,
     dialect: Dialect,
     direction: Direction,
     table: u32,
@@ -71,7 +71,7 @@ fn output(dialect: Dialect, port: Port, ingress: Port) -> String {
     if port == ingress { "IN_PORT".to_owned() } else { format!("output:{}", dialect.port(port)) }
 }
 
-fn steps<'a>(asked: &Asked<'a>, dialect: Dialect) -> Vec<Step<'a>> {
+fn steps<'a>(asked: &BackendRequest<'a>, dialect: Dialect) -> Vec<Step<'a>> {
     let mut all = Vec::new();
     for direction in asked.directions {
         let elements = asked.declaration.path(*direction).blocks.iter().flatten();
@@ -84,7 +84,7 @@ fn steps<'a>(asked: &Asked<'a>, dialect: Dialect) -> Vec<Step<'a>> {
 }
 
 /// Returns the configuration of a pipeline.
-pub(super) fn translate(asked: &Asked<'_>, dialect: Dialect) -> Translation {
+pub(super) fn translate(asked: &BackendRequest<'_>, dialect: Dialect) -> Translation {
     let mut out = Translation::default();
     if dialect == Dialect::Own {
         ports::write(asked, &mut out);
@@ -106,7 +106,7 @@ pub(super) fn translate(asked: &Asked<'_>, dialect: Dialect) -> Translation {
 }
 
 /// Writes table 0: selects the direction, and forwards what the bridge's own tunnels send.
-fn dispatch(asked: &Asked<'_>, dialect: Dialect, text: &mut String) {
+fn dispatch(asked: &BackendRequest<'_>, dialect: Dialect, text: &mut String) {
     let cookie = dialect.cookie();
     for direction in asked.directions {
         let port = dialect.port(direction.ingress());
@@ -139,7 +139,13 @@ fn meter(id: u32, user: &User) -> String {
     format!("meter={},kbps,burst,bands=type=drop,rate={rate},burst_size={burst}\n", id + 1)
 }
 
-fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, (asked, dialect): (&Asked<'_>, Dialect)) {
+fn group(
+    text: &mut String,
+    verb: &str,
+    id: u32,
+    hop: &NextHop,
+    (asked, dialect): (&BackendRequest<'_>, Dialect),
+) {
     // Packets of one direction use the next hop: those that it does not send back.
     let ingress = match asked.directions {
         [direction] => direction.ingress(),
@@ -340,7 +346,11 @@ fn encap(step: &Step<'_>, id: u32, user: &User, tunnel: &Tunnel) -> String {
 }
 
 /// Returns the configuration for changes of a pipeline.
-pub(super) fn update(asked: &Asked<'_>, dialect: Dialect, changes: &[Change]) -> Result<Translation, Lack> {
+pub(super) fn update(
+    asked: &BackendRequest<'_>,
+    dialect: Dialect,
+    changes: &[Change],
+) -> Result<Translation, Lack> {
     let steps = steps(asked, dialect);
     let tables = &asked.declaration.tables;
     let mut meters = String::new();

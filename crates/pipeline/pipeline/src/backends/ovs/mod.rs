@@ -16,7 +16,8 @@ pub use dialect::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};
 
 use self::dialect::Dialect;
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name,
+    permitted,
 };
 use crate::declare::{Change, Element, Encapsulation};
 
@@ -46,20 +47,20 @@ impl Backend for Ovs {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         lacks(asked)
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         equivalences(asked)
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Own))
     }
 
-    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         flows::update(asked, Dialect::Own, changes)
             .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
     }
@@ -82,26 +83,26 @@ impl Backend for OvsDpdk {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         lacks(asked)
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         equivalences(asked)
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         Ok(flows::translate(asked, Dialect::Own))
     }
 
-    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         flows::update(asked, Dialect::Own, changes)
             .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
     }
 }
 
-fn lacks(asked: &Asked<'_>) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>) -> Vec<Lack> {
     let tables = &asked.declaration.tables;
     let mut lacks = Vec::new();
     for (_, element) in asked.elements() {
@@ -140,7 +141,7 @@ fn too_many(element: &Element, what: &'static str, asked: u64, most: u64) -> Opt
     (asked > most).then(|| Lack { element: element_name(element), reason })
 }
 
-fn equivalences(asked: &Asked<'_>) -> Vec<Equivalence> {
+fn equivalences(asked: &BackendRequest<'_>) -> Vec<Equivalence> {
     let kinds: Vec<Encapsulation> = ports::kinds(asked);
     let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
     let mut all = Vec::new();

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use ranlab_packet::Mac;
 
 use super::BRIDGE;
-use crate::backends::{Asked, Reader, Translation};
+use crate::backends::{BackendRequest, Reader, Translation};
 use crate::declare::{Element, Encapsulation};
 
 /// Returns the OpenFlow number of a tunnel port.
@@ -37,7 +37,7 @@ pub(super) const fn outer(kind: Encapsulation) -> &'static str {
 }
 
 /// Returns the tunnel types that packets enter or leave, without duplicates.
-pub(super) fn kinds(asked: &Asked<'_>) -> Vec<Encapsulation> {
+pub(super) fn kinds(asked: &BackendRequest<'_>) -> Vec<Encapsulation> {
     let mut kinds: Vec<Encapsulation> = Vec::new();
     let mut add = |kind: Encapsulation| {
         if kinds.iter().all(|known| number(*known) != number(kind)) {
@@ -55,7 +55,7 @@ pub(super) fn kinds(asked: &Asked<'_>) -> Vec<Encapsulation> {
 }
 
 /// Returns the bridge's own address and MAC, if tunnels end there.
-fn own(asked: &Asked<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
+fn own(asked: &BackendRequest<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
     let tunnel = asked.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
     let cut = asked.elements().find_map(|(direction, element)| {
         let Element::Decap { local, .. } = element else { return None };
@@ -70,7 +70,7 @@ fn own(asked: &Asked<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
 
 /// Writes bridge, tunnel ports, address, route and neighbours. The caller adds the ingress ports, whose type depends on
 /// the tier.
-pub(super) fn write(asked: &Asked<'_>, out: &mut Translation) {
+pub(super) fn write(asked: &BackendRequest<'_>, out: &mut Translation) {
     let own = own(asked);
     let mac = own.and_then(|(_, mac)| mac).filter(|mac| !mac.is_group());
     let mut bridge = format!(

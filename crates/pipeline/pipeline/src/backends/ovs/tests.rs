@@ -36,7 +36,7 @@ fn pipelines_match_golden_files() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = Asked { declaration: &declaration, directions: BOTH };
+        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
         let text = OvsDpdk.translate(&asked).unwrap().whole();
         assert_eq!(Ovs.translate(&asked).unwrap().whole(), text);
         golden(&format!("ovs-{}.txt", pipeline.name()), &text);
@@ -57,7 +57,7 @@ fn changes_match_golden_files() {
     ] {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = Asked { declaration: &declaration, directions: BOTH };
+        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
         for event in pipeline.events(0).unwrap() {
             let text = OvsDpdk.update(&asked, &event.changes).unwrap().whole();
             all.push_str(&format!("# {} {:?}\n{text}", pipeline.name(), event.what));
@@ -74,7 +74,7 @@ fn third_party_switch_gets_plain_openflow() {
     for json in SMALL {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
-        let asked = Asked { declaration: &declaration, directions: BOTH };
+        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
         match OpenFlow.translate(&asked) {
             Ok(text) => {
                 let whole = text.whole();
@@ -97,7 +97,7 @@ fn third_party_switch_gets_plain_openflow() {
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();
         // One direction's tables follow the other's only if packets arrive from both.
-        let asked = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
+        let asked = BackendRequest { declaration: &declaration, directions: &[Direction::Downlink] };
         for event in pipeline.events(0).unwrap() {
             all += &OpenFlow.update(&asked, &event.changes).unwrap().whole();
         }
@@ -110,14 +110,17 @@ fn third_party_switch_gets_plain_openflow() {
 fn limits_are_reported_as_reasons() {
     let lacks = |json: &str| {
         let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
-        OvsDpdk.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err().to_string()
+        OvsDpdk
+            .translate(&BackendRequest { declaration: &declaration, directions: BOTH })
+            .unwrap_err()
+            .to_string()
     };
     let many = lacks(r#"{"name":"mgw","user":262145}"#);
     assert!(many.contains("meter: 262145 meters are required, it supports 262144"), "{many}");
     let many = lacks(r#"{"name":"acl","rule-num":65001}"#);
     assert!(many.contains("ACL: 65001 rules are required, it supports 65000"), "{many}");
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
-    let asked = Asked { declaration: &declaration, directions: BOTH };
+    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
     let attach = Change::Attach { user: UserId(9), tunnel: TunnelId(0) };
     assert!(OvsDpdk.update(&asked, &[attach]).is_err());
 }

@@ -2,7 +2,7 @@
 use super::super::port_number;
 use super::program::hex;
 use super::{path, table_name};
-use crate::backends::Asked;
+use crate::backends::BackendRequest;
 use crate::declare::{
     AclRule, Action, Direction, Element, Encapsulation, Nat, NatKey, NextHop, Tables, Tunnel, User,
 };
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 /// Priority of the first rule. The switch prefers lower numbers.
 const FIRST: usize = 1;
 
-pub(super) fn text(asked: &Asked<'_>) -> String {
+pub(super) fn text(asked: &BackendRequest<'_>) -> String {
     let tables = &asked.declaration.tables;
     let mut out = String::new();
     if asked.elements().any(|(_, element)| *element == Element::Meter) {
@@ -33,7 +33,7 @@ pub(super) fn text(asked: &Asked<'_>) -> String {
 }
 
 /// Returns the required size of a table.
-pub(super) fn size(asked: &Asked<'_>, direction: Direction, at: usize) -> usize {
+pub(super) fn size(asked: &BackendRequest<'_>, direction: Direction, at: usize) -> usize {
     let tables = &asked.declaration.tables;
     match path(asked, direction)[at] {
         Element::Bridge(id)

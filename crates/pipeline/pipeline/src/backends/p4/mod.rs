@@ -7,8 +7,8 @@ mod program;
 mod tests;
 
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
-    permitted, refuse_changes,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name,
+    path, permitted, refuse_changes,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
 
@@ -27,11 +27,11 @@ impl Backend for P4 {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
@@ -43,7 +43,7 @@ impl Backend for P4 {
         all
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut translation = Translation::default();
         translation.push("ranlab.p4", Reader::P4, program::text(asked));
@@ -51,7 +51,7 @@ impl Backend for P4 {
         Ok(translation)
     }
 
-    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, _: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         refuse_changes(self, changes, Reason::NotWritten("changes of entries"))
     }
 }
@@ -65,7 +65,7 @@ fn table_name(direction: Direction, at: usize) -> String {
     format!("{way}_{at}")
 }
 
-fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
     let tables = &asked.declaration.tables;
     let elements = path(asked, direction);
     let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));

@@ -1,13 +1,13 @@
 //! The program: one parser for all tunnels, and an ingress control with the elements of both directions.
 use super::super::port_number;
 use super::{path, table_name};
-use crate::backends::Asked;
+use crate::backends::BackendRequest;
 use crate::declare::{Direction, Element, Encapsulation};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
 use ranlab_packet::{Mac, VXLAN_PORT};
 use std::fmt::Write;
 
-pub(super) fn text(asked: &Asked<'_>) -> String {
+pub(super) fn text(asked: &BackendRequest<'_>) -> String {
     let mut out = HEADERS.to_owned();
     out.push_str(&parser(asked));
     out.push_str(&ingress(asked));
@@ -15,7 +15,7 @@ pub(super) fn text(asked: &Asked<'_>) -> String {
     out
 }
 
-fn parser(asked: &Asked<'_>) -> String {
+fn parser(asked: &BackendRequest<'_>) -> String {
     // Packets of a port are parsed as tunnel packets if that direction removes a tunnel.
     let mut ways = String::new();
     for direction in asked.directions {
@@ -29,7 +29,7 @@ fn parser(asked: &Asked<'_>) -> String {
         .replace("@VXLAN@", &VXLAN_PORT.to_string())
 }
 
-fn ingress(asked: &Asked<'_>) -> String {
+fn ingress(asked: &BackendRequest<'_>) -> String {
     let tables = &asked.declaration.tables;
     let mut out = format!(
         "control Ingress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {{\n{}",
@@ -57,7 +57,7 @@ fn ingress(asked: &Asked<'_>) -> String {
 }
 
 struct Place<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a BackendRequest<'a>,
     direction: Direction,
     at: usize,
 }

@@ -70,7 +70,7 @@ fn sound(program: &str, entries: &str, name: &str) {
 fn programs_and_entries_are_consistent() {
     for pipeline in Pipeline::all() {
         let declaration = pipeline.build().unwrap();
-        let asked = Asked { declaration: &declaration, directions: BOTH };
+        let asked = BackendRequest { declaration: &declaration, directions: BOTH };
         let texts = P4.translate(&asked).unwrap_or_else(|error| panic!("{}: {error}", pipeline.name())).texts;
         let entries = texts.get(1).map_or("", |text| text.text.as_str());
         sound(&texts[0].text, entries, pipeline.name());
@@ -85,8 +85,10 @@ fn ipv6_entries_are_rejected() {
         r#"{"name":"nat","family":"ipv6"}"#,
     ] {
         let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
-        let error =
-            P4.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err().to_string();
+        let error = P4
+            .translate(&BackendRequest { declaration: &declaration, directions: BOTH })
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("this version does not write IPv6 for it"), "{error}");
     }
 }

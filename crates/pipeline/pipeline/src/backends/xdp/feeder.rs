@@ -7,7 +7,7 @@
 
 use super::object::{MapId, MapKind, MapShape, Program};
 use super::path::{ACROSS, CONTEXT, Code, ETHERNET, FOUND, GONE, KEY, function};
-use crate::backends::Asked;
+use crate::backends::BackendRequest;
 use crate::declare::{Direction, Port};
 use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, DROP, FRAME, If, Op, STORE_BYTES, Size};
 
@@ -19,7 +19,7 @@ const BEFORE: u32 = 8;
 const TX: i32 = 3;
 
 /// Returns the program of a port that returns the pipeline's verdict on a frame.
-pub(super) fn judge(asked: &Asked<'_>, direction: Direction) -> Program {
+pub(super) fn judge(asked: &BackendRequest<'_>, direction: Direction) -> Program {
     let mut code = Code::default();
     let asm = &mut code.asm;
     let pipeline = asm.label();
@@ -83,7 +83,7 @@ impl Feed {
 
     /// Returns the program, with or without the pipeline of these paths.
     #[must_use]
-    pub fn program(&self, asked: &Asked<'_>, pipeline: bool) -> Program {
+    pub fn program(&self, asked: &BackendRequest<'_>, pipeline: bool) -> Program {
         let mut code = Code::default();
         let lost = code.asm.label();
         code.asm.register(Op::Move, CONTEXT, 1);

@@ -13,8 +13,8 @@ pub use feeder::Feed;
 pub use object::{MapEntry, MapId, MapKind, MapShape, Object, Program};
 
 use super::{
-    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
-    permitted,
+    Backend, BackendRequest, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation,
+    element_name, permitted,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation};
 
@@ -37,11 +37,11 @@ impl Backend for Xdp {
         }
     }
 
-    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+    fn lacks(&self, asked: &BackendRequest<'_>) -> Vec<Lack> {
         asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
     }
 
-    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+    fn equivalences(&self, asked: &BackendRequest<'_>) -> Vec<Equivalence> {
         let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
         let mut all = Vec::new();
         if has(&|element| *element == Element::Meter) {
@@ -53,7 +53,7 @@ impl Backend for Xdp {
         all
     }
 
-    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+    fn translate(&self, asked: &BackendRequest<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
         let mut object = Object::default();
         for id in tables::used(asked) {
@@ -67,7 +67,7 @@ impl Backend for Xdp {
         Ok(translation(object))
     }
 
-    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+    fn update(&self, asked: &BackendRequest<'_>, changes: &[Change]) -> Result<Translation, Refused> {
         let mut object = Object::default();
         let used = tables::used(asked);
         for change in changes {
@@ -93,7 +93,7 @@ fn translation(object: Object) -> Translation {
 }
 
 /// Returns what the programs do not support of a direction.
-fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
+fn lacks(asked: &BackendRequest<'_>, direction: Direction) -> Vec<Lack> {
     let tables = &asked.declaration.tables;
     let mut lacks = Vec::new();
     let mut admitted = false;

@@ -6,7 +6,7 @@
 
 use super::object::{MapId, Program};
 use super::tables::hop;
-use crate::backends::Asked;
+use crate::backends::BackendRequest;
 use crate::declare::{AclId, Direction, Element, Port};
 use ranlab_packet::Mac;
 use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, MAP_LOOKUP, Op, Reg, Size, read16, read32};
@@ -121,7 +121,7 @@ impl Code {
     }
 
     /// Writes the functions of used rule lists and returns the program.
-    pub(super) fn finish(mut self, asked: &Asked<'_>) -> Program {
+    pub(super) fn finish(mut self, asked: &BackendRequest<'_>) -> Program {
         for (id, version, label) in std::mem::take(&mut self.lists) {
             self.asm.place(label);
             super::rewrite::list(&mut self.asm, &asked.declaration.tables.acls[id.index()], version);
@@ -133,7 +133,7 @@ impl Code {
 /// One direction.
 pub(super) struct Path<'a> {
     pub(super) code: &'a mut Code,
-    pub(super) asked: &'a Asked<'a>,
+    pub(super) asked: &'a BackendRequest<'a>,
     ingress: Port,
     /// Returns, with the verdict in register 0.
     end: Label,
@@ -144,7 +144,7 @@ pub(super) struct Path<'a> {
 }
 
 /// Writes the function of a direction at the label.
-pub(super) fn function(code: &mut Code, asked: &Asked<'_>, direction: Direction, at: Label) {
+pub(super) fn function(code: &mut Code, asked: &BackendRequest<'_>, direction: Direction, at: Label) {
     let asm = &mut code.asm;
     let end = asm.label();
     let drop = asm.label();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::object::{MapEntry, MapId, MapKind, MapShape};
-use crate::backends::Asked;
+use crate::backends::BackendRequest;
 use crate::declare::{
     Change, Element, Encapsulation, Nat, NatKey, NextHop, Port, Prefix4, Prefix6, Tunnel, User,
 };
@@ -67,7 +67,7 @@ pub(super) const fn kind_number(kind: Encapsulation) -> u8 {
 }
 
 /// Returns the maps that the elements of these paths read.
-pub(super) fn used(asked: &Asked<'_>) -> BTreeSet<MapId> {
+pub(super) fn used(asked: &BackendRequest<'_>) -> BTreeSet<MapId> {
     let mut used = BTreeSet::new();
     for (_, element) in asked.elements() {
         match element {
@@ -108,7 +108,7 @@ pub(super) fn shape(id: MapId, entries: usize) -> MapShape {
 }
 
 /// Returns the initial entries of a map.
-pub(super) fn entries(asked: &Asked<'_>, id: MapId) -> Vec<MapEntry> {
+pub(super) fn entries(asked: &BackendRequest<'_>, id: MapId) -> Vec<MapEntry> {
     let tables = &asked.declaration.tables;
     match id {
         MapId::Users => numbered(tables.users.iter()).map(|(at, user)| user_entry(at, user)).collect(),
@@ -143,7 +143,7 @@ fn numbered<T>(all: impl Iterator<Item = T>) -> impl Iterator<Item = (u32, T)> {
 }
 
 /// Returns the entries that a change sets. `None` if it moves a user that the declaration does not contain.
-pub(super) fn changed(asked: &Asked<'_>, change: &Change) -> Option<Vec<MapEntry>> {
+pub(super) fn changed(asked: &BackendRequest<'_>, change: &Change) -> Option<Vec<MapEntry>> {
     Some(match *change {
         Change::Exact { table, key, value } => vec![exact_entry(table.0, key, value)],
         Change::Route4 { table, prefix, next_hop } => {

@@ -6,7 +6,7 @@ const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
 
 fn object(json: &str) -> Object {
     let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
-    let asked = Asked { declaration: &declaration, directions: BOTH };
+    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
     Xdp.translate(&asked).unwrap().object.unwrap()
 }
 
@@ -23,7 +23,7 @@ fn tables_become_map_entries() {
 #[test]
 fn unused_maps_are_not_created() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
-    let down = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
+    let down = BackendRequest { declaration: &declaration, directions: &[Direction::Downlink] };
     let object = Xdp.translate(&down).unwrap().object.unwrap();
     assert!(object.maps.iter().all(|map| !matches!(map.id, MapId::Routes4(_) | MapId::Hops)));
     let one = &[Change::Exact { table: crate::declare::ExactId(0), key: 9, value: None }];
@@ -35,7 +35,7 @@ fn unused_maps_are_not_created() {
 fn handover_changes_tunnel_and_keeps_meter() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw","user":3,"bst":2}"#).unwrap();
     let declaration = declaration.build().unwrap();
-    let asked = Asked { declaration: &declaration, directions: BOTH };
+    let asked = BackendRequest { declaration: &declaration, directions: BOTH };
     let attach = |user| Change::Attach { user: UserId(user), tunnel: TunnelId(1) };
     let text = Xdp.update(&asked, &[attach(2)]).unwrap().whole();
     assert_eq!(text, "== object (Bpf)\nset Users 02000000 0000000301000000\n");
@@ -47,7 +47,7 @@ fn handover_changes_tunnel_and_keeps_meter() {
 fn limits_are_reported_and_programs_link_maps() {
     let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"acl","rule-num":4097}"#).unwrap();
     let declaration = declaration.build().unwrap();
-    let refused = Xdp.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err();
+    let refused = Xdp.translate(&BackendRequest { declaration: &declaration, directions: BOTH }).unwrap_err();
     assert!(refused.to_string().contains("4097 rules are required, it supports 4096"), "{refused}");
     let object = object(r#"{"name":"l2fwd"}"#);
     let program = object.programs[0].as_ref().unwrap();

@@ -47,7 +47,7 @@ fn equals_the_first_rule_that_matches() {
         let default = if seed % 2 == 0 { Action::Deny } else { Action::Permit };
         let rules = (0..count).map(|_| rule(random)).collect();
         let table = AclTable { rules, rules6: Vec::new(), default };
-        let (acl, _) = Acl::of(&table);
+        let (acl, _) = Acl::compile(&table);
         most = most.max(acl.tables());
         for _ in 0..8 {
             let packets = std::array::from_fn(|_| Packet {

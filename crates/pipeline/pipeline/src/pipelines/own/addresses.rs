@@ -40,7 +40,7 @@ impl AnyPrefix {
     }
 
     /// Returns the sub-prefix of `length` bits whose additional bits are `number`.
-    pub(super) fn part(self, length: u8, number: u64) -> Self {
+    pub(super) fn sub_prefix(self, length: u8, number: u64) -> Self {
         match self {
             Self::V4(Prefix4 { address, .. }) => {
                 let mask = Prefix4 { address, length: self.length() }.mask();

@@ -19,7 +19,7 @@ pub(super) enum Rule {
 
 /// Parses all rules of a file. Empty lines and lines that begin with `#` are skipped.
 pub(super) fn rules(file: &str, text: &str) -> Result<Vec<Rule>, OwnError> {
-    let lines = Lines::of(file, "");
+    let lines = Lines::new(file, "");
     let mut rules = Vec::new();
     for (number, line) in (1_u32..).zip(text.lines()) {
         let line = line.trim();

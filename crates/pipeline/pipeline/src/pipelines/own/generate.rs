@@ -72,14 +72,16 @@ pub(super) fn exact(
                 AnyPrefix::V4(_) => (32, false),
                 AnyPrefix::V6(_) => (64, true),
             };
-            if within.length() > whole || upper && key_of(within.part(64, 0)) >> 48 == 0 {
+            if within.length() > whole || upper && key_of(within.sub_prefix(64, 0)) >> 48 == 0 {
                 return Err(
                     fields.fault(OwnFault::Kind { field: "within".to_owned(), allowed: USERS_WITHIN })
                 );
             }
             let bits = u32::from(whole - within.length());
             room(fields, count, bits)?;
-            Ok((0..count).map(|i| (key_of(within.part(whole, shuffled(i, bits, seed))), value(i))).collect())
+            Ok((0..count)
+                .map(|i| (key_of(within.sub_prefix(whole, shuffled(i, bits, seed))), value(i)))
+                .collect())
         }
     }
 }
@@ -108,7 +110,7 @@ pub(super) fn routes(
         return Err(fields.fault(OwnFault::Both("nothing to lead to: the file declares no next hops")));
     }
     let hop = |i: u64| NextHopId(first + (i % u64::from(hops)) as u32);
-    let route = |i: u64| (within.part(length, shuffled(i, bits.min(64), seed)), hop(i));
+    let route = |i: u64| (within.sub_prefix(length, shuffled(i, bits.min(64), seed)), hop(i));
     Ok((0..count).map(route).collect())
 }
 
@@ -144,8 +146,8 @@ pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>
         return Err(fields.fault(OwnFault::Range { what, value: total, least: 1, most: ENTRIES_MAX as u64 }));
     }
     let one = |i: u64| {
-        let inside = from.part(32, shuffled(i / each, bits(from), seed)).address();
-        let outside = to.part(32, i / range).address();
+        let inside = from.sub_prefix(32, shuffled(i / each, bits(from), seed)).address();
+        let outside = to.sub_prefix(32, i / range).address();
         let key = NatKey { address: inside, protocol, port: low + (i % each) as u16 };
         (key, Nat { address: outside, port: low + (i % range) as u16 })
     };

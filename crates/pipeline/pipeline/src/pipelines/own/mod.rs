@@ -145,7 +145,7 @@ fn with_root<T>(
     with: BTreeMap<String, u64>,
     read: impl FnOnce(Fields<'_>) -> Result<T, OwnError>,
 ) -> Result<T, OwnError> {
-    let lines = Lines::of(file, text);
+    let lines = Lines::new(file, text);
     if text.len() > FILE_BYTES_MAX {
         let what = "octets of a pipeline file".to_owned();
         let fault = OwnFault::Range { what, value: text.len() as u64, least: 1, most: FILE_BYTES_MAX as u64 };

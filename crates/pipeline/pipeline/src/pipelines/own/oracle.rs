@@ -84,7 +84,7 @@ impl OwnOracle {
         }
     }
 
-    fn look(&self, table: usize, key: u64) -> Step<u32> {
+    fn look_up(&self, table: usize, key: u64) -> Step<u32> {
         self.exact.get(table).and_then(|table| table.get(&key)).copied().ok_or(DropReason::Miss)
     }
 
@@ -117,23 +117,23 @@ impl OwnOracle {
         match element {
             Element::Admit { mac, ipv6 } => admit(frame, *mac, *ipv6)?,
             Element::Bridge(id) => {
-                found.next_hop = Some(self.look(id.index(), destination_mac(frame)?.to_u64())?);
+                found.next_hop = Some(self.look_up(id.index(), destination_mac(frame)?.to_u64())?);
             }
             Element::FindUserByMac(id) => {
-                found.user = Some(self.look(id.index(), destination_mac(frame)?.to_u64())?);
+                found.user = Some(self.look_up(id.index(), destination_mac(frame)?.to_u64())?);
             }
             Element::Decap { kind, local, ipv6 } => {
                 found.tunnel_key = Some(decap(frame, *kind, *local, *ipv6)?)
             }
             Element::FindUserByTunnelKey(id) => {
                 let key = found.tunnel_key.ok_or(DropReason::Miss)?;
-                found.user = Some(self.look(id.index(), key.into())?);
+                found.user = Some(self.look_up(id.index(), key.into())?);
             }
             Element::FindUserBySource(id) => {
-                found.user = Some(self.look(id.index(), user_key(source(frame)?))?)
+                found.user = Some(self.look_up(id.index(), user_key(source(frame)?))?)
             }
             Element::FindUserByDestination(id) => {
-                found.user = Some(self.look(id.index(), user_key(destination(frame)?))?);
+                found.user = Some(self.look_up(id.index(), user_key(destination(frame)?))?);
             }
             Element::Meter => self.user(found)?.1.charge(now_ns, frame)?,
             Element::Acl(id) => classify(self.acls.get(id.index()).ok_or(DropReason::Miss)?, frame)?,

@@ -14,7 +14,7 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn of(file: &'a str, text: &str) -> Self {
+    pub(super) fn new(file: &'a str, text: &str) -> Self {
         Self {
             file,
             ends: text.bytes().enumerate().filter(|(_, octet)| *octet == b'\n').map(|(at, _)| at).collect(),

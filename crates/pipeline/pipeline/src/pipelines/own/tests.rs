@@ -23,7 +23,7 @@ fn edge(with: &[(&str, u64)]) -> Source {
     }
 }
 
-fn of(text: &str) -> Result<Pipeline, OwnError> {
+fn read_pipeline(text: &str) -> Result<Pipeline, OwnError> {
     let source = Source { file: "own.toml".to_owned(), text: text.to_owned(), ..Source::default() };
     Own::try_from(source).map(Pipeline::Own)
 }
@@ -128,7 +128,7 @@ fn example_forwards_like_oracle() {
 fn documented_example_forwards() {
     let page = include_str!("../../../../../../docs/how-to/own-pipelines.md");
     let text = page.split_once("```toml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
-    let pipeline = of(text).unwrap();
+    let pipeline = read_pipeline(text).unwrap();
     let fates = engine_equals_oracle(&pipeline, 2_000, 1, Isa::detect());
     let met = |fate: Fate| fates.get(&format!("{fate:?}")).copied().unwrap_or(0);
     assert!(met(Fate::Sent(crate::declare::Port::Core)) > 250, "{fates:?}");
@@ -253,14 +253,14 @@ fn errors_have_line_and_allowed_values() {
         ),
     ];
     for (text, expected) in cases {
-        let error = of(&text).unwrap_err().to_string();
+        let error = read_pipeline(&text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\nis not: {expected}\n{text}");
     }
     let unknown = Own::try_from(edge(&[("breadth", 1)])).unwrap_err().to_string();
     assert!(unknown.contains("there is no parameter \"breadth\"; allowed are size"), "{unknown}");
     let huge = "#".repeat(FILE_BYTES_MAX + 1);
     assert!(
-        of(&huge)
+        read_pipeline(&huge)
             .unwrap_err()
             .to_string()
             .contains("octets of a pipeline file: 1048577; allowed are 1 to 1048576")
@@ -414,7 +414,7 @@ fn random_pipelines_forward_like_oracles() {
     let mut fates = BTreeMap::new();
     for seed in 0..if cfg!(miri) { 4 } else { 120 } {
         let text = random_pipeline(&mut Random::stream(seed, 8));
-        let pipeline = of(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let pipeline = read_pipeline(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let isa = if seed % 2 == 0 { Isa::Baseline } else { Isa::detect() };
         for (fate, count) in engine_equals_oracle(&pipeline, 256, seed, isa) {
             *fates.entry(fate).or_insert(0) += count;

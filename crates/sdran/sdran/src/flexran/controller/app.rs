@@ -29,7 +29,7 @@ const CALM: Duration = Duration::from_secs(1);
 
 /// Result of the application's last run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Seen {
+pub struct LastRun {
     /// Number of connected agents.
     pub agents: usize,
     /// Number of their UEs.
@@ -51,17 +51,17 @@ pub struct Monitor {
     asked: BTreeMap<ConnectionId, Duration>,
     slow: bool,
     busy_until: Time,
-    seen: Seen,
+    seen: LastRun,
 }
 
 impl Monitor {
     /// Returns an application without agents.
     pub fn new(rate: RatePolicy) -> Self {
-        Self { rate, asked: BTreeMap::new(), slow: false, busy_until: Time::ZERO, seen: Seen::default() }
+        Self { rate, asked: BTreeMap::new(), slow: false, busy_until: Time::ZERO, seen: LastRun::default() }
     }
 
     /// Returns the result of the last run.
-    pub fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &LastRun {
         &self.seen
     }
 
@@ -90,7 +90,7 @@ impl Monitor {
         let now = clock.now();
         let period = self.period(now, waiting);
         let mut ask = Vec::new();
-        let mut seen = Seen::default();
+        let mut seen = LastRun::default();
         let mut cqis = 0_u64;
         for (id, agent) in rib.agents().iter().filter(|(_, agent)| agent.alive) {
             seen.agents += 1;

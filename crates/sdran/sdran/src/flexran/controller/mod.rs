@@ -21,7 +21,7 @@ mod rib;
 mod rotation;
 mod scheduling;
 
-pub use app::{Monitor, RatePolicy, Seen};
+pub use app::{LastRun, Monitor, RatePolicy};
 pub use orders::{ORDERS_MAX, Order, OrderError, Ticket};
 pub use rib::{AgentNode, Rib, UeNode};
 
@@ -409,7 +409,7 @@ impl FlexranController {
     }
 
     /// Returns the result of the monitoring application's last run.
-    pub fn seen(&self) -> &Seen {
+    pub fn seen(&self) -> &LastRun {
         self.monitor.seen()
     }
 

@@ -20,13 +20,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// Order, and its base station unless it is for all.
-pub type Asked = (Option<u64>, Order);
+pub type StationOrder = (Option<u64>, Order);
 
 /// HTTP status and message of an invalid request.
 pub type Wrong = (u16, String);
 
 /// Parses a request; `None` if there is no such resource.
-pub fn read(path: &str, body: &str) -> Option<Result<Asked, Wrong>> {
+pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, Wrong>> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {
         let read =

@@ -128,7 +128,7 @@ impl Envelope {
 
 impl Header {
     /// Returns the header that published controllers and agents write.
-    pub fn of(kind: Kind, xid: u32) -> Self {
+    pub fn new(kind: Kind, xid: u32) -> Self {
         Self { version: Some(0), kind: Some(kind.into()), xid: Some(xid) }
     }
 }

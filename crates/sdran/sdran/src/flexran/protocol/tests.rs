@@ -62,7 +62,7 @@ fn report(ues: Vec<UeStatsReport>) -> Envelope {
     };
     let cell = CellStatsReport { carrier_index: Some(0), flags: Some(1), noise_inter_report: Some(noise) };
     Envelope::undirected(StatsReply {
-        header: Some(Header::of(Kind::StatsReply, 0)),
+        header: Some(Header::new(Kind::StatsReply, 0)),
         ue_report: ues,
         cell_report: vec![cell],
     })
@@ -72,7 +72,7 @@ fn report(ues: Vec<UeStatsReport>) -> Envelope {
 fn controller_messages_round_trip() {
     let hello = same("0a080a06080010002000a00601");
     assert_eq!(hello.direction(), Some(Direction::Initiating));
-    let header = Some(Header::of(Kind::Hello, 0));
+    let header = Some(Header::new(Kind::Hello, 0));
     assert_eq!(hello.msg, Some(Message::Hello(Hello { header, ..Hello::default() })));
     assert!(matches!(same("42080a06080010072000a00601").msg, Some(Message::EnbConfigRequest(_))));
     let ues = same("52060a0410092001a00601");

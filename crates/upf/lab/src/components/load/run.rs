@@ -206,7 +206,7 @@ impl Running for Loading {
         }
     }
 
-    fn look(&mut self) -> Numbers {
+    fn counters(&mut self) -> Numbers {
         let sign = |shown: bool| f64::from(u8::from(shown));
         let mut numbers = Numbers::from([(OVER.to_owned(), sign(self.ended().is_some()))]);
         if self.shared {

@@ -4,7 +4,7 @@ use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use ranlab_lab::{Described, Field, Role, Running};
 
-fn part(settings: &[(&str, Value)]) -> UpfLoadPart {
+fn component(settings: &[(&str, Value)]) -> UpfLoadPart {
     let mut part = UpfLoadPart { run: Some(1), ..UpfLoadPart::default() };
     for (name, value) in settings {
         ranlab_lab::Config::set(&mut part, name, value).unwrap_or_else(|error| panic!("{error}"));
@@ -13,7 +13,7 @@ fn part(settings: &[(&str, Value)]) -> UpfLoadPart {
 }
 
 fn load(settings: &[(&str, Value)]) -> LoadConfig {
-    part(settings).load().unwrap()
+    component(settings).load().unwrap()
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ fn a_profile_follows_from_the_settings() {
     assert!(profile(&[("mode", "paging".into())]).buffer, "an idle session's packets wait");
     let six = [("ue", "2001:db8::1".into()), ("server", "[2001:db8:1::1]:9".into())];
     assert!(profile(&six).ipv6);
-    let mixed = part(&six[..1]).load().unwrap_err();
+    let mixed = component(&six[..1]).load().unwrap_err();
     assert!(mixed.what.contains("of different IP versions"), "{mixed}");
 }
 
@@ -101,10 +101,11 @@ fn omitted_settings_have_defaults() {
     let config = load(&[("heartbeat", Value::Span(Duration::ZERO)), ("no_smoke", true.into())]);
     assert_eq!((config.heartbeat, config.smoke), (None, false));
     assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
-    let routed = UpfLoadPart { n6: "routed://192.0.2.1:9".parse().unwrap(), ..part(&[]) }.load().unwrap();
+    let routed =
+        UpfLoadPart { n6: "routed://192.0.2.1:9".parse().unwrap(), ..component(&[]) }.load().unwrap();
     assert_eq!(routed.server.to_string(), "192.0.2.1:9", "which is what UEs speak to");
-    assert_ne!(load(&[]).run, UpfLoadPart { run: None, ..part(&[]) }.load().unwrap().run);
-    let wrong = UpfLoadPart { role: LoadRole::DataNetwork, ..part(&[("io", "af-xdp".into())]) };
+    assert_ne!(load(&[]).run, UpfLoadPart { run: None, ..component(&[]) }.load().unwrap().run);
+    let wrong = UpfLoadPart { role: LoadRole::DataNetwork, ..component(&[("io", "af-xdp".into())]) };
     assert!(wrong.load().unwrap_err().what.contains("af-xdp is for base stations"));
 }
 
@@ -123,10 +124,12 @@ fn field_limits_match_load_limits() {
 #[test]
 fn devices_processes_and_files_are_local_fields() {
     let local = |field: &Field| field.role == Role::Local;
-    let locals: Vec<_> = part(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
+    let locals: Vec<_> =
+        component(&[]).described().into_iter().filter(local).map(|field| field.name).collect();
     assert_eq!(locals, ["io", "upf_pid", "replay"]);
-    assert!(part(&[("io", "sockets".into())]).locals().is_empty());
-    let required = part(&[]).described().into_iter().filter(|field| field.key.presence == Presence::Required);
+    assert!(component(&[("io", "sockets".into())]).locals().is_empty());
+    let required =
+        component(&[]).described().into_iter().filter(|field| field.key.presence == Presence::Required);
     assert_eq!(required.count(), 0);
 }
 
@@ -145,12 +148,12 @@ fn load_errors_are_classified() {
 
 #[test]
 fn load_not_begun_is_not_over_and_reports_nothing() {
-    let mut loading = Loading::new(&part(&[])).unwrap();
-    assert_eq!(loading.look()[ranlab_lab::OVER], 0.0);
+    let mut loading = Loading::new(&component(&[])).unwrap();
+    assert_eq!(loading.counters()[ranlab_lab::OVER], 0.0);
     let mut report = ranlab_lab::worker::Report::default();
     loading.end(&mut report);
     assert!(report.detail.is_null() && loading.check().is_ok());
-    let error = Loading::new(&part(&[("mode", "calibrate".into())])).err().unwrap();
+    let error = Loading::new(&component(&[("mode", "calibrate".into())])).err().unwrap();
     assert!(error.what.contains("of `ranlab load upf` alone"), "{error}");
 }
 
@@ -158,7 +161,7 @@ fn load_not_begun_is_not_over_and_reports_nothing() {
 fn shares_are_disjoint_and_add_up() {
     let shares = |more: &[(&str, Value)], places: usize| {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
-        let divided = ranlab_lab::Part::from(part(&all)).divide(places);
+        let divided = ranlab_lab::Part::from(component(&all)).divide(places);
         divided.map(|shares| {
             let of = |share: &ranlab_lab::Part| share.get::<UpfLoadPart>().cloned().unwrap();
             shares.iter().map(of).collect::<Vec<_>>()

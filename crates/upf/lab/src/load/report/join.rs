@@ -183,7 +183,7 @@ mod tests {
             Duration::from_secs(1),
         );
         let mut requests =
-            super::super::request(&Default::default(), latency.of(Kind::Establishment).summary(), None);
+            super::super::request(&Default::default(), latency.times(Kind::Establishment).summary(), None);
         requests.sent = took_us.len() as u64;
         report.control.answers_per_cpu_s = took_us.len() as f64;
         report.control.requests.insert("establishment".to_owned(), requests);

@@ -20,11 +20,11 @@ use ranlab_command::web::Web;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: LoadCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum LoadCommand {
     /// Load a user plane function on N4, N3 and N6
     Upf(Box<UpfArguments>),
 }
@@ -53,7 +53,7 @@ pub struct UpfArguments {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let What::Upf(arguments) = arguments.what;
+    let LoadCommand::Upf(arguments) = arguments.what;
     let part = &arguments.load.config;
     let output = Output::new(format);
     match (part.mode, part.role) {
@@ -244,7 +244,7 @@ mod tests {
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
         assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), flags);
         let message = serde_json::to_string(&Part::from(flags.clone())).unwrap();
-        let read = REGISTRY.part(serde_json::from_str(&message).unwrap()).unwrap();
+        let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
         let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, flags);
         assert_eq!(Line::try_parse_from(["x"]).unwrap().arguments.load.config, UpfLoadPart::default());

@@ -6,7 +6,7 @@ use crate::{UpfLoad, UpfLoadPart};
 use ranlab_http::board::Board;
 use serde_json::{Map, Value, json};
 
-use ranlab_command::web::{MACHINE, Now, OverTime, Sampler, introduce, part};
+use ranlab_command::web::{MACHINE, Now, OverTime, Sampler, introduce, publish_finished};
 
 const TIME: [OverTime; 5] = [
     OverTime {
@@ -62,17 +62,17 @@ impl Page {
     pub(super) fn open(board: Board, load: UpfLoad, part: &UpfLoadPart) -> (UpfLoad, Self) {
         let mode = format!("{:?}", part.mode).to_lowercase();
         introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
-        Now { phase: "running", words: "Running.".to_owned(), ..Now::default() }.tell(&board);
+        Now { phase: "running", words: "Running.".to_owned(), ..Now::default() }.publish(&board);
         let glance = Arc::new(Glance::default());
         let latest = Arc::new(Mutex::new(Counts::default()));
         let load = load.watched(Arc::clone(&glance));
         let shared = Arc::clone(&latest);
         let told = board.clone();
         // Without the built-in data network, packets from the UPF are not counted.
-        let sees = part.n6 != Network::None;
+        let sees = publish_finished.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
         let fill = move |sample: &mut Map<String, Value>| {
-            let look = glance.look();
+            let look = glance.read();
             let at = sample.get("t").and_then(Value::as_f64).unwrap_or_default();
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = look.counts;
             if let Some((earlier, counts)) = before.replace((at, look.counts)) {
@@ -90,7 +90,7 @@ impl Page {
                 tiles: tiles(&look.counts, sees),
                 ..Now::default()
             };
-            now.tell(&told);
+            now.publish(&told);
         };
         let sampler = Sampler::start(board.clone(), fill, |_| {});
         (load, Self { board, latest, sees, sampler })
@@ -107,7 +107,7 @@ impl Page {
             Err(error) => format!("Ended early: {error}"),
         };
         let latest = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        part(&self.board, &words, tiles(&latest, self.sees));
+        publish_finished(&self.board, &words, tiles(&latest, self.sees));
     }
 }
 

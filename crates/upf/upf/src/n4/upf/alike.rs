@@ -152,7 +152,7 @@ impl Alike {
 }
 
 fn number<const N: usize>(slot: &Slot, datagram: &[u8]) -> Option<[u8; N]> {
-    slot.of(datagram)?.try_into().ok()
+    slot.field(datagram)?.try_into().ok()
 }
 
 impl Upf {
@@ -320,7 +320,7 @@ impl Upf {
 
     /// Learns the shape of a request that the general path has accepted.
     pub(super) fn learn(&mut self, datagram: &[u8], seid: u64) {
-        let Some(template) = Template::of(datagram) else { return };
+        let Some(template) = Template::from_datagram(datagram) else { return };
         match datagram[1] {
             message_type::SESSION_ESTABLISHMENT_REQUEST if self.alike.shapes.len() < MAX_SHAPES => {
                 let session = self.sessions.get(&self.seids.last());

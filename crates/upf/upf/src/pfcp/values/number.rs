@@ -148,7 +148,7 @@ impl Value for SuggestedPacketCount {
         match *reader.rest() {
             [short] => Ok(Self(short.into())),
             [high, low, ..] => Ok(Self(u16::from_be_bytes([high, low]))),
-            [] => Err(FaultKind::Length.of(0)),
+            [] => Err(FaultKind::Length.on_element(0)),
         }
     }
     fn random(random: &mut Random) -> Self {
@@ -210,7 +210,7 @@ impl Value for FailedRuleId {
             2 => QerId::take(reader).map(Self::Qer),
             3 => UrrId::take(reader).map(Self::Urr),
             4 => BarId::take(reader).map(Self::Bar),
-            _ => Err(FaultKind::Value.of(0)),
+            _ => Err(FaultKind::Value.on_element(0)),
         }
     }
     fn random(random: &mut Random) -> Self {

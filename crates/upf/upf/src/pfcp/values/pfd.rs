@@ -85,7 +85,7 @@ impl Value for PfdContents {
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
         let [flags, _] = reader.take()?;
         if flags == 0 {
-            return Err(FaultKind::Value.of(0));
+            return Err(FaultKind::Value.on_element(0));
         }
         let mut part = |bit: u8| -> Result<Option<Bytes>, Fault> {
             let is_set = flags >> bit & 1 == 1;
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!(take_value::<PfdContents>(61, &writer.out), Ok(contents));
         for len in 0..writer.out.len() {
             let cut = take_value::<PfdContents>(61, &writer.out[..len]);
-            assert_eq!(cut, Err(FaultKind::Length.of(61)), "{len}");
+            assert_eq!(cut, Err(FaultKind::Length.on_element(61)), "{len}");
         }
-        assert_eq!(take_value::<PfdContents>(61, &[0, 0]), Err(FaultKind::Value.of(61)));
+        assert_eq!(take_value::<PfdContents>(61, &[0, 0]), Err(FaultKind::Value.on_element(61)));
     }
 
     #[test]

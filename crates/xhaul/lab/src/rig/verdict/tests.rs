@@ -12,11 +12,11 @@ use ranlab_lab::Lab;
 
 use super::*;
 use crate::rig::Xhaul;
-use ranlab_lab::experiment::harness::Bench;
+use ranlab_lab::experiment::harness::RunningExperiment;
 
 /// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.
-fn told(lines: &str) -> String {
-    let mut rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
+fn findings(lines: &str) -> String {
+    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), Xhaul);
     let text = format!("title = \"t\"\nrig = \"xhaul\"\n{lines}\n[measure]\nrepeats = 2\n");
     let rigs = [rig.describe()];
     let scenario = Scenario::parse(&text, "t", &Overrides::default(), &rigs).unwrap();
@@ -45,7 +45,7 @@ fn told(lines: &str) -> String {
 #[test]
 fn campaign_describes_breaking_points_and_delay_composition() {
     let lines = "[sut]\nscheduler = \"strict\"\n[sweep.axes]\n\"cells.count\" = [1, 2, 20]";
-    let told = told(lines);
+    let told = findings(lines);
     let first = told.lines().next().unwrap();
     assert!(first.starts_with("As set, ") && first.contains("cells are kept within budget"), "{told}");
     assert!(first.contains("at 20 it breaks: a port is offered "), "{told}");
@@ -58,7 +58,7 @@ fn campaign_describes_breaking_points_and_delay_composition() {
 
 #[test]
 fn bounds_are_described_as_proven_per_option() {
-    let told = told("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
+    let told = findings("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
     for option in ["With sut.scheduler = strict, ", "With sut.scheduler = drr, "] {
         assert!(told.contains(option), "{told}");
     }
@@ -67,7 +67,7 @@ fn bounds_are_described_as_proven_per_option() {
 
 #[test]
 fn dominant_radio_delay_is_named() {
-    let told = told(
+    let told = findings(
         "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
          [sweep.axes]\n\"net.row\" = [\"sriov-noa\", \"macvlan-noa\"]",
     );
@@ -96,7 +96,7 @@ fn differences_within_variation_are_not_reported() {
 
 /// Returns the sentences for a point of a live campaign with these numbers.
 fn of_numbers(numbers: &[(&str, f64)]) -> String {
-    let rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
+    let rig = RunningExperiment::new(&Lab::new("no-such-program"), Xhaul);
     let rigs = [rig.describe()];
     let text = "title = \"t\"\nrig = \"xhaul\"\n[sut]\ntier = \"live\"\n[measure]\nrepeats = 1\n";
     let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs).unwrap();

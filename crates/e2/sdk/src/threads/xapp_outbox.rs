@@ -23,7 +23,7 @@ const ROUNDS: usize = 16;
 
 /// Outbox of one xApp.
 #[derive(Debug)]
-pub(super) struct Mouth {
+pub(super) struct XappOutbox {
     pub(super) stream: Stream,
     state: Mutex<State>,
     counts: Arc<Counts>,
@@ -54,7 +54,7 @@ impl State {
     }
 }
 
-impl Mouth {
+impl XappOutbox {
     pub(super) fn new(stream: Stream, max_pdu: usize, counts: Arc<Counts>) -> Self {
         let state = State {
             outbox: Outbox::default(),
@@ -118,7 +118,7 @@ impl Mouth {
                     blocked
                 }
                 Ok(Err(error)) => {
-                    let (kind, why) = told(error);
+                    let (kind, why) = error_parts(error);
                     return Self::broken(&mut state, ahead, kind, why);
                 }
                 Err(_) => {
@@ -210,7 +210,7 @@ fn wake(task: Option<Waker>) {
     }
 }
 
-fn told(error: WriteError) -> (io::ErrorKind, String) {
+fn error_parts(error: WriteError) -> (io::ErrorKind, String) {
     match error {
         WriteError::Io(error) => (error.kind(), error.to_string()),
         ours => (io::ErrorKind::InvalidInput, ours.to_string()),
@@ -219,9 +219,9 @@ fn told(error: WriteError) -> (io::ErrorKind, String) {
 
 /// The machine's access to the outbox.
 #[derive(Debug)]
-pub(super) struct ToMouth(pub(super) Arc<Mouth>);
+pub(super) struct ToOutbox(pub(super) Arc<XappOutbox>);
 
-impl Outlet for ToMouth {
+impl Outlet for ToOutbox {
     fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         self.0.say_at(frame, due)
     }
@@ -256,13 +256,13 @@ type Frames = Vec<(FlowId, Frame)>;
 /// Indications of one read, by receiving xApp.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    to: Vec<(Arc<Mouth>, Frames)>,
+    to: Vec<(Arc<XappOutbox>, Frames)>,
     /// Empty lists for reuse.
     spare: Vec<Frames>,
 }
 
 impl Batch {
-    pub(super) fn add(&mut self, mouth: &Arc<Mouth>, flow: FlowId, frame: Frame) {
+    pub(super) fn add(&mut self, mouth: &Arc<XappOutbox>, flow: FlowId, frame: Frame) {
         match self.to.iter_mut().find(|(to, _)| Arc::ptr_eq(to, mouth)) {
             Some((_, frames)) => frames.push((flow, frame)),
             None => {

@@ -11,14 +11,14 @@ use super::{ANSWER_WAIT, START_WAIT, Worker, looked_until};
 use crate::lab::{Host, Lab};
 
 /// Workers that hold one component or the shares of one. Dropping it ends all of them.
-pub struct Crew {
+pub struct WorkerGroup {
     workers: Vec<Worker>,
 }
 
-impl Crew {
+impl WorkerGroup {
     /// Starts a worker on each machine, without components, and measures their clock offsets.
-    pub fn meet(lab: &Lab, hosts: &[Host], role: &'static str, stop: &Stop) -> Result<Self, RigError> {
-        let met = hosts.iter().map(|host| Worker::meet(lab, host, role, stop));
+    pub fn start_idle(lab: &Lab, hosts: &[Host], role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+        let met = hosts.iter().map(|host| Worker::start_idle(lab, host, role, stop));
         Ok(Self { workers: met.collect::<Result<_, _>>()? })
     }
 
@@ -88,11 +88,11 @@ impl Crew {
         let named = |worker: &Worker, error| if several { of_place(worker, error) } else { error };
         for worker in &mut self.workers {
             let request = request().ok_or_else(|| RigError::Rig("a machine has no share".to_owned()))?;
-            worker.tell(&request).map_err(|error| named(worker, error))?;
+            worker.send_request(&request).map_err(|error| named(worker, error))?;
         }
         let mut answers = Vec::with_capacity(self.workers.len());
         for worker in &mut self.workers {
-            answers.push(worker.hear(patience, stop).map_err(|error| named(worker, error))?);
+            answers.push(worker.receive_response(patience, stop).map_err(|error| named(worker, error))?);
         }
         Ok(answers)
     }

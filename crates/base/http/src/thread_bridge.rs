@@ -17,15 +17,15 @@ const QUESTIONS_MAX: usize = 64;
 type Question<T> = Box<dyn FnOnce(&T) + Send>;
 
 /// Request channel to a `T` that cannot leave its thread.
-pub struct Desk<T>(mpsc::Sender<Question<T>>);
+pub struct ThreadBridge<T>(mpsc::Sender<Question<T>>);
 
-impl<T> Clone for Desk<T> {
+impl<T> Clone for ThreadBridge<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T: 'static> Desk<T> {
+impl<T: 'static> ThreadBridge<T> {
     /// Starts a task on this thread that handles requests as long as there are handles.
     pub fn open(asked: T) -> Self {
         let (ask, mut questions) = mpsc::channel::<Question<T>>(QUESTIONS_MAX);
@@ -94,14 +94,14 @@ const BODY_MAX: usize = 64 << 10;
 /// # Errors
 /// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub async fn answers<T: 'static>(
-    desk: Desk<T>,
+    desk: ThreadBridge<T>,
     address: SocketAddr,
     access: Access,
     answer: impl FnOnce(&T, Request, oneshot::Sender<Answer>) + Copy + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
     access.check_address(address)?;
     let access = Arc::new(access);
-    let handler = move |State((desk, access)): State<(Desk<T>, Arc<Access>)>,
+    let handler = move |State((desk, access)): State<(ThreadBridge<T>, Arc<Access>)>,
                         ConnectInfo(peer): ConnectInfo<SocketAddr>,
                         method: Method,
                         uri: Uri,

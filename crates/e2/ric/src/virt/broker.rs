@@ -32,11 +32,11 @@ pub struct FaceId(pub u32);
 /// Work for the owner of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errand {
-    /// Start the agent of a view if it does not exist yet ([`Desk::agent`]) and connect it to its operator.
+    /// Start the agent of a view if it does not exist yet ([`TenantBroker::agent`]) and connect it to its operator.
     Open(FaceId),
     /// Disconnect the agent from its operator: the base station is lost.
     Close(FaceId),
-    /// Call [`Desk::tend`]: there is work for the agent.
+    /// Call [`TenantBroker::tend`]: there is work for the agent.
     Tend(FaceId),
     /// Call [rouse](ranlab_e2::ric::Ric::rouse) for the iApp: there is work for it.
     Rouse,
@@ -59,9 +59,9 @@ pub(super) struct State {
 
 /// Handle of the state that the iApp and the agents share.
 #[derive(Clone)]
-pub struct Desk(Arc<Mutex<State>>);
+pub struct TenantBroker(Arc<Mutex<State>>);
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for TenantBroker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Desk")
     }
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Returns the base station and operator of a view, if the base station is present.
-    pub(super) fn of(&self, face: FaceId) -> Option<(&Station, usize)> {
+    pub(super) fn station_of(&self, face: FaceId) -> Option<(&Station, usize)> {
         let (id, tenant) = self.faces.get(face.0 as usize)?;
         self.stations.get(id).map(|station| (station, *tenant))
     }
@@ -159,7 +159,7 @@ impl State {
     }
 
     /// Registers a base station that is complete.
-    pub(super) fn meet(
+    pub(super) fn on_station_complete(
         &mut self,
         id: GlobalE2NodeId,
         (part, cu): (GlobalE2NodeId, GlobalE2NodeId),
@@ -235,14 +235,14 @@ impl State {
     /// Registers a UE and reports it to the operators of its base station.
     pub(super) fn place(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
         let base = part.base_station();
-        let tenant = self.tenants.of(event);
+        let tenant = self.tenants.tenant_of(event);
         let of_base = |station: &Station| station.part.base_station() == base;
         let several = self.stations.values().filter(|station| of_base(station)).count() > 1;
         for (id, station) in self.stations.iter_mut().filter(|(_, station)| of_base(station)) {
             let tenant = tenant.filter(|_| !several || station.cells.contains(&event.cell_id));
             let known = tenant.and_then(|tenant| station.views[tenant].ues.get(&event.rnti));
             if known != Some(event) {
-                station.hear(tenant, event);
+                station.on_rrc_event(tenant, event);
                 self.dirty.extend(faces_of(&self.faces, id));
             }
         }
@@ -322,7 +322,7 @@ fn faces_of<'a>(
     (0..).zip(faces).filter(move |(_, (station, _))| station == id).map(|(n, _)| FaceId(n))
 }
 
-impl Desk {
+impl TenantBroker {
     pub(super) fn new(state: State) -> Self {
         Self(Arc::new(Mutex::new(state)))
     }
@@ -369,7 +369,7 @@ impl Desk {
     pub fn agent(&self, face: FaceId) -> Option<Agent> {
         let (id, _) = self.face(face)?;
         let mut components =
-            self.state().of(face).map(|(station, _)| station.components.clone()).unwrap_or_default();
+            self.state().station_of(face).map(|(station, _)| station.components.clone()).unwrap_or_default();
         if components.is_empty() {
             // An E2 Setup contains at least one component (O-RAN.WG3.E2AP).
             let id = ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() });
@@ -387,7 +387,7 @@ impl Desk {
 
     /// Passes UE changes and outcomes of controls to the agent of a view.
     pub fn tend(&self, face: FaceId, agent: &mut Agent, now: Time) {
-        let there: BTreeSet<_> = match self.state().of(face) {
+        let there: BTreeSet<_> = match self.state().station_of(face) {
             Some((station, tenant)) => {
                 station.views[tenant].ues.keys().map(|rnti| UeId((*rnti).into())).collect()
             }

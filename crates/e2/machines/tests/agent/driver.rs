@@ -32,7 +32,7 @@ pub(crate) fn ric_id() -> GlobalRicId {
 }
 
 /// Drives an agent like a driver and records all its outputs.
-pub(crate) struct Bench {
+pub(crate) struct AgentDriver {
     pub(crate) agent: Agent,
     pub(crate) now: Time,
     pub(crate) version: Version,
@@ -44,7 +44,7 @@ pub(crate) struct Bench {
     pub(crate) blocked: BTreeSet<ControllerId>,
 }
 
-impl Bench {
+impl AgentDriver {
     pub(crate) fn new(agent: Agent) -> Self {
         Self::speaking(agent, Version::V2_03)
     }
@@ -197,7 +197,7 @@ pub(crate) fn control(
 
 /// Calls that a [`Probe`] received.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ProbeCalls {
     pub(crate) subscribed: Vec<(SubscriptionId, ControllerId)>,
     pub(crate) deleted: Vec<SubscriptionId>,
     pub(crate) ues: Vec<Vec<u64>>,
@@ -209,12 +209,12 @@ pub(crate) struct Seen {
 /// modification of all.
 #[derive(Default, Clone)]
 pub(crate) struct Probe {
-    pub(crate) seen: Arc<Mutex<Seen>>,
+    pub(crate) seen: Arc<Mutex<ProbeCalls>>,
     pub(crate) revision: Arc<Mutex<u16>>,
 }
 
 impl Probe {
-    pub(crate) fn agent(config: AgentConfig) -> (Agent, Arc<Mutex<Seen>>) {
+    pub(crate) fn agent(config: AgentConfig) -> (Agent, Arc<Mutex<ProbeCalls>>) {
         let mut agent = Agent::new(config);
         let probe = Self::default();
         let seen = probe.seen.clone();

@@ -17,7 +17,7 @@ pub(super) struct Whom<'a, Name> {
 }
 
 /// Records per UE, or of the node, in the form of the message.
-pub(super) struct Told {
+pub(super) struct Records {
     infos: Vec<MeasurementInfo>,
     quantities: Vec<(Quantity, Scope)>,
     granularity_ms: u32,
@@ -30,7 +30,7 @@ pub(super) struct Told {
     spare: Vec<Record>,
 }
 
-impl Told {
+impl Records {
     /// Creates it for these measurements, with a quantity for each of their labels.
     pub(super) fn new(
         infos: Vec<MeasurementInfo>,

@@ -41,7 +41,7 @@ const SET_UP: Duration = Duration::from_secs(600);
 const TICK: Duration = Duration::from_millis(1);
 
 /// The resources of a run.
-pub(super) struct Bench<'a> {
+pub(super) struct LoadRun<'a> {
     pub(super) config: &'a LoadConfig,
     gate: &'a Gate,
     process: Option<Process>,
@@ -60,7 +60,7 @@ pub(super) struct Bench<'a> {
     steps: u32,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> LoadRun<'a> {
     pub(super) fn new(
         config: &'a LoadConfig,
         process: Option<Process>,
@@ -322,7 +322,8 @@ impl<'a> Bench<'a> {
     pub(super) fn silence(&self) -> Option<Silence> {
         let now = N4::now();
         let patience = self.config.retransmission.t1;
-        let told = self.cycles.iter().filter_map(|one| one.n4.hearing.told(now, self.began, patience));
+        let told =
+            self.cycles.iter().filter_map(|one| one.n4.hearing.unresponsive_for(now, self.began, patience));
         told.reduce(Silence::worse)
     }
 
