@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_net::memif::{Control, Listener, Taken, interrupt};
+use ranlab_net::memif::{Control, Listener, TakeOutcome, interrupt};
 use ranlab_pipeline::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode,
 };
@@ -251,7 +251,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 peer.receive_messages();
             }
             9 => match port.take(&mut into) {
-                Ok(Taken::Packet(octets)) => assert!(octets <= into.len()),
+                Ok(TakeOutcome::Packet(octets)) => assert!(octets <= into.len()),
                 Ok(_) => {}
                 Err(PortError::Down(_) | PortError::Ring(_)) => assert!(!port.is_up()),
                 Err(error) => panic!("{error}"),

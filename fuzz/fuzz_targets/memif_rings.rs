@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_net::memif::{Buffers, Place, Receiver, Region, Sender, Taken};
+use ranlab_net::memif::{Buffers, Place, Receiver, Region, Sender, TakeOutcome};
 
 /// Size of the memory in bytes: a few pages, so that many random positions are near an end.
 const OCTETS: usize = 16 << 10;
@@ -99,7 +99,7 @@ fuzz_target!(|input: &[u8]| {
             4 => assert!(peer.set_len(u64::from(script.word()) % OCTETS as u64).is_err()),
             5 => {
                 let room = usize::from(script.octet()) + 45;
-                if let Ok(Taken::Packet(octets)) = receiver.take(&mut into[..room]) {
+                if let Ok(TakeOutcome::Packet(octets)) = receiver.take(&mut into[..room]) {
                     assert!(octets <= room);
                 }
                 receiver.publish();

@@ -35,7 +35,7 @@ impl Tried {
 /// Stores the trials of a rate search in its final recording.
 pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     let mut put = |name: &str, of: fn(&Tried) -> f64| {
-        let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), from_recording(trial)));
+        let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), of(trial)));
         recording.series.insert(name.to_owned(), samples.collect());
     };
     put(TRIED, |trial| trial.load);

@@ -127,7 +127,7 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 /// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
 /// whether it keeps running between repeats.
 pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
-    match component.foreign() {
+    match part.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
             let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
             return Err(RigError::Environment(why));
@@ -139,7 +139,7 @@ pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> 
         }
         _ => {}
     }
-    Ok(component.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
+    Ok(part.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
 }
 
 /// Reads counters at the beginning of a window; `None` if the system has none.

@@ -69,7 +69,7 @@ impl Page {
         let shared = Arc::clone(&latest);
         let told = board.clone();
         // Without the built-in data network, packets from the UPF are not counted.
-        let sees = publish_finished.n6 != Network::None;
+        let sees = part.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
         let fill = move |sample: &mut Map<String, Value>| {
             let look = glance.read();
