@@ -8,7 +8,8 @@ use ranlab_ran::radio::{
     FlowPlan, Moved, Radio, RadioConfig, RadioMeter, SharedRadio, TrafficKind, hand_over,
 };
 use ranlab_sdran::agent::{
-    AgentEvent, AgentInput, AgentOutput, Radio as Heard, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
+    AgentEvent, AgentInput, AgentOutput, Radio as RadioState, ReportPeriod, SouthboundAgent, Ue, UeChange,
+    UeEvent,
 };
 use ranlab_sdran::controller::{Action, Clock};
 use ranlab_sdran::flexran::controller::{
@@ -107,7 +108,7 @@ impl World {
         for moved in moved {
             let (imsi, change) = match moved {
                 Moved::Came { ue, rnti } => {
-                    let radio = Heard::default();
+                    let radio = RadioState::default();
                     let came = Ue { imsi: ue.into(), tmsi: ue, rnti: Some(rnti), radio };
                     (ue, UeChange::Activated(came))
                 }

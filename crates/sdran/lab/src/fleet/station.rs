@@ -4,7 +4,7 @@ use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::slice::{SliceCommand, SliceSet};
 use ranlab_radio::user_plane::{self as up, Command, Direction};
 use ranlab_ran::radio::{SharedRadio, Station, convert};
-use ranlab_sdran::agent::{Allocation, CellControl, Radio as Heard};
+use ranlab_sdran::agent::{Allocation, CellControl, Radio as RadioState};
 
 /// Length of a subframe, in microseconds, for any slot length.
 const SUBFRAME_US: u64 = 1_000;
@@ -33,10 +33,10 @@ impl CellControl for OverAgents {
         (radio.cell.slot() * radio.cell.config().carrier.slot_us()).div_ceil(SUBFRAME_US)
     }
 
-    fn ue(&self, rnti: u16) -> Option<Heard> {
+    fn ue(&self, rnti: u16) -> Option<RadioState> {
         let report = self.0.radio().cell.report(rnti)?;
         let db = |db: f32| db.round().clamp(-128.0, 127.0) as i8;
-        Some(Heard {
+        Some(RadioState {
             cqi: report.radio.wb_cqi,
             sinr_db: db(report.radio.pusch_snr.db()),
             headroom_db: report.radio.phr_db,
@@ -44,7 +44,7 @@ impl CellControl for OverAgents {
             queue_ms: short(report.dl.head_delay_us / 1_000),
             // At most 275.
             prbs: report.dl.sched_prbs as u16,
-            ..Heard::default()
+            ..RadioState::default()
         })
     }
 

@@ -270,11 +270,11 @@ macro_rules! table {
         $crate::pfcp::ie::set(&mut $field, $crate::pfcp::ie::take_value::<$type>($number, $octets), $raw)
     };
     (@done M $field:ident, $number:literal) => {
-        $field.ok_or_else(|| $crate::pfcp::FaultKind::MissingMandatory.of($number))?
+        $field.ok_or_else(|| $crate::pfcp::FaultKind::MissingMandatory.on_element($number))?
     };
     (@done List1 $field:ident, $number:literal) => {
         if $field.is_empty() {
-            return Err($crate::pfcp::FaultKind::MissingMandatory.of($number));
+            return Err($crate::pfcp::FaultKind::MissingMandatory.on_element($number));
         } else {
             $field
         }
