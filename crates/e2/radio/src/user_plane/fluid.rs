@@ -1,10 +1,10 @@
-//! A cell in coarse steps: the same carrier, channels, slices and UE schedulers, but bytes instead of packets and one
-//! decision for many slots. For days, and for fleets.
+//! A cell in coarse steps: the same carrier, channels, slices and UE schedulers, but bytes instead of packets, and one
+//! decision for many slots. Used for days of network time and for fleets.
 //!
-//! Bytes come in once in a step. A decision holds for a hundredth of the proportional fair scheduler's window, with more
-//! than ten UEs less: as long as the means it decides by stay what they are. It is made in one of its slots, drawn at
-//! random, with the channels of that slot and the reports that were there, and the winner has the PRBs of all slots.
-//! Greedy TCP counts as always full: buffers, losses and round trips are what this leaves out.
+//! Bytes arrive once per step. A decision lasts a hundredth of the proportional fair scheduler's window (less with more
+//! than ten UEs), so that the means on which it is based hardly change. It uses the channels and reports of one slot,
+//! drawn at random from the slots that it covers. The winner gets the PRBs of all of them. Greedy TCP counts as always
+//! full: its buffers, losses and round trips are not modelled.
 
 use super::carrier::{Direction, SlotKind};
 use super::cell::{CellConfig, CellError, Common, UES_MAX, slices};

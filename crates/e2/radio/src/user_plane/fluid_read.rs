@@ -1,4 +1,4 @@
-//! Statistics of a cell in coarse steps: the same as in slots, as far as bytes without packets allow.
+//! Statistics of a cell in coarse steps: those of the slot model that exist without packets.
 
 use super::carrier::Direction;
 use super::cell::CellConfig;

@@ -36,7 +36,11 @@ fn modes_map_to_configuration() {
     let blind = Mode::Blind { delay: Duration::from_micros(100), sessions: 5 };
     assert_eq!(mode("blind", std::slice::from_ref(&sessions)), blind);
     let qos = |sessions| Mode::Qos { offered_bps: vec![7e6, 12e6, 30e6], sessions, duration: SECOND * 5 };
-    assert_eq!((mode("qos", &[]), mode("qos", &[sessions])), (qos(1), qos(5)), "the maximum is each one's");
+    assert_eq!(
+        (mode("qos", &[]), mode("qos", &[sessions])),
+        (qos(1), qos(5)),
+        "each session has the maximum"
+    );
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn omitted_settings_have_defaults() {
     assert_eq!(config.smf.to_string(), "127.0.2.1:8805");
     let routed =
         UpfLoadPart { n6: "routed://192.0.2.1:9".parse().unwrap(), ..component(&[]) }.load().unwrap();
-    assert_eq!(routed.server.to_string(), "192.0.2.1:9", "which is what UEs speak to");
+    assert_eq!(routed.server.to_string(), "192.0.2.1:9", "UEs send to the server");
     assert_ne!(load(&[]).run, UpfLoadPart { run: None, ..component(&[]) }.load().unwrap().run);
     let wrong = UpfLoadPart { role: LoadRole::DataNetwork, ..component(&[("io", "af-xdp".into())]) };
     assert!(wrong.load().unwrap_err().what.contains("af-xdp is for base stations"));
