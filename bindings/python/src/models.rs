@@ -8,7 +8,7 @@ use ranlab_sdk::e2::xapp::FunctionRef;
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::{Form, MODELS, Model, RowKey, UnknownModel, by_oid};
+use ranlab_sdk::wire::e2sm::{Form, INSPECTED, Inspect, Model, RowKey, UnknownModel, by_oid};
 
 /// Returns a service model by name.
 pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
@@ -56,7 +56,7 @@ const SAMPLES: u64 = 32;
 /// Describes each model of the registry, for `models.py` and users.
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
-    let describe = |model: &&'static dyn Model| {
+    let describe = |model: &&'static dyn Inspect| {
         let told = PyDict::new(py);
         told.set_item("name", model.name())?;
         told.set_item("oid", model.oid())?;
@@ -71,11 +71,11 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         told.set_item("keys", keys(*model))?;
         Ok(told)
     };
-    PyList::new(py, MODELS.iter().map(describe).collect::<PyResult<Vec<_>>>()?)
+    PyList::new(py, INSPECTED.iter().map(describe).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Returns which of `ue`, `bearer`, `tunnel`, `slice`, `queue` identify the rows.
-fn keys(model: &dyn Model) -> Vec<&'static str> {
+fn keys(model: &dyn Inspect) -> Vec<&'static str> {
     let tables: Vec<_> =
         (0..SAMPLES).filter_map(|seed| Some(model.sample(model.encoding(), seed).ok()?.2)).collect();
     type Has = fn(RowKey) -> bool;

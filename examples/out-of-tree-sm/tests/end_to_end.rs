@@ -9,7 +9,7 @@ use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceNg, Plmn,
 };
-use ranlab_sdk::wire::e2sm::{Encoding, Model};
+use ranlab_sdk::wire::e2sm::{Encoding, Inspect, Model};
 use ranlab_sdk::{AgentHandle, Ask, RicHandle, Span, XappHandle, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn reports_arrive_and_policy_throttles_the_hot_cell() {
 
 #[test]
 fn model_list_contains_this_model() {
-    let model: &dyn Model = &Temperature;
+    let model: &dyn Inspect = &Temperature;
     let (header, message, table) = model.sample(Encoding::Per, 7).unwrap();
     assert_eq!(model.table(Encoding::Per, &header, &message).unwrap(), table);
     assert_eq!(model.columns().len(), 3);

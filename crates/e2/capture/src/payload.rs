@@ -3,7 +3,7 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::{Message, RanFunctionId, RanFunctionItem, RicSubscriptionDetails};
-use ranlab_e2_codec::e2sm::{Encoding, Form, MODELS, Model, Payload, SmError, Value, by_oid, kpm};
+use ranlab_e2_codec::e2sm::{Encoding, Form, MODELS, Model, Payload, SmError, Value, by_oid, inspect, kpm};
 use ranlab_e2_codec::e42;
 use serde::Serialize;
 
@@ -110,6 +110,7 @@ fn of_outcome(outcome: Option<&Bytes>) -> Vec<Octets<'_>> {
 
 /// A value in the first encoding of the model that reads it.
 fn read(model: &dyn Model, payload: Payload, octets: &Bytes) -> Result<Form, SmError> {
+    let model = inspect(model).ok_or(SmError::Absent("names"))?;
     let mut first = None;
     for encoding in model.encodings() {
         match model.payload(payload, *encoding, octets) {

@@ -7,7 +7,7 @@ use ranlab_e2_capture::note::{MAX_NOTES, Note, Notes};
 use ranlab_e2_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Line, Pdu, Side, Transport};
 use ranlab_e2_codec::e2ap::{self, Message, RanFunctionItem, Version};
 use ranlab_e2_codec::e2sm::kpm::{self, Kpm};
-use ranlab_e2_codec::e2sm::{Encoding, Model};
+use ranlab_e2_codec::e2sm::{Encoding, Inspect, Model};
 use ranlab_e2_codec::e42;
 
 fn pdu(transport: Transport, port: u16, bytes: Bytes) -> Pdu {

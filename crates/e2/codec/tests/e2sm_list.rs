@@ -6,13 +6,13 @@ use ranlab_e2_codec::Bytes;
 use ranlab_e2_codec::e2sm::gtp::{Gtp, GtpIndication, GtpTunnel};
 use ranlab_e2_codec::e2sm::list::ENCODINGS;
 use ranlab_e2_codec::e2sm::plain::INDICATION_HEADER;
-use ranlab_e2_codec::e2sm::{Encoding, MODELS, Model, Octets, Value};
+use ranlab_e2_codec::e2sm::{Encoding, INSPECTED, Inspect, Model, Octets, Value};
 
 const HEADER: Bytes = Bytes::from_static(&INDICATION_HEADER);
 
 /// Returns the models with this form.
-fn statistics() -> impl Iterator<Item = &'static dyn Model> {
-    MODELS.iter().copied().filter(|model| model.encodings() == ENCODINGS)
+fn statistics() -> impl Iterator<Item = &'static dyn Inspect> {
+    INSPECTED.iter().copied().filter(|model| model.encodings() == ENCODINGS)
 }
 
 #[test]

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use ranlab_ran::stats::SOURCES;
 use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Tap};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
+use ranlab_sdk::wire::e2sm::inspect;
 use ranlab_sdk::wire::e42;
 
 use crate::E2_PORT;
@@ -127,7 +128,7 @@ fn take_apart(message: &mut Message) {
 fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
     let model =
         SOURCES.iter().map(|source| source.model).find(|model| model.default_function_id() == function)?;
-    model.transcode(model.encoding(), model.encoding(), payload).ok()
+    inspect(model)?.transcode(model.encoding(), model.encoding(), payload).ok()
 }
 
 impl Running for Relay {

@@ -1,6 +1,6 @@
 //! E2 service models: contents of a RAN function's octet strings.
 //!
-//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in [`MODELS`]. Code that works
+//! A model is a type that implements [`ServiceModel`] in its own folder, and a line in the list of [`MODELS`]. Code that works
 //! with any model (functions of agents, monitors, `--sm`, scenario keys, recorders) uses that registry and [`Model`].
 //! Code for a specific model uses its types. In each folder, `mod.rs` has the meaning (types, units, identity) and,
 //! for each field, its position in the packed struct of FlexRIC and OpenAirInterface, if there is one; `per.rs` has
@@ -21,6 +21,7 @@ mod context;
 pub mod control;
 pub mod gtp;
 pub mod hw;
+mod inspect;
 pub mod kpm;
 pub mod list;
 pub mod mac;
@@ -42,28 +43,36 @@ pub mod traffic;
 
 pub use crate::per::Form;
 pub use context::Context;
-pub use model::{
-    Model, Payload, ServiceModel, UnknownModel, by_oid, complete, customary, names, third_party,
-};
+pub use inspect::{Inspect, Payload, inspect};
+pub use model::{Model, ServiceModel, UnknownModel, by_oid, complete, customary, names, third_party};
 pub use octets::{Encoding, Octets, SmError};
 pub use offer::Offer;
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
 pub use timing::{AGE_MAX_US, CLOCK_ERROR_US, ReportTime, Stamp, StampKind, Timing};
 
-/// The service models of this crate, a line each.
-#[rustfmt::skip]
-pub static MODELS: &[&dyn Model] = &[
-    &hw::Hw,
-    &mac::Mac,
-    &rlc::Rlc,
-    &pdcp::Pdcp,
-    &gtp::Gtp,
-    &cell::CellStats,
-    &rrc::Rrc,
-    &slice::SliceModel,
-    &traffic::Traffic,
-    &kpm::Kpm,
-    &rc::Rc,
-    &ccc::Ccc,
-    &ni::Ni,
-];
+/// Defines the tables of models.
+macro_rules! models {
+    ($($model:path),+ $(,)?) => {
+        /// The service models of this crate.
+        pub static MODELS: &[&dyn Model] = &[$(&$model),+];
+        /// [`MODELS`] with the operations that only test equipment needs. A RIC does not use this table.
+        pub static INSPECTED: &[&dyn Inspect] = &[$(&$model),+];
+    };
+}
+
+// The service models of this crate, a line each.
+models! {
+    hw::Hw,
+    mac::Mac,
+    rlc::Rlc,
+    pdcp::Pdcp,
+    gtp::Gtp,
+    cell::CellStats,
+    rrc::Rrc,
+    slice::SliceModel,
+    traffic::Traffic,
+    kpm::Kpm,
+    rc::Rc,
+    ccc::Ccc,
+    ni::Ni,
+}

@@ -182,27 +182,8 @@ pub trait ServiceModel: Sync + 'static {
     fn sample(seed: u64) -> (Self::Header, Self::Message);
 }
 
-/// Type of an octet string of a service model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Payload {
-    /// Event trigger definition.
-    Trigger,
-    /// Action definition.
-    Action,
-    /// Indication header.
-    Header,
-    /// Indication message.
-    Message,
-    /// Control header.
-    ControlHeader,
-    /// Control message.
-    Control,
-    /// Control outcome.
-    Outcome,
-}
-
-/// A [`ServiceModel`] chosen at run time: it can be listed, named, displayed and recorded without its types.
+/// A [`ServiceModel`] chosen at run time: it can be listed, named, displayed and recorded without its types. What only test
+/// equipment needs of it is in [`Inspect`](super::Inspect).
 pub trait Model: Sync {
     /// [`ServiceModel::NAME`].
     fn name(&self) -> &'static str;
@@ -309,12 +290,6 @@ pub trait Model: Sync {
     ) -> Result<(Bytes, Bytes), SmError>;
     /// Decodes a control outcome to values by names. Fails like [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
-    /// Decodes an octet string to values by names. Fails with [`SmError::Absent`] if the model has no names for it.
-    fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
-    /// Converts an indication message to another encoding.
-    fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;
-    /// Returns header and message of [`ServiceModel::sample`], and the corresponding table.
-    fn sample(&self, encoding: Encoding, seed: u64) -> Result<(Bytes, Bytes, Table), SmError>;
 }
 
 impl<M: ServiceModel> Model for M {
@@ -474,32 +449,6 @@ impl<M: ServiceModel> Model for M {
 
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
         M::Outcome::decode_as(encoding, octets)?.to_form()
-    }
-
-    fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
-        fn form<T: Octets>(encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
-            T::decode_as(encoding, octets)?.to_form()
-        }
-        match payload {
-            Payload::Trigger => form::<M::Trigger>(encoding, octets),
-            Payload::Action => form::<M::Action>(encoding, octets),
-            Payload::Header => form::<M::Header>(encoding, octets),
-            Payload::Message => form::<M::Message>(encoding, octets),
-            Payload::ControlHeader => form::<M::ControlHeader>(encoding, octets),
-            Payload::Control => form::<M::Control>(encoding, octets),
-            Payload::Outcome => form::<M::Outcome>(encoding, octets),
-        }
-    }
-
-    fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError> {
-        M::Message::decode_as(from, message)?.to_octets(to)
-    }
-
-    fn sample(&self, encoding: Encoding, seed: u64) -> Result<(Bytes, Bytes, Table), SmError> {
-        let (header, message) = M::sample(seed);
-        let mut table = Table::default();
-        M::tabulate(&header, &message, &mut table);
-        Ok((header.to_octets(encoding)?, message.to_octets(encoding)?, table))
     }
 }
 

@@ -4,7 +4,7 @@ use ranlab_sdk::wire::e2sm::hw::Hw;
 use ranlab_sdk::wire::e2sm::mac::{Mac, MacUe};
 use ranlab_sdk::wire::e2sm::plain::{INDICATION_HEADER, PlainElement, encode_list};
 use ranlab_sdk::wire::e2sm::rlc::{Rlc, RlcBearer, RlcMode};
-use ranlab_sdk::wire::e2sm::{MODELS, Octets, ServiceModel};
+use ranlab_sdk::wire::e2sm::{INSPECTED, MODELS, Octets, ServiceModel};
 
 const EPOCH_US: i64 = 1_700_000_000_000_000;
 
@@ -141,7 +141,7 @@ fn every_model_becomes_json_and_file_rows() {
     let mut recorder = Recorder::create(&path, MODELS).unwrap();
     let mut values = values(MODELS, None);
     let mut rows = 0;
-    for &model in MODELS {
+    for &model in INSPECTED {
         for seed in 0..20 {
             let (header, message, table) = model.sample(model.encoding(), seed).unwrap();
             let of = (SubscriptionHandle(model.default_function_id().into()), 0);
