@@ -48,6 +48,7 @@ pub struct DecodeError {
 
 impl DecodeError {
     /// Sets the component, if none is set yet.
+    #[cold]
     #[must_use]
     pub fn within(mut self, field: &'static str) -> Self {
         if self.field.is_empty() {

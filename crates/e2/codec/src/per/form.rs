@@ -75,6 +75,8 @@ enum Open {
 
 /// Decodes values from a [`Form`]. Components may be absent only if they are optional; an unknown component is an
 /// error.
+///
+/// Its functions are cold: every type has a decoder for this source, which only requests by names use, and which is to stay small.
 #[derive(Debug)]
 pub struct FormSource {
     /// Value for the next primitive.
@@ -90,14 +92,17 @@ impl FormSource {
         Self { next: Some(form), open: Vec::new(), depth: 0 }
     }
 
+    #[cold]
     fn wrong(&self, expected: &'static str) -> DecodeError {
         self.fault(DecodeFault::NotA(expected))
     }
 
+    #[cold]
     fn take(&mut self, expected: &'static str) -> Result<Form> {
         self.next.take().ok_or_else(|| self.fault(DecodeFault::Missing(expected)))
     }
 
+    #[cold]
     fn text(&mut self, expected: &'static str) -> Result<String> {
         match self.take(expected)? {
             Form::Text(text) => Ok(text),
@@ -105,6 +110,7 @@ impl FormSource {
         }
     }
 
+    #[cold]
     fn integer(&mut self) -> Result<i128> {
         const WHAT: &str = "a whole number";
         match self.take(WHAT)? {
@@ -114,6 +120,7 @@ impl FormSource {
         }
     }
 
+    #[cold]
     fn fields(&mut self) -> Result<Vec<(String, Form)>> {
         const WHAT: &str = "an object";
         match self.take(WHAT)? {
@@ -123,12 +130,14 @@ impl FormSource {
         }
     }
 
+    #[cold]
     fn position(&self, name: &str, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         let at = |names: &[&str]| names.iter().position(|known| *known == name).map(|at| at as u64);
         let found = at(root).map(|at| (false, at)).or_else(|| at(additions).map(|at| (true, at)));
         found.ok_or_else(|| self.fault(DecodeFault::UnknownName(name.to_owned())))
     }
 
+    #[cold]
     fn pull(&mut self, name: &str) -> Option<Form> {
         let Some(Open::Fields(fields)) = self.open.last_mut() else { return None };
         let at = fields.iter().position(|(known, _)| known == name)?;
@@ -136,6 +145,7 @@ impl FormSource {
     }
 
     /// Returns the number of digits of the next primitive.
+    #[cold]
     fn digits(&self, what: &'static str, low: u64, high: u64) -> Result<u64> {
         let count = match &self.next {
             Some(Form::Text(digits)) => digits.len() as u64,
@@ -148,6 +158,7 @@ impl FormSource {
         }
     }
 
+    #[cold]
     fn hexadecimal(&mut self) -> Result<Bytes> {
         const WHAT: &str = "hexadecimal digits, two for each byte";
         let text = self.text(WHAT)?;
@@ -164,6 +175,7 @@ impl Source for FormSource {
         Version::V2_03
     }
 
+    #[cold]
     fn flag(&mut self) -> Result<bool> {
         match self.take("true or false")? {
             Form::Bool(value) => Ok(value),
@@ -175,6 +187,7 @@ impl Source for FormSource {
         Ok(false)
     }
 
+    #[cold]
     fn constrained(&mut self, low: u64, high: u64) -> Result<u64> {
         let value = self.integer()?;
         let number = u64::try_from(value).ok().filter(|number| (low..=high).contains(number));
@@ -185,20 +198,24 @@ impl Source for FormSource {
         })
     }
 
+    #[cold]
     fn unconstrained(&mut self) -> Result<i64> {
         let value = self.integer()?;
         i64::try_from(value).map_err(|_| self.wrong("a whole number of 64 bits"))
     }
 
+    #[cold]
     fn index(&mut self, root: u64, additions: u64, _extensible: bool) -> Result<(bool, u64)> {
         let at = self.constrained(0, (root + additions).saturating_sub(1))?;
         Ok(if at < root { (false, at) } else { (true, at - root) })
     }
 
+    #[cold]
     fn octets(&mut self) -> Result<Bytes> {
         self.hexadecimal()
     }
 
+    #[cold]
     fn octets_fixed(&mut self, n: usize) -> Result<Bytes> {
         let octets = self.hexadecimal()?;
         let value = octets.len() as u64;
@@ -210,20 +227,24 @@ impl Source for FormSource {
         }
     }
 
+    #[cold]
     fn octet_count(&mut self, low: u64, high: u64) -> Result<u64> {
         const DIGITS: u64 = 2;
         Ok(self.digits("hexadecimal digits", low.saturating_mul(DIGITS), high.saturating_mul(DIGITS))?
             / DIGITS)
     }
 
+    #[cold]
     fn bit_count(&mut self, low: u64, high: u64) -> Result<u64> {
         self.digits("digits 0 and 1", low, high)
     }
 
+    #[cold]
     fn bits_len(&mut self) -> Result<(usize, bool)> {
         Ok((self.bit_count(0, u64::MAX)? as usize, false))
     }
 
+    #[cold]
     fn bits(&mut self, n: u32, _aligned: bool) -> Result<u64> {
         const WHAT: &str = "digits 0 and 1";
         let text = self.text(WHAT)?;
@@ -234,6 +255,7 @@ impl Source for FormSource {
         if digits.is_empty() { Ok(0) } else { u64::from_str_radix(digits, 2).map_err(|_| self.wrong(WHAT)) }
     }
 
+    #[cold]
     fn string(&mut self, low: u64, high: u64, _extensible: bool) -> Result<String> {
         let text = self.text("a text")?;
         let value = text.len() as u64;
@@ -247,6 +269,7 @@ impl Source for FormSource {
         }
     }
 
+    #[cold]
     fn real(&mut self) -> Result<f64> {
         match self.take("a number")? {
             Form::Real(value) => Ok(value),
@@ -255,6 +278,7 @@ impl Source for FormSource {
         }
     }
 
+    #[cold]
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)> {
         let list = match self.take("a list")? {
             Form::List(list) if self.open.len() < DEPTH_MAX => list,
@@ -272,6 +296,7 @@ impl Source for FormSource {
         Ok((len, false))
     }
 
+    #[cold]
     fn element(&mut self) {
         let Some(Open::List(list)) = self.open.last_mut() else { return };
         self.next = list.pop_front();
@@ -298,25 +323,30 @@ impl Source for FormSource {
         Ok(())
     }
 
+    #[cold]
     fn begin(&mut self) -> Result<bool> {
         let fields = self.fields()?;
         self.open.push(Open::Fields(fields));
         Ok(true)
     }
 
+    #[cold]
     fn begin_closed(&mut self) -> Result {
         self.begin().map(drop)
     }
 
+    #[cold]
     fn presence(&mut self, name: &'static str) -> Result<bool> {
         let Some(Open::Fields(fields)) = self.open.last() else { return Ok(false) };
         Ok(fields.iter().any(|(known, _)| known == name))
     }
 
+    #[cold]
     fn component(&mut self, name: &'static str) {
         self.next = self.pull(name);
     }
 
+    #[cold]
     fn named_additions(
         &mut self,
         names: &[&'static str],
@@ -331,6 +361,7 @@ impl Source for FormSource {
         Ok(())
     }
 
+    #[cold]
     fn finish(&mut self) -> Result {
         self.next = None;
         match self.open.pop() {
@@ -342,6 +373,7 @@ impl Source for FormSource {
         }
     }
 
+    #[cold]
     fn choose(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         let mut fields = self.fields()?.into_iter();
         let (Some((name, value)), None) = (fields.next(), fields.next()) else {
@@ -351,10 +383,12 @@ impl Source for FormSource {
         self.position(&name, root, additions)
     }
 
+    #[cold]
     fn enumerated_closed(&mut self, root: &[&'static str]) -> Result<u64> {
         self.enumerated(root, &[]).map(|(_, at)| at)
     }
 
+    #[cold]
     fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         let name = self.text("a name")?;
         self.position(&name, root, additions)
@@ -364,6 +398,7 @@ impl Source for FormSource {
         Err(self.wrong("a value without information elements"))
     }
 
+    #[cold]
     fn fault(&self, fault: DecodeFault) -> DecodeError {
         DecodeError { fault, octet: 0, field: "" }
     }

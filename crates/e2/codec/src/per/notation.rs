@@ -1,4 +1,7 @@
 //! ASN.1 value notation (X.680), for display and for comparison with other codecs.
+//!
+//! Its functions are cold and not generic, except for thin wrappers around the caller's closure: every message type has a `show`, and
+//! none is part of forwarding. The compiler then keeps them small and apart from hot code.
 use super::{Form, real};
 
 /// Indenting writer of ASN.1 value notation.
@@ -44,6 +47,7 @@ impl Notation {
     }
 
     /// Writes verbatim text.
+    #[cold]
     pub fn text(&mut self, text: &str) {
         if !self.put(|| Form::Text(text.to_owned())) {
             self.out.push_str(text);
@@ -51,6 +55,7 @@ impl Notation {
     }
 
     /// Writes a BOOLEAN.
+    #[cold]
     pub fn flag(&mut self, value: bool) {
         if !self.put(|| Form::Bool(value)) {
             self.out.push_str(if value { "TRUE" } else { "FALSE" });
@@ -58,6 +63,7 @@ impl Notation {
     }
 
     /// Writes a REAL.
+    #[cold]
     pub fn real(&mut self, value: f64) {
         if !self.put(|| if value.is_finite() { Form::Real(value) } else { Form::Text(value.to_string()) }) {
             self.out.push_str(&real::notation(value));
@@ -65,6 +71,7 @@ impl Notation {
     }
 
     /// Writes a character string.
+    #[cold]
     pub fn string(&mut self, text: &str) {
         if !self.put(|| Form::Text(text.to_owned())) {
             self.value(format_args!("{text:?}"));
@@ -73,26 +80,52 @@ impl Notation {
 
     /// Writes the alternative of a CHOICE.
     pub fn alternative(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
-        if self.tree.is_none() {
-            self.out.push_str(name);
-            self.out.push_str(" : ");
-            return contents(self);
-        }
-        let fields = self.grown(|n| n.field(name, contents));
-        self.put(|| Form::Fields(fields));
+        self.begin_alternative(name);
+        contents(self);
+        self.end_alternative(name);
     }
 
-    /// Returns the components that `contents` adds to the tree.
-    fn grown(&mut self, contents: impl FnOnce(&mut Self)) -> Vec<(String, Form)> {
-        if let Some(tree) = &mut self.tree {
-            tree.open.push(Vec::new());
+    #[cold]
+    fn begin_alternative(&mut self, name: &str) {
+        match &mut self.tree {
+            Some(tree) => tree.open.push(Vec::new()),
+            None => {
+                self.out.push_str(name);
+                self.out.push_str(" : ");
+            }
         }
-        contents(self);
+    }
+
+    #[cold]
+    fn end_alternative(&mut self, name: &str) {
+        if self.tree.is_some() {
+            self.attach(name);
+            let fields = self.grown();
+            self.put(|| Form::Fields(fields));
+        }
+    }
+
+    /// Returns the components that were attached to the innermost value of the tree, and closes it.
+    fn grown(&mut self) -> Vec<(String, Form)> {
         self.tree.as_mut().and_then(|tree| tree.open.pop()).unwrap_or_default()
+    }
+
+    /// Attaches the value that was shown last to the innermost value of the tree.
+    fn attach(&mut self, name: &str) {
+        if let Some(Tree { shown, open }) = &mut self.tree
+            && let (Some(value), Some(fields)) = (shown.take(), open.last_mut())
+        {
+            fields.push((name.to_owned(), value));
+        }
     }
 
     /// Writes a number or another value whose display is its notation.
     pub fn value(&mut self, value: impl std::fmt::Display) {
+        self.display(&value);
+    }
+
+    #[cold]
+    fn display(&mut self, value: &dyn std::fmt::Display) {
         use std::fmt::Write;
         if self.tree.is_some() {
             let text = value.to_string();
@@ -108,15 +141,37 @@ impl Notation {
     /// Writes `{ ... }` around the output of `contents`, which uses [`field`](Self::field) or
     /// [`element`](Self::element).
     pub fn braces(&mut self, contents: impl FnOnce(&mut Self)) {
-        if self.tree.is_some() {
-            let fields = self.grown(contents);
-            self.put(|| Form::Fields(fields));
-            return;
+        let outer = self.begin_braces();
+        contents(self);
+        self.end_braces(outer);
+    }
+
+    /// Writes `{ ... }` around the elements of a list, which `contents` writes with [`element`](Self::element) only.
+    pub fn list(&mut self, contents: impl FnOnce(&mut Self)) {
+        let outer = self.begin_braces();
+        contents(self);
+        self.end_list(outer);
+    }
+
+    /// Returns whether the enclosing braces are still empty.
+    #[cold]
+    fn begin_braces(&mut self) -> bool {
+        if let Some(tree) = &mut self.tree {
+            tree.open.push(Vec::new());
+            return self.empty;
         }
         self.out.push('{');
         self.depth += 1;
-        let outer = std::mem::replace(&mut self.empty, true);
-        contents(self);
+        std::mem::replace(&mut self.empty, true)
+    }
+
+    #[cold]
+    fn end_braces(&mut self, outer: bool) {
+        if self.tree.is_some() {
+            let fields = self.grown();
+            self.put(|| Form::Fields(fields));
+            return;
+        }
         self.depth -= 1;
         if self.empty {
             self.out.push(' ');
@@ -127,52 +182,55 @@ impl Notation {
         self.out.push('}');
     }
 
-    /// Writes `{ ... }` around the elements of a list, which `contents` writes with [`element`](Self::element) only.
-    pub fn list(&mut self, contents: impl FnOnce(&mut Self)) {
-        if self.tree.is_some() {
-            let elements = self.grown(contents).into_iter().map(|(_, element)| element).collect();
-            self.put(|| Form::List(elements));
-            return;
+    #[cold]
+    fn end_list(&mut self, outer: bool) {
+        if self.tree.is_none() {
+            return self.end_braces(outer);
         }
-        self.braces(contents);
+        let elements = self.grown().into_iter().map(|(_, element)| element).collect();
+        self.put(|| Form::List(elements));
     }
 
     /// Writes one element of a list, or one component that writes its own name.
     pub fn element(&mut self, contents: impl FnOnce(&mut Self)) {
-        if self.tree.is_some() { self.branch("", contents) } else { self.line(contents) }
+        self.begin_line("");
+        contents(self);
+        self.end_line("");
     }
 
     /// Writes one named component.
     pub fn field(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
-        if self.tree.is_some() {
-            return self.branch(name, contents);
-        }
-        self.line(|n| {
-            n.text(name);
-            n.text(" ");
-            contents(n);
-        });
+        self.begin_line(name);
+        contents(self);
+        self.end_line(name);
     }
 
-    fn line(&mut self, contents: impl FnOnce(&mut Self)) {
+    #[cold]
+    fn begin_line(&mut self, name: &str) {
+        if self.tree.is_some() {
+            return;
+        }
         if !self.empty {
             self.out.push(',');
         }
         self.newline();
-        contents(self);
-        self.empty = false;
+        if !name.is_empty() {
+            self.out.push_str(name);
+            self.out.push(' ');
+        }
     }
 
-    fn branch(&mut self, name: &str, contents: impl FnOnce(&mut Self)) {
-        contents(self);
-        if let Some(Tree { shown, open }) = &mut self.tree
-            && let (Some(value), Some(fields)) = (shown.take(), open.last_mut())
-        {
-            fields.push((name.to_owned(), value));
+    #[cold]
+    fn end_line(&mut self, name: &str) {
+        if self.tree.is_some() {
+            self.attach(name);
+        } else {
+            self.empty = false;
         }
     }
 
     /// Writes an OCTET STRING.
+    #[cold]
     pub fn octets(&mut self, octets: &[u8]) {
         if self.put(|| Form::Text(octets.iter().map(|o| format!("{o:02x}")).collect())) {
             return;
@@ -185,6 +243,7 @@ impl Notation {
     }
 
     /// Writes a BIT STRING from whole bytes (the last one padded): in hexadecimal if its length allows it.
+    #[cold]
     pub fn bits(&mut self, octets: &[u8], len_bits: usize) {
         let digit = |at: usize| if octets[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' };
         if self.put(|| Form::Text((0..len_bits).map(digit).collect())) {

@@ -535,6 +535,7 @@ impl Source for Reader {
         Ok((id, criticality))
     }
 
+    #[cold]
     fn fault(&self, fault: DecodeFault) -> DecodeError {
         DecodeError { fault, octet: self.base + self.pos / 8, field: "" }
     }
