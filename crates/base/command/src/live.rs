@@ -12,6 +12,15 @@ pub fn raise_limits() {
     }
 }
 
+/// Unmaps the code that only the start needed. A server calls it once it listens.
+pub fn started() {
+    match ranlab_host::unmap_unused_code() {
+        Ok(bytes) => tracing::debug!(bytes, "unmapped the code that only the start needed"),
+        // It only uses more memory then.
+        Err(error) => tracing::debug!(%error, "the code of the start stays mapped"),
+    }
+}
+
 /// Resolves at Ctrl-C, at SIGTERM or after `duration`.
 pub async fn end(duration: Option<Duration>) {
     let timer = async {

@@ -13,6 +13,7 @@
 //! * [`cgroup`]: a share of a CPU for some threads of this process, and limits for processes that it starts.
 //! * [`confine`]: confinement of an untrusted process: another user, resource limits.
 //! * [`trusted`]: checks that no other user could have written a file.
+//! * [`unmap_unused_code`]: the program's pages that only its start needed.
 //! * [`doctor`]: checks of the machine's setup, with advice.
 //!
 //! All values are read from `/proc` and `/sys`. A value that the kernel does not report is `None` and never a
@@ -27,6 +28,7 @@ mod facts;
 pub mod kin;
 mod machine;
 pub mod netns;
+mod pages;
 pub mod phc;
 pub mod placement;
 mod power;
@@ -40,6 +42,7 @@ pub mod trusted;
 pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
+pub use pages::unmap_unused_code;
 pub use power::{PowerError, PowerMeter, PowerSample};
 pub use process::{ProcessMeter, ProcessSample};
 pub use signal::{ask_to_end, kill_group};

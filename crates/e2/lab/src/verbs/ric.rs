@@ -50,6 +50,7 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
         }
     }
     let ric = Ric::start(&part).await?;
+    live::started();
     attend(&ric, arguments.duration, format, |report| {
         if report.refused > 0 && report.nodes as u64 >= part.max_nodes {
             let refused = report.refused;
