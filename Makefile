@@ -75,6 +75,7 @@ e2e:             ## run the scripts in tests/e2e with the release binary, or wit
 bench:           ## compare performance ratios with their limits; fails if one is missed
 	@scripts/need.sh build
 	cargo build --release -p ranlab -p ranlab-benches
+	@$(MAKE) --no-print-directory ric
 	target/release/ranlab-benches
 
 size:            ## code to recompile after a change, by crate and on average; sizes of the built binaries

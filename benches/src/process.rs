@@ -31,8 +31,9 @@ impl Process {
         ProcessMeter::new(self.0.id()).sample().map_or(0.0, |s| s.cpu_s())
     }
 
-    pub(crate) fn rss_mb(&self) -> f64 {
-        ProcessMeter::new(self.0.id()).sample().map_or(f64::INFINITY, |s| s.rss_bytes as f64 / 1e6)
+    /// Proportional set size: pages that several processes map count in part.
+    pub(crate) fn pss_mb(&self) -> f64 {
+        ProcessMeter::new(self.0.id()).pss_bytes().map_or(f64::INFINITY, |bytes| bytes as f64 / 1e6)
     }
 }
 
@@ -56,6 +57,11 @@ pub(crate) fn command_on(cpu: Option<usize>, program: &Path) -> Command {
 /// Returns the path of the binary `ranlab` next to this one.
 pub(crate) fn ranlab() -> PathBuf {
     std::env::current_exe().unwrap_or_default().with_file_name("ranlab")
+}
+
+/// Returns the path of the lean RIC next to this binary.
+pub(crate) fn ranlab_ric() -> PathBuf {
+    std::env::current_exe().unwrap_or_default().with_file_name("ranlab-ric")
 }
 
 /// Returns the path of this binary, which also provides the baselines.
