@@ -12,12 +12,13 @@ pub fn raise_limits() {
     }
 }
 
-/// Unmaps the code that only the start needed. A server calls it once it listens.
-pub fn started() {
+/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called once it listens, and when no
+/// connection has changed for a while.
+pub fn unmap_unused_code() {
     match ranlab_host::unmap_unused_code() {
-        Ok(bytes) => tracing::debug!(bytes, "unmapped the code that only the start needed"),
+        Ok(bytes) => tracing::debug!(bytes, "unmapped code"),
         // It only uses more memory then.
-        Err(error) => tracing::debug!(%error, "the code of the start stays mapped"),
+        Err(error) => tracing::debug!(%error, "unused code stays mapped"),
     }
 }
 

@@ -6,6 +6,7 @@ use ranlab_lab::{Listen, loopback};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
 use ranlab_transport::Address;
+use tokio::time::Instant;
 
 use crate::verbs::ric_hint::{self, Peer};
 use ranlab_command::args;
@@ -13,6 +14,9 @@ use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
+
+/// Time without an event after which the code of setups and subscriptions is unmapped, as that of the start is.
+const CALM: Duration = Duration::from_secs(2);
 
 /// Arguments of `ric`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +54,7 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
         }
     }
     let ric = Ric::start(&part).await?;
-    live::started();
+    live::unmap_unused_code();
     attend(&ric, arguments.duration, format, |report| {
         if report.refused > 0 && report.nodes as u64 >= part.max_nodes {
             let refused = report.refused;
@@ -77,14 +81,22 @@ pub async fn attend(
     }
     output.flush()?;
     let end = live::end(duration);
-    tokio::pin!(end);
+    let calm = tokio::time::sleep(CALM);
+    tokio::pin!(end, calm);
     let mut untold = 0;
+    let mut is_calm = false;
     loop {
         tokio::select! {
             () = &mut end => break,
             event = ric.handle.next() => {
                 untold = tell_missed(&mut output, untold, ric.handle.lagged())?;
                 print_event(&mut output, &event)?;
+                calm.as_mut().reset(Instant::now() + CALM);
+                is_calm = false;
+            }
+            () = &mut calm, if !is_calm => {
+                live::unmap_unused_code();
+                is_calm = true;
             }
         }
     }
