@@ -50,7 +50,8 @@ fn mappings(smaps: &str) -> Vec<Mapping> {
             let kb = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
             match name {
                 "Rss:" => last.resident_kb = kb,
-                "Private_Dirty:" | "Shared_Dirty:" | "Anonymous:" | "Swap:" => last.changed_kb += kb,
+                // Not `Private_Dirty`: pages of a file that was written a moment ago are dirty in the page cache, and equal it.
+                "Anonymous:" | "Swap:" => last.changed_kb += kb,
                 _ => {}
             }
         }
@@ -87,13 +88,16 @@ mod tests {
     const SMAPS: &str = "\
 5500-5600 r--p 00000000 fd:00 7 /usr/bin/ranlab-ric
 Rss:                 100 kB
-Private_Dirty:         0 kB
+Private_Dirty:       100 kB
+Anonymous:             0 kB
 5600-5900 r-xp 00000100 fd:00 7 /usr/bin/ranlab-ric
 Rss:                 300 kB
-Private_Dirty:         0 kB
+Private_Dirty:       300 kB
+Anonymous:             0 kB
 5900-5a00 r--p 00000400 fd:00 7 /usr/bin/ranlab-ric
 Rss:                  64 kB
 Private_Dirty:        64 kB
+Anonymous:            64 kB
 7000-7100 r-xp 00000000 fd:00 8 /usr/lib/libc.so.6
 Rss:                 900 kB
 VmFlags: rd ex mr mw me
@@ -107,7 +111,7 @@ VmFlags: rd ex mr mw me
         assert_eq!(chosen(SMAPS, 0x7000), [0x7000]);
         assert!(chosen(SMAPS, 0x5901).is_empty());
         let breakpoint =
-            SMAPS.replacen("300 kB\nPrivate_Dirty:         0", "300 kB\nPrivate_Dirty:         4", 1);
+            SMAPS.replacen("300 kB\nAnonymous:             0", "300 kB\nAnonymous:             4", 1);
         assert_eq!(chosen(&breakpoint, 0x5700), [0x5500]);
     }
 
