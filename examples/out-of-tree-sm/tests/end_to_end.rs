@@ -9,7 +9,7 @@ use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
     InterfaceNg, Plmn,
 };
-use ranlab_sdk::wire::e2sm::{Encoding, Inspect, Model};
+use ranlab_sdk::wire::e2sm::{Encoding, Inspect};
 use ranlab_sdk::{AgentHandle, Ask, RicHandle, Span, XappHandle, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
