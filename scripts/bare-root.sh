@@ -23,6 +23,8 @@ inside() {
     unshare --mount --propagation private --pid --fork --kill-child bash -euc '
         root=$1 here=$2
         shift 2
+        # As on a machine, the root directory is a mount point.
+        mount --bind "$root" "$root"
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"
         mount --rbind /sys "$root/sys"

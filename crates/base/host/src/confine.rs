@@ -148,8 +148,9 @@ pub fn described(group: Option<&Group>, why: &str) -> String {
 /// Confines the process that this command starts. The caller chooses its environment, folder and files.
 ///
 /// # Errors
-/// The process cannot join the group.
+/// The process cannot join the group, or mounts cannot be kept from the rest of the machine ([`own_mounts`]).
 pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) -> io::Result<()> {
+    own_mounts()?;
     let entries: Vec<File> = group.map(Group::entries).transpose()?.unwrap_or_default();
     let grouped = group.is_some();
     let size = format!("mode=1777,size={}", to.bounds.memory_bytes / OWN_FOLDER_PART);
@@ -205,6 +206,27 @@ fn own_descriptors() {
 /// Whether a confined process would not find this file or folder.
 pub fn is_hidden(path: &Path) -> bool {
     OWN_FOLDERS.iter().any(|own| path.starts_with(own))
+}
+
+/// Whether a process can have mounts that no other process sees. In a plain chroot it cannot: the mount that contains
+/// its root directory has no path there.
+///
+/// # Errors
+/// The reason why not.
+pub fn own_mounts() -> io::Result<()> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+    if has_root(&mounts) {
+        return Ok(());
+    }
+    Err(io::Error::other(
+        "the root directory is not a mount point (a plain chroot), so private folders cannot be mounted; \
+         before chroot, run mount --bind ROOT ROOT",
+    ))
+}
+
+/// Whether the root directory is one of these mount points (proc_pid_mountinfo(5)).
+fn has_root(mounts: &str) -> bool {
+    mounts.lines().any(|line| line.split(' ').nth(4) == Some("/"))
 }
 
 /// Mounts private folders in place of the world-writable ones and of shared memory.
@@ -276,11 +298,18 @@ mod tests {
     }
 
     fn may_not() -> bool {
-        let root = crate::trusted::own_uid() == 0;
-        if !root {
+        if crate::trusted::own_uid() != 0 {
             crate::doctor::skipped("processes of other users are started by root alone");
+            return true;
         }
-        !root
+        own_mounts().map_err(crate::doctor::skipped).is_err()
+    }
+
+    #[test]
+    fn plain_chroot_has_no_mount_of_its_root() {
+        let machine = "21 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n22 21 0:5 / /proc rw - proc proc rw\n";
+        let chroot = "22 21 0:5 / /proc rw - proc proc rw\n";
+        assert_eq!([machine, chroot, ""].map(has_root), [true, false, false]);
     }
 
     fn said(to: Confinement, group: Option<&Group>, script: &str) -> String {
