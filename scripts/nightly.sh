@@ -76,7 +76,7 @@ code=0
 scripts/matrix.sh || code=$?
 ((code == 0 || code == 77)) || failed+=("optional programs")
 scripts/need.sh bare
-for packages in "" "openvswitch-switch-dpdk dpdk tshark nftables redis-server nats-server"; do
+for packages in "" "openvswitch-switch-dpdk dpdk-dev iproute2 tshark nftables redis-server nats-server"; do
     echo "== make test in a bare Debian${packages:+ with $packages}"
     code=0
     # shellcheck disable=SC2086 # names of packages
