@@ -64,7 +64,7 @@ pub(crate) struct State {
     listener: Option<u64>,
     pub(crate) peers: Vec<Peer>,
     pub(crate) accepted: VecDeque<(OwnedFd, Arc<Endpoint>)>,
-    pub(crate) told: HashMap<u32, FrameHeader>,
+    pub(crate) headers: HashMap<u32, FrameHeader>,
     key: u32,
     held: VecDeque<(Head, Vec<u8>)>,
     paused: Vec<u64>,
@@ -264,20 +264,20 @@ impl Endpoint {
 
     fn notify(self: &Arc<Self>, state: &mut State, association: i32, from: SocketAddr, octets: &[u8]) {
         let head = Head::new(Kind::Data);
-        let told = FrameHeader { what: FrameKind::Notification, association, from, head, ssn: 0, tsn: 0 };
-        self.deliver(state, told, octets, None);
+        let header = FrameHeader { what: FrameKind::Notification, association, from, head, ssn: 0, tsn: 0 };
+        self.deliver(state, header, octets, None);
     }
 
     /// Writes data to the pair. Data without room is held, and reading from its association is paused.
     pub(crate) fn deliver(
         self: &Arc<Self>,
         state: &mut State,
-        told: FrameHeader,
+        header: FrameHeader,
         body: &[u8],
         came_on: Option<u64>,
     ) {
         state.key = state.key.wrapping_add(1);
-        state.told.insert(state.key, told);
+        state.headers.insert(state.key, header);
         let head = Head { ppid: state.key.to_ne_bytes(), ..Head::new(Kind::Data) };
         let full = |error: io::Error| error.kind() == io::ErrorKind::WouldBlock;
         if state.held.is_empty() && !self.far.send(head, &[IoSlice::new(body)], false).is_err_and(full) {
@@ -363,8 +363,8 @@ impl Endpoint {
                 let association = peer.id;
                 let from = peer.address;
                 *next = next.wrapping_add(u16::from(!head.unordered));
-                let told = FrameHeader { what: FrameKind::Data, association, from, head, ssn, tsn };
-                self.deliver(&mut state, told, &read[HEAD_BYTES..], Some(token));
+                let header = FrameHeader { what: FrameKind::Data, association, from, head, ssn, tsn };
+                self.deliver(&mut state, header, &read[HEAD_BYTES..], Some(token));
             }
             _ => self.end(&mut state, at, graceful),
         }
@@ -398,7 +398,7 @@ impl Endpoint {
             endpoint.changed(&mut accepted, Change::Up, id, from);
         }
         state.accepted.push_back((near, endpoint));
-        let told = FrameHeader {
+        let header = FrameHeader {
             what: FrameKind::Arrival,
             association: id,
             from,
@@ -406,7 +406,7 @@ impl Endpoint {
             ssn: 0,
             tsn: 0,
         };
-        self.deliver(state, told, &[], None);
+        self.deliver(state, header, &[], None);
     }
 
     /// Handles the end of an association.

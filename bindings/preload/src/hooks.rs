@@ -274,7 +274,7 @@ fn accepted(
     loop {
         match endpoint.receive(fd, &mut [], 0)? {
             None => return error(libc::EINVAL),
-            Some(received) if received.told.what == FrameKind::Arrival => {
+            Some(received) if received.header.what == FrameKind::Arrival => {
                 let Some((near, made, from)) = endpoint.next_accepted() else { continue };
                 flag(&near, flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0)?;
                 show(&address::written(from, endpoint.family), at.cast(), length)?;
@@ -317,12 +317,12 @@ fn received(endpoint: &Arc<Endpoint>, fd: c_int, message: &mut msghdr, flags: c_
     if received.whole {
         message.msg_flags |= libc::MSG_EOR;
     }
-    if received.told.what == FrameKind::Notification {
+    if received.header.what == FrameKind::Notification {
         message.msg_flags |= NOTIFICATION;
     }
-    let from = address::written(received.told.from, endpoint.family);
+    let from = address::written(received.header.from, endpoint.family);
     show(&from, message.msg_name, &mut message.msg_namelen)?;
-    let mut control = message::beside(&received.told, &endpoint.lock().options);
+    let mut control = message::beside(&received.header, &endpoint.lock().options);
     if control.len() > message.msg_controllen {
         message.msg_flags |= libc::MSG_CTRUNC;
         control.truncate(message.msg_controllen);
@@ -343,7 +343,7 @@ fn received_plainly(
 ) -> io::Result<isize> {
     let mut slices = [iovec { iov_base: to, iov_len: length }];
     let Some(received) = endpoint.receive(fd, &mut slices, flags)? else { return Ok(0) };
-    show(&address::written(received.told.from, endpoint.family), at.cast(), at_length)?;
+    show(&address::written(received.header.from, endpoint.family), at.cast(), at_length)?;
     isize::try_from(received.bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 

@@ -60,17 +60,17 @@ pub(crate) fn wanted(mut control: &[u8]) -> SendParameters {
 }
 
 /// Returns the ancillary data of an incoming message that the program has enabled.
-pub(crate) fn beside(told: &FrameHeader, options: &Options) -> Vec<u8> {
+pub(crate) fn beside(header: &FrameHeader, options: &Options) -> Vec<u8> {
     let mut control = Vec::new();
-    if told.what != FrameKind::Data {
+    if header.what != FrameKind::Data {
         return control;
     }
-    let head = told.head;
-    let tsn = told.tsn.to_ne_bytes();
+    let head = header.head;
+    let tsn = header.tsn.to_ne_bytes();
     let flags = if head.unordered { UNORDERED } else { 0 };
     let start: Vec<u8> =
-        [head.stream, told.ssn, flags, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let id = told.association.to_ne_bytes();
+        [head.stream, header.ssn, flags, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let id = header.association.to_ne_bytes();
     let zero = [0; 4];
     if options.receive_info {
         // Stream, SSN, flags, PPID, TSN, cumulative TSN, context, association.

@@ -14,7 +14,7 @@ use crate::values::{FrameHeader, FrameKind, Rest};
 /// Result of one call.
 pub(crate) struct Received {
     pub(crate) bytes: usize,
-    pub(crate) told: FrameHeader,
+    pub(crate) header: FrameHeader,
     /// Whether the message is complete.
     pub(crate) whole: bool,
 }
@@ -44,20 +44,20 @@ impl Endpoint {
                 };
                 let key = Head::read(&head).map_or(0, |head| u32::from_ne_bytes(head.ppid));
                 let mut state = self.lock();
-                let told = if flags & libc::MSG_PEEK == 0 {
-                    state.told.remove(&key)
+                let header = if flags & libc::MSG_PEEK == 0 {
+                    state.headers.remove(&key)
                 } else {
-                    state.told.get(&key).copied()
+                    state.headers.get(&key).copied()
                 };
-                let Some(told) = told.filter(|told| told.what != FrameKind::Rest) else { continue };
+                let Some(header) = header.filter(|header| header.what != FrameKind::Rest) else { continue };
                 let taken = read.min(room(slices));
                 let whole = read == taken || flags & libc::MSG_PEEK != 0;
                 if !whole {
-                    state.rest = Some(Rest { told, octets: overflow[..read - taken].to_vec() });
-                    let told = FrameHeader { what: FrameKind::Rest, head: Head::new(Kind::Data), ..told };
-                    self.deliver(&mut state, told, &[], None);
+                    state.rest = Some(Rest { header, octets: overflow[..read - taken].to_vec() });
+                    let header = FrameHeader { what: FrameKind::Rest, head: Head::new(Kind::Data), ..header };
+                    self.deliver(&mut state, header, &[], None);
                 }
-                return Ok(Some(Received { bytes: taken, told, whole }));
+                return Ok(Some(Received { bytes: taken, header, whole }));
             }
         })
     }
@@ -76,13 +76,13 @@ impl Endpoint {
             };
             from += part;
         }
-        let told = rest.told;
+        let header = rest.header;
         let whole = taken == rest.octets.len();
         if !whole {
             rest.octets.drain(..taken);
             state.rest = Some(rest);
         }
-        Some(Received { bytes: taken, told, whole })
+        Some(Received { bytes: taken, header, whole })
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) enum FrameKind {
 
 /// Part of a message that did not fit into the program's buffer.
 pub(crate) struct Rest {
-    pub(crate) told: FrameHeader,
+    pub(crate) header: FrameHeader,
     pub(crate) octets: Vec<u8>,
 }
 

@@ -12,8 +12,8 @@ pub fn raise_limits() {
     }
 }
 
-/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called once it listens, and when no
-/// connection has changed for a while.
+/// Unmaps the code that only the start of a server needed, or only the set-up of its connections. Called once it
+/// listens, and when no connection has changed for a while.
 pub fn unmap_unused_code() {
     match ranlab_host::unmap_unused_code() {
         Ok(bytes) => tracing::debug!(bytes, "unmapped code"),

@@ -18,9 +18,10 @@ struct Mapping {
 
 /// Unmaps the pages of the program's code and constants that are in memory, and returns their size in bytes.
 ///
-/// Starting maps several times the code that a server needs afterwards: arguments, configuration and the dynamic linker's tables, in
-/// pieces of 64 KiB (the kernel's fault-around). The pages stay in the kernel's page cache, and a page that is needed again returns at
-/// its first use. Only mappings without a changed page are unmapped, so relocated data, and code with a debugger's breakpoints, stay.
+/// Starting maps several times the code that a server needs afterwards: arguments, configuration and the dynamic
+/// linker's tables, in pieces of 64 KiB (the kernel's fault-around). The pages stay in the kernel's page cache, and a
+/// page that is needed again returns at its first use. Only mappings without a changed page are unmapped, so relocated
+/// data, and code with a debugger's breakpoints, stay.
 ///
 /// # Errors
 /// `/proc/self/smaps` cannot be read, or the kernel refuses, for example for locked memory.
@@ -29,8 +30,8 @@ pub fn unmap_unused_code() -> io::Result<u64> {
     let mut freed = 0;
     for mapping in unchanged(&mappings(&text), unmap_unused_code as *const () as usize) {
         let length = mapping.end - mapping.start;
-        // SAFETY: the range is a private mapping of the program's file that is not writable and has no changed page. The kernel reads
-        // the same contents again at the next access.
+        // SAFETY: the range is a private mapping of the program's file that is not writable and has no changed page.
+        // The kernel reads the same contents again at the next access.
         if unsafe { libc::madvise(mapping.start as *mut libc::c_void, length, libc::MADV_DONTNEED) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -50,7 +51,8 @@ fn mappings(smaps: &str) -> Vec<Mapping> {
             let kb = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
             match name {
                 "Rss:" => last.resident_kb = kb,
-                // Not `Private_Dirty`: pages of a file that was written a moment ago are dirty in the page cache, and equal it.
+                // Not `Private_Dirty`: pages of a file that was written a moment ago are dirty in the page cache, and
+                // equal it.
                 "Anonymous:" | "Swap:" => last.changed_kb += kb,
                 _ => {}
             }

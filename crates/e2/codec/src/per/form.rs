@@ -76,7 +76,8 @@ enum Open {
 /// Decodes values from a [`Form`]. Components may be absent only if they are optional; an unknown component is an
 /// error.
 ///
-/// Its functions are cold: every type has a decoder for this source, which only requests by names use, and which is to stay small.
+/// Its functions are cold. Every type has a decoder for this source, which must stay small: only requests by names
+/// use it.
 #[derive(Debug)]
 pub struct FormSource {
     /// Value for the next primitive.

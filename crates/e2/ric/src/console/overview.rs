@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(
             OverviewState::default().lines(false, Page::default()).len(),
             1,
-            "totals alone are told, too"
+            "a line with totals only is also sent"
         );
     }
 

@@ -149,7 +149,7 @@ fn result_beyond_either_end_is_reported() {
 /// Prints the calibration of the constants as a table; run it by hand, because it takes minutes. `CURVE` is a
 /// part of the names of the selected curves; empty: all.
 #[test]
-#[ignore = "a table for people, of minutes"]
+#[ignore = "prints a table, which takes minutes"]
 fn calibration() {
     for (name, curve) in [
         ("stretch 1 %", Curve::Own(Shape::Stretch, 1e4)),
