@@ -97,7 +97,7 @@ impl Rig for MockRig {
 fn metrics() -> Vec<Metric> {
     metrics! {
         Scalar Higher "throughput" "1/s" "requests done in a second".exact_when("sut.noise", &["0"]);
-        Scalar Lower "loss_ratio" "" "lost by sent";
+        Scalar Lower "loss_ratio" "" "share of requests lost";
         Scalar Lower "tool.unsent_ratio" "" "requests that the generator left out".unsent_share();
         Series Lower "sut.cpu_cores" "cores" "cores that the system keeps busy";
         Histogram Lower "rtt_us" "us" "reply time from the intended send time";

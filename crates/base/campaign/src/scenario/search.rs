@@ -101,7 +101,7 @@ pub enum Search {
         /// The varied load.
         #[serde(flatten)]
         load: Load,
-        /// Lost by sent that is allowed.
+        /// Loss ratio (lost divided by sent) that is allowed.
         loss_ratio: f64,
         /// The most trials.
         trials: u32,
@@ -111,7 +111,7 @@ pub enum Search {
         /// The varied load.
         #[serde(flatten)]
         load: Load,
-        /// Lost by sent that each goal allows.
+        /// Loss ratio (lost divided by sent) that each goal allows.
         loss_ratios: Vec<f64>,
         /// Share of the time at a load that may exceed the loss ratio.
         exceed_ratio: f64,
@@ -128,7 +128,7 @@ pub enum Search {
         /// The varied load.
         #[serde(flatten)]
         load: Load,
-        /// Lost by sent, on average, at the critical load.
+        /// Mean loss ratio (lost divided by sent) at the critical load.
         target: f64,
         /// Time of all trials.
         budget: Duration,
