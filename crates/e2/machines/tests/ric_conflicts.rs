@@ -268,7 +268,11 @@ fn external_clients_iapps_and_xapps_conflict_with_each_other() {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };
         &**winner == "iapp://door" && &**loser == "xapp://4"
     }));
-    assert_eq!(f.error_indications(xapp), 2, "one for the refused attempt of another owner, one for the loss to the iApp");
+    assert_eq!(
+        f.error_indications(xapp),
+        2,
+        "one for the refused attempt of another owner, one for the loss to the iApp"
+    );
     let refused = f.set(xapp, "slice 1", true).unwrap_err();
     let words = Refusal::decode_as(Encoding::Per, &refused.outcome.unwrap()).unwrap().detail;
     assert!(words.starts_with("slice * is set by iapp://door of priority 255, yours is 3"), "{words}");
