@@ -108,7 +108,7 @@ declare -A may_import=(
     [pipeline]="machine packet" [pipeline-lab]="$BASE_CRATES pipeline"
     [xhaul]="" [xhaul-lab]="$BASE_CRATES xhaul"
     [compare]="$BASE_CRATES e2-lab e2 e2-codec radio ran sdran sdran-lab"
-    [ranlab]="$BASE_CRATES report e2-lab sdran-lab upf-lab pipeline-lab xhaul-lab compare e2-capture e2-codec sdk ran pipeline"
+    [ranlab]="$BASE_CRATES report e2-lab sdran-lab upf-lab pipeline-lab xhaul-lab compare"
     [c]="e2 e2-codec" [preload]="net" [python]="e2-lab lab sdk campaign report" [out-of-tree-sm]="sdk" [out-of-tree-transport]="sdk"
     [stage-pacer]="" [benches]="ranlab e2-lab lab report campaign e2-codec sdk host net"
 )

@@ -47,5 +47,9 @@ for role in agent ric xapp; do
     cargo check -p ranlab-e2 --no-default-features --features "$role"
 done
 
+# Every domain can be built without the others: two of them here, all of them in `make nightly`.
+step "single features"
+scripts/features.sh ric upf
+
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

@@ -83,6 +83,8 @@ for packages in "" "openvswitch-switch-dpdk dpdk-dev iproute2 tshark nftables re
     scripts/bare-root.sh $packages || code=$?
     ((code == 0 || code == 77)) || failed+=("bare Debian${packages:+ with $packages}")
 done
+echo "== each feature alone"
+scripts/features.sh || failed+=("single features")
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")

@@ -1,4 +1,4 @@
-//! All domains: their components and rigs.
+//! All domains of this build: their components, rigs and verbs.
 //!
 //! ```text
 //!  campaign::run -> Rig (e2-statistics, e2-rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one component each
@@ -11,37 +11,123 @@
 //! killed campaign leaves no processes behind (a worker ends when its input closes), and the same protocol
 //! serves a laptop and a laboratory.
 //!
-//! To add a rig or a component, add it to its domain's table; `bench list`, `bench new` and `doctor` then show it.
+//! To add a rig, a component or a verb, add it to its domain's table; `bench list`, `bench new`, `doctor` and the help then show
+//! it. To add a domain, add it to [`DOMAINS`] and to the features of this crate.
 
+#[cfg(feature = "bench")]
 mod behaviour;
 #[cfg(test)]
 mod tests_components;
 #[cfg(test)]
 mod tests_stranger;
 
-use ranlab_campaign::mock::MockRig;
-use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
-
-pub use behaviour::behaviour;
-use ranlab_compare::COMPARE;
-use ranlab_e2_lab::E2;
+use ranlab_command::verb::{Domain, Verb};
 use ranlab_lab::base::BASE;
-use ranlab_lab::{Domain, Lab, Registry, RigType};
-use ranlab_pipeline_lab::PIPELINE;
-use ranlab_sdran_lab::SDRAN;
-use ranlab_upf_lab::UPF;
-use ranlab_xhaul_lab::XHAUL;
+use ranlab_lab::{Lab, Registry};
 
-/// The mock.
-static MOCK: Domain = Domain {
-    name: "mock",
-    components: &[],
-    rigs: &[RigType { place: u8::MAX, make: |_| Box::new(MockRig::default()) }],
+#[cfg(feature = "bench")]
+pub use behaviour::behaviour;
+
+use crate::{doctor, gateway, manual, worker};
+
+/// The verbs and components of no domain.
+static PROGRAM: Domain = Domain {
+    verbs: &[
+        Verb::of::<gateway::Arguments>(
+            &["gateway"],
+            30,
+            "Forward connections between SCTP programs and other transports",
+        ),
+        Verb::of::<worker::Arguments>(
+            &["worker"],
+            120,
+            "Run a component of an experiment for a campaign on another machine",
+        ),
+        Verb::of::<doctor::Arguments>(
+            &["doctor"],
+            140,
+            "Check this machine, and suggest how to get what is missing",
+        ),
+        Verb::of::<manual::CompletionsArguments>(
+            &["completions"],
+            150,
+            "Print a completion script for a shell",
+        ),
+        Verb::of::<manual::ManArguments>(&["man"], 160, "Write manual pages"),
+    ],
+    ..Domain::new(&BASE)
 };
 
-/// Components and rigs of all domains.
-pub const REGISTRY: Registry = Registry(&[&BASE, &E2, &SDRAN, &UPF, &PIPELINE, &XHAUL, &COMPARE, &MOCK]);
+/// Rigs of two domains.
+#[cfg(feature = "compare")]
+static COMPARE: Domain = Domain::new(&ranlab_compare::COMPARE);
+
+/// Campaigns, and the mock.
+#[cfg(feature = "bench")]
+static BENCH: Domain = Domain { verbs: crate::bench::VERBS, ..Domain::new(&MOCK) };
+
+#[cfg(feature = "bench")]
+static MOCK: ranlab_lab::Domain = ranlab_lab::Domain {
+    name: "mock",
+    components: &[],
+    rigs: &[ranlab_lab::RigType {
+        place: u8::MAX,
+        make: |_| Box::new(ranlab_campaign::mock::MockRig::default()),
+    }],
+};
+
+/// Simulations of E2 in virtual time, which report as campaigns do.
+#[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
+static SIM: Domain = Domain { verbs: crate::sim::VERBS, ..Domain::new(&NOTHING) };
+
+#[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
+static NOTHING: ranlab_lab::Domain = ranlab_lab::Domain { name: "sim", components: &[], rigs: &[] };
+
+/// The domains of this build.
+pub static DOMAINS: &[&Domain] = &[
+    &PROGRAM,
+    #[cfg(feature = "ric")]
+    &ranlab_e2_lab::verbs::RIC,
+    #[cfg(feature = "ran")]
+    &ranlab_e2_lab::verbs::RAN,
+    #[cfg(all(feature = "ric", feature = "ran"))]
+    &ranlab_e2_lab::verbs::E2,
+    #[cfg(any(feature = "ric", feature = "ran"))]
+    &ranlab_e2_lab::verbs::CAPTURE,
+    #[cfg(feature = "sdran")]
+    &ranlab_sdran_lab::verbs::DOMAIN,
+    #[cfg(feature = "upf")]
+    &ranlab_upf_lab::verbs::DOMAIN,
+    #[cfg(feature = "pipeline")]
+    &ranlab_pipeline_lab::verbs::DOMAIN,
+    #[cfg(feature = "xhaul")]
+    &ranlab_xhaul_lab::verbs::DOMAIN,
+    #[cfg(feature = "compare")]
+    &COMPARE,
+    #[cfg(feature = "bench")]
+    &BENCH,
+    #[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
+    &SIM,
+];
+
+/// Number of domains of this build.
+const COUNT: usize = DOMAINS.len();
+
+/// Components and rigs of each domain.
+static LABS: [&ranlab_lab::Domain; COUNT] = {
+    let mut labs = [&BASE; COUNT];
+    let mut at = 0;
+    // Iterators are not available in constants.
+    while at < COUNT {
+        labs[at] = DOMAINS[at].lab;
+        at += 1;
+    }
+    labs
+};
+
+/// Components and rigs of all domains of this build.
+pub static REGISTRY: Registry = Registry(&LABS);
 
 /// Returns all rigs, in the order of presentation.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
@@ -54,7 +140,8 @@ pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
 }
 
 /// Returns the findings of a campaign in words ([`Rig::verdict`]); empty for an unknown rig.
-pub fn verdict(results: &Results) -> Vec<String> {
+#[cfg(feature = "bench")]
+pub fn verdict(results: &ranlab_campaign::results::Results) -> Vec<String> {
     // Nothing is started, so the laboratory does not matter.
     by_name(&Lab::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
@@ -87,6 +174,12 @@ mod tests {
             assert_eq!(scenario.rig, before);
         }
         assert!(by_name(&lab, "controler").is_none());
+    }
+
+    #[test]
+    fn every_profile_belongs_to_a_domain() {
+        let named: BTreeSet<&str> = DOMAINS.iter().flat_map(|domain| domain.profiles).copied().collect();
+        assert_eq!(named, ranlab_lab::experiment::peer::names().into_iter().collect());
     }
 
     fn parsed(name: &str, text: &str, rigs: &[RigDescription]) -> Scenario {

@@ -5,7 +5,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue};
 use ranlab_campaign::schema::nearest;
 
-use crate::help;
+use crate::{features, help};
 
 pub use ranlab_command::exit::{Failure, INTERRUPTED, code, report};
 
@@ -19,8 +19,13 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(Failure::Usage(missing_command(arguments)))
         }
-        ErrorKind::InvalidSubcommand => Err(Failure::Usage(unknown_command(error, arguments))),
+        ErrorKind::InvalidSubcommand => {
+            Err(missing_verb(arguments).unwrap_or_else(|| Failure::Usage(unknown_command(error, arguments))))
+        }
         _ => {
+            if let Some(missing) = Some(arguments).filter(|_| is_protocol(error)).and_then(missing_verb) {
+                return Err(missing);
+            }
             let root = crate::verbs::command();
             let (command, path) = reached(&root, arguments);
             let mut text = sentence(&error.to_string());
@@ -37,6 +42,17 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
             Err(Failure::Usage(format!("{text}{example} (see `{path} --help`)")))
         }
     }
+}
+
+/// Returns the error for a verb or protocol that this build lacks.
+fn missing_verb(arguments: &[OsString]) -> Option<Failure> {
+    let words = arguments.iter().skip(1).filter_map(|word| word.to_str());
+    features::missing_verb(&words.flat_map(|word| word.split('=')).collect::<Vec<_>>())
+}
+
+fn is_protocol(error: &clap::Error) -> bool {
+    let argument = error.get(ContextKind::InvalidArg);
+    matches!(argument, Some(ContextValue::String(argument)) if argument.starts_with("--protocol"))
 }
 
 /// Returns an example that helps with an error: one with the flag that the error names, if it names one. None if the error

@@ -1,6 +1,7 @@
 //! `ranlab gateway`: connects programs that use SCTP to ranlab's transports.
 use std::time::Duration;
 
+use ranlab_command::verb::{Context, Run};
 use ranlab_lab::{Gateway, GatewayPart};
 
 use crate::args;
@@ -22,12 +23,14 @@ pub struct Arguments {
     duration: Option<Duration>,
 }
 
-/// Forwards until Ctrl-C, SIGTERM or the end of the duration.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    live::raise_limits();
-    ranlab_sdk::run(serve(arguments, format))
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        live::raise_limits();
+        ranlab_transport::run(serve(self, context.format))
+    }
 }
 
+/// Forwards until Ctrl-C, SIGTERM or the end of the duration.
 async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let part = arguments.gateway.config;
     let gateway = Gateway::start(&part).await?;

@@ -1,28 +1,22 @@
-//! Implementation of the binary `ranlab`: one module per verb, and shared modules.
+//! Implementation of the binary `ranlab`: joins the verbs of all domains, and has those of no domain.
 //!
 //! ```text
-//!  verbs::run --clap--> Verb::{Pcap, Doctor, …} --> Result<(), Failure> --exit::report--> exit code, one sentence
+//!  domains::DOMAINS --verbs::command--> clap --verbs::run--> Run::run --> Result<(), Failure> --exit::report--> exit code
 //! ```
 //!
-//! Verbs of E2 and of the UPF are in the crates of these domains; what verbs share is in `ranlab_command`.
+//! Verbs of a domain are in its crate; what verbs share is in `ranlab_command`. [`features`] has what a build may leave out.
+#[cfg(feature = "bench")]
 pub mod bench;
-pub mod check;
-pub mod controller;
-pub mod demo;
 pub mod doctor;
 pub mod domains;
-pub mod emulate;
-mod emulate_page;
-pub mod emulate_southbound;
 pub mod exit;
+pub mod features;
 pub mod gateway;
 pub mod help;
 pub mod manual;
-pub mod pcap;
+#[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
 pub mod sim;
 pub mod verbs;
 pub mod worker;
 
 pub use ranlab_command::{args, flags, live, log, output, program, web};
-pub use ranlab_e2_lab::verbs::{ric, xapp};
-pub use ranlab_upf_lab::verbs::{load, upf};

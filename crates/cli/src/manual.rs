@@ -4,8 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap_complete::Shell;
+use ranlab_command::verb::{Context, Run};
 
 use crate::exit::Failure;
+use crate::verbs::command;
 
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
@@ -26,18 +28,21 @@ pub struct ManArguments {
     folder: PathBuf,
 }
 
-/// Writes the completions for a shell to stdout.
-pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, "ranlab", &mut text);
-    std::io::stdout().write_all(&text).map_err(|error| Failure::of_output(&error))
+impl Run for CompletionsArguments {
+    fn run(self, _: &Context) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        clap_complete::generate(self.shell, &mut command(), "ranlab", &mut text);
+        std::io::stdout().write_all(&text).map_err(|error| Failure::of_output(&error))
+    }
 }
 
-/// Writes the manual pages.
-pub fn man(arguments: &ManArguments, command: clap::Command) -> Result<(), Failure> {
-    let folder = &arguments.folder;
-    let written = std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), folder));
-    written
-        .map_err(|error| Failure::Environment(format!("cannot write pages to {}: {error}", folder.display())))
+impl Run for ManArguments {
+    fn run(self, _: &Context) -> Result<(), Failure> {
+        let folder = &self.folder;
+        let written = std::fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(command().disable_help_subcommand(true), folder));
+        written.map_err(|error| {
+            Failure::Environment(format!("cannot write pages to {}: {error}", folder.display()))
+        })
+    }
 }

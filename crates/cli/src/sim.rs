@@ -17,13 +17,15 @@ use ranlab_campaign::results::{Finished, Results};
 use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
 use ranlab_campaign::run::{Event, seed_of};
 use ranlab_campaign::scenario::{self, Scenario};
+use ranlab_command::scenario::Reading;
+use ranlab_command::verb::{self, Context, Verb};
 use ranlab_e2_lab::rigs::virtual_time::record::Tables;
 use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without};
 use serde_json::{Value as Json, json};
 
 use crate::bench::gate::{self, Gate};
+use crate::bench::run as bench;
 use crate::bench::session::{Progress, stop_at_signal};
-use crate::bench::{Reading, lab, run as bench};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -107,8 +109,8 @@ impl Record {
 }
 
 impl Job {
-    fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let (scenario, description) = arguments.reading.read(&lab()?)?;
+    fn new(arguments: &Arguments, context: &Context) -> Result<Self, Failure> {
+        let (scenario, description) = arguments.reading.read(context)?;
         virtual_time::runs(&scenario.rig).map_err(Failure::Usage)?;
         if scenario.search.is_some() {
             let why = "a `[search]` does not run in virtual time: nothing there is a matter of speed";
@@ -226,9 +228,22 @@ impl Job {
     }
 }
 
-/// Runs the verb.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let job = Job::new(arguments)?;
+/// The verb.
+pub(crate) const VERBS: &[Verb] = &[Verb::of::<Arguments>(
+    &["sim"],
+    110,
+    "Simulate a scenario in virtual time, and measure the effect of an xApp or controller",
+)];
+
+impl verb::Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(&self, context)
+    }
+}
+
+fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
+    let format = context.format;
+    let job = Job::new(arguments, context)?;
     let tables = || Tables::new(arguments.periods.into());
     let record = arguments.record.clone().map(|folder| Record { folder, tables: tables() });
     match &arguments.without {

@@ -1,16 +1,15 @@
 //! Verbs and the command line.
 use std::ffi::OsString;
 
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use ranlab_command::verb::{self, Context};
 
 #[cfg(feature = "tls")]
 use crate::args;
+use crate::domains::{DOMAINS, REGISTRY};
 use crate::exit::Failure;
 use crate::output::Format;
-use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, gateway, help, load, log, manual, output, pcap,
-    ric, sim, upf, worker, xapp,
-};
+use crate::{exit, features, help, log, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +28,7 @@ Exit codes: 0 ok; 1 a check or threshold failed; 2 wrong usage or input; 3 the m
 
 /// Build, emulate and benchmark programmable radio access networks.
 #[derive(Debug, Parser)]
-#[command(name = "ranlab", version = env!("RANLAB_VERSION"), after_help = EXAMPLES)]
+#[command(name = "ranlab", version = env!("RANLAB_VERSION"))]
 struct CommandLine {
     /// Output format: text, one JSON object at the end, or one JSON object per line
     #[arg(
@@ -47,51 +46,29 @@ struct CommandLine {
     #[cfg(feature = "tls")]
     #[command(flatten)]
     tls: args::TlsFiles,
-    #[command(subcommand)]
-    verb: Verb,
 }
 
-// Parsed once per process, so the size does not matter.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Show a RIC, base stations and two xApps at work
-    Demo(demo::Arguments),
-    /// Run a near-real-time RIC for base stations and xApps
-    Ric(ric::Arguments),
-    /// Forward connections between SCTP programs and other transports
-    Gateway(gateway::Arguments),
-    /// Run a specialised controller: slicing, traffic, or another SD-RAN protocol
-    Controller(controller::Arguments),
-    /// Emulate base stations and their UEs towards a controller
-    Emulate(emulate::Arguments),
-    /// Run a user plane function
-    Upf(upf::Arguments),
-    /// Load a user plane function with sessions and packets
-    Load(load::Arguments),
-    /// Check the conformance of a UPF, RIC or E2 agent, clause by clause
-    Check(check::Arguments),
-    /// Run an xApp that measures or controls
-    Xapp(xapp::Arguments),
-    /// Measure: run scenarios, write reports, compare results
-    Bench(bench::Arguments),
-    /// Simulate a scenario in virtual time, and measure the effect of an xApp or controller
-    Sim(sim::Arguments),
-    /// Run a component of an experiment for a campaign on another machine
-    Worker(worker::Arguments),
-    /// Read and write captures of E2 and E42
-    Pcap(pcap::Arguments),
-    /// Check this machine, and suggest how to get what is missing
-    Doctor(doctor::Arguments),
-    /// Print a completion script for a shell
-    Completions(manual::CompletionsArguments),
-    /// Write manual pages
-    Man(manual::ManArguments),
+impl CommandLine {
+    /// Applies the options of every verb.
+    fn prepare(&self) -> Result<(), Failure> {
+        #[cfg(feature = "tls")]
+        self.tls.identify()?;
+        log::start(self.verbose)
+    }
 }
 
 /// Returns the command line for clap: for completions, manual pages and tests.
 pub fn command() -> clap::Command {
-    help::arrange(CommandLine::command())
+    help::arrange(verb::attach(CommandLine::command().after_help(examples()), DOMAINS))
+}
+
+/// Returns the examples of the verbs of this build.
+fn examples() -> String {
+    let is_built = |line: &&str| {
+        let verb = line.trim_start().strip_prefix("ranlab ").and_then(|words| words.split(' ').next());
+        verb.is_none_or(|verb| verb::verbs(DOMAINS).any(|it| it.path.first() == Some(&verb)))
+    };
+    EXAMPLES.lines().filter(is_built).collect::<Vec<_>>().join("\n")
 }
 
 /// Parses a command line, including the program's name, and runs it.
@@ -99,15 +76,22 @@ pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result
     output::begin();
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
     let parsed = command().try_get_matches_from(&arguments);
-    let command_line = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
-        Ok(command_line) => command_line,
+    let parsed = parsed
+        .and_then(|matches| Ok((CommandLine::from_arg_matches(&matches)?, verb::read(&matches, DOMAINS)?)));
+    let (command_line, verb) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let parsed = exit::of_clap(&error, &arguments);
             return parsed.inspect_err(|failure| output::error_object(written_format(&arguments), failure));
         }
     };
     let format = command_line.format;
-    dispatch(command_line).inspect_err(|failure| output::error_object(format, failure))
+    let missing_rig = features::missing_rig;
+    let context = Context { format, domains: DOMAINS, registry: REGISTRY, missing_rig };
+    command_line
+        .prepare()
+        .and_then(|()| verb(&context))
+        .inspect_err(|failure| output::error_object(format, failure))
 }
 
 /// Returns the format requested by a command line that could not be parsed.
@@ -119,30 +103,4 @@ fn written_format(arguments: &[OsString]) -> Format {
         None => None,
     });
     value.and_then(|value| Format::from_str(value, false).ok()).unwrap_or_default()
-}
-
-/// Runs a parsed command line.
-fn dispatch(command_line: CommandLine) -> Result<(), Failure> {
-    #[cfg(feature = "tls")]
-    command_line.tls.identify()?;
-    let CommandLine { format, verbose, verb, .. } = command_line;
-    log::start(verbose)?;
-    match verb {
-        Verb::Demo(arguments) => demo::run(&arguments, format),
-        Verb::Ric(arguments) => ric::run(arguments, format),
-        Verb::Gateway(arguments) => gateway::run(arguments, format),
-        Verb::Controller(arguments) => controller::run(arguments, format),
-        Verb::Emulate(arguments) => emulate::run(arguments, format),
-        Verb::Upf(arguments) => upf::run(arguments, format),
-        Verb::Load(arguments) => load::run(arguments, format),
-        Verb::Check(arguments) => check::run(arguments, format),
-        Verb::Xapp(arguments) => xapp::run(arguments, format),
-        Verb::Bench(arguments) => bench::run(arguments, format),
-        Verb::Sim(arguments) => sim::run(&arguments, format),
-        Verb::Worker(arguments) => worker::run(&arguments, format),
-        Verb::Pcap(arguments) => pcap::run(arguments, format),
-        Verb::Doctor(arguments) => doctor::run(&arguments, format),
-        Verb::Completions(arguments) => manual::completions(&arguments, command()),
-        Verb::Man(arguments) => manual::man(&arguments, command()),
-    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::domains::REGISTRY;
 use ranlab_campaign::rig::Stop;
+use ranlab_command::verb::{Context, Run};
 use ranlab_lab::child::Child;
 use ranlab_lab::worker::{Trust, Worker, grace, serve};
 use ranlab_lab::{Allowed, Host, Lab, found};
@@ -88,8 +89,14 @@ impl FromStr for Bus {
     }
 }
 
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(&self, context.format)
+    }
+}
+
 /// Serves until the input ends, or forever.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     if let Some(bus) = &arguments.find {
         return find(bus, format);
     }

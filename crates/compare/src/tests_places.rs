@@ -8,12 +8,12 @@ use ranlab_campaign::value::Value;
 use ranlab_lab::{Lab, PLACES_MAX, Registry};
 
 use crate::{e2_rtt, southbound};
-use ranlab_e2_lab::E2;
 use ranlab_e2_lab::rigs::controller;
+use ranlab_e2_lab::{E2, RAN, RIC};
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::RunningExperiment;
 
-const ONLY_E2: Registry = Registry(&[&E2]);
+const ONLY_E2: Registry = Registry(&[&RIC, &RAN, &E2]);
 
 /// Two workers over TCP, each with its share of real base stations.
 #[test]

@@ -18,6 +18,16 @@ pub enum Failure {
     /// The command line or an input file is invalid: exit code 2.
     #[error("{0}")]
     Usage(String),
+    /// Another build of the program has the verb or rig: exit code 2.
+    #[error("this build has no `{what}`; build with --features {features}; it has: {built}")]
+    NotBuilt {
+        /// What is missing, e.g. `check upf`.
+        what: String,
+        /// The features that it needs, separated by commas.
+        features: String,
+        /// The features of this build.
+        built: String,
+    },
     /// The machine or the network lacks something: exit code 3.
     #[error("{0}")]
     Environment(String),
@@ -35,7 +45,7 @@ impl Failure {
         match self {
             Self::OutputClosed => 0,
             Self::Check(_) => 1,
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::NotBuilt { .. } => 2,
             Self::Environment(_) => 3,
             Self::Interrupted(_) => INTERRUPTED,
         }
@@ -47,6 +57,7 @@ impl Failure {
             Self::OutputClosed => return None,
             Self::Check(_) => "check",
             Self::Usage(_) => "usage",
+            Self::NotBuilt { .. } => "not-built",
             Self::Environment(_) => "environment",
             Self::Interrupted(_) => "interrupted",
         };

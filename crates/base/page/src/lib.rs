@@ -1,6 +1,7 @@
 //! The web page: the files of `web/` without comments, and some of them as one file that needs no server. No I/O.
 
 mod base64;
+pub mod font;
 mod saved;
 
 pub use base64::base64;
@@ -85,6 +86,11 @@ pub fn board() -> String {
     ]
     .iter()
     .fold(frame.to_owned(), |text, (of_ric, own)| text.replace(of_ric, own))
+}
+
+/// Returns a document as one page that opens without a server. `json` is the document, `words` the text without JavaScript.
+pub fn saved(title: &str, json: &str, words: &[String]) -> String {
+    Saved { title, entry: "saved", styles: font::face(), json, words }.html()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::stats::Method;
 use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
+use ranlab_command::verb::Context;
 use ranlab_report::compare::{
     Comparison, Finding, Options, Row, Threshold, ThresholdError, compare as compare_results, side,
 };
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::tables::Tables;
 use super::{imported, open, results_of, results_with, run};
 use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::output::Output;
 
 /// Maximum number of rows of a comparison in text; `--format json` has all.
 const SHOWN_MAX: usize = 40;
@@ -103,7 +104,7 @@ pub(super) struct Compare {
     fail_if: Vec<String>,
 }
 
-pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> {
+pub(super) fn report(arguments: &Report, context: &Context) -> Result<(), Failure> {
     let results = results_with(&arguments.campaign, Load::All, &arguments.axis)?;
     let file = super::store_in(&arguments.campaign);
     if results.kept.is_some() && arguments.tables.any() {
@@ -123,10 +124,10 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     };
     let (judged, written) = run::report(&results, command, &folder)?;
     let tables = arguments.tables.write(&results, &folder)?;
-    run::print_summary(format, &file, &results, &judged, &(written, tables), None)
+    run::print_summary(context.format, &file, &results, &judged, &(written, tables), None)
 }
 
-pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {
+pub(super) fn query(arguments: &Query, context: &Context) -> Result<(), Failure> {
     let (columns, rows, more) = match &arguments.sql {
         Some(sql) => {
             let rows =
@@ -138,7 +139,7 @@ pub(super) fn query(arguments: &Query, format: Format) -> Result<(), Failure> {
     if more {
         eprintln!("ranlab: there are more rows than {}; the rest was left out", rows.len());
     }
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     let text = |value: &Option<Value>| value.as_ref().map_or(String::new(), Value::to_string);
     let lines: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(text).collect()).collect();
     if arguments.csv {
@@ -193,7 +194,7 @@ fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Resu
     lines.iter().try_for_each(|line| output.text(row(line)))
 }
 
-pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure> {
+pub(super) fn compare(arguments: &Compare, context: &Context) -> Result<(), Failure> {
     let second = arguments.b.as_ref().unwrap_or(&arguments.a);
     let a = results_with(&arguments.a, Load::Metrics, &arguments.axis)?;
     let b = results_with(second, Load::Metrics, &arguments.axis)?;
@@ -217,7 +218,7 @@ pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure
     let intended = arguments.differ.iter().cloned().chain(sides).collect();
     let options = Options { metrics: arguments.metric.clone(), intended, thresholds };
     let comparison = compare_results(&a, &b, &options);
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     print_comparison(&mut output, &comparison)?;
     for path in pictures(arguments, (&a, &b))? {
         output.text(format_args!("picture  {}", path.display()))?;

@@ -9,6 +9,7 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::{RunError, Session};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
+use ranlab_command::verb;
 use ranlab_host::Facts;
 use ranlab_lab::Lab;
 use ranlab_report::report::{Context, Watched, Written};
@@ -62,9 +63,10 @@ pub(crate) struct Arguments {
 }
 
 /// Runs a scenario, or continues its campaign.
-pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), Failure> {
+    let format = context.format;
     let mut lab = lab()?;
-    let (scenario, description) = arguments.reading.read(&lab)?;
+    let (scenario, description) = arguments.reading.read(context)?;
     let plan = Plan::new(&scenario, &description);
     let commands = super::scenario::commands(&plan)?;
     let folder = match &arguments.out {

@@ -3,12 +3,14 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
 use ranlab_campaign::schema::nearest;
+use ranlab_command::verb::{Context, Template};
 use ranlab_lab::experiment::{peer, stranger::Planned};
 use serde_json::json;
 
 use super::{Reading, about, lab, probe};
 use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::features;
+use crate::output::Output;
 
 /// Maximum number of points that `check` shows; `--format json` has all.
 const SHOWN_MAX: usize = 20;
@@ -47,24 +49,31 @@ pub(super) struct List {
     schema: bool,
 }
 
-pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
+pub(super) fn new(arguments: &New, context: &Context) -> Result<(), Failure> {
     let rigs = crate::domains::descriptions(&lab()?);
-    let text = match (arguments.rig.as_str(), arguments.all) {
-        ("gate", false) => ranlab_upf_lab::GATE.to_owned(),
-        ("gate", true) => {
-            let why = "`gate` is a short scenario of rig upf; `bench new upf --all` writes every setting";
-            return Err(Failure::Usage(why.to_owned()));
+    let name = &arguments.rig;
+    let mut templates = context.domains.iter().flat_map(|domain| domain.templates);
+    let text = match (templates.find(|template| template.name == name), arguments.all) {
+        (Some(template), false) => template.text.to_owned(),
+        (Some(Template { rig, .. }), true) => {
+            let why = format!(
+                "`{name}` is a short scenario of rig {rig}; `bench new {rig} --all` writes every setting"
+            );
+            return Err(Failure::Usage(why));
         }
-        (name, true) => template(find(&rigs, name)?),
-        (name, false) => starter(find(&rigs, name)?),
+        (None, true) => template(find(&rigs, name)?),
+        (None, false) => starter(find(&rigs, name)?),
     };
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     output.text(text.trim_end())?;
     output.finish(&json!({ "rig": arguments.rig, "scenario": text }))
 }
 
 fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription, Failure> {
     rigs.iter().find(|rig| rig.is(name)).ok_or_else(|| {
+        if let Some(missing) = features::missing_rig(name) {
+            return missing;
+        }
         let names: Vec<&str> = rigs.iter().map(|rig| rig.name.as_str()).collect();
         let near = nearest(name, names.iter().copied());
         let near = near.map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
@@ -72,14 +81,14 @@ fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription
     })
 }
 
-pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
-    let (scenario, rig) = arguments.reading.read(&lab()?)?;
+pub(super) fn check(arguments: &Check, context: &Context) -> Result<(), Failure> {
+    let (scenario, rig) = arguments.reading.read(context)?;
     let plan = Plan::new(&scenario, &rig);
     let questions = unanswered(&scenario, &plan.points);
     if !questions.is_empty() && arguments.reading.is_whole() {
         return Err(Failure::Usage(in_lines(&questions)));
     }
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     output.text(&scenario.title)?;
     output.text(format_args!("rig {}: {}", rig.name, rig.comment))?;
     for (path, value) in &scenario.settings {
@@ -177,9 +186,11 @@ pub(super) fn preview(
     Ok(())
 }
 
-pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
+pub(super) fn list(arguments: &List, context: &Context) -> Result<(), Failure> {
+    let mut peers = peer::names();
+    peers.retain(|name| context.domains.iter().any(|domain| domain.profiles.contains(name)));
     let rigs = crate::domains::descriptions(&lab()?);
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     if arguments.schema {
         let schema = json_schema(&rigs);
         let text = serde_json::to_string_pretty(&schema)
@@ -199,7 +210,7 @@ pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
             output.text(format_args!("  {:<16} {}{before}", rig.name, rig.comment))?;
         }
         output.text("\nprofiles of other systems (for `sut.peer`):")?;
-        for name in peer::names() {
+        for name in &peers {
             let peer = peer::Peer::load(name).map_err(|error| Failure::Environment(error.to_string()))?;
             output.text(format_args!("  {:<16} {} {}", peer.name, peer.title, peer.version))?;
         }
@@ -215,7 +226,7 @@ pub(super) fn list(arguments: &List, format: Format) -> Result<(), Failure> {
         })
     };
     let chosen = rigs.iter().filter(|rig| arguments.rig.as_ref().is_none_or(|name| rig.is(name)));
-    output.finish(&json!({ "rigs": chosen.map(object).collect::<Vec<_>>(), "peers": peer::names() }))
+    output.finish(&json!({ "rigs": chosen.map(object).collect::<Vec<_>>(), "peers": peers }))
 }
 
 fn show(output: &mut Output, rig: &RigDescription) -> Result<(), Failure> {

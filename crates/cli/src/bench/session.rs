@@ -135,7 +135,7 @@ pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
     let stop = Stop::never();
     let wish = stop.clone();
     std::thread::spawn(move || {
-        ranlab_sdk::run(async {
+        ranlab_transport::run(async {
             crate::live::end(None).await;
             wish.wish();
             eprintln!("\nranlab: {what} (again to end at once)");

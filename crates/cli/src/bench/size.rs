@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::answer::Bound;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
+use ranlab_command::verb::Context;
 use ranlab_report::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
 use ranlab_report::store::Load;
 use serde::Deserialize;
 
 use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::output::Output;
 
 /// Arguments of `bench size`.
 #[derive(Debug, clap::Args)]
@@ -38,14 +39,14 @@ struct Profile {
     capacity: Capacity,
 }
 
-pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let file = arguments.profile.display();
     let text = std::fs::read_to_string(&arguments.profile)
         .map_err(|error| Failure::Usage(format!("{file} cannot be read: {error}")))?;
     let Profile { demand, mut blade, mut capacity } = toml::from_str(&text).map_err(|error| {
         Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
     })?;
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     let mut at_least = false;
     if let Some(from) = capacity.from.take() {
         let served = measured(&from, &arguments.profile)?;

@@ -10,12 +10,11 @@ use ranlab_lab::divide::stations;
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::{Trouble, Trust};
 
-/// What the domain contributes to experiments.
-pub static E2: Domain = Domain {
-    name: "e2",
+/// RICs, controllers and xApps.
+pub static RIC: Domain = Domain {
+    name: "ric",
     components: &[
         ComponentType::new::<RicPart>(),
-        ComponentType::new::<FleetPart>(),
         ComponentType::new::<MonitorPart>(),
         ComponentType::new::<PingPart>(),
         ComponentType::new::<RelayPart>(),
@@ -26,6 +25,16 @@ pub static E2: Domain = Domain {
         ComponentType::new::<SliceXappPart>(),
         ComponentType::new::<TrafficXappPart>(),
     ],
+    rigs: &[],
+};
+
+/// Base stations.
+pub static RAN: Domain = Domain { name: "ran", components: &[ComponentType::new::<FleetPart>()], rigs: &[] };
+
+/// Experiments with RICs and base stations.
+pub static E2: Domain = Domain {
+    name: "e2",
+    components: &[],
     rigs: &[
         RigType {
             place: 20,

@@ -29,7 +29,7 @@ pub mod virtual_time;
 mod xapp_slice;
 mod xapp_traffic;
 
-pub use components::E2;
+pub use components::{E2, RAN, RIC};
 pub use e2_fields::{E2_PORT, E2AP, E2Names, E42_PORT, customary_models, service_models, statistics};
 pub use emulated::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
 pub use fleet::{FleetPart, HW, RADIO_KEYS, Stations};

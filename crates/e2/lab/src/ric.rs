@@ -208,6 +208,9 @@ impl RicPart {
     /// Reads the installed xApps, if hosting is configured.
     fn installation(&self) -> Result<Option<Installation>, Trouble> {
         let Some(from) = &self.manifests else { return Ok(None) };
+        if !cfg!(feature = "hosting") {
+            return Err(rig("this build hosts no xApps; build with --features hosting"));
+        }
         if self.xapps.is_none() {
             return Err(rig(
                 "each manifest names a [[rule]] with the permissions of its xApp: --manifests requires --xapps",

@@ -9,10 +9,11 @@ mod plugin;
 mod rig;
 mod ring;
 mod switches;
+pub mod verbs;
 
 pub use components::PIPELINE;
 pub use pipeline::{Instructions, PipelinePart};
-pub use rig::{Sent, beside, sent};
+pub use rig::{PATHS, Sent, sent};
 pub use ring::{RingCounters, RingOutcome, RingTesterPart};
 
 /// Returns the first program required by a switch that is not installed.

@@ -30,7 +30,7 @@ mod own;
 mod ring;
 mod speedup;
 
-pub use own::{Sent, beside, sent};
+pub use own::{PATHS, Sent, sent};
 
 /// ranlab's engine.
 const NATIVE: &str = "native";

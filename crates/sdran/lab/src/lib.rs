@@ -7,6 +7,7 @@ mod fields;
 pub mod fleet;
 pub mod flexran;
 mod stations;
+pub mod verbs;
 
 pub use components::SDRAN;
 pub use controller::{EmpowerPart, FlexranPart, SliceShare, SouthController, SouthControllerReport};

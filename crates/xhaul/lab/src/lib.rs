@@ -4,6 +4,7 @@
 mod components;
 pub mod live;
 mod rig;
+pub mod verbs;
 
 pub use components::XHAUL;
 pub use live::XhaulPart;

@@ -194,7 +194,7 @@ impl Document {
              figure-1.svg and so on, the numbers as points.csv and verdicts.csv."
                 .to_owned(),
         );
-        super::page(&self.title, &self.json(), &words)
+        ranlab_page::saved(&self.title, &self.json(), &words)
     }
 }
 

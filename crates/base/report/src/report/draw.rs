@@ -24,7 +24,6 @@ const SCALE: u32 = 2;
 /// Up to this number, the measured values themselves are the ticks of the axis.
 const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
-pub(super) const INTER: &[u8] = include_bytes!("../../font/inter-subset.otf");
 /// Lines, text and frames, on white.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
 /// Colours that are distinguishable with colour blindness (Okabe and Ito; two are replaced: yellow is too
@@ -70,7 +69,7 @@ pub(super) fn standalone(svg: &str) -> String {
         return svg.to_owned();
     };
     let (head, body) = svg.split_at(end);
-    format!("{head}<style>{}{STYLE}</style>{body}", super::font::face())
+    format!("{head}<style>{}{STYLE}</style>{body}", ranlab_page::font::face())
 }
 
 /// As PNG on white, twice as fine.
@@ -106,7 +105,7 @@ fn paint<DB: DrawingBackend>(
     scale: i32,
 ) -> Result<(), DrawError> {
     static FONTS: OnceLock<bool> = OnceLock::new();
-    if !FONTS.get_or_init(|| register_font(FONT, FontStyle::Normal, INTER).is_ok()) {
+    if !FONTS.get_or_init(|| register_font(FONT, FontStyle::Normal, ranlab_page::font::INTER).is_ok()) {
         return Err(DrawError("the embedded font is unreadable".to_owned()));
     }
     let canvas = Canvas::new(figure, area, scale);

@@ -8,7 +8,6 @@ mod document;
 mod draw;
 mod figure;
 mod findings;
-mod font;
 mod latency;
 mod law;
 mod legend;
@@ -62,12 +61,6 @@ pub enum ReportError {
     /// Our own fault.
     #[error(transparent)]
     Draw(#[from] DrawError),
-}
-
-/// A document for `web/shown.js` as one file that opens without a server; `words` are shown in browsers that
-/// run no scripts.
-pub fn page(title: &str, json: &str, words: &[String]) -> String {
-    ranlab_page::Saved { title, entry: "saved", styles: font::face(), json, words }.html()
 }
 
 /// The document of a report: judged and drawn results.

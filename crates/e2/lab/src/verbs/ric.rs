@@ -14,6 +14,7 @@ use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::{Context, Run};
 
 /// Time without an event after which the code of setups and subscriptions is unmapped, as that of the start is.
 const CALM: Duration = Duration::from_secs(2);
@@ -32,6 +33,12 @@ pub struct Arguments {
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+}
+
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(self, context.format)
+    }
 }
 
 /// Serves until Ctrl-C, SIGTERM or the end of the duration.

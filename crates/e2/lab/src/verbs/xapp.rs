@@ -2,6 +2,7 @@
 
 use ranlab_command::exit::Failure;
 use ranlab_command::output::Format;
+use ranlab_command::verb::{Context, Run};
 
 pub mod control;
 mod effect;
@@ -37,8 +38,14 @@ enum Kind {
     Traffic(traffic::Arguments),
 }
 
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(self, context.format)
+    }
+}
+
 /// Runs the selected xApp.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let result = match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::keys;
 use ranlab_campaign::point::Point;
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_campaign::scenario::Scenario;
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_pipeline::pipelines::own::{FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own, SIZE, Source, filter_sets};
@@ -53,23 +52,8 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// Resolves file names in a scenario relative to the scenario's folder.
-pub fn beside(scenario: &mut Scenario, file: &Path) {
-    let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return };
-    let axes = scenario.sweep.axes.iter_mut().filter(|axis| [FILE, TRACE].contains(&axis.path.as_str()));
-    axes.flat_map(|axis| &mut axis.values).for_each(|value| join(folder, value));
-    let settings = scenario.settings.iter_mut().filter(|(path, _)| [FILE, TRACE].contains(&path.as_str()));
-    settings.for_each(|(_, value)| join(folder, value));
-}
-
-fn join(folder: &Path, value: &mut Value) {
-    match value {
-        // An absolute path stays unchanged.
-        Value::Text(path) => *path = folder.join(path.as_str()).display().to_string(),
-        Value::List(all) => all.iter_mut().for_each(|value| join(folder, value)),
-        _ => {}
-    }
-}
+/// Keys with a file name, which is relative to the scenario's folder.
+pub const PATHS: &[&str] = &[FILE, TRACE];
 
 /// Reads a user-defined pipeline with its filter sets.
 pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
@@ -147,7 +131,8 @@ mod tests {
     use super::*;
     use ranlab_campaign::plan::Plan;
     use ranlab_campaign::rig::RigDescription;
-    use ranlab_campaign::scenario::Overrides;
+    use ranlab_campaign::scenario::{Overrides, Scenario};
+    use ranlab_command::scenario::resolve_paths;
 
     fn description() -> RigDescription {
         use ranlab_lab::experiment::harness::Experiment;
@@ -157,7 +142,7 @@ mod tests {
     fn scenario() -> Scenario {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/tipsy/own.toml");
         let mut scenario = Scenario::load(&file, &Overrides::default(), &[description()]).unwrap();
-        beside(&mut scenario, &file);
+        resolve_paths(&mut scenario, &file, |key| PATHS.contains(&key));
         scenario
     }
 

@@ -7,6 +7,7 @@ use super::*;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::scenario::{Overrides, Scenario};
+use ranlab_command::scenario::resolve_paths;
 use ranlab_lab::Lab;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{RunningExperiment, Side};
@@ -192,7 +193,7 @@ fn published_scenarios_are_valid() {
         let rigs = std::slice::from_ref(&description);
         let mut scenario = Scenario::load(&path, &Overrides::default(), rigs)
             .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
-        beside(&mut scenario, &path);
+        resolve_paths(&mut scenario, &path, |key| PATHS.contains(&key));
         assert!(!scenario.expects.is_empty() && !scenario.plots.is_empty(), "{}", path.display());
         for point in &Plan::new(&scenario, &description).points {
             let run = Run::new(point, 0, 1, Duration::ZERO);

@@ -1,4 +1,25 @@
-//! The verbs `upf` and `load upf`.
+//! The verbs of the UPF.
 
+pub mod check;
 pub mod load;
 pub mod upf;
+
+use ranlab_command::verb::{Domain, Template, Verb};
+
+use crate::{GATE, UPF};
+
+/// What the UPF contributes to the command line.
+pub static DOMAIN: Domain = Domain {
+    verbs: &[
+        Verb::of::<upf::Arguments>(&["upf"], 60, "Run a user plane function"),
+        Verb::of::<load::Arguments>(&["load"], 70, "Load a user plane function with sessions and packets"),
+        Verb::of::<check::Arguments>(
+            &["check", "upf"],
+            10,
+            "Check a user plane function: N4, and N3 if --n3 is given",
+        ),
+    ],
+    templates: &[Template { name: "gate", rig: "upf", text: GATE }],
+    profiles: &["open5gs", "eupf"],
+    ..Domain::new(&UPF)
+};

@@ -9,6 +9,7 @@ use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::{Context, Run};
 
 /// Arguments of `upf`.
 #[derive(Debug, clap::Args)]
@@ -23,8 +24,14 @@ pub struct Arguments {
     duration: Option<Duration>,
 }
 
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(self, context.format)
+    }
+}
+
 /// Runs the verb.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let upf = Upf::start(&arguments.upf.config)?;
     let mut output = Output::new(format);
     let listening = upf.listening();

@@ -14,6 +14,7 @@ use serde::Serialize;
 use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
 use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::{Context, Run};
 use ranlab_command::web::Web;
 
 /// Arguments of `load`.
@@ -51,8 +52,14 @@ pub struct UpfArguments {
     web: Web,
 }
 
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(self, context.format)
+    }
+}
+
 /// Runs the verb.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let LoadCommand::Upf(arguments) = arguments.what;
     let part = &arguments.load.config;
     let output = Output::new(format);

@@ -5,17 +5,19 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::rig::{RigError, Stop};
-use ranlab_e2_lab::{FleetPart, MonitorPart, PingPart, RicPart};
 use ranlab_host::ProcessMeter;
 use ranlab_lab::worker::{Numbers, Worker, number};
 use ranlab_lab::{Host, Lab, Listen, Part};
-use ranlab_sdk::transport::Address;
+use ranlab_transport::Address;
 use serde::Serialize;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::live::Screen;
-use crate::output::{Format, Output};
+use ranlab_command::args;
+use ranlab_command::exit::Failure;
+use ranlab_command::live::Screen;
+use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::{Context, Run};
+
+use crate::{FleetPart, MonitorPart, PingPart, RicPart};
 
 /// Interval of snapshots.
 const LOOK: Duration = Duration::from_millis(500);
@@ -98,8 +100,14 @@ struct PartSummary {
     rss_peak_mb: f64,
 }
 
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(&self, context.format)
+    }
+}
+
 /// Runs the demo; fails with code 1 if no indications arrived or some were lost unintentionally.
-pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let summary = show(arguments, format).map_err(failure)?;
     print(&summary, format)?;
     match summary.lost {
@@ -136,7 +144,7 @@ impl Scene {
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking =
             |error| RigError::Environment(format!("cannot determine the path of this program: {error}"));
-        let lab = Lab::new(crate::program::path().map_err(lacking)?);
+        let lab = Lab::new(ranlab_command::program::path().map_err(lacking)?);
         let nodes = arguments.nodes;
         let ues = arguments.ues;
         if talk {

@@ -8,12 +8,11 @@ use ranlab_e2_capture::sequence::{Document, Sequence};
 use ranlab_e2_capture::{Line, Problem, Side, Summary, Trace, TraceError};
 use ranlab_e2_codec::e2ap::Version;
 use ranlab_e2_codec::e2sm::Model;
-use ranlab_report::report;
 
-use crate::exit::Failure;
-use crate::live;
-use crate::output::{Format, Output};
-use crate::web::{Now, Web, introduce};
+use ranlab_command::exit::Failure;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
+use ranlab_command::web::{Now, Web, introduce};
 
 use super::follow::Growing;
 
@@ -146,7 +145,7 @@ fn draw(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<
 fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<Document, Failure> {
     let document = sequence.finish(&title(arguments), summary);
     if let Some(file) = &arguments.html {
-        let page = report::page(document.title(), &document.json(), &document.words());
+        let page = ranlab_page::saved(document.title(), &document.json(), &document.words());
         std::fs::write(file, page)
             .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", file.display())))?;
         eprintln!("ranlab: the sequence: {}", file.display());

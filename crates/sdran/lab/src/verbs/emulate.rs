@@ -1,31 +1,32 @@
 //! `ranlab emulate --protocol flexran|empower`: base stations of other SD-RAN protocols.
 use std::time::Duration;
 
+use ranlab_command::args;
+use ranlab_command::emulate::{Emulate, Request};
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::Output;
+use ranlab_command::verb::Context;
 use ranlab_lab::readback::Question;
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
-use ranlab_sdran_lab::fleet::{Delays, Identity, Southbound, SouthboundReport};
-use ranlab_sdran_lab::{Incident, SouthFleet, SouthFleetPart};
 use serde::Serialize;
 
-use crate::args;
-use crate::emulate_page::Page;
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
-use crate::web::Web;
+use super::emulate_page::Page;
+use crate::fleet::{Delays, Identity, Southbound, SouthboundReport};
+use crate::{Incident, SouthFleet, SouthFleetPart};
 
-/// Options specific to these protocols.
+/// Options of base stations of these protocols.
 #[derive(Debug, clap::Args)]
-pub struct Southern {
+pub(super) struct Arguments {
     #[command(flatten, next_help_heading = "With --protocol flexran or empower")]
     fleet: Flags<SouthFleetPart>,
     /// FlexRAN: use Mosaic5G 2.x
     #[arg(long)]
-    pub mosaic: bool,
+    mosaic: bool,
     /// 5G-EmPOWER: version of OpenEmpower
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub openempower: u8,
+    openempower: u8,
     /// Print the base stations' Ethernet addresses, one per line, for registration at a controller, and exit
     #[arg(long)]
     identities: bool,
@@ -40,6 +41,40 @@ pub struct Southern {
     /// At the end, start one more base station and report how long its initialisation takes, up to this time
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     probe: Option<Duration>,
+}
+
+impl Arguments {
+    /// Returns the selected version of a protocol.
+    fn version(&self, protocol: &str) -> Southbound {
+        match (protocol, self.mosaic, self.openempower) {
+            ("mosaic5g", ..) | ("flexran", true, _) => Southbound::Mosaic,
+            ("empower-v2", ..) | ("empower", _, 2) => Southbound::EmpowerV2,
+            ("empower" | "empower-v1", ..) => Southbound::EmpowerV1,
+            _ => Southbound::Flexran,
+        }
+    }
+}
+
+impl Emulate for Arguments {
+    const PROTOCOLS: &'static [(&'static str, &'static str)] = &[
+        (
+            "flexran",
+            "FlexRAN: version 0.x or Mosaic5G 2.x as its controller uses; with --mosaic, Mosaic5G 2.x from the start",
+        ),
+        ("empower", "OpenEmpower of 5G-EmPOWER, in the version of --openempower"),
+        ("flexran-rtc", "FlexRAN 0.x"),
+        ("mosaic5g", "Mosaic5G 2.x"),
+        ("empower-v1", "OpenEmpower 1"),
+        ("empower-v2", "OpenEmpower 2"),
+    ];
+    const EXAMPLES: &'static [&'static str] = &[
+        "ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms",
+    ];
+
+    fn emulate(self, request: Request, context: &Context) -> Result<(), Failure> {
+        live::raise_limits();
+        ranlab_transport::run(run(self, request, Output::new(context.format)))
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -97,14 +132,8 @@ impl Summary {
 }
 
 /// Emulates until Ctrl-C, SIGTERM or the end of the duration.
-pub async fn run(
-    protocol: Southbound,
-    southern: Southern,
-    duration: Option<Duration>,
-    web: &Web,
-    format: Format,
-) -> Result<(), Failure> {
-    let mut output = Output::new(format);
+async fn run(southern: Arguments, request: Request, mut output: Output) -> Result<(), Failure> {
+    let protocol = southern.version(&request.protocol);
     let mut part = southern.fleet.config;
     part.protocol = protocol;
     if southern.identities {
@@ -114,8 +143,8 @@ pub async fn run(
         eprintln!("ranlab: {why} (--sources)");
     }
     let mut fleet = SouthFleet::new(&part)?;
-    let mut page = Page::southern(web, protocol, &part.connect)?;
-    let end = live::end(duration);
+    let mut page = Page::open(&request.web, protocol, &part.connect)?;
+    let end = live::end(request.duration);
     tokio::pin!(end);
     tokio::select! {
         () = &mut end => {}
@@ -161,7 +190,7 @@ pub async fn run(
     output.text(last_line(&report))?;
     output.finish(&Summary::new(report, incidents, probe, read_back))?;
     if let Some(page) = &page {
-        page.southern_end(&report);
+        page.end(&report);
     }
     judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), told?)
 }
@@ -203,7 +232,7 @@ async fn watch(
             output.text(format_args!("  {radio}"))?;
         }
         if let Some(page) = &mut page {
-            page.southern_second(&report, &before, seconds, fleet.shown().map(|(_, title)| title));
+            page.second(&report, &before, seconds, fleet.shown().map(|(_, title)| title));
         }
         let summary = Summary::new(report, fleet.incidents().0, None, ControllerView::default());
         output.item(&Summary { radios, ..summary })?;

@@ -2,11 +2,12 @@
 //! simulation.
 use std::path::PathBuf;
 
-use ranlab_xhaul_lab::live::{ROUNDS, measure_sharing};
+use ranlab_command::exit::Failure;
+use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::{Context, Run};
 use serde_json::json;
 
-use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::live::{ROUNDS, measure_sharing};
 
 /// Arguments of `bench sharing`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +27,13 @@ fn range() -> std::ops::RangeInclusive<i64> {
     i64::from(*ROUNDS.start())..=i64::from(*ROUNDS.end())
 }
 
-pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        run(&self, context.format)
+    }
+}
+
+fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let profile = measure_sharing(arguments.rounds).map_err(|trouble| Failure::Environment(trouble.what))?;
     let text = toml::to_string(&profile).map_err(|error| Failure::Environment(error.to_string()))?;
     let text = format!(

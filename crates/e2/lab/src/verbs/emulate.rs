@@ -4,69 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
-use ranlab_e2_lab::{E2_PORT, FleetPart, Stations};
-use ranlab_e2_lab::{FleetReport, Pace};
+use ranlab_command::args;
+use ranlab_command::emulate::{Emulate, Request};
+use ranlab_command::exit::Failure;
+use ranlab_command::flags::Flags;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
+use ranlab_command::verb::Context;
 use ranlab_lab::loopback;
 use ranlab_lab::worker::Fault;
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
-use ranlab_sdran_lab::Southbound;
 
-use crate::args;
-use crate::emulate_page::Page;
-use crate::emulate_southbound::{self, Southern};
-use crate::exit::Failure;
-use crate::flags::Flags;
-use crate::live;
-use crate::output::{Format, Output};
-use crate::web::Web;
+use super::emulate_page::Page;
+use crate::{E2_PORT, FleetPart, FleetReport, Pace, Stations};
 
-/// Protocol of the base stations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Protocol {
-    /// O-RAN E2
-    #[default]
-    E2,
-    /// FlexRAN: version 0.x or Mosaic5G 2.x as its controller uses; with --mosaic, Mosaic5G 2.x from the start
-    Flexran,
-    /// OpenEmpower of 5G-EmPOWER, in the version of --openempower
-    Empower,
-    /// FlexRAN 0.x
-    FlexranRtc,
-    /// Mosaic5G 2.x
-    Mosaic5g,
-    /// OpenEmpower 1
-    EmpowerV1,
-    /// OpenEmpower 2
-    EmpowerV2,
-}
-
-/// Arguments of `emulate`.
+/// Options of base stations of E2.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s\n  ranlab emulate --radio nr:106 --ues 2 --flows voip,tcp@5s\n  ranlab emulate --protocol flexran --connect tcp://127.0.0.1:2210 --nodes 50 --ues 100 --period 50ms"
-)]
 pub struct Arguments {
-    /// Protocol of the base stations
-    #[arg(long, value_enum, default_value_t)]
-    protocol: Protocol,
     #[command(flatten)]
     fleet: Flags<FleetPart>,
-    /// Duration of the run [default: until Ctrl-C]
-    #[arg(long, value_parser = args::duration)]
-    duration: Option<Duration>,
     /// Maximum time to try to connect to the controller; 0s: one attempt [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     wait: Option<Duration>,
     /// With E2: file for executed pings, one line each with the base station and the ping's number
     #[arg(long, value_name = "FILE")]
     log_pings: Option<PathBuf>,
-    #[command(flatten)]
-    southern: Southern,
-    #[command(flatten)]
-    web: Web,
+}
+
+impl Emulate for Arguments {
+    const PROTOCOLS: &'static [(&'static str, &'static str)] = &[("e2", "O-RAN E2")];
+    const EXAMPLES: &'static [&'static str] = &[
+        "ranlab emulate --connect tcp://127.0.0.1:36421 --nodes 10 --ues 32 --duration 10s",
+        "ranlab emulate --radio nr:106 --ues 2 --flows voip,tcp@5s",
+    ];
+    const OWN: &'static [(&'static str, &'static str)] =
+        &[("log_pings", "--log-pings is of base stations of E2")];
+
+    fn emulate(self, request: Request, context: &Context) -> Result<(), Failure> {
+        live::raise_limits();
+        ranlab_sdk::run(emulate(self, request, context.format))
+    }
 }
 
 /// Values printed each second.
@@ -79,34 +58,15 @@ struct SecondLine<'a> {
 }
 
 /// Emulates until Ctrl-C, SIGTERM or the end of the duration.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    live::raise_limits();
-    ranlab_sdk::run(emulate(arguments, format))
-}
-
-async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let southern = match (arguments.protocol, arguments.southern.mosaic, arguments.southern.openempower) {
-        (Protocol::E2, ..) => None,
-        (Protocol::Mosaic5g, ..) | (Protocol::Flexran, true, _) => Some(Southbound::Mosaic),
-        (Protocol::Flexran | Protocol::FlexranRtc, ..) => Some(Southbound::Flexran),
-        (Protocol::EmpowerV2, ..) | (Protocol::Empower, _, 2) => Some(Southbound::EmpowerV2),
-        (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
-    };
-    if let Some(protocol) = southern {
-        if arguments.log_pings.is_some() {
-            return Err(Failure::Usage("--log-pings is of base stations of E2".to_owned()));
-        }
-        let Arguments { southern, duration, web, .. } = arguments;
-        return emulate_southbound::run(protocol, southern, duration, &web, format).await;
-    }
+async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> Result<(), Failure> {
     let connect = &mut arguments.fleet.config.connect;
     if connect.is_empty() {
         connect.push(loopback(E2_PORT));
     }
     let mut fleet = stations(&arguments)?;
     let mut output = Output::new(format);
-    let mut page = Page::open(&arguments.web, &arguments.fleet.config.connect)?;
-    let end = live::end(arguments.duration);
+    let mut page = Page::open(&request.web, &arguments.fleet.config.connect)?;
+    let end = live::end(request.duration);
     let waiting = RefCell::new(None);
     tokio::pin!(end);
     tokio::select! {

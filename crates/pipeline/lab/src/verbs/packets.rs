@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
+use ranlab_command::exit::Failure;
+use ranlab_command::output::Output;
+use ranlab_command::scenario::Reading;
+use ranlab_command::verb::{Context, Run};
 use ranlab_pipeline::backends::{self, Backend, BackendRequest};
 use ranlab_pipeline::declare::Direction;
 use ranlab_pipeline::trace::{Directions, Trace as Packets};
-use ranlab_pipeline_lab::Sent;
-use ranlab_pipeline_lab::captured::{self, Written};
 use serde_json::json;
 
-use super::{Reading, lab};
-use crate::exit::Failure;
-use crate::output::{Format, Output};
+use crate::Sent;
+use crate::captured::{self, Written};
 
 /// Name of the rig whose scenarios contain packets.
 const RIG: &str = "pipeline";
@@ -54,15 +55,27 @@ pub(super) struct Config {
     out: PathBuf,
 }
 
-pub(super) fn trace(arguments: &Trace, format: Format) -> Result<(), Failure> {
-    let sent = sent(&arguments.reading, arguments.point)?;
+impl Run for Trace {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        trace(&self, context)
+    }
+}
+
+impl Run for Config {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        config(&self, context)
+    }
+}
+
+fn trace(arguments: &Trace, context: &Context) -> Result<(), Failure> {
+    let sent = sent(&arguments.reading, arguments.point, context)?;
     let packets = packets(&sent)?;
     let expected = captured::expected(&sent.pipeline, &packets).map_err(usage)?;
     let beside = captured::beside(&arguments.out, "expected");
     let write = |path: &Path, packets: &Packets| {
         captured::write(path, packets).map_err(|error| Failure::Environment(error.to_string()))
     };
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     let entering = write(&arguments.out, &packets)?;
     print_files(&mut output, &entering, "enter")?;
     let leaving = write(&beside, &expected.leaves)?;
@@ -94,16 +107,16 @@ fn print_files(output: &mut Output, files: &[Written], how: &str) -> Result<(), 
     })
 }
 
-pub(super) fn config(arguments: &Config, format: Format) -> Result<(), Failure> {
+fn config(arguments: &Config, context: &Context) -> Result<(), Failure> {
     let backend = backend(&arguments.engine)?;
-    let sent = sent(&arguments.reading, arguments.point)?;
+    let sent = sent(&arguments.reading, arguments.point, context)?;
     let declaration = sent.pipeline.build().map_err(usage)?;
     let asked = BackendRequest { declaration: &declaration, directions: directions(sent.traffic.dir) };
     let translation = backend.translate(&asked).map_err(usage)?;
     let out = &arguments.out;
     let failed = |error: std::io::Error| Failure::Environment(format!("{}: {error}", out.display()));
     std::fs::create_dir_all(out).map_err(failed)?;
-    let mut output = Output::new(format);
+    let mut output = Output::new(context.format);
     let mut files = Vec::new();
     for text in &translation.texts {
         let ending = if text.name.contains('.') { "" } else { ".txt" };
@@ -149,8 +162,8 @@ const fn directions(all: Directions) -> &'static [Direction] {
 }
 
 /// Returns what a point of a scenario sends.
-fn sent(reading: &Reading, number: usize) -> Result<Sent, Failure> {
-    let (scenario, rig) = reading.read(&lab()?)?;
+fn sent(reading: &Reading, number: usize, context: &Context) -> Result<Sent, Failure> {
+    let (scenario, rig) = reading.read(context)?;
     if rig.name != RIG {
         return Err(Failure::Usage(format!(
             "rig {} sends no packets of a pipeline; rig {RIG} does",
@@ -163,7 +176,7 @@ fn sent(reading: &Reading, number: usize) -> Result<Sent, Failure> {
         return Err(Failure::Usage(what));
     }
     let point = points.swap_remove(number);
-    ranlab_pipeline_lab::sent(&point, scenario.measure.seed).map_err(|error| match error {
+    crate::sent(&point, scenario.measure.seed).map_err(|error| match error {
         RigError::Environment(why) => Failure::Environment(why),
         RigError::Rig(why) => Failure::Usage(why),
         other => Failure::Usage(other.to_string()),

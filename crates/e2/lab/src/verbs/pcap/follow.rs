@@ -10,9 +10,9 @@ use ranlab_e2_capture::sequence::Sequence;
 use ranlab_e2_capture::{Problem, Summary};
 use ranlab_http::board::Board;
 
-use crate::exit::Failure;
-use crate::live;
-use crate::web::{Now, Web, introduce, publish_finished};
+use ranlab_command::exit::Failure;
+use ranlab_command::live;
+use ranlab_command::web::{Now, Web, introduce, publish_finished};
 
 /// Interval of checks whether the file has grown.
 const LOOK: Duration = Duration::from_millis(100);

@@ -7,8 +7,8 @@ use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use ranlab_e2_capture::Side;
 
-use crate::exit::Failure;
-use crate::output::Format;
+use ranlab_command::exit::Failure;
+use ranlab_command::verb::{Context, Run};
 
 /// Arguments of `pcap`.
 #[derive(Debug, clap::Args)]
@@ -26,11 +26,12 @@ enum Action {
     Record(record::Arguments),
 }
 
-/// Runs the selected subcommand.
-pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    match arguments.action {
-        Action::Decode(arguments) => decode::run(&arguments, format),
-        Action::Record(arguments) => record::run(&arguments, format),
+impl Run for Arguments {
+    fn run(self, context: &Context) -> Result<(), Failure> {
+        match self.action {
+            Action::Decode(arguments) => decode::run(&arguments, context.format),
+            Action::Record(arguments) => record::run(&arguments, context.format),
+        }
     }
 }
 

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use ranlab_e2_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
-use ranlab_sdk::transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
+use ranlab_transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
 use serde::Serialize;
 
-use crate::args::{self, Address};
-use crate::exit::Failure;
-use crate::live;
-use crate::output::{Format, Output};
+use ranlab_command::args::{self, Address};
+use ranlab_command::exit::Failure;
+use ranlab_command::live;
+use ranlab_command::output::{Format, Output};
 
 /// Maximum delay until recorded messages are written to the file.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);

@@ -2,11 +2,14 @@
 
 use std::sync::OnceLock;
 
+/// The font: a subset of Inter.
+pub const INTER: &[u8] = include_bytes!("../font/inter-subset.otf");
+
 /// `@font-face` with the font itself; no file is fetched.
-pub(super) fn face() -> &'static str {
+pub fn face() -> &'static str {
     static FACE: OnceLock<String> = OnceLock::new();
     FACE.get_or_init(|| {
-        let font = ranlab_page::base64(super::draw::INTER);
+        let font = crate::base64(INTER);
         format!("@font-face{{font-family:Inter;src:url(data:font/otf;base64,{font}) format('opentype')}}")
     })
 }

@@ -1,0 +1,70 @@
+//! Live page of emulated base stations, for every protocol: the figures are the protocol's.
+use ranlab_http::board::Board;
+
+use crate::exit::Failure;
+use crate::web::{Machine, Now, OverTime, Web, introduce, part};
+
+/// Figure of the send delay.
+pub const LATE: OverTime = OverTime {
+    title: "How late reports were made",
+    caption: "Actual minus planned send time, since the fleet started. More than a few milliseconds: this machine is overloaded.",
+    unit: "us",
+    lines: &[("late_p99", "99th percentile")],
+};
+
+/// Name, value, detail, and whether the value is bad.
+pub type Tile = (String, String, String, bool);
+
+/// Returns a tile.
+pub fn tile(name: &str, value: u64, note: &str, bad: bool) -> Tile {
+    (name.to_owned(), value.to_string(), note.to_owned(), bad)
+}
+
+/// Returns the rate of a counter, per second.
+pub fn rate(now: u64, before: u64, seconds: f64) -> f64 {
+    now.saturating_sub(before) as f64 / seconds
+}
+
+/// Page of emulated base stations.
+pub struct FleetPage {
+    board: Board,
+    machine: Machine,
+}
+
+impl FleetPage {
+    /// Opens the page; `None` if no page is requested.
+    ///
+    /// # Errors
+    /// See [`Web::open`].
+    pub fn open(
+        web: &Web,
+        title: &str,
+        towards: impl Iterator<Item = String>,
+        time: &[OverTime],
+    ) -> Result<Option<Self>, Failure> {
+        let Some(board) = web.open()? else { return Ok(None) };
+        let facts: Vec<String> = towards.map(|to| format!("towards {to}")).collect();
+        introduce(&board, title, "Base stations", &facts, time, "");
+        let page = Self { board, machine: Machine::default() };
+        page.running("Base stations begin.".to_owned(), (0, 0), Vec::new());
+        Ok(Some(page))
+    }
+
+    /// Adds values to the figures.
+    pub fn sample(&mut self, values: &[(&str, f64)]) {
+        let mut sample = self.machine.sample();
+        sample.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
+        self.board.add("samples", &sample);
+    }
+
+    /// Shows a sentence, the number of served base stations and of all, and tiles.
+    pub fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
+        let done = (done as usize, all as usize);
+        Now { phase: "running", words, done, tiles, ..Now::default() }.tell(&self.board);
+    }
+
+    /// Reports the end to connected pages.
+    pub fn end(&self, words: &str, tiles: Vec<Tile>) {
+        part(&self.board, words, tiles);
+    }
+}

@@ -1,0 +1,53 @@
+//! The verbs of packet pipelines, and the switches that `doctor` looks for.
+
+mod packets;
+
+use ranlab_command::verb::{Domain, Equipment, Found, Verb};
+use ranlab_pipeline::backends::{self, Backend};
+use serde_json::json;
+
+use crate::{PATHS, PIPELINE, missing_program};
+
+/// What the domain contributes to the command line.
+pub static DOMAIN: Domain = Domain {
+    verbs: &[
+        Verb::of::<packets::Trace>(
+            &["bench", "trace"],
+            70,
+            "Write the packets of a pipeline scenario, and the expected ones, for other testers",
+        ),
+        Verb::of::<packets::Config>(
+            &["bench", "config"],
+            80,
+            "Write another switch's configuration for a pipeline scenario",
+        ),
+    ],
+    paths: PATHS,
+    equipment: Some(Equipment { key: "switches", find: switches }),
+    ..Domain::new(&PIPELINE)
+};
+
+/// Searches for the switches that a pipeline can be compared on.
+fn switches() -> Vec<Found> {
+    backends::all().iter().map(|backend| switch(*backend)).collect()
+}
+
+fn switch(backend: &dyn Backend) -> Found {
+    let lacks = missing_program(backend);
+    let engine = backend.name();
+    let install = backend.install();
+    let is_run = !backend.tiers().is_empty();
+    let run = if is_run { "" } else { "; not run by this version, `bench config` writes for it" };
+    Found {
+        name: format!("switch {engine}"),
+        is_ready: lacks.is_none(),
+        found: match lacks {
+            None => format!("is here{run}"),
+            Some(lacks) => format!("`{lacks}` is not here{run}"),
+        },
+        install,
+        json: json!({
+            "engine": engine, "ready": lacks.is_none(), "lacks": lacks, "install": install, "run": is_run,
+        }),
+    }
+}

@@ -1,0 +1,29 @@
+//! The verbs of FlexRAN and 5G-EmPOWER.
+
+mod controller;
+mod emulate;
+mod emulate_page;
+
+use ranlab_command::emulate::Protocols;
+use ranlab_command::verb::{Domain, Verb};
+
+use crate::SDRAN;
+
+/// What the domain contributes to the command line.
+pub static DOMAIN: Domain = Domain {
+    verbs: &[
+        Verb::of::<controller::Flexran>(
+            &["controller", "flexran"],
+            50,
+            "Run a controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms",
+        ),
+        Verb::of::<controller::Empower>(
+            &["controller", "empower"],
+            60,
+            "Run a controller like 5G-EmPOWER's: registered base stations, one message per UE",
+        ),
+    ],
+    protocols: &[Protocols::of::<emulate::Arguments>()],
+    profiles: &["flexran-rtc", "mosaic5g", "empower-v1", "empower-v2"],
+    ..Domain::new(&SDRAN)
+};

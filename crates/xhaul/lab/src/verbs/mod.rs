@@ -1,0 +1,17 @@
+//! The verb `bench sharing`.
+
+mod sharing;
+
+use ranlab_command::verb::{Domain, Verb};
+
+use crate::XHAUL;
+
+/// What the domain contributes to the command line.
+pub static DOMAIN: Domain = Domain {
+    verbs: &[Verb::of::<sharing::Arguments>(
+        &["bench", "sharing"],
+        90,
+        "Measure the cost of sharing a network card, as a profile for Xhaul simulations",
+    )],
+    ..Domain::new(&XHAUL)
+};

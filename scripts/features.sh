@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Checks builds of `ranlab` with one feature each, by clippy without warnings: scripts/features.sh [FEATURE...]
+# Without arguments: no feature at all, then every feature of the crate alone.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Names in [features] of crates/cli, without default and those of optional libraries.
+all() { awk '/^\[/ { inside = /^\[features\]/ } inside && /^[a-z]+ =/ { print $1 }' crates/cli/Cargo.toml | grep -vxE 'default|tls|redis|wasm'; }
+
+if (($# == 0)); then
+    (($(all | wc -l) >= 9)) || { echo "crates/cli/Cargo.toml has only $(all | wc -l) features: $0 reads it wrongly" >&2; exit 1; }
+    set -- "" $(all)
+fi
+for feature in "$@"; do
+    echo "ranlab with ${feature:-no feature}"
+    cargo clippy -q -p ranlab --no-default-features --features "$feature" -- -D warnings
+done
