@@ -5,14 +5,7 @@ use std::path::Path;
 
 use ranlab_cli::domains::REGISTRY;
 use ranlab_lab::worker::Request;
-use serde_json::{Value as Json, json};
-
-/// Fields without default, by component.
-fn required(name: &str) -> Json {
-    match name {
-        _ => json!({ "type": name }),
-    }
-}
+use serde_json::json;
 
 #[test]
 fn messages_to_workers_are_unchanged() {
