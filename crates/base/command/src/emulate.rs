@@ -126,3 +126,73 @@ fn read(matches: &ArgMatches, domains: Domains) -> Result<Parsed, Error> {
     let web = Web::from_arg_matches(matches)?;
     (selected.read)(matches, Request { protocol: protocol.to_owned(), duration, web })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Format;
+    use crate::verb::{self, Domain};
+    use ranlab_lab::Registry;
+    use ranlab_lab::base::BASE;
+
+    #[derive(Debug, clap::Args)]
+    struct First {
+        #[arg(long)]
+        log: Option<String>,
+    }
+
+    #[derive(Debug, clap::Args)]
+    struct Second {
+        #[arg(long)]
+        mosaic: bool,
+    }
+
+    impl Emulate for First {
+        const PROTOCOLS: &'static [(&'static str, &'static str)] = &[("e2", "E2")];
+        const EXAMPLES: &'static [&'static str] = &["ranlab emulate"];
+        const OWN: &'static [(&'static str, &'static str)] = &[("log", "--log is of e2")];
+        fn emulate(self, request: Request, _: &Context) -> Result<(), Failure> {
+            Err(Failure::Check(format!("{} {:?}", request.protocol, self.log)))
+        }
+    }
+
+    impl Emulate for Second {
+        const PROTOCOLS: &'static [(&'static str, &'static str)] = &[("flexran", "a"), ("empower", "b")];
+        const EXAMPLES: &'static [&'static str] = &["ranlab emulate --protocol flexran"];
+        fn emulate(self, request: Request, _: &Context) -> Result<(), Failure> {
+            Err(Failure::Check(format!("{} {} {:?}", request.protocol, self.mosaic, request.duration)))
+        }
+    }
+
+    static E2: Domain = Domain { protocols: &[Protocols::of::<First>()], ..Domain::new(&BASE) };
+    static SDRAN: Domain = Domain { protocols: &[Protocols::of::<Second>()], ..Domain::new(&BASE) };
+
+    static BOTH: Domains = &[&E2, &SDRAN];
+    static ONE: Domains = &[&SDRAN];
+
+    fn run(domains: Domains, words: &[&str]) -> Result<String, ErrorKind> {
+        let words = [&["x", "emulate"], words].concat();
+        let command = verb::attach(Command::new("x"), domains);
+        command.clone().debug_assert();
+        let matches = command.try_get_matches_from(words).map_err(|error| error.kind())?;
+        let context =
+            Context { format: Format::Text, domains, registry: Registry(&[]), missing_rig: |_| None };
+        let run = verb::read(&matches, domains).map_err(|error| error.kind())?;
+        Ok(run(&context).unwrap_err().to_string())
+    }
+
+    #[test]
+    fn protocol_selects_the_domain_and_the_first_is_the_default() {
+        let both = |words: &[&str]| run(BOTH, words).unwrap();
+        assert_eq!(both(&["--log", "a"]), "e2 Some(\"a\")");
+        assert_eq!(both(&["--protocol", "empower", "--mosaic"]), "empower true None");
+        assert_eq!(both(&["--protocol", "flexran", "--duration", "1s"]), "flexran false Some(1s)");
+        assert_eq!(both(&["--protocol", "flexran", "--log", "a"]), "--log is of e2");
+    }
+
+    #[test]
+    fn protocols_of_other_builds_are_rejected() {
+        assert_eq!(run(ONE, &[]).unwrap(), "flexran false None");
+        assert_eq!(run(ONE, &["--protocol", "e2"]), Err(ErrorKind::InvalidValue));
+    }
+}

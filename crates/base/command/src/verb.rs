@@ -257,6 +257,46 @@ mod tests {
         command.get_subcommands().map(Command::get_name).collect()
     }
 
+    #[derive(Debug, clap::Args)]
+    struct Checked {
+        #[arg(required_unless_present = "list")]
+        address: Option<String>,
+        #[command(flatten)]
+        options: crate::check::Options,
+    }
+
+    impl Run for Checked {
+        fn run(self, _: &Context) -> Result<(), Failure> {
+            Err(Failure::Check(format!("{:?} {:?}", self.address, self.options)))
+        }
+    }
+
+    /// Options of a group may stand before or after the name of the verb.
+    #[test]
+    fn options_of_checks_are_those_of_the_group() {
+        static CHECKS: Domain = Domain {
+            verbs: &[Verb::of::<Checked>(&["check", "upf"], 1, "a")],
+            ..Domain::new(&ranlab_lab::base::BASE)
+        };
+        static ONE: &[&Domain] = &[&CHECKS];
+        attach(Command::new("x"), ONE).debug_assert();
+        let run = |words: &[&str]| {
+            let matches = attach(Command::new("x"), ONE).try_get_matches_from(words).ok()?;
+            let context = Context {
+                format: Format::Json,
+                domains: ONE,
+                registry: Registry(&[]),
+                missing_rig: |_| None,
+            };
+            Some(read(&matches, ONE).unwrap()(&context).unwrap_err().to_string())
+        };
+        let listed = "Some(\"here\") Options { list: true, junit: None }".to_owned();
+        assert_eq!(run(&["x", "check", "upf", "here", "--list"]), Some(listed.clone()));
+        assert_eq!(run(&["x", "check", "--list", "upf", "here"]), Some(listed.clone()));
+        assert_eq!(run(&["x", "check", "upf", "--list"]), Some(listed.replace("Some(\"here\")", "None")));
+        assert_eq!(run(&["x", "check", "upf"]), None);
+    }
+
     #[test]
     fn verbs_are_ordered_by_place_and_not_by_domain() {
         let command = attach(Command::new("x"), BOTH);
