@@ -2,7 +2,7 @@
 use ranlab_http::board::Board;
 
 use crate::exit::Failure;
-use crate::web::{Machine, Now, OverTime, Web, introduce, part};
+use crate::web::{Machine, Now, OverTime, Web, introduce, publish_finished};
 
 /// Figure of the send delay.
 pub const LATE: OverTime = OverTime {
@@ -60,11 +60,11 @@ impl FleetPage {
     /// Shows a sentence, the number of served base stations and of all, and tiles.
     pub fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
         let done = (done as usize, all as usize);
-        Now { phase: "running", words, done, tiles, ..Now::default() }.tell(&self.board);
+        Now { phase: "running", words, done, tiles, ..Now::default() }.publish(&self.board);
     }
 
     /// Reports the end to connected pages.
     pub fn end(&self, words: &str, tiles: Vec<Tile>) {
-        part(&self.board, words, tiles);
+        publish_finished(&self.board, words, tiles);
     }
 }

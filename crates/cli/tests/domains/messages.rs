@@ -13,7 +13,7 @@ fn messages_to_workers_are_unchanged() {
         .components()
         .map(|component| {
             let part = REGISTRY
-                .part(required(component.name))
+                .component(required(component.name))
                 .unwrap_or_else(|error| panic!("{}: {error}", component.name));
             let part = serde_json::to_value(part).unwrap();
             let line = serde_json::to_string(&Request::Start { part: part.clone() }).unwrap();
@@ -21,7 +21,7 @@ fn messages_to_workers_are_unchanged() {
             let Request::Start { part: read } = serde_json::from_str(&line).unwrap() else {
                 panic!("{line}")
             };
-            assert_eq!(serde_json::to_value(REGISTRY.part(read).unwrap()).unwrap(), part, "{line}");
+            assert_eq!(serde_json::to_value(REGISTRY.component(read).unwrap()).unwrap(), part, "{line}");
             line
         })
         .collect();
