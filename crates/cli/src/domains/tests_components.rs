@@ -143,6 +143,18 @@ fn every_field_survives_the_worker_message() {
     }
 }
 
+/// A worker of another version reads the same `type` and keys, so the messages with the default of each field must not change by accident.
+#[test]
+fn messages_to_workers_are_unchanged() {
+    let now: String = parts().iter().map(|part| Json::Object(message(part)).to_string() + "\n").collect();
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/domains/messages.jsonl");
+    if std::env::var_os("RANLAB_WRITE_MESSAGES").is_some() {
+        std::fs::write(&golden, &now).unwrap();
+    }
+    let then = std::fs::read_to_string(&golden).unwrap();
+    assert!(now == then, "if this is meant, run this test with RANLAB_WRITE_MESSAGES=1:\n{now}");
+}
+
 #[test]
 fn structured_values_are_json_and_report_errors() {
     let mut part = XhaulPart::default();

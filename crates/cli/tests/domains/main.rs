@@ -2,6 +2,5 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 mod meaning;
-mod messages;
 mod scenarios;
 mod virtual_time;

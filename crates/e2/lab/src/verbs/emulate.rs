@@ -22,6 +22,7 @@ use crate::{E2_PORT, FleetPart, FleetReport, Pace, Stations};
 
 /// Options of base stations of E2.
 #[derive(Debug, clap::Args)]
+#[group(id = "e2-stations")]
 pub struct Arguments {
     #[command(flatten)]
     fleet: Flags<FleetPart>,

@@ -18,6 +18,7 @@ use crate::{Incident, SouthFleet, SouthFleetPart};
 
 /// Options of base stations of these protocols.
 #[derive(Debug, clap::Args)]
+#[group(id = "other-stations")]
 pub(super) struct Arguments {
     #[command(flatten, next_help_heading = "With --protocol flexran or empower")]
     fleet: Flags<SouthFleetPart>,
