@@ -34,27 +34,27 @@ use crate::{doctor, gateway, manual, worker};
 /// The verbs and components of no domain.
 static PROGRAM: Domain = Domain {
     verbs: &[
-        Verb::of::<gateway::Arguments>(
+        Verb::new::<gateway::Arguments>(
             &["gateway"],
             30,
             "Forward connections between SCTP programs and other transports",
         ),
-        Verb::of::<worker::Arguments>(
+        Verb::new::<worker::Arguments>(
             &["worker"],
             120,
             "Run a component of an experiment for a campaign on another machine",
         ),
-        Verb::of::<doctor::Arguments>(
+        Verb::new::<doctor::Arguments>(
             &["doctor"],
             140,
             "Check this machine, and suggest how to get what is missing",
         ),
-        Verb::of::<manual::CompletionsArguments>(
+        Verb::new::<manual::CompletionsArguments>(
             &["completions"],
             150,
             "Print a completion script for a shell",
         ),
-        Verb::of::<manual::ManArguments>(&["man"], 160, "Write manual pages"),
+        Verb::new::<manual::ManArguments>(&["man"], 160, "Write manual pages"),
     ],
     ..Domain::new(&BASE)
 };

@@ -229,7 +229,7 @@ impl Job {
 }
 
 /// The verb.
-pub(crate) const VERBS: &[Verb] = &[Verb::of::<Arguments>(
+pub(crate) const VERBS: &[Verb] = &[Verb::new::<Arguments>(
     &["sim"],
     110,
     "Simulate a scenario in virtual time, and measure the effect of an xApp or controller",

@@ -70,7 +70,7 @@ pub struct Protocols {
 
 impl Protocols {
     /// Returns the entry of some protocols.
-    pub const fn of<A: Emulate>() -> Self {
+    pub const fn new<A: Emulate>() -> Self {
         Self {
             names: A::PROTOCOLS,
             examples: A::EXAMPLES,
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    static E2: Domain = Domain { protocols: &[Protocols::of::<First>()], ..Domain::new(&BASE) };
-    static SDRAN: Domain = Domain { protocols: &[Protocols::of::<Second>()], ..Domain::new(&BASE) };
+    static E2: Domain = Domain { protocols: &[Protocols::new::<First>()], ..Domain::new(&BASE) };
+    static SDRAN: Domain = Domain { protocols: &[Protocols::new::<Second>()], ..Domain::new(&BASE) };
 
     static BOTH: Domains = &[&E2, &SDRAN];
     static ONE: Domains = &[&SDRAN];

@@ -1,7 +1,7 @@
 //! Registration of verbs: each domain has a table of them, and a program joins the tables.
 //!
 //! ```text
-//!  Domain { verbs: [Verb::of::<Arguments>(path, place, about), …] } --attach--> clap --read--> Run::run
+//!  Domain { verbs: [Verb::new::<Arguments>(path, place, about), …] } --attach--> clap --read--> Run::run
 //! ```
 //!
 //! A verb is an argument type that implements [`Run`], and a line in its domain's table.
@@ -57,7 +57,7 @@ pub struct Verb {
 
 impl Verb {
     /// Returns the entry of a verb. `place`: position in the list of its command's help.
-    pub const fn of<A: Run>(path: &'static [&'static str], place: u8, about: &'static str) -> Self {
+    pub const fn new<A: Run>(path: &'static [&'static str], place: u8, about: &'static str) -> Self {
         Self { path, place, about, augment: |command, _| A::augment_args(command), read: read_verb::<A> }
     }
 
@@ -244,11 +244,11 @@ mod tests {
     }
 
     static BASE: Domain = Domain {
-        verbs: &[Verb::of::<Count>(&["last"], 200, "z"), Verb::of::<Count>(&["check", "all"], 2, "b")],
+        verbs: &[Verb::new::<Count>(&["last"], 200, "z"), Verb::new::<Count>(&["check", "all"], 2, "b")],
         ..Domain::new(&ranlab_lab::base::BASE)
     };
     static MORE: Domain = Domain {
-        verbs: &[Verb::of::<Count>(&["first"], 1, "a"), Verb::of::<Count>(&["check", "one"], 1, "a")],
+        verbs: &[Verb::new::<Count>(&["first"], 1, "a"), Verb::new::<Count>(&["check", "one"], 1, "a")],
         ..Domain::new(&ranlab_lab::base::BASE)
     };
     static BOTH: &[&Domain] = &[&BASE, &MORE];
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn options_of_checks_are_those_of_the_group() {
         static CHECKS: Domain = Domain {
-            verbs: &[Verb::of::<Checked>(&["check", "upf"], 1, "a")],
+            verbs: &[Verb::new::<Checked>(&["check", "upf"], 1, "a")],
             ..Domain::new(&ranlab_lab::base::BASE)
         };
         static ONE: &[&Domain] = &[&CHECKS];

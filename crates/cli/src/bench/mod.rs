@@ -28,30 +28,34 @@ const STORE: &str = "campaign.sqlite";
 
 /// Subcommands of `bench`; those of a domain are in its crate.
 pub(crate) const VERBS: &[Verb] = &[
-    Verb::of::<scenario::New>(
+    Verb::new::<scenario::New>(
         &["bench", "new"],
         10,
         "Print a scenario of a rig: short and ready to run, or with every setting",
     ),
-    Verb::of::<scenario::Check>(
+    Verb::new::<scenario::Check>(
         &["bench", "check"],
         20,
         "Check a scenario: resolved settings, points, expected duration",
     ),
-    Verb::of::<run::Arguments>(&["bench", "run"], 30, "Run or resume a scenario, and write its report"),
-    Verb::of::<results::Report>(&["bench", "report"], 40, "Write the report of a campaign again"),
-    Verb::of::<results::Query>(&["bench", "query"], 50, "Query a campaign: SQL, or a filter over its points"),
-    Verb::of::<results::Compare>(
+    Verb::new::<run::Arguments>(&["bench", "run"], 30, "Run or resume a scenario, and write its report"),
+    Verb::new::<results::Report>(&["bench", "report"], 40, "Write the report of a campaign again"),
+    Verb::new::<results::Query>(
+        &["bench", "query"],
+        50,
+        "Query a campaign: SQL, or a filter over its points",
+    ),
+    Verb::new::<results::Compare>(
         &["bench", "compare"],
         60,
         "Compare two campaigns: what changed, by how much, and how certain that is",
     ),
-    Verb::of::<size::Arguments>(
+    Verb::new::<size::Arguments>(
         &["bench", "size"],
         100,
         "Compute a deployment from a demand and measured capacity",
     ),
-    Verb::of::<scenario::List>(
+    Verb::new::<scenario::List>(
         &["bench", "list"],
         110,
         "List rigs, their settings and metrics, and profiles of third-party systems",

@@ -16,58 +16,58 @@ use ranlab_command::verb::{Domain, Verb};
 /// RICs, controllers and xApps.
 pub static RIC: Domain = Domain {
     verbs: &[
-        Verb::of::<ric::Arguments>(&["ric"], 20, "Run a near-real-time RIC for base stations and xApps"),
-        Verb::of::<controller::Association>(
+        Verb::new::<ric::Arguments>(&["ric"], 20, "Run a near-real-time RIC for base stations and xApps"),
+        Verb::new::<controller::Association>(
             &["controller", "association"],
             10,
             "Assign UEs to controllers by the network or slice that they selected",
         ),
-        Verb::of::<controller::Slicing>(
+        Verb::new::<controller::Slicing>(
             &["controller", "slicing"],
             20,
             "Control slices of LTE and NR base stations, over REST and by policy",
         ),
-        Verb::of::<controller::Traffic>(
+        Verb::new::<controller::Traffic>(
             &["controller", "traffic"],
             30,
             "Control queues, filters and pacers of radio bearers over REST; publish statistics",
         ),
-        Verb::of::<controller::Virt>(
+        Verb::new::<controller::Virt>(
             &["controller", "virt"],
             40,
             "Share base stations among isolated operators, each with its own controller",
         ),
-        Verb::of::<check::RicArguments>(
+        Verb::new::<check::RicArguments>(
             &["check", "ric"],
             20,
             "Check a near-RT RIC, with emulated base stations that connect to it",
         ),
-        Verb::of::<xapp::Arguments>(&["xapp"], 90, "Run an xApp that measures or controls"),
+        Verb::new::<xapp::Arguments>(&["xapp"], 90, "Run an xApp that measures or controls"),
     ],
     ..Domain::new(&crate::RIC)
 };
 
 /// Base stations.
 pub static RAN: Domain = Domain {
-    verbs: &[Verb::of::<check::AgentArguments>(
+    verbs: &[Verb::new::<check::AgentArguments>(
         &["check", "agent"],
         30,
         "Check the E2 agent of a base station, with an emulated RIC that it connects to",
     )],
-    protocols: &[Protocols::of::<emulate::Arguments>()],
+    protocols: &[Protocols::new::<emulate::Arguments>()],
     ..Domain::new(&crate::RAN)
 };
 
 /// What needs RICs and base stations.
 pub static E2: Domain = Domain {
-    verbs: &[Verb::of::<demo::Arguments>(&["demo"], 10, "Show a RIC, base stations and two xApps at work")],
+    verbs: &[Verb::new::<demo::Arguments>(&["demo"], 10, "Show a RIC, base stations and two xApps at work")],
     profiles: &["ranlab", "flexric", "oran-sc-ric"],
     ..Domain::new(&crate::E2)
 };
 
 /// Captures of E2, for RICs and for base stations.
 pub static CAPTURE: Domain = Domain {
-    verbs: &[Verb::of::<pcap::Arguments>(&["pcap"], 130, "Read and write captures of E2 and E42")],
+    verbs: &[Verb::new::<pcap::Arguments>(&["pcap"], 130, "Read and write captures of E2 and E42")],
     ..Domain::new(&NOTHING)
 };
 

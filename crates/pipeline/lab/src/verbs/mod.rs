@@ -11,12 +11,12 @@ use crate::{PATHS, PIPELINE, missing_program};
 /// What the domain contributes to the command line.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
-        Verb::of::<packets::Trace>(
+        Verb::new::<packets::Trace>(
             &["bench", "trace"],
             70,
             "Write the packets of a pipeline scenario, and the expected ones, for other testers",
         ),
-        Verb::of::<packets::Config>(
+        Verb::new::<packets::Config>(
             &["bench", "config"],
             80,
             "Write another switch's configuration for a pipeline scenario",

@@ -12,18 +12,18 @@ use crate::SDRAN;
 /// What the domain contributes to the command line.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
-        Verb::of::<controller::Flexran>(
+        Verb::new::<controller::Flexran>(
             &["controller", "flexran"],
             50,
             "Run a controller like FlexRAN's: RIB updater and task manager in cycles of 1 ms",
         ),
-        Verb::of::<controller::Empower>(
+        Verb::new::<controller::Empower>(
             &["controller", "empower"],
             60,
             "Run a controller like 5G-EmPOWER's: registered base stations, one message per UE",
         ),
     ],
-    protocols: &[Protocols::of::<emulate::Arguments>()],
+    protocols: &[Protocols::new::<emulate::Arguments>()],
     profiles: &["flexran-rtc", "mosaic5g", "empower-v1", "empower-v2"],
     ..Domain::new(&SDRAN)
 };

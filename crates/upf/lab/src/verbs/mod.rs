@@ -11,9 +11,9 @@ use crate::{GATE, UPF};
 /// What the UPF contributes to the command line.
 pub static DOMAIN: Domain = Domain {
     verbs: &[
-        Verb::of::<upf::Arguments>(&["upf"], 60, "Run a user plane function"),
-        Verb::of::<load::Arguments>(&["load"], 70, "Load a user plane function with sessions and packets"),
-        Verb::of::<check::Arguments>(
+        Verb::new::<upf::Arguments>(&["upf"], 60, "Run a user plane function"),
+        Verb::new::<load::Arguments>(&["load"], 70, "Load a user plane function with sessions and packets"),
+        Verb::new::<check::Arguments>(
             &["check", "upf"],
             10,
             "Check a user plane function: N4, and N3 if --n3 is given",

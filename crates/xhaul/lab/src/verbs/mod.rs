@@ -8,7 +8,7 @@ use crate::XHAUL;
 
 /// What the domain contributes to the command line.
 pub static DOMAIN: Domain = Domain {
-    verbs: &[Verb::of::<sharing::Arguments>(
+    verbs: &[Verb::new::<sharing::Arguments>(
         &["bench", "sharing"],
         90,
         "Measure the cost of sharing a network card, as a profile for Xhaul simulations",
