@@ -25,13 +25,14 @@ impl KpmSource for Source {
     fn read(&mut self, now: Time, reading: &mut Reading) {
         reading.prbs = self.prbs;
         self.ues.clear();
+        let mut offered = 0;
         // SAFETY: there is room for `ues_max` entries, and entries that the callback does not write are zero.
         unsafe {
             self.ues.as_mut_ptr().write_bytes(0, RANLAB_UES_MAX);
-            let given =
-                (self.read)(self.userdata, &mut reading.prbs_offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
+            let given = (self.read)(self.userdata, &mut offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
             self.ues.set_len(given.min(RANLAB_UES_MAX));
         }
+        reading.prbs_offered = [offered; 2];
         // Not the time at the start of the call, because the program may have been preempted since then while its
         // counters increased.
         reading.at_us = u64::try_from(self.tstamp_us(now)).unwrap_or(0);

@@ -14,8 +14,8 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const PERIOD_MS: u32 = 100;
 
-/// UEs 1 to 4. UE `n` sends `n` Mbit/s and uses `n` of 10 resource blocks. Odd UEs are in slice 1, even ones in slice
-/// 2.
+/// UEs 1 to 4. UE `n` receives `n` Mbit/s and uses `n` of 10 resource blocks of the downlink. Each uses a fifth of the
+/// uplink, which has half of the slots. Odd UEs are in slice 1, even ones in slice 2.
 struct Four;
 
 impl KpmSource for Four {
@@ -35,7 +35,7 @@ impl KpmSource for Four {
                 ..UeReading::default()
             }
         };
-        (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, us * 10);
+        (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, [us * 10, us * 5]);
         // Unsorted, with one UE twice.
         reading.ues.extend([3, 1, 4, 2, 3].map(ue));
     }
@@ -174,6 +174,13 @@ fn node_measurements_have_one_record_per_granularity_period() {
     bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
     bench.pass(PERIOD_MS * MS);
     assert!(bench.take(C0).is_empty() && bench.agent.wake_at().is_none());
+}
+
+#[test]
+fn uplink_shares_are_of_uplink_resource_blocks() {
+    let wanted = Measurements::plain(["RRU.PrbTotUl", "RRU.PrbUsedUl"], PERIOD_MS);
+    let MessageFormat::Node(report) = first(ActionFormat::Node(wanted)) else { panic!() };
+    assert_eq!(values(&report), [[80.0, 8.0]]);
 }
 
 #[test]

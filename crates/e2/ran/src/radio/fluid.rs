@@ -83,12 +83,8 @@ impl FluidRadio {
 
     pub(crate) fn facts(&self) -> CellFacts {
         let config = self.cell.config();
-        CellFacts::from_carrier(
-            config.cell_id,
-            &config.carrier,
-            self.cell.slot(),
-            self.cell.prbs_offered(Direction::Down),
-        )
+        let offered = [Direction::Down, Direction::Up].map(|direction| self.cell.prbs_offered(direction));
+        CellFacts::from_carrier(config.cell_id, &config.carrier, self.cell.slot(), offered)
     }
 }
 

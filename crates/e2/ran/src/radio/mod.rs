@@ -368,7 +368,8 @@ impl Radio {
     pub(crate) fn facts(&self) -> CellFacts {
         let cell = &self.cell;
         let carrier = &self.cell.config().carrier;
-        CellFacts::from_carrier(self.cell_id, carrier, cell.slot(), cell.prbs_offered(Direction::Down))
+        let offered = [Direction::Down, Direction::Up].map(|direction| cell.prbs_offered(direction));
+        CellFacts::from_carrier(self.cell_id, carrier, cell.slot(), offered)
     }
 }
 

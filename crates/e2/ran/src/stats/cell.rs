@@ -12,7 +12,7 @@ pub(super) const SOURCE: Source = Source {
 fn load(moment: &Moment<'_>) -> CellLoad {
     let sum = |of: fn(&dyn UeFacts) -> u64| -> u64 { moment.ues.iter().map(|ue| of(*ue)).sum() };
     CellLoad {
-        aggr_prb: moment.cell.prbs_offered,
+        aggr_prb: moment.cell.prbs_offered[0],
         dl_aggr_prb: sum(|ue| ue.dl().prbs),
         ul_aggr_prb: sum(|ue| ue.ul().prbs),
         dl_aggr_tbs: sum(|ue| ue.dl().tbs_bytes),

@@ -86,15 +86,15 @@ pub struct UnknownName {
 pub(crate) struct CellFacts {
     pub(crate) cell_id: u16,
     pub(crate) prbs: u16,
-    /// PRBs of a direction since the start.
-    pub(crate) prbs_offered: u64,
+    /// PRBs of the downlink and of the uplink since the start.
+    pub(crate) prbs_offered: [u64; 2],
     pub(crate) frame: u16,
     pub(crate) slot: u16,
 }
 
 impl CellFacts {
     /// Returns the attributes of a cell of the user-plane model, at a slot.
-    pub(crate) fn from_carrier(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: u64) -> Self {
+    pub(crate) fn from_carrier(cell_id: u16, carrier: &Carrier, slot: u64, prbs_offered: [u64; 2]) -> Self {
         // A radio frame lasts 10 ms.
         let slots = 10_000 / carrier.slot_us();
         let frame = (slot / slots % 1024) as u16;
@@ -107,7 +107,8 @@ impl From<&Cell> for CellFacts {
     fn from(cell: &Cell) -> Self {
         let cell_id = cell.config().cell_id;
         let prbs = cell.config().prbs;
-        Self { cell_id, prbs, prbs_offered: cell.prbs_offered(), frame: cell.frame(), slot: cell.slot() }
+        let prbs_offered = [cell.prbs_offered(); 2];
+        Self { cell_id, prbs, prbs_offered, frame: cell.frame(), slot: cell.slot() }
     }
 }
 

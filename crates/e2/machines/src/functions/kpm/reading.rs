@@ -13,8 +13,8 @@ pub struct Reading {
     pub at_us: u64,
     /// Number of resource blocks of the downlink carrier.
     pub prbs: u16,
-    /// Number of resource blocks offered per direction since the start.
-    pub prbs_offered: u64,
+    /// Number of resource blocks offered since the start, downlink and uplink.
+    pub prbs_offered: [u64; 2],
     /// Counters of each UE, in any order. If two have the same number, one is kept.
     pub ues: Vec<UeReading>,
 }
@@ -187,19 +187,20 @@ impl Quantity {
         let grown = |of: &dyn Fn(&UeReading) -> u64| -> u64 {
             there().map(|ue| of(ue).saturating_sub(then.ue(ue.number).map_or(0, of))).sum()
         };
-        let offered = now.prbs_offered.saturating_sub(then.prbs_offered);
         let whole = |value: u64| Measured::Integer(u32::try_from(value).unwrap_or(u32::MAX));
+        let offered = |way: usize| now.prbs_offered[way].saturating_sub(then.prbs_offered[way]);
+        // `n` per resource block used, per resource block offered, rounded.
+        let share =
+            |way: usize, n: u64| whole((grown(&|ue| ue.prbs[way]) * n + offered(way) / 2) / offered(way));
         match self {
             Self::Throughput(way) => {
                 let ms = now.at_us.saturating_sub(then.at_us) as f64 / 1e3;
                 let bits = grown(&|ue| ue.delivered_bytes[way]) as f64 * 8.0;
                 if ms > 0.0 { Measured::Real(bits / ms) } else { Measured::NoValue(()) }
             }
-            Self::PrbShare(_) | Self::PrbsUsed(_) if offered == 0 => Measured::NoValue(()),
-            Self::PrbShare(way) => whole((grown(&|ue| ue.prbs[way]) * 100 + offered / 2) / offered),
-            Self::PrbsUsed(way) => {
-                whole((grown(&|ue| ue.prbs[way]) * u64::from(now.prbs) + offered / 2) / offered)
-            }
+            Self::PrbShare(way) | Self::PrbsUsed(way) if offered(way) == 0 => Measured::NoValue(()),
+            Self::PrbShare(way) => share(way, 100),
+            Self::PrbsUsed(way) => share(way, now.prbs.into()),
             Self::PrbsAvailable => Measured::Integer(now.prbs.into()),
             Self::Volume(way) => whole((grown(&|ue| ue.pdcp_sdu_bytes[way]) * 8 + 500_000) / 1_000_000),
             Self::RlcDelay(0) => mean(&mut there().map(|ue| ue.rlc_delay_us / 100.0)),
