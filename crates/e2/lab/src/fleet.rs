@@ -56,7 +56,7 @@ config! {
         /// with a radio: size of the RLC buffer of a UE
         rlc_buffer: u32 = 10_000_000, range(1_500, 50_000_000), unit("B");
         /// with a radio: traffic of UEs, [UES=]TYPE[@FROM[-UNTIL]] where TYPE is voip, tcp, udp:MBIT_PER_S[:ON:OFF] or
-        /// full; repeatable
+        /// full, or up-tcp, up-udp:MBIT_PER_S[:ON:OFF] or up-full for data that UEs send; repeatable
         flows: Vec<Spelled<FlowPlan>> as Each<Text> = Vec::new();
         /// with a radio: UEs that are present for a limited time, UES@FROM[-UNTIL]; all others are present from the
         /// start

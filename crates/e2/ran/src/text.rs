@@ -152,7 +152,8 @@ const WINDOW_BYTES: u32 = 3_000_000;
 
 impl Spell for FlowPlan {
     const ALLOWED: &'static str = "[UES=]WHAT[@FROM[-UNTIL]], UES as 2 or 1-3, WHAT one of voip, tcp, tcp:WINDOW_BYTES, \
-                                   udp:MBIT_PER_S, udp:MBIT_PER_S:ON:OFF and full, times as 5s";
+                                   udp:MBIT_PER_S, udp:MBIT_PER_S:ON:OFF and full, or of up-tcp, up-udp and up-full for \
+                                   data that UEs send, times as 5s";
 
     fn spell(text: &str) -> Option<Self> {
         let (ues, rest) = match text.split_once('=') {
@@ -161,9 +162,10 @@ impl Spell for FlowPlan {
         };
         let (what, when) = rest.split_once('@').map_or((rest, None), |(what, when)| (what, Some(when)));
         let (from, until) = when.map_or(Some((Duration::ZERO, None)), times)?;
+        let (uplink, what) = what.strip_prefix("up-").map_or((false, what), |what| (true, what));
         let mut words = what.split(':');
         let what = match (words.next()?, words.next(), words.next(), words.next(), words.next()) {
-            ("voip", None, ..) => TrafficKind::Voip,
+            ("voip", None, ..) if !uplink => TrafficKind::Voip,
             ("full", None, ..) => TrafficKind::Full,
             ("tcp", None, ..) => TrafficKind::Tcp(WINDOW_BYTES),
             ("tcp", Some(window), None, ..) => TrafficKind::Tcp(window.parse().ok()?),
@@ -173,7 +175,7 @@ impl Spell for FlowPlan {
             }
             _ => return None,
         };
-        Some(Self { ues, what, from, until })
+        Some(Self { ues, what, uplink, from, until })
     }
 }
 
@@ -284,11 +286,14 @@ mod tests {
             ("tcp@5s", FlowPlan { from: second(5), ..plan(TrafficKind::Tcp(WINDOW_BYTES)) }),
             ("2=tcp:9000", FlowPlan { ues: Some(2..=2), ..plan(TrafficKind::Tcp(9_000)) }),
             ("udp:0.5", plan(TrafficKind::Udp(500, None))),
+            ("up-udp:0.5", FlowPlan { uplink: true, ..plan(TrafficKind::Udp(500, None)) }),
+            ("up-full", FlowPlan { uplink: true, ..plan(TrafficKind::Full) }),
             (
                 "1-3=udp:80:10s:500ms@1s-9s",
                 FlowPlan {
                     ues: Some(1..=3),
                     what: TrafficKind::Udp(80_000, Some((second(10), second(1) / 2))),
+                    uplink: false,
                     from: second(1),
                     until: Some(second(9)),
                 },
@@ -300,6 +305,7 @@ mod tests {
             "",
             "voice",
             "voip:1",
+            "up-voip",
             "udp",
             "udp:0",
             "udp:1e9",

@@ -4,7 +4,7 @@ use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::NrCgi;
 use ranlab_e2_codec::e2sm::rrc::Snssai;
 use ranlab_radio::user_plane::{
-    Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
+    Carrier, Channel, Direction, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -79,6 +79,8 @@ pub struct FlowPlan {
     pub ues: Option<RangeInclusive<u32>>,
     /// Kind of the flow.
     pub what: TrafficKind,
+    /// Whether the UE sends the data. Calls have data in both directions.
+    pub uplink: bool,
     /// Begin, since the start of the cell.
     pub from: Duration,
     /// End, since the start of the cell.
@@ -162,7 +164,17 @@ pub(super) fn of_ue<T>(list: &[T], ue: u32) -> Option<&T> {
 impl FlowPlan {
     /// Returns a flow of all UEs without an end.
     pub const fn new(what: TrafficKind) -> Self {
-        Self { ues: None, what, from: Duration::ZERO, until: None }
+        Self { ues: None, what, uplink: false, from: Duration::ZERO, until: None }
+    }
+
+    /// Returns the name of the kind, with `up-` for data of the UE.
+    pub const fn name(&self) -> &'static str {
+        match (self.uplink, self.what) {
+            (true, TrafficKind::Tcp(_)) => "up-tcp",
+            (true, TrafficKind::Udp(..)) => "up-udp",
+            (true, TrafficKind::Full) => "up-full",
+            (_, what) => what.name(),
+        }
     }
 
     pub(super) fn is_of(&self, ue: u32) -> bool {
@@ -190,6 +202,7 @@ impl FlowPlan {
             start_us: start_us.saturating_add(us(self.from)),
             stop_us: self.until.map_or(u64::MAX, |until| start_us.saturating_add(us(until))),
             measured: true,
+            direction: if self.uplink { Direction::Up } else { Direction::Down },
             ..FlowConfig::new(traffic)
         }
     }
@@ -222,7 +235,7 @@ impl RadioConfig {
 
     /// Returns the names of the UEs' flows, by number.
     pub(super) fn whats(&self, place: Place) -> BTreeMap<u32, Vec<&'static str>> {
-        let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(|flow| flow.what.name()).collect();
+        let of = |ue| self.flows.iter().filter(|flow| flow.is_of(ue)).map(FlowPlan::name).collect();
         self.ues_at(place).map(|ue| (place.first_ue + ue - 1, of(ue))).collect()
     }
 
