@@ -33,6 +33,9 @@ pub const WRITES_MAX: usize = 64;
 /// Structures by name. A name may occur several times, for example for policies of different slices.
 pub type Structures = Vec<(String, Attributes)>;
 
+/// Old and new value of a structure that was written.
+pub type Written = (Attributes, Attributes);
+
 /// Base station behind the function.
 pub trait CccStation: Send {
     /// Returns the structures that can be reported and written.
@@ -44,16 +47,14 @@ pub trait CccStation: Send {
     /// Returns the structures of each cell.
     fn cells(&mut self) -> Vec<(CellId, Structures)>;
 
-    /// Writes one structure of a cell or, without a cell, of the node. Returns its old and new value.
-    ///
-    /// # Errors
-    /// Returns an error, and changes nothing, if the value is not supported.
+    /// Writes structures of a cell or, without a cell, of the node. Returns the result of each, in order. A structure
+    /// whose value is not supported is unchanged.
     fn write(
         &mut self,
         now: Time,
         cell: Option<&CellId>,
-        write: &Write,
-    ) -> Result<(Attributes, Attributes), ccc::Cause>;
+        writes: &[Write],
+    ) -> Vec<Result<Written, ccc::Cause>>;
 
     /// Returns the time of day, in microseconds since the Unix epoch.
     fn tstamp_us(&self, now: Time) -> i64;
@@ -240,11 +241,12 @@ impl<S: CccStation> Function<S> {
         IndicationHeader { format: HeaderFormat::new(reason, self.station.tstamp_us(now)) }
     }
 
-    /// Writes structures independently of each other.
+    /// Writes structures. Each has its own result.
     fn write(&mut self, now: Time, cell: Option<&CellId>, writes: &[Write]) -> Outcomes {
         let mut outcomes = Outcomes::default();
-        for write in writes {
-            match self.station.write(now, cell, write) {
+        let results = self.station.write(now, cell, writes);
+        for (write, result) in writes.iter().zip(results) {
+            match result {
                 Ok((old, current)) => outcomes.accepted.push(Accepted {
                     name: write.name.clone(),
                     old: old.into(),

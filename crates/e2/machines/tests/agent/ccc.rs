@@ -50,16 +50,19 @@ impl CccStation for Station {
         &mut self,
         _: Time,
         cell: Option<&CellId>,
-        write: &Write,
-    ) -> Result<(Attributes, Attributes), ccc::Cause> {
-        if cell != Some(&id(1)) {
-            return Err(ccc::Cause::NotSupported);
-        }
-        let old = self.bwp();
-        let start = write.new.attributes.0.get("startRB").and_then(serde_json::Value::as_u64);
-        let start = start.filter(|start| *start < 10).ok_or(ccc::Cause::SemanticError)?;
-        self.0.lock().unwrap()[0] = start;
-        Ok((old, self.bwp()))
+        writes: &[Write],
+    ) -> Vec<Result<(Attributes, Attributes), ccc::Cause>> {
+        let write = |write: &Write| {
+            if cell != Some(&id(1)) {
+                return Err(ccc::Cause::NotSupported);
+            }
+            let old = self.bwp();
+            let start = write.new.attributes.0.get("startRB").and_then(serde_json::Value::as_u64);
+            let start = start.filter(|start| *start < 10).ok_or(ccc::Cause::SemanticError)?;
+            self.0.lock().unwrap()[0] = start;
+            Ok((old, self.bwp()))
+        };
+        writes.iter().map(write).collect()
     }
 
     fn tstamp_us(&self, now: Time) -> i64 {

@@ -4,7 +4,7 @@ use crate::rc_reports::{admitted, asking, insert, refused};
 use proptest::prelude::*;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
-use ranlab_e2::functions::rc::{self, POLICIES_MAX, RcControl, RcEvent, RcMobility};
+use ranlab_e2::functions::rc::{self, CarrierQuotas, POLICIES_MAX, RcControl, RcEvent, RcMobility};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -56,9 +56,10 @@ impl RcControl for Station {
         Ok(())
     }
 
-    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+    fn quotas(&mut self) -> Option<CarrierQuotas> {
         let cell = self.0.lock().unwrap();
-        (!cell.foreign).then(|| cell.quotas.clone())
+        let up = cell.quotas.clone();
+        (!cell.foreign).then(|| CarrierQuotas { down: up.clone(), up })
     }
 
     fn could(&self, order: &Order) -> Result<(), Refusal> {

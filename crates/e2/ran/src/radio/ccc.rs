@@ -3,7 +3,8 @@
 use super::power::Admin;
 use super::rc::Steered;
 use ranlab_e2::Time;
-use ranlab_e2::functions::ccc::{CccStation, Structures};
+use ranlab_e2::functions::ccc::{CccStation, Structures, Written};
+use ranlab_e2::functions::rc::CarrierQuotas;
 use ranlab_e2_codec::e2ap::{E2NodeGnb, Plmn};
 use ranlab_e2_codec::e2sm::ServiceModel;
 use ranlab_e2_codec::e2sm::ccc::{
@@ -25,9 +26,9 @@ pub(crate) struct Configured {
     pub(crate) epoch_us: i64,
 }
 
-fn policy(quota: &SliceQuota) -> RrmPolicyRatio {
+fn policy(resource: ResourceType, quota: &SliceQuota) -> RrmPolicyRatio {
     RrmPolicyRatio {
-        resource: ResourceType::PrbDl,
+        resource,
         members: vec![PolicyMember { plmn_id: quota.plmn.into(), snssai: quota.slice.into() }],
         max: quota.max,
         min: quota.min,
@@ -35,10 +36,18 @@ fn policy(quota: &SliceQuota) -> RrmPolicyRatio {
     }
 }
 
+/// A valid policy of a control.
+struct Policy {
+    resource: ResourceType,
+    quotas: Vec<SliceQuota>,
+    /// Previous and new values.
+    values: Written,
+}
+
 /// Returns the quota of each member of a policy. Each member gets the policy's ratios.
 fn quotas(policy: &RrmPolicyRatio) -> Result<Vec<SliceQuota>, Cause> {
     let &RrmPolicyRatio { max, min, dedicated, .. } = policy;
-    if policy.resource != ResourceType::PrbDl {
+    if !matches!(policy.resource, ResourceType::PrbDl | ResourceType::PrbUl) {
         return Err(Cause::NotSupported);
     }
     if policy.members.is_empty() || [max, min, dedicated].iter().any(|percent| *percent > 100) {
@@ -191,25 +200,55 @@ impl Configured {
         }
     }
 
-    /// Applies a written policy.
-    fn share(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
+    /// Checks a written policy by itself. Returns its quotas, and its previous and new values.
+    fn read_policy(&self, write: &Write) -> Result<Policy, Cause> {
         let wanted: RrmPolicyRatio = write.new.attributes.meaning().map_err(|_| Cause::JsonError)?;
         let new = quotas(&wanted)?;
-        let mut all = self.steered.quotas();
-        let is_of =
-            |quota: &SliceQuota| new.iter().any(|it| (it.plmn, it.slice) == (quota.plmn, quota.slice));
-        let before = all.iter().find(|quota| is_of(quota)).map(policy);
-        let before = before.map(|it| Attributes::from_structure(&it)).unwrap_or_default();
+        let now = self.steered.quotas_now();
+        let now = if wanted.resource == ResourceType::PrbUl { now.up } else { now.down };
+        let before = now.iter().find(|quota| new.iter().any(|it| it.is_of_same_slice(quota)));
+        let before = before.map(|quota| Attributes::from_structure(&policy(wanted.resource, quota)));
+        let before = before.unwrap_or_default();
         let differs = |(name, value): (&String, _)| before.0.get(name) != Some(value);
         if write.old.attributes.0.iter().any(differs) {
             return Err(Cause::SemanticError);
         }
-        all = SliceQuota::merge(&all, &new);
-        if all.len() > POLICIES_MAX {
+        let alone = CarrierQuotas { down: new.clone(), up: Vec::new() };
+        self.steered.could_divide(&alone).map_err(|_| Cause::SemanticError)?;
+        let values = (before, Attributes::from_structure(&wanted));
+        Ok(Policy { resource: wanted.resource, quotas: new, values })
+    }
+
+    /// Applies the policies of a control together: their sums are checked with all of them in force.
+    fn share(&self, policies: &[&Policy]) -> Result<(), Cause> {
+        let of = |resource| {
+            let of = policies.iter().filter(move |it| it.resource == resource);
+            of.flat_map(|it| &it.quotas).copied().collect::<Vec<_>>()
+        };
+        let [down, up] = [ResourceType::PrbDl, ResourceType::PrbUl].map(of);
+        // A slice has one policy per direction.
+        [&down, &up]
+            .into_iter()
+            .try_for_each(|it| SliceQuota::check_sums(it))
+            .map_err(|_| Cause::SemanticError)?;
+        let now = self.steered.quotas_now();
+        let all =
+            CarrierQuotas { down: SliceQuota::merge(&now.down, &down), up: SliceQuota::merge(&now.up, &up) };
+        if all.down.len().max(all.up.len()) > POLICIES_MAX {
             return Err(Cause::NotAvailable);
         }
-        self.steered.share(&all).map_err(|_| Cause::SemanticError)?;
-        Ok((before, Attributes::from_structure(&wanted)))
+        self.steered.divide(&all).map_err(|_| Cause::SemanticError)
+    }
+
+    /// Writes a structure that is not a policy.
+    fn write_one(&self, write: &Write) -> Result<Written, Cause> {
+        if is_structure(&write.name, NR_CELL_DU) {
+            self.set_state(write)
+        } else if is_structure(&write.name, CES) {
+            self.save_energy(write)
+        } else {
+            Err(Cause::NotSupported)
+        }
     }
 }
 
@@ -256,26 +295,34 @@ impl CccStation for Configured {
         let cell = (NR_CELL_DU.to_owned(), Attributes::from_structure(&self.cell()));
         let bwp = (BWP.to_owned(), Attributes::from_structure(&self.bwp()));
         let ces = (CES.to_owned(), Attributes::from_structure(&self.energy_saving()));
-        let ratio =
-            |quota: &SliceQuota| (RRM_POLICY_RATIO.to_owned(), Attributes::from_structure(&policy(quota)));
-        let policies = self.steered.quotas();
-        let structures = [cell, bwp, ces].into_iter().chain(policies.iter().map(ratio)).collect();
+        let ratio = |(resource, quota): (ResourceType, &SliceQuota)| {
+            (RRM_POLICY_RATIO.to_owned(), Attributes::from_structure(&policy(resource, quota)))
+        };
+        let CarrierQuotas { down, up } = self.steered.quotas_now();
+        let down = down.iter().map(|quota| (ResourceType::PrbDl, quota));
+        let policies = down.chain(up.iter().map(|quota| (ResourceType::PrbUl, quota)));
+        let structures = [cell, bwp, ces].into_iter().chain(policies.map(ratio)).collect();
         vec![(self.cell_id(), structures)]
     }
 
-    fn write(
-        &mut self,
-        _: Time,
-        cell: Option<&CellId>,
-        write: &Write,
-    ) -> Result<(Attributes, Attributes), Cause> {
+    fn write(&mut self, _: Time, cell: Option<&CellId>, writes: &[Write]) -> Vec<Result<Written, Cause>> {
+        let refuse = |cause| writes.iter().map(|_| Err(cause)).collect();
         match cell {
-            Some(cell) if cell.cell() != Some(self.steered.cell) => Err(Cause::NotAvailable),
-            Some(_) if is_structure(&write.name, RRM_POLICY_RATIO) => self.share(write),
-            Some(_) if is_structure(&write.name, NR_CELL_DU) => self.set_state(write),
-            Some(_) if is_structure(&write.name, CES) => self.save_energy(write),
-            _ => Err(Cause::NotSupported),
+            None => return refuse(Cause::NotSupported),
+            Some(cell) if cell.cell() != Some(self.steered.cell) => return refuse(Cause::NotAvailable),
+            Some(_) => {}
         }
+        // Policies first: a switch of the cell does not change them.
+        let read =
+            |write: &Write| is_structure(&write.name, RRM_POLICY_RATIO).then(|| self.read_policy(write));
+        let read: Vec<_> = writes.iter().map(read).collect();
+        let valid: Vec<_> = read.iter().flatten().flatten().collect();
+        let shared = if valid.is_empty() { Ok(()) } else { self.share(&valid) };
+        let written = |(write, policy): (&Write, Option<Result<Policy, Cause>>)| match policy {
+            Some(policy) => policy.and_then(|policy| shared.map(|()| policy.values)),
+            None => self.write_one(write),
+        };
+        writes.iter().zip(read).map(written).collect()
     }
 
     fn tstamp_us(&self, now: Time) -> i64 {
@@ -294,6 +341,7 @@ mod tests {
     use ranlab_e2_codec::e2sm::slice::{SliceAlgorithm, SliceCommand};
     use ranlab_e2_codec::per::ShortBits;
     use ranlab_radio::user_plane::Carrier;
+    use std::collections::BTreeMap;
     use std::sync::{Arc, Mutex};
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
@@ -318,6 +366,10 @@ mod tests {
         Write { name: name.to_owned(), old: old.into(), new: new.into() }
     }
 
+    fn one(station: &mut Configured, cell: Option<&CellId>, it: &Write) -> Result<Written, Cause> {
+        station.write(Time::ZERO, cell, std::slice::from_ref(it)).remove(0)
+    }
+
     fn ratio(sst: u8, sd: Option<&str>, min: u8, max: u8) -> Attributes {
         let snssai = sd.map_or_else(|| json!({ "sst": sst }), |sd| json!({ "sst": sst, "sd": sd }));
         let member = json!([{ "plmnId": { "mcc": "001", "mnc": "01" }, "snssai": snssai }]);
@@ -328,6 +380,11 @@ mod tests {
             ("rRMPolicyMinRatio", json!(min)),
             ("rRMPolicyDedicatedRatio", json!(0)),
         ])
+    }
+
+    fn of_resource(resource: &str, mut ratio: Attributes) -> Attributes {
+        ratio.0.insert("resourceType".to_owned(), json!(resource));
+        ratio
     }
 
     #[test]
@@ -358,18 +415,17 @@ mod tests {
         let id = station.cell_id();
         let policies = |station: &mut Configured| station.cells()[0].1.split_off(3);
         let first = write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 60, 100));
-        let (old, now) = station.write(Time::ZERO, Some(&id), &first).unwrap();
+        let (old, now) = one(&mut station, Some(&id), &first).unwrap();
         assert_eq!((old, now), (Attributes::default(), ratio(1, None, 60, 100)));
         let second = write(RRM_POLICY_RATIO, Attributes::default(), ratio(2, Some("000007"), 20, 100));
-        station.write(Time::ZERO, Some(&id), &second).unwrap();
+        one(&mut station, Some(&id), &second).unwrap();
         let set = station.steered.locked().set.clone();
         assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "one for the rest");
         let before = policies(&mut station);
         assert_eq!(before.len(), 2);
         let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();
         let stale = ratio(1, None, 50, 100);
-        let uplink = Attributes::from_list([("resourceType", json!("PRB_UL"))]);
-        let uplink = Attributes([ratio(1, None, 1, 1).0, uplink.0].into_iter().flatten().collect());
+        let bearers = of_resource("DRB", ratio(1, None, 1, 1));
         let unknown = Attributes::from_list([("rRMPolicyLuck", json!(1))]);
         let unknown = Attributes([ratio(1, None, 1, 1).0, unknown.0].into_iter().flatten().collect());
         for (cell, write, cause) in [
@@ -397,15 +453,15 @@ mod tests {
                 write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, Some("7"), 0, 9)),
                 Cause::JsonError,
             ),
-            (Some(&id), write(RRM_POLICY_RATIO, Attributes::default(), uplink), Cause::NotSupported),
+            (Some(&id), write(RRM_POLICY_RATIO, Attributes::default(), bearers), Cause::NotSupported),
             (Some(&id), write(RRM_POLICY_RATIO, Attributes::default(), unknown), Cause::JsonError),
         ] {
-            assert_eq!(station.write(Time::ZERO, cell, &write).map(|_| ()), Err(cause), "{write:?}");
+            assert_eq!(one(&mut station, cell, &write).map(|_| ()), Err(cause), "{write:?}");
             assert_eq!(policies(&mut station), before);
         }
         // The old value matches the current one, so the write is applied.
         let changed = write(RRM_POLICY_RATIO, ratio(1, None, 60, 100), ratio(1, None, 30, 100));
-        station.write(Time::ZERO, Some(&id), &changed).unwrap();
+        one(&mut station, Some(&id), &changed).unwrap();
         assert_eq!(policies(&mut station).len(), 2);
         // SLICE takes over the carrier, and the policies are removed.
         let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
@@ -416,12 +472,49 @@ mod tests {
     }
 
     #[test]
+    fn policies_of_a_control_are_checked_together_per_direction() {
+        let mut station = station();
+        let id = station.cell_id();
+        let new = |ratio| write(RRM_POLICY_RATIO, Attributes::default(), ratio);
+        let minima = |station: &Configured| {
+            let CarrierQuotas { down, up } = station.steered.quotas_now();
+            [down, up]
+                .map(|quotas| quotas.iter().map(|it| (it.slice.sst, it.min)).collect::<BTreeMap<_, _>>())
+        };
+        let both =
+            |first, second| [new(ratio(1, None, first, 100)), new(ratio(2, Some("000007"), second, 100))];
+        assert!(station.write(Time::ZERO, Some(&id), &both(60, 40)).iter().all(Result::is_ok));
+        // One after the other, either of these would guarantee more than the carrier at first.
+        for order in [both(40, 60), both(70, 30)] {
+            let results = station.write(Time::ZERO, Some(&id), &order);
+            assert!(results.iter().all(Result::is_ok), "{results:?}");
+        }
+        let uplink = new(of_resource("PRB_UL", ratio(1, None, 90, 100)));
+        assert!(one(&mut station, Some(&id), &uplink).is_ok(), "another direction");
+        let now = [BTreeMap::from([(1, 70), (2, 30)]), BTreeMap::from([(1, 90)])];
+        assert_eq!(minima(&station), now);
+        let unknown = new(ratio(3, None, 1, 100));
+        for (order, expected) in [
+            // The sum, and a slice with two policies.
+            (both(70, 31).to_vec(), [Err(Cause::SemanticError), Err(Cause::SemanticError)]),
+            (vec![new(ratio(1, None, 1, 100)), new(ratio(1, None, 2, 100))], [Err(Cause::SemanticError); 2]),
+            // A policy that is invalid by itself does not affect the others.
+            (vec![unknown, new(ratio(1, None, 70, 100))], [Err(Cause::SemanticError), Ok(())]),
+        ] {
+            let results = station.write(Time::ZERO, Some(&id), &order);
+            let results: Vec<_> = results.into_iter().map(|it| it.map(drop)).collect();
+            assert_eq!(results, expected, "{order:?}");
+            assert_eq!(minima(&station), now);
+        }
+    }
+
+    #[test]
     fn cell_is_switched_off_and_on() {
         let mut station = station();
         let id = station.cell_id();
         let state = |value: &str| Attributes::from_list([("administrativeState", json!(value))]);
         let lock = write(NR_CELL_DU, state("UNLOCKED"), state("LOCKED"));
-        let (old, now) = station.write(Time::ZERO, Some(&id), &lock).unwrap();
+        let (old, now) = one(&mut station, Some(&id), &lock).unwrap();
         assert_eq!((&old.0["cellState"], &now.0["cellState"]), (&json!("ACTIVE"), &json!("IDLE")));
         assert_eq!(now.0["administrativeState"], json!("LOCKED"));
         assert!(station.steered.locked().rntis().is_empty());
@@ -433,16 +526,16 @@ mod tests {
             (Attributes::default(), Cause::NotSupported),
         ] {
             let wrong = write(NR_CELL_DU, Attributes::default(), new);
-            assert_eq!(station.write(Time::ZERO, Some(&id), &wrong), Err(cause), "{wrong:?}");
+            assert_eq!(one(&mut station, Some(&id), &wrong), Err(cause), "{wrong:?}");
         }
-        assert_eq!(station.write(Time::ZERO, Some(&id), &lock), Err(Cause::SemanticError));
+        assert_eq!(one(&mut station, Some(&id), &lock), Err(Cause::SemanticError));
         let unlock = write(NR_CELL_DU, Attributes::default(), state("UNLOCKED"));
-        station.write(Time::ZERO, Some(&id), &unlock).unwrap();
+        one(&mut station, Some(&id), &unlock).unwrap();
         station.steered.locked().pass(Time::from_nanos(2_000_000));
         assert_eq!(station.steered.locked().rntis().len(), 2);
         let saving = |value: &str| Attributes::from_list([("energySavingControl", json!(value))]);
         let save = write(CES, Attributes::default(), saving("toBeEnergySaving"));
-        let (_, now) = station.write(Time::ZERO, Some(&id), &save).unwrap();
+        let (_, now) = one(&mut station, Some(&id), &save).unwrap();
         assert_eq!(now.0["energySavingState"], json!("isEnergySaving"));
         assert!(station.steered.locked().rntis().is_empty());
     }

@@ -72,6 +72,7 @@ impl Radio {
     fn share(&mut self, next: &SliceSet) -> Result<(), Refusal> {
         let slices = Command::Slices(Direction::Down, convert::slices(next));
         self.cell.command(&slices).map_err(|why| convert::refusal(&why))?;
+        self.end_quotas()?;
         self.set = next.clone();
         self.homes.retain(|_, slice| next.slice(*slice).is_some());
         self.settle_ues();

@@ -39,7 +39,6 @@ use ranlab_e2::agent::{Agent, RanFunction, UeId};
 use ranlab_e2::functions::{slice, traffic};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm;
-use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
 use ranlab_e2_codec::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
 use ranlab_e2_codec::e2sm::slice::SliceSet;
 use ranlab_e2_codec::e2sm::traffic::TrafficConfig;
@@ -150,8 +149,7 @@ pub struct Radio {
     news: Vec<RrcEvent>,
     /// UEs whose planned departure was due here and that are in another cell.
     strays: Vec<u32>,
-    /// Quotas by which a controller divided the carrier, and the resulting slices.
-    quotas: (Vec<SliceQuota>, SliceSet),
+    divided: quotas::Divided,
     /// Pending reports and handover decisions for RC.
     mobility: rc::Mobility,
     /// Pending reports for NI.
@@ -208,7 +206,7 @@ impl Radio {
             stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
             strays: Vec::new(),
-            quotas: (Vec::new(), SliceSet::default()),
+            divided: quotas::Divided::default(),
             mobility: rc::Mobility::default(),
             calls: ni::Calls::default(),
             power: power::Power::default(),

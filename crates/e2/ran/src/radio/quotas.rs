@@ -1,6 +1,7 @@
 //! Slice quotas (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) for the model's scheduler.
 use super::rc::Steered;
 use super::{Radio, convert, plan};
+use ranlab_e2::functions::rc::CarrierQuotas;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::kpm::DEFAULT_SLICE;
@@ -10,10 +11,18 @@ use ranlab_e2_codec::e2sm::slice::{
     SLICES_MAX, Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
 };
 use ranlab_radio::user_plane as up;
-use ranlab_radio::user_plane::{Command, Direction};
+use ranlab_radio::user_plane::{Association, Command, Direction};
 
 /// Slice of the UEs without a quota.
 const REST: u16 = 0;
+
+/// Quotas by which a controller divided the carrier.
+#[derive(Debug, Default)]
+pub(super) struct Divided {
+    pub(super) quotas: CarrierQuotas,
+    /// The downlink slices that SLICE reports for them. Quotas apply until SLICE changes these.
+    shown: SliceSet,
+}
 const PPM_PER_PERCENT: u32 = WHOLE_PPM / 100;
 
 fn refusal(fault: &OrderFault) -> Refusal {
@@ -65,10 +74,9 @@ impl Radio {
         Ok(())
     }
 
-    /// Returns a UE's slice by quota. `None` if the carrier is not divided by quotas.
-    pub(super) fn slice_by_quota(&self, ue: u32) -> Option<u16> {
-        let (quotas, set) = &self.quotas;
-        if quotas.is_empty() || *set != self.set {
+    /// Returns a UE's slice by these quotas, those in force of a direction. `None` if they do not divide the carrier.
+    fn slice_by_quota(&self, ue: u32, quotas: &[SliceQuota]) -> Option<u16> {
+        if quotas.is_empty() {
             return None;
         }
         let plmn = self.plmn_of(ue);
@@ -82,27 +90,63 @@ impl Radio {
         Some(found.first().map_or(REST, |(id, _)| *id))
     }
 
-    fn share_by_quotas(&mut self, quotas: Vec<SliceQuota>) -> Result<(), Refusal> {
-        let set = if quotas.is_empty() { SliceSet::default() } else { shown(&quotas) };
-        let model = if quotas.is_empty() { convert::slices(&set) } else { scheduled(&quotas) };
-        self.cell.command(&Command::Slices(Direction::Down, model)).map_err(|why| convert::refusal(&why))?;
+    /// Returns the quotas in force. `None` if SLICE has divided the carrier since.
+    pub(super) fn quotas_in_force(&self) -> Option<&CarrierQuotas> {
+        (self.divided.shown == self.set).then_some(&self.divided.quotas)
+    }
+
+    fn share_by_quotas(&mut self, quotas: CarrierQuotas) -> Result<(), Refusal> {
+        let set = if quotas.down.is_empty() { SliceSet::default() } else { shown(&quotas.down) };
+        let down = if quotas.down.is_empty() { convert::slices(&set) } else { scheduled(&quotas.down) };
+        let up = if quotas.up.is_empty() { self.uplink_pool() } else { scheduled(&quotas.up) };
+        for (direction, model) in [(Direction::Down, down), (Direction::Up, up)] {
+            self.cell.command(&Command::Slices(direction, model)).map_err(|why| convert::refusal(&why))?;
+        }
         self.set = set.clone();
         self.homes.clear();
-        self.quotas = (quotas, set);
+        self.divided = Divided { quotas, shown: set };
         let ues: Vec<_> = self.rntis.iter().map(|(ue, rnti)| (*ue, *rnti)).collect();
-        for (ue, rnti) in ues {
-            self.homes.extend(self.slice_by_quota(ue).map(|slice| (rnti, slice)));
-        }
-        self.settle_ues();
+        ues.into_iter().for_each(|(ue, rnti)| self.settle_by_quota(ue, rnti));
         Ok(())
     }
 
-    /// Assigns a new UE to its slice.
+    /// Assigns a new UE to its slices.
     pub(super) fn settle_by_quota(&mut self, ue: u32, rnti: u16) {
-        if let Some(slice) = self.slice_by_quota(ue) {
+        let Some(CarrierQuotas { down, up }) = self.quotas_in_force() else { return };
+        let down = self.slice_by_quota(ue, down);
+        let up = self.slice_by_quota(ue, up).map(u32::from);
+        if let Some(slice) = down {
             self.homes.insert(rnti, slice);
-            self.settle_ues();
         }
+        let home = Association { rnti, down: down.map(u32::from), up };
+        let associated = self.cell.command(&Command::Associate(vec![home]));
+        // Both slices exist: the quotas are in force.
+        debug_assert!(associated.is_ok(), "{associated:?}");
+    }
+
+    /// Ends quotas of both directions, because SLICE divides the carrier.
+    pub(super) fn end_quotas(&mut self) -> Result<(), Refusal> {
+        let CarrierQuotas { up, .. } = std::mem::take(&mut self.divided).quotas;
+        if up.is_empty() {
+            return Ok(());
+        }
+        let pool = Command::Slices(Direction::Up, self.uplink_pool());
+        self.cell.command(&pool).map_err(|why| convert::refusal(&why))
+    }
+
+    /// Returns the slices of an uplink that is not divided.
+    fn uplink_pool(&self) -> up::SliceSet {
+        up::CellConfig::new(self.cell.config().carrier).up
+    }
+
+    /// Returns the effective quotas of both directions, or the reason why the cell rejects them.
+    fn check_carrier(&self, quotas: &CarrierQuotas) -> Result<CarrierQuotas, Refusal> {
+        let checked = |quotas: &[SliceQuota]| {
+            let mut quotas = self.check_quotas(quotas)?;
+            quotas.retain(|quota| !quota.is_free());
+            Ok(quotas)
+        };
+        Ok(CarrierQuotas { down: checked(&quotas.down)?, up: checked(&quotas.up)? })
     }
 
     fn plmn_of(&self, ue: u32) -> Plmn {
@@ -112,18 +156,20 @@ impl Radio {
 
 impl Steered {
     /// Returns the current quotas. Empty if the carrier is not divided, or was divided by SLICE since.
-    pub(super) fn quotas(&self) -> Vec<SliceQuota> {
-        let radio = self.locked();
-        let (quotas, set) = &radio.quotas;
-        if *set == radio.set { quotas.clone() } else { Vec::new() }
+    pub(super) fn quotas_now(&self) -> CarrierQuotas {
+        self.locked().quotas_in_force().cloned().unwrap_or_default()
     }
 
     /// Divides the carrier by these quotas only. Without quotas it is not divided.
-    pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
+    pub(super) fn divide(&self, quotas: &CarrierQuotas) -> Result<(), Refusal> {
         let mut radio = self.locked();
-        let mut quotas = radio.check_quotas(quotas)?;
-        quotas.retain(|quota| !quota.is_free());
+        let quotas = radio.check_carrier(quotas)?;
         radio.share_by_quotas(quotas)
+    }
+
+    /// Checks whether the carrier could be divided by these quotas.
+    pub(super) fn could_divide(&self, quotas: &CarrierQuotas) -> Result<(), Refusal> {
+        self.locked().check_carrier(quotas).map(drop)
     }
 }
 

@@ -4,12 +4,12 @@ use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
 use ranlab_e2::Time;
-use ranlab_e2::functions::rc::{RcControl, RcEvent, RcMobility};
+use ranlab_e2::functions::rc::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rc::RrcState;
-use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::commands::Order;
 use ranlab_e2_codec::e2sm::rc::messages::Said;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
@@ -80,7 +80,10 @@ impl Mobility {
 impl RcControl for Steered {
     fn execute(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
         match order {
-            Order::SliceQuotas(quotas) => self.share(quotas),
+            // Quotas replace all others, in both directions.
+            Order::SliceQuotas(quotas) => {
+                self.divide(&CarrierQuotas { down: quotas.clone(), up: quotas.clone() })
+            }
             Order::Handover(cell) => self.hand_over(number, cell),
             Order::QosFlows { .. } => {
                 Err(Refusal::new(Reason::NotSupported, "a UE has one bearer, with all its flows"))
@@ -88,15 +91,15 @@ impl RcControl for Steered {
         }
     }
 
-    /// Returns the quotas that [`share`](Steered::share) set, if they still apply.
-    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+    fn share(&mut self, _: Time, _: u32, quotas: &CarrierQuotas) -> Result<(), Refusal> {
+        self.divide(quotas)
+    }
+
+    /// Returns the quotas that [`divide`](Steered::divide) set, if they still apply.
+    fn quotas(&mut self) -> Option<CarrierQuotas> {
         let radio = self.locked();
-        let (quotas, set) = &radio.quotas;
-        if radio.set == SliceSet::default() {
-            Some(Vec::new())
-        } else {
-            (*set == radio.set).then(|| quotas.clone())
-        }
+        let none = || (radio.set == SliceSet::default()).then(CarrierQuotas::default);
+        radio.quotas_in_force().cloned().or_else(none)
     }
 
     fn could(&self, order: &Order) -> Result<(), Refusal> {
@@ -207,6 +210,7 @@ fn notify_agents(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
 mod tests {
     use super::super::{FlowPlan, Move, RadioConfig, TrafficKind};
     use super::*;
+    use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
     use ranlab_e2_codec::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
     use ranlab_radio::user_plane::Carrier;
 
@@ -250,27 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn quotas_determine_slice_shares() {
-        let with_dedicated = |quota: SliceQuota, dedicated| SliceQuota { dedicated, ..quota };
-        for (quotas, expected) in [
-            (vec![quota(1, 80, 100), quota(2, 20, 100)], 80.0),
-            (vec![quota(1, 0, 30), quota(2, 0, 60)], 100.0 / 3.0),
-            (vec![quota(1, 0, 100), quota(2, 0, 100)], 50.0),
-            (vec![quota(1, 0, 100), quota(2, 0, 20)], 80.0),
-            (vec![quota(1, 60, 90), quota(2, 10, 40)], 60.0),
-            (vec![with_dedicated(quota(1, 70, 100), 40)], 70.0),
-            (vec![quota(1, 0, 10)], 10.0),
-        ] {
-            let [mut station, _] = two();
-            pass(&station, 0..2);
-            station.execute(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap();
-            pass(&station, 2..3_000);
-            let share = share_of_first(&station);
-            assert!((share - expected).abs() < 1.0, "{share} % of {quotas:?}");
-        }
-    }
-
-    #[test]
     fn contradictory_and_unknown_quotas_are_rejected() {
         let [mut station, _] = two();
         let elsewhere = SliceQuota { plmn: Plmn::new(310, 410, 3), ..quota(1, 0, 10) };
@@ -287,7 +270,7 @@ mod tests {
             assert_eq!(refused.reason, reason, "{quotas:?}: {}", refused.detail);
             assert!(!refused.detail.is_empty());
         }
-        assert_eq!(station.quotas(), []);
+        assert_eq!(station.quotas_now(), CarrierQuotas::default());
     }
 
     #[test]
@@ -299,7 +282,7 @@ mod tests {
         assert!((share - 80.0).abs() < 1.0, "{share} %");
         // Without a limit and a guarantee there is no quota.
         station.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 100)])).unwrap();
-        assert_eq!(RcControl::quotas(&mut station), Some(vec![]));
+        assert_eq!(station.quotas(), Some(CarrierQuotas::default()));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use super::rc::Steered;
 use crate::stats::Names;
 use ranlab_e2::Time;
-use ranlab_e2::functions::rc::{RcControl, RcEvent, RcMobility};
+use ranlab_e2::functions::rc::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
-use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::commands::Order;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 
 /// The cells of a base station with several DUs, in the form that RC uses.
@@ -43,8 +43,13 @@ impl RcControl for SteeredSite {
         true
     }
 
+    fn share(&mut self, now: Time, number: u32, quotas: &CarrierQuotas) -> Result<(), Refusal> {
+        self.cells.iter().try_for_each(|cell| cell.could_divide(quotas))?;
+        self.cells.iter_mut().try_for_each(|cell| cell.share(now, number, quotas))
+    }
+
     /// Returns the quotas that apply in all cells.
-    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+    fn quotas(&mut self) -> Option<CarrierQuotas> {
         let mut quotas = self.cells.iter_mut().map(RcControl::quotas);
         let first = quotas.next()??;
         quotas.all(|other| other.as_ref() == Some(&first)).then_some(first)
@@ -98,6 +103,7 @@ mod tests {
     use super::super::Neighbours;
     use super::super::{Radio, RadioConfig, cell_of};
     use super::*;
+    use ranlab_e2_codec::e2sm::rc::commands::SliceQuota;
     use ranlab_radio::user_plane::Carrier;
     use std::sync::{Arc, Mutex};
 
@@ -125,7 +131,8 @@ mod tests {
         let quota =
             SliceQuota { plmn: PLMN, slice: Snssai { sst: 1, sd: None }, min: 0, max: 50, dedicated: 0 };
         site.execute(Time::ZERO, 0, &Order::SliceQuotas(vec![quota])).unwrap();
-        assert_eq!(RcControl::quotas(&mut site), Some(vec![quota]));
+        let both = CarrierQuotas { down: vec![quota], up: vec![quota] };
+        assert_eq!(RcControl::quotas(&mut site), Some(both));
         let unknown = site.execute(Time::ZERO, 60_000, &Order::Handover(first)).unwrap_err();
         assert_eq!(unknown.reason, Reason::UnknownUe);
     }

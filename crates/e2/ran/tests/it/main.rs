@@ -11,6 +11,7 @@ mod flexric_models;
 mod fluid;
 #[path = "../../../ric/tests/lab/mod.rs"]
 mod lab;
+mod quotas;
 mod radio;
 mod rc;
 mod split;

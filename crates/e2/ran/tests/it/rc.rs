@@ -101,7 +101,8 @@ fn quotas(first: u8, second: u8) -> Does {
         slice: Snssai { sst, sd: None },
         min: 0,
         max,
-        dedicated: 0,
+        // As oran-sc-ric's xApp sends it. The station limits it to the minimum.
+        dedicated: 100,
     };
     Does::Obey(Order::SliceQuotas([(1, first), (2, second)].map(quota).to_vec()))
 }

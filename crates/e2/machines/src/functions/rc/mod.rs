@@ -32,7 +32,7 @@ mod station;
 mod wanted;
 
 pub use policy::POLICIES_MAX;
-pub use station::{RcControl, RcEvent, RcMobility};
+pub use station::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 
 use crate::Time;
 use crate::agent::*;
@@ -42,7 +42,7 @@ use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationTy
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::per::{Text, encode_in};
-use ranlab_e2_codec::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_e2_codec::e2sm::rc::commands::{NotAnOrder, ORDERS, Order};
 use ranlab_e2_codec::e2sm::rc::policy as policies;
 use ranlab_e2_codec::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
 use ranlab_e2_codec::e2sm::rc::{
@@ -296,9 +296,9 @@ impl<C: RcControl> Function<C> {
             Order::Handover(_) | Order::QosFlows { .. } if !self.is_ue(number, name) => Err(unknown()),
             Order::SliceQuotas(quotas) => {
                 // A control changes the quotas of the slices that it names; other quotas are kept.
-                let merged = SliceQuota::merge(&self.quotas_beneath(), quotas);
+                let merged = self.quotas_beneath().merge(quotas);
                 self.station.could(order)?;
-                self.station.execute(ctx.now(), number, &Order::SliceQuotas(merged))?;
+                self.station.share(ctx.now(), number, &merged)?;
                 // Quotas set by controls rank below those of policies.
                 self.imposed = None;
                 self.impose(ctx);

@@ -1,6 +1,6 @@
 //! Policies at a base station: evaluation of their conditions, and their effects.
 use super::wanted::{Does, When};
-use super::{Function, RcControl, sees};
+use super::{CarrierQuotas, Function, RcControl, sees};
 use crate::agent::FunctionContext;
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::rc::Comparison;
@@ -16,8 +16,8 @@ type Ue = (u32, Vec<Snssai>);
 /// Quotas imposed by policies, and the quotas below them.
 #[derive(Debug)]
 pub(super) struct Imposed {
-    beneath: Vec<SliceQuota>,
-    over: Vec<SliceQuota>,
+    beneath: CarrierQuotas,
+    over: CarrierQuotas,
 }
 
 /// Returns whether a test holds for a UE. `connected` is the number of connected UEs.
@@ -105,9 +105,9 @@ impl<C: RcControl> Function<C> {
         wanted
     }
 
-    /// Returns the quotas set by controls, without those of policies. The list is empty if the carrier is not shared
-    /// by quotas.
-    pub(super) fn quotas_beneath(&mut self) -> Vec<SliceQuota> {
+    /// Returns the quotas set by controls, without those of policies. They are empty if the carrier is not shared by
+    /// quotas.
+    pub(super) fn quotas_beneath(&mut self) -> CarrierQuotas {
         let shared = self.station.quotas().unwrap_or_default();
         let imposed = self.imposed.as_ref().filter(|it| it.over == shared);
         imposed.map(|it| it.beneath.clone()).unwrap_or(shared)
@@ -127,14 +127,12 @@ impl<C: RcControl> Function<C> {
         };
         let beneath = self.quotas_beneath();
         self.imposed = None;
-        let mut over: Vec<_> = beneath.iter().filter(|quota| !is_of(quota, &wanted)).copied().collect();
-        over.extend(&wanted);
         // The quotas are applied again even if unchanged, because UEs that connected since then are assigned to a
         // slice only by this.
-        let mut obey = |quotas: &[SliceQuota]| {
-            self.station.execute(ctx.now(), 0, &Order::SliceQuotas(quotas.to_vec())).is_ok()
-        };
-        if !wanted.is_empty() && obey(&over) {
+        let mut obey = |quotas: &CarrierQuotas| self.station.share(ctx.now(), 0, quotas).is_ok();
+        if !wanted.is_empty() && obey(&beneath.merge(&wanted)) {
+            // A base station may limit a quota, for example a dedicated part above the minimum.
+            let over = self.station.quotas().unwrap_or_default();
             self.imposed = Some(Imposed { beneath, over });
         } else if shared != beneath {
             // No policy is in force any more, or the quotas add up to more than the carrier.

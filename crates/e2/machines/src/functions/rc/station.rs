@@ -8,6 +8,22 @@ use ranlab_e2_codec::e2sm::rc::messages::Said;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
 
+/// Quotas by which slices share both directions of a carrier.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CarrierQuotas {
+    /// Quotas of the downlink.
+    pub down: Vec<SliceQuota>,
+    /// Quotas of the uplink.
+    pub up: Vec<SliceQuota>,
+}
+
+impl CarrierQuotas {
+    /// Returns the quotas after an order, which applies to both directions.
+    pub fn merge(&self, order: &[SliceQuota]) -> Self {
+        Self { down: SliceQuota::merge(&self.down, order), up: SliceQuota::merge(&self.up, order) }
+    }
+}
+
 /// Base station behind the function.
 pub trait RcControl: Send {
     /// Executes an order completely or not at all; `number` is that of the UE in the control header.
@@ -16,14 +32,23 @@ pub trait RcControl: Send {
     /// Returns an error if the base station cannot execute the order.
     fn execute(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
 
+    /// Replaces all quotas. The default executes those of the downlink as an order, for base stations that do not
+    /// distinguish directions.
+    ///
+    /// # Errors
+    /// Returns an error, and changes nothing, if the quotas are contradictory or of unknown slices.
+    fn share(&mut self, now: Time, number: u32, quotas: &CarrierQuotas) -> Result<(), Refusal> {
+        self.execute(now, number, &Order::SliceQuotas(quotas.down.clone()))
+    }
+
     /// Returns whether the RRC states of UEs are known. If so, reports and inserts are offered.
     fn knows_rrc(&self) -> bool {
         false
     }
 
-    /// Returns the quotas by which slices share the carrier; the list is empty if it is not shared. Returns `None` if
-    /// it is shared by other means, which policies do not change.
-    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+    /// Returns the quotas by which slices share the carrier; they are empty if it is not shared. Returns `None` if it is
+    /// shared by other means, which policies do not change.
+    fn quotas(&mut self) -> Option<CarrierQuotas> {
         None
     }
 
