@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm;
 use ranlab_e2_codec::per::ShortBits;
@@ -264,17 +263,18 @@ impl Controller {
         }
     }
 
-    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent is alive. A
-    /// reset is not used, because agents may lack it (OCUDU, srsRAN).
+    /// Deletes the subscription of a check, whether or not it exists. Any response shows that the agent is alive, also
+    /// one with another request id: OCUDU writes 0/0 into its failure. A reset is not used, because agents may lack it
+    /// (OCUDU, srsRAN).
     pub(super) fn serves(&self, link: &mut Link, setup: &E2SetupRequest) -> Outcome {
         let first = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
         let function_id = self.reporting(setup).map_or(first, |(function, _)| function);
         let request = RicSubscriptionDeleteRequest { request_id: REQUEST, function_id };
         link.say(&Message::RicSubscriptionDeleteRequest(request))?;
         link.expect("a deletion afterwards", |_, message| match message {
-            Message::RicSubscriptionDeleteResponse(m) if m.request_id == REQUEST => Some(()),
-            Message::RicSubscriptionDeleteFailure(m) if m.request_id == REQUEST => Some(()),
-            Message::ErrorIndication(_) => Some(()),
+            Message::RicSubscriptionDeleteResponse(_)
+            | Message::RicSubscriptionDeleteFailure(_)
+            | Message::ErrorIndication(_) => Some(()),
             _ => None,
         })
     }
@@ -304,13 +304,20 @@ impl Controller {
         Ok(())
     }
 
-    /// Returns a RAN function with periodic reports, and its event trigger.
-    pub(super) fn reporting(&self, setup: &E2SetupRequest) -> Result<(RanFunctionId, Bytes), Fault> {
+    /// Returns a RAN function with periodic reports, and a subscription to it: action 1 with the definition that the
+    /// model needs.
+    pub(super) fn reporting(
+        &self,
+        setup: &E2SetupRequest,
+    ) -> Result<(RanFunctionId, RicSubscriptionDetails), Fault> {
         let known = setup.functions.iter().flatten().find_map(|function| {
             let model = e2sm::by_oid(function.oid.as_deref()?)?;
             let trigger = model.periodic(model.encoding(), self.run.config.period).ok()?;
             model.period(model.encoding(), &trigger).ok()??;
-            Some((function.id, trigger))
+            let actions = vec![ActionToBeSetup::report(1)];
+            let mut details = RicSubscriptionDetails { event_trigger: trigger, actions };
+            let is_taken = e2sm::complete(&setup.node_id, function, &mut details);
+            is_taken.then_some((function.id, details))
         });
         known.ok_or(Fault::Skipped("the agent offers no function of a known model that reports at intervals"))
     }
