@@ -178,7 +178,7 @@ pub enum XappEvent {
         /// Node.
         node: GlobalE2NodeId,
     },
-    /// A node does not offer what a standing subscription needs. No request was sent to it.
+    /// A node does not offer what a standing subscription needs, or not all of it. Requests are sent for the rest.
     NotOffered {
         /// Node.
         node: GlobalE2NodeId,

@@ -26,7 +26,7 @@ pub use config::*;
 pub use dialect::{Dialect, UnknownDialect};
 pub use io::*;
 pub use nodes::NodeInfo;
-pub use plan::{KpmPlan, PlanError, Planner};
+pub use plan::{KpmPlan, PlanError, Planned, Planner};
 
 use self::nodes::Node;
 use self::poll::Poll;

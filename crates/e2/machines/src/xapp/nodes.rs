@@ -124,13 +124,18 @@ impl Xapp {
             NodeSubscriptions::Planned(planner) => planner.plan(&node, item),
             NodeSubscriptions::Same(details) => {
                 let mut details = details.clone();
-                Ok(if complete(&node, item, &mut details) { vec![details] } else { Vec::new() })
+                let subscriptions =
+                    if complete(&node, item, &mut details) { vec![details] } else { Vec::new() };
+                Ok(Planned { subscriptions, left_out: None })
             }
         };
-        let planned = match planned {
-            Ok(planned) => planned,
-            Err(PlanError(reason)) => return self.event(XappEvent::NotOffered { node, reason }),
+        let (planned, left_out) = match planned {
+            Ok(planned) => (planned.subscriptions, planned.left_out),
+            Err(reason) => (Vec::new(), Some(reason)),
         };
+        if let Some(PlanError(reason)) = left_out {
+            self.event(XappEvent::NotOffered { node, reason });
+        }
         for details in planned {
             if self.subscriptions.len() >= self.config.limits.subscriptions {
                 self.counters.standing_ignored += 1;

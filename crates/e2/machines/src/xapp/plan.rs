@@ -9,18 +9,22 @@ use std::fmt;
 #[error("{0}")]
 pub struct PlanError(pub String);
 
+/// Subscriptions of a plan at a node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Planned {
+    /// Trigger and actions of each subscription.
+    pub subscriptions: Vec<RicSubscriptionDetails>,
+    /// Reason why requested data is left out, which [`XappEvent::NotOffered`] reports.
+    pub left_out: Option<PlanError>,
+}
+
 /// Creates the subscriptions of a standing subscription at a node.
 pub trait Planner: fmt::Debug + Send + Sync {
-    /// Returns the trigger and actions of each subscription at a node. The list is empty if the function has nothing
-    /// to subscribe to.
+    /// Returns the subscriptions at a node. There are none if the function has nothing to subscribe to.
     ///
     /// # Errors
-    /// Returns an error if the node does not offer the requested data, which [`XappEvent::NotOffered`] then reports.
-    fn plan(
-        &self,
-        node: &GlobalE2NodeId,
-        function: &RanFunctionItem,
-    ) -> Result<Vec<RicSubscriptionDetails>, PlanError>;
+    /// Returns an error if the node offers none of the requested data, which [`XappEvent::NotOffered`] then reports.
+    fn plan(&self, node: &GlobalE2NodeId, function: &RanFunctionItem) -> Result<Planned, PlanError>;
 }
 
 /// KPM measurements selected by name.
@@ -33,14 +37,10 @@ pub struct KpmPlan {
 }
 
 impl Planner for KpmPlan {
-    fn plan(
-        &self,
-        node: &GlobalE2NodeId,
-        function: &RanFunctionItem,
-    ) -> Result<Vec<RicSubscriptionDetails>, PlanError> {
+    fn plan(&self, node: &GlobalE2NodeId, function: &RanFunctionItem) -> Result<Planned, PlanError> {
         let trigger = Kpm::periodic(self.period).map_err(|error| PlanError(error.to_string()))?;
-        let actions = self.selection.actions(node, &function.definition, trigger.period_ms);
-        let actions = actions.map_err(|error| PlanError(error.to_string()))?;
+        let actions = self.selection.actions_offered(node, &function.definition, trigger.period_ms);
+        let (actions, left_out) = actions.map_err(|error| PlanError(error.to_string()))?;
         let octets = |it: &dyn Fn() -> Result<Bytes, ranlab_e2_codec::e2sm::SmError>| {
             it().map_err(|error| PlanError(error.to_string()))
         };
@@ -50,6 +50,30 @@ impl Planner for KpmPlan {
             let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(0) }];
             Ok(RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions })
         };
-        actions.into_iter().map(details).collect()
+        let subscriptions = actions.into_iter().map(details).collect::<Result<_, PlanError>>()?;
+        Ok(Planned { subscriptions, left_out: left_out.map(|error| PlanError(error.to_string())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_e2_codec::e2sm::kpm::{FunctionDescription, OID};
+
+    #[test]
+    fn nodes_are_asked_for_what_they_offer_of_a_selection() {
+        let description = FunctionDescription::new(&["DRB.UEThpDl"], &["RACH.PreambleDedCell"]);
+        let definition = description.to_octets(Encoding::Per).unwrap();
+        let function = RanFunctionItem { id: 2, revision: 0, definition, oid: Some(OID.into()) };
+        let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 411, 22);
+        let plan = |names: &[&str]| {
+            let measurements = names.iter().map(|it| (*it).to_owned()).collect();
+            let selection = Selection { measurements, ..Selection::default() };
+            KpmPlan { selection, period: Duration::from_secs(1) }.plan(&node, &function)
+        };
+        let planned = plan(&["DRB.UEThpDl", "RRC.ConnMean"]).unwrap();
+        assert_eq!(planned.subscriptions, plan(&["DRB.UEThpDl"]).unwrap().subscriptions);
+        assert!(planned.left_out.is_some_and(|PlanError(reason)| reason.contains("RRC.ConnMean")));
+        assert!(plan(&["RRC.ConnMean"]).is_err());
     }
 }

@@ -162,12 +162,54 @@ impl Selection {
         let ours = peer.ours;
         let mut actions = Vec::new();
         for (style, names) in self.styles(&peer)? {
-            for names in split(&names, ours || style.action_format <= ONE_UE) {
+            let groups = match style.action_format {
+                _ if ours => vec![&names[..]],
+                // OCUDU's CU-UP leaves out the value of DRB.PdcpReordDelayUl if nothing was reordered; the others of the
+                // report then have no name.
+                NODE if node.part_ids().0.is_some() => names.chunks(1).collect(),
+                NODE | ONE_UE => vec![&names[..]],
+                // OCUDU and srsRAN report only the first measurement of such an action.
+                CONDITIONAL => names.chunks(1).collect(),
+                _ => split(&names),
+            };
+            for names in groups {
                 let format = self.format(&peer, style, names, granularity_ms)?;
                 actions.push(ActionDefinition { style: style.style, format });
             }
         }
         Ok(actions)
+    }
+
+    /// As [`actions`](Self::actions), for those selected measurements that the node offers. CU-CP, CU-UP and DU of one
+    /// base station offer different ones. Also returns the reason why others are left out.
+    ///
+    /// # Errors
+    /// Returns an error if the node offers none of the measurements, or as [`actions`](Self::actions).
+    pub fn actions_offered(
+        &self,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+        period_ms: u32,
+    ) -> Result<(Vec<ActionDefinition>, Option<SelectionError>), SelectionError> {
+        let mut selection = self.clone();
+        let mut missing: Vec<String> = Vec::new();
+        let mut left_out = None;
+        loop {
+            match selection.actions(node, definition, period_ms) {
+                Err(SelectionError::Measurement { node, name, style, offered }) => {
+                    selection.measurements.retain(|it| *it != name);
+                    missing.push(name);
+                    let name = missing.join(", ");
+                    let fault = SelectionError::Measurement { node, name, style, offered };
+                    // An empty selection would select everything.
+                    if selection.measurements.is_empty() {
+                        return Err(fault);
+                    }
+                    left_out = Some(fault);
+                }
+                other => return Ok((other?, left_out)),
+            }
+        }
     }
 
     /// Returns a single action for the selection, regardless of the size of its reports: style 1 if only that has all
@@ -360,12 +402,8 @@ impl Test {
     }
 }
 
-/// Returns groups of measurements such that a report of many UEs fits into the PDU of a third-party node; one group
-/// if `whole`.
-fn split<'a, 'b>(names: &'b [&'a str], whole: bool) -> Vec<&'b [&'a str]> {
-    if whole {
-        return vec![names];
-    }
+/// Returns groups of measurements such that a report of many UEs fits into the PDU of a third-party node.
+fn split<'a, 'b>(names: &'b [&'a str]) -> Vec<&'b [&'a str]> {
     let budget = PEER_REPORT_BYTES / PEER_UES - UE_BYTES;
     let mut groups = Vec::new();
     let mut start = 0;
@@ -386,7 +424,7 @@ fn split<'a, 'b>(names: &'b [&'a str], whole: bool) -> Vec<&'b [&'a str]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2ap::Plmn;
+    use crate::e2ap::{E2NodeGnb, Plmn};
 
     const UE: [&str; 5] = [
         "DRB.UEThpDl",
@@ -466,6 +504,42 @@ mod tests {
         assert_eq!(
             (it.conditions[0].test.wants_slice(), &it.measurements.infos[0].labels[0]),
             (Some(slice), &Label::none())
+        );
+    }
+
+    #[test]
+    fn third_party_nodes_get_conditional_measurements_one_by_one() {
+        let styles = |definition: &Bytes| {
+            let selection = Selection { style: Some(3), ..chosen(&["DRB.UEThpDl", "RRU.PrbTotDl"]) };
+            let actions = selection.actions(&node(), definition, 1_000).unwrap();
+            actions.iter().map(|it| infos(&it.format)).collect::<Vec<_>>()
+        };
+        assert_eq!(styles(&theirs()), [["DRB.UEThpDl"], ["RRU.PrbTotDl"]]);
+        assert_eq!(styles(&Bytes::from_static(Kpm::DEFINITION)).len(), 1);
+    }
+
+    #[test]
+    fn third_party_cu_ups_get_measurements_of_node_one_by_one() {
+        let names = ["DRB.PdcpReordDelayUl", "DRB.PacketSuccessRateUlgNBUu"];
+        let definition = FunctionDescription::new(&["DRB.UEThpDl"], &names).to_octets(Encoding::Per).unwrap();
+        let GlobalE2NodeId::Gnb(gnb) = node() else { panic!() };
+        let cu_up = GlobalE2NodeId::Gnb(E2NodeGnb { cu_up_id: Some(0), ..gnb });
+        let selection = Selection { style: Some(1), ..chosen(&names) };
+        let count = |node| selection.actions(node, &definition, 1_000).unwrap().len();
+        assert_eq!((count(&cu_up), count(&node())), (2, 1));
+    }
+
+    #[test]
+    fn offered_measurements_are_taken_without_the_others() {
+        let offered = |names: &[&str]| chosen(names).actions_offered(&node(), &theirs(), 1_000);
+        let (actions, left_out) = offered(&["RRC.ConnMean", "DRB.UEThpDl", "DRB.Nothing"]).unwrap();
+        assert_eq!(actions.iter().map(|it| infos(&it.format)).collect::<Vec<_>>(), [["DRB.UEThpDl"]]);
+        let Some(SelectionError::Measurement { name, style: 4, .. }) = left_out else { panic!() };
+        assert_eq!(name, "RRC.ConnMean, DRB.Nothing");
+        assert_eq!(offered(&["DRB.UEThpDl"]).unwrap().1, None);
+        let none = offered(&["RRC.ConnMean", "DRB.Nothing"]).unwrap_err();
+        assert!(
+            matches!(none, SelectionError::Measurement { name, .. } if name == "RRC.ConnMean, DRB.Nothing")
         );
     }
 
