@@ -156,3 +156,23 @@ fn invalid_policies_are_not_written() {
         assert!(matches!(write(from, to), Err(SmError::Order(_))), "{to}: {:?}", write(from, to));
     }
 }
+
+/// OCUDU 26.04's answer to a policy: without `controlOutcomeFormat`, with `null` for no old values.
+const OCUDU_OUTCOME: &str = r#"{"listOfCellsForControlOutcome":[{"cellGlobalId":{"plmnIdentity":{"mcc":"001","mnc":"01"},"nRCellIdentity":"00066C000"},"ranConfigurationStructuresAcceptedList":[{"ranConfigurationStructureName":"O-RRMPolicyRatio","oldValuesOfAttributes":{"ranConfigurationStructure":null},"currentValuesOfAttributes":{"ranConfigurationStructure":{"resourceType":"PRB_DL","rRMPolicyMemberList":[{"plmnId":{"mcc":"001","mnc":"01"},"snssai":{"sst":1,"sd":"000001"}}],"rRMPolicyMaxRatio":50,"rRMPolicyMinRatio":10,"rRMPolicyDedicatedRatio":5}}}]}]}"#;
+
+#[test]
+fn outcome_without_outer_object_is_read() {
+    let outcome: ControlOutcome = read(OCUDU_OUTCOME).unwrap();
+    let OutcomeFormat::Cells { cells, .. } = &outcome.format else { panic!("{outcome:?}") };
+    let accepted = &cells[0].outcomes.accepted[0];
+    assert_eq!(accepted.name, RRM_POLICY_RATIO);
+    let policy: RrmPolicyRatio = accepted.current.attributes.meaning().unwrap();
+    assert_eq!(accepted.old, Values::default());
+    assert_eq!((policy.min, policy.max, policy.dedicated), (10, 50, 5));
+    // It is written whole, and reads the same.
+    let written = outcome.to_octets(Encoding::Json).unwrap();
+    assert_eq!(ControlOutcome::decode_as(Encoding::Json, &written).unwrap(), outcome);
+    for text in ["{}", r#"{"cells":[]}"#] {
+        assert!(read::<ControlOutcome>(text).is_err(), "{text}");
+    }
+}

@@ -14,6 +14,12 @@ use std::collections::BTreeMap;
 /// Maximum number of pending controls of a northbound interface; further requests get status 503.
 pub const COMMANDS_MAX: usize = 256;
 
+/// Why OCUDU refuses a policy of CCC; its response states no reason.
+pub(crate) const NO_DEDICATED: &str = "OCUDU refuses a dedicated ratio of 0 in CCC: give at least 1";
+/// Why OCUDU refuses an order of RC; its response states no reason.
+pub(crate) const NO_SUCH_UE: &str =
+    "OCUDU refuses an order of RC for a UE that it does not have: name one of `ue_ids` of its reports";
+
 /// Error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -31,6 +37,15 @@ impl Fault {
     /// Returns status 405 with the allowed methods.
     pub fn method(allow: &str) -> Self {
         Self::new(405, format!("allowed here: {allow}"))
+    }
+
+    /// Adds a known reason for which base stations refuse a control like this one.
+    pub(crate) fn explained(mut self, reason: Option<&str>) -> Self {
+        // The base station itself may state a reason, or be away or silent.
+        if let Some(reason) = reason.filter(|_| self.reason.is_none() && matches!(self.status, 409 | 502)) {
+            self.detail = format!("{}; {reason}", self.detail);
+        }
+        self
     }
 
     /// Returns the HTTP status.

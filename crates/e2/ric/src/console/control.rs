@@ -2,13 +2,13 @@
 use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
-use crate::north::{COMMANDS_MAX, Done, Fault, body, given};
+use crate::north::{COMMANDS_MAX, Done, Fault, NO_DEDICATED, NO_SUCH_UE, body, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Outcome, RequestHandle};
 use ranlab_e2_codec::e2ap::{RanFunctionId, RicControlAckRequest};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
-use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets};
+use ranlab_e2_codec::e2sm::{Encoding, Form, Model, Octets, ccc, rc};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -59,9 +59,11 @@ impl Console {
             self.begin_effect(now, request, (target, &wanted.node, details), effect, out)?;
             return Ok(Done::Later);
         }
+        let refusal = known_refusal(target.model, &details.message);
         let handle = out.control_for(request.party.clone(), target.node, target.function, details);
         if wanted.ack {
-            self.controls.insert(handle, Waiting { token: request.token, model: target.model, effect: None });
+            let waiting = Waiting { token: request.token, model: target.model, refusal, effect: None };
+            self.controls.insert(handle, waiting);
         } else {
             out.reply(reply(request.token, 202, &json!({ "result": "sent" })));
         }
@@ -82,7 +84,7 @@ impl Console {
                 reply(waiting.token, 200, &json!({ "result": "acknowledged", "outcome": words }))
             }
             Outcome::Failed { cause, outcome } => {
-                let fault = refused(*cause);
+                let fault = refused(*cause).explained(waiting.refusal);
                 fault.reply_with(waiting.token, refusal(waiting.model, outcome.as_ref()))
             }
         });
@@ -97,6 +99,22 @@ fn refusal(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
             json!({ "reason": it.reason.name(), "detail": it.detail })
         }
         _ => shown(model, words),
+    }
+}
+
+/// Returns the known reason for which a base station refuses a control that is valid otherwise.
+pub(super) fn known_refusal(model: Option<&'static dyn Model>, message: &Bytes) -> Option<&'static str> {
+    match model?.oid() {
+        rc::OID => Some(NO_SUCH_UE),
+        ccc::OID => {
+            let message = ccc::ControlMessage::decode_as(Encoding::Json, message).ok()?;
+            let ccc::ControlFormat::Cells { cells } = &message.format else { return None };
+            let structures = cells.iter().flat_map(|cell| &cell.structures);
+            let mut policies =
+                structures.filter_map(|it| it.new.attributes.meaning::<ccc::RrmPolicyRatio>().ok());
+            policies.any(|it| it.dedicated == 0).then_some(NO_DEDICATED)
+        }
+        _ => None,
     }
 }
 
@@ -129,4 +147,34 @@ fn details(target: &Target, definition: &Bytes, wanted: &ControlBody) -> Result<
     let ack = if wanted.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
     let call_process_id = wanted.call_process_id.as_ref().map(|Hex(octets)| octets.clone());
     Ok(ControlDetails { call_process_id, header, message, ack_request: Some(ack) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ccc::{Attributes, CellControlled, CellId, ControlFormat, ControlMessage, RRM_POLICY_RATIO, Write};
+    use ranlab_e2_codec::e2ap::Plmn;
+    use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi};
+
+    fn policy(dedicated: u8) -> Bytes {
+        let resource = ccc::ResourceType::PrbDl;
+        let policy = ccc::RrmPolicyRatio { resource, members: Vec::new(), max: 50, min: 10, dedicated };
+        let new = Attributes::from_structure(&policy).into();
+        let write = Write { name: RRM_POLICY_RATIO.to_owned(), old: Attributes::default().into(), new };
+        let cell = CellId::from(Cgi::Nr(NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x10 }));
+        let cells = vec![CellControlled { cell, structures: vec![write] }];
+        let message = ControlMessage { format: ControlFormat::Cells { cells } };
+        message.to_octets(Encoding::Json).unwrap()
+    }
+
+    #[test]
+    fn refusals_without_a_reason_are_explained() {
+        let known = |model: &'static dyn Model, message| known_refusal(Some(model), &message);
+        assert_eq!(known(&ccc::Ccc, policy(0)), Some(NO_DEDICATED));
+        assert_eq!(known(&ccc::Ccc, policy(5)), None);
+        assert_eq!(known(&rc::Rc, Bytes::new()), Some(NO_SUCH_UE));
+        assert_eq!(known_refusal(None, &Bytes::new()), None);
+        let refused = |status| Fault::new(status, "refused").explained(Some("why")).detail().to_owned();
+        assert_eq!((refused(409), refused(504)), ("refused; why".to_owned(), "refused".to_owned()));
+    }
 }

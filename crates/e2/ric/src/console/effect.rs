@@ -1,4 +1,5 @@
 //! Effect of a control, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
+use super::control::known_refusal;
 use super::subscriptions::{Asker, Held};
 use super::{Console, Target, reply};
 use crate::north::{Fault, given};
@@ -247,11 +248,11 @@ impl Console {
             Next::Command => {
                 let Some(details) = effect.details.take() else { return };
                 let party = effect.party.take();
+                let model = effect.target.model;
+                let refusal = known_refusal(model, &details.message);
                 let request = out.control_for(party, effect.target.node, effect.target.function, details);
-                self.controls.insert(
-                    request,
-                    super::Waiting { token: effect.token, model: effect.target.model, effect: Some(id) },
-                );
+                let waiting = super::Waiting { token: effect.token, model, refusal, effect: Some(id) };
+                self.controls.insert(request, waiting);
             }
             Next::Done => {
                 let body =

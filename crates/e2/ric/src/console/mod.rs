@@ -70,6 +70,8 @@ struct Target {
 struct Waiting {
     token: u64,
     model: Option<&'static dyn Model>,
+    /// Known reason of a refusal.
+    refusal: Option<&'static str>,
     /// Measurement of the control's effect, if requested.
     effect: Option<u64>,
 }

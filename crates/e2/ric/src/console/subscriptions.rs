@@ -102,8 +102,11 @@ impl WantedKpm {
         const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN send none above that: choose fewer measurements";
         let selection = Selection { granularity_ms: None, ..self.selection()? };
         let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
+        const FIRST: &str =
+            "OCUDU and srsRAN report only the first measurement of style 3: subscribe to each by itself";
         let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
-        Ok((by_ue > 1).then_some(NOTE))
+        let is_conditional = actions.iter().any(|it| it.format.number() == 3);
+        Ok((by_ue > 1).then_some(if is_conditional { FIRST } else { NOTE }))
     }
 }
 

@@ -70,7 +70,13 @@ impl Slicing {
         };
         let id = match waiting {
             // The new cell arrives with an RRC event.
-            Waiting::HandOver { token } | Waiting::Quotas { token } => return out.reply(reply(token)),
+            Waiting::HandOver { token } => return out.reply(reply(token)),
+            Waiting::Quotas { token, refusal } => {
+                return out.reply(match ended.map_err(|fault| fault.explained(refusal)) {
+                    Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
+                    Err(fault) => fault.reply(token),
+                });
+            }
             Waiting::North { node, token, command } => {
                 out.reply(reply(token));
                 if ended.is_ok() {

@@ -2,7 +2,7 @@
 //!
 //! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one.
 use super::{Slicing, Waiting};
-use crate::north::{Done, Fault, body};
+use crate::north::{Done, Fault, NO_DEDICATED, NO_SUCH_UE, body};
 use bytes::Bytes;
 use ranlab_e2::ric::{IAppOutbox, Method, NodeInfo, NorthboundRequest};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn, RanFunctionId, RanFunctionItem};
@@ -115,6 +115,14 @@ impl Other {
         })
     }
 
+    /// Returns the known reason of a refusal of these quotas.
+    fn refusal(&self, id: &GlobalE2NodeId, quotas: &[SliceQuota]) -> Option<&'static str> {
+        match self.means(id)? {
+            Means::Ccc(..) => quotas.iter().any(|it| it.dedicated == 0).then_some(NO_DEDICATED),
+            Means::Rc => Some(NO_SUCH_UE),
+        }
+    }
+
     /// Returns function, header and message of a control that sets quotas.
     fn control(
         &self,
@@ -184,8 +192,9 @@ impl Slicing {
         if !other.connected {
             return Err(Fault::new(503, format!("{id} is not connected")));
         }
+        let refusal = other.refusal(&id, &quotas);
         let (function, header, message) = other.control(&id, quotas, &ue)?;
-        let waiting = Waiting::Quotas { token: request.token };
+        let waiting = Waiting::Quotas { token: request.token, refusal };
         self.commands.send_control((id, function), header, message, waiting, out)?;
         Ok(Done::Later)
     }

@@ -107,9 +107,10 @@ impl From<Attributes> for Values {
     fn from(Attributes(mut members): Attributes) -> Self {
         match members.remove(WRAPPER) {
             Some(Json::Object(wrapped)) => members.extend(wrapped),
+            // OCUDU writes null for no values.
+            Some(Json::Null) | None => {}
             // A member with this name that is not an object is an attribute.
             Some(other) => drop(members.insert(WRAPPER.to_owned(), other)),
-            None => {}
         }
         Self { attributes: Attributes(members) }
     }
@@ -520,8 +521,9 @@ pub struct CellOutcome {
     pub outcomes: Outcomes,
 }
 
-/// Control outcome.
+/// Control outcome. It is read with or without the outer object, which OCUDU leaves out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "AnyOutcome")]
 pub struct ControlOutcome {
     /// One of two formats.
     #[serde(rename = "controlOutcomeFormat")]
@@ -550,4 +552,30 @@ pub enum OutcomeFormat {
         #[serde(flatten)]
         outcomes: Outcomes,
     },
+}
+
+/// Control outcome as it is received.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnyOutcome {
+    Whole {
+        #[serde(rename = "controlOutcomeFormat")]
+        format: OutcomeFormat,
+    },
+    Inner(OutcomeFormat),
+}
+
+impl TryFrom<AnyOutcome> for ControlOutcome {
+    type Error = &'static str;
+
+    fn try_from(any: AnyOutcome) -> Result<Self, Self::Error> {
+        match any {
+            AnyOutcome::Whole { format } => Ok(Self { format }),
+            // Any object is a format 1 without results.
+            AnyOutcome::Inner(OutcomeFormat::Node { outcomes, .. }) if outcomes == Outcomes::default() => {
+                Err("controlOutcomeFormat is missing")
+            }
+            AnyOutcome::Inner(format) => Ok(Self { format }),
+        }
+    }
 }
