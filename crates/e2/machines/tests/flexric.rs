@@ -136,6 +136,33 @@ fn unanswered_request_is_replaced_instead_of_repeated() {
 }
 
 #[test]
+fn deletion_failure_without_request_id_belongs_to_outstanding_deletion() {
+    let mut w = World::new();
+    let agent = Stranger::up(&mut w, 1);
+    let xapp = w.xapp();
+    w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
+    w.pass(3_000 * MS);
+    let got = w.got(agent.conn);
+    let [_, Message::RicSubscriptionDeleteRequest(_)] = &got[..] else { panic!("{got:?}") };
+    // OCUDU writes zeros. Its response replaces the request at once, not after another 2 s.
+    let nothing = RicSubscriptionDeleteFailure {
+        request_id: RicRequestId { requestor: 0, instance: 0 },
+        function_id: 0,
+        cause: Cause::Misc(CauseMisc::ControlProcessingOverload),
+        diagnostics: None,
+    };
+    w.send(agent.conn, Message::RicSubscriptionDeleteFailure(nothing.clone()));
+    let got = w.got(agent.conn);
+    let [Message::RicSubscriptionRequest(second)] = &got[..] else { panic!("{got:?}") };
+    w.send(agent.conn, admitted(second.request_id));
+    assert!(matches!(w.got42(xapp.0)[..], [e42::Message::E2(Message::RicSubscriptionResponse(_))]));
+    // Nothing is outstanding, so a further one has no effect.
+    w.send(agent.conn, Message::RicSubscriptionDeleteFailure(nothing));
+    assert!(w.node(1).subscriptions.iter().all(|s| s.state == "active"));
+    assert_eq!(w.ric.counters().answers_stray, 1);
+}
+
+#[test]
 fn stray_subscriptions_are_deleted_one_at_a_time() {
     let mut w = World::new();
     let mut agent = Stranger::up(&mut w, 1);

@@ -224,15 +224,35 @@ fn duplicate_base_station_id_gets_one_hint() {
     assert_eq!(hints(&world).len(), 1);
 }
 
-#[test]
-fn subscription_is_reported_silent_after_three_periods() {
-    let mut world = World::new();
+/// Connects node 5, which offers MAC.
+fn mac_node(world: &mut World) -> ConnId {
     let conn = world.connect(Side::E2);
     let mut setup = setup_of(node(5));
     let mac = RanFunctionItem { oid: Some(ranlab_e2_codec::e2sm::mac::OID.into()), ..function(142) };
     setup.functions = Some(vec![mac]);
     world.send(conn, Message::E2SetupRequest(setup));
     world.raw(conn);
+    conn
+}
+
+#[test]
+fn silence_ends_with_its_subscription() {
+    let mut world = World::new();
+    let conn = mac_node(&mut world);
+    let xapp = world.xapp();
+    world.send42(xapp.0, subscribe(xapp.1, 5, 1, 1_000));
+    let id = world.admit(conn);
+    world.pass(Duration::from_millis(3_100));
+    assert_eq!(world.ric.snapshot().hints.len(), 1);
+    world.send42(xapp.0, delete(xapp.1, 1));
+    world.send(conn, deleted(id));
+    assert_eq!(world.ric.snapshot().hints, []);
+}
+
+#[test]
+fn subscription_is_reported_silent_after_three_periods() {
+    let mut world = World::new();
+    let conn = mac_node(&mut world);
     let xapp = world.xapp();
     world.send42(xapp.0, subscribe(xapp.1, 5, 1, 1_000));
     let id = world.admit(conn);

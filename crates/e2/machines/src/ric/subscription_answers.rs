@@ -1,6 +1,7 @@
 //! Responses of nodes about subscriptions, and missing responses: their effect on the owners.
 use super::hints;
 use super::subscription_table::{Response, State};
+use super::turns::Errand;
 use super::words::{cause_in, cause_of_failure};
 use super::{Ric, Timer};
 use crate::Time;
@@ -84,6 +85,7 @@ impl Ric {
         id: RicRequestId,
         failed: Option<Cause>,
     ) {
+        let id = self.deletion_of(place, id, failed.is_some());
         if self.nodes.at_mut(place).is_some_and(|n| n.turns.strays.remove(&id).is_some()) {
             self.free_turn(place);
             return;
@@ -94,6 +96,24 @@ impl Ric {
             return;
         }
         self.delete_done(now, place, slot, failed);
+    }
+
+    /// Returns the deletion that a response belongs to. OCUDU writes request id 0/0 into a failure: a failure with an
+    /// unknown id belongs to the one deletion that is outstanding.
+    fn deletion_of(&self, place: usize, id: RicRequestId, has_failed: bool) -> RicRequestId {
+        let Some(node) = self.nodes.at(place).filter(|_| has_failed) else { return id };
+        if node.subscriptions.find(id).is_some() || node.turns.strays.contains_key(&id) {
+            return id;
+        }
+        match node.turns.outstanding() {
+            Some(Errand::Stray(own)) => own,
+            Some(Errand::Subscription(own))
+                if node.subscriptions.find(own).is_some_and(|it| it.state == State::Deleting) =>
+            {
+                own
+            }
+            _ => id,
+        }
     }
 
     /// Handles a subscription that the node probably no longer has. It is removed, or requested again if it has

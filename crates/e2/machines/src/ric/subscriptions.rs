@@ -213,7 +213,12 @@ impl Ric {
     pub(super) fn remove_subscription(&mut self, place: usize, slot: u16) -> Option<Subscription> {
         self.disarm(place, slot);
         self.unroute(place, slot);
-        let subscription = self.nodes.at_mut(place)?.subscriptions.remove(slot)?;
+        let node = self.nodes.at_mut(place)?;
+        let subscription = node.subscriptions.remove(slot)?;
+        // Without a subscription nothing is silent.
+        if !node.subscriptions.iter().any(|(_, it)| it.function == subscription.function) {
+            self.links.hints.clear_silence(&node.info.id, subscription.function);
+        }
         self.counters.count_passed(subscription.heard.forwarded_past());
         for sink in &subscription.sinks {
             self.owned.remove(sink.owner, sink.request_id);

@@ -52,6 +52,11 @@ impl Turns {
         self.one_at_a_time
     }
 
+    /// Returns the request sent last at a node that gets one at a time.
+    pub(super) fn outstanding(&self) -> Option<Errand> {
+        self.busy
+    }
+
     pub(super) fn waits(&self, errand: Errand) -> bool {
         self.waiting.contains(&errand)
     }
