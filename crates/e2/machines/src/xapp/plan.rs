@@ -20,7 +20,7 @@ pub struct Planned {
 
 /// Creates the subscriptions of a standing subscription at a node.
 pub trait Planner: fmt::Debug + Send + Sync {
-    /// Returns the subscriptions at a node. There are none if the function has nothing to subscribe to.
+    /// Returns the subscriptions at a node; none if the function has nothing to subscribe to.
     ///
     /// # Errors
     /// Returns an error if the node offers none of the requested data, which [`XappEvent::NotOffered`] then reports.
