@@ -310,7 +310,7 @@ pub enum SetupFailure {
         /// Number of setups in a row without a response.
         times: u32,
     },
-    /// The controller answered with bytes that are not an E2AP message.
+    /// The controller answered with bytes that are not an E2AP message, or with the transaction id of another request.
     Unreadable {
         /// Description of the fault, with the name of the element.
         reason: String,

@@ -15,7 +15,12 @@ pub(super) enum State {
     /// Waiting for the driver to connect.
     Connecting { deadline: Time },
     /// Waiting for the response to the setup request.
-    SettingUp { deadline: Time, transaction: u8 },
+    SettingUp {
+        deadline: Time,
+        transaction: u8,
+        /// Whether an answer with another transaction id has arrived.
+        strayed: bool,
+    },
     /// The setup was refused; the next attempt is at `until`.
     Waiting { until: Time },
     /// The setup is complete.

@@ -38,7 +38,7 @@ impl Core {
         link.told = told;
         link.told_components.clone_from(&components);
         let deadline = now + link.patience(timers.setup_timeout, timers.setup_timeout_max);
-        link.state = State::SettingUp { deadline, transaction };
+        link.state = State::SettingUp { deadline, transaction, strayed: false };
         let request = Message::E2SetupRequest(E2SetupRequest {
             transaction_id,
             node_id,
@@ -76,14 +76,32 @@ impl Core {
         }
     }
 
+    /// Handles a setup response of another transaction. The first one of each setup is reported. The recorded failure
+    /// keeps the first pair of ids until a setup succeeds, because each setup has another id, but the cause is the same.
+    fn on_stray_setup_answer(&mut self, id: ControllerId, received: Option<u16>) {
+        self.counters.stray_answers += 1;
+        let Some(link) = self.link_mut(id) else { return };
+        let State::SettingUp { transaction, strayed, .. } = &mut link.state else { return };
+        let transaction = *transaction;
+        if std::mem::replace(strayed, true) {
+            return;
+        }
+        // Only E2AP 1.01 has none, and does not compare them.
+        let received = received.unwrap_or_default();
+        let reason = format!("its transaction id is {received}; that of the setup request is {transaction}");
+        if !matches!(link.setup_failure, Some(SetupFailure::Unreadable { .. })) {
+            link.setup_failure = Some(SetupFailure::Unreadable { reason: reason.clone() });
+        }
+        self.event(AgentEvent::PduRefused { controller: id, reason });
+    }
+
     pub(super) fn on_setup_response(&mut self, id: ControllerId, response: E2SetupResponse) {
         // A controller that accepts a function that was not offered knows the reserved functions.
         let reserved = |f: &RanFunctionIdItem| self.offers.get(&f.id).is_some_and(|o| o.reserved);
         let knows_reserved = response.accepted.iter().flatten().any(reserved);
         let Some(link) = self.link_mut(id) else { return };
         if !Self::takes_setup_answer(link, response.transaction_id) {
-            self.counters.stray_answers += 1;
-            return;
+            return self.on_stray_setup_answer(id, response.transaction_id);
         }
         link.state = State::Up;
         link.on_setup_success();
@@ -98,8 +116,7 @@ impl Core {
     pub(super) fn on_setup_failure(&mut self, id: ControllerId, failure: E2SetupFailure) {
         let Some(link) = self.link_mut(id) else { return };
         if !Self::takes_setup_answer(link, failure.transaction_id) {
-            self.counters.stray_answers += 1;
-            return;
+            return self.on_stray_setup_answer(id, failure.transaction_id);
         }
         let elsewhere = failure.tnl.as_ref().and_then(|tnl| Self::elsewhere(link, tnl));
         let moves_on = elsewhere.is_none() && link.has_others();
@@ -225,11 +242,13 @@ impl Agent {
         match link.state {
             State::Down { .. } => self.core.connect(now, id),
             State::Connecting { .. } => self.take_down(id, CloseReason::ConnectTimeout),
-            State::SettingUp { .. } => {
+            State::SettingUp { strayed, .. } => {
                 self.core.counters.setups_failed += 1;
                 if let Some(link) = self.core.link_mut(id) {
                     link.unanswered = link.unanswered.saturating_add(1);
-                    link.setup_failure = Some(SetupFailure::Unanswered { times: link.unanswered });
+                    if !strayed {
+                        link.setup_failure = Some(SetupFailure::Unanswered { times: link.unanswered });
+                    }
                 }
                 self.take_down(id, CloseReason::Unanswered(Procedure::Setup));
             }

@@ -106,7 +106,7 @@ const KPM_REFUSED: &str = "the base station refuses this KPM subscription: it ma
      label or the period; style 5 wants two UE ids or more, styles 3 and 4 a condition that it knows; OCUDU and srsRAN name the \
      cause misc: control-processing-overload for each of these, and have no labels but noLabel";
 const SILENT_KPM: &str = "the subscription was admitted and is silent: KPM reports come when a UE is attached and matches the \
-     condition (OpenAirInterface: its S-NSSAI), and when there is a value (srsRAN and OCUDU: not before a granularity period has \
+     condition (OpenAirInterface: its S-NSSAI) or is one of those named (styles 2 and 5), and when there is a value (srsRAN and OCUDU: not before a granularity period has \
      passed, and not above 9,100 bytes: choose fewer measurements or UEs); the granularity period must divide the period";
 const SILENT_OTHER: &str = "the subscription was admitted and is silent: is a UE attached, and does the base station report at \
      this period?";

@@ -58,6 +58,36 @@ fn unreadable_setup_response_is_failure_naming_the_element() {
 }
 
 #[test]
+fn setup_response_of_other_transaction_is_reported_once() {
+    let mut bench = AgentDriver::new(Probe::agent(config()).0);
+    bench.add("a");
+    let mut first = None;
+    for _ in 0..2 {
+        bench.input(AgentInput::Connected { controller: C0 });
+        let transaction = setup_transaction(&mut bench).unwrap();
+        bench.events.clear();
+        for stray in [77, 78].map(Some) {
+            bench.receive(C0, &bench.setup_response(stray));
+        }
+        let expected = format!("its transaction id is 77; that of the setup request is {transaction}");
+        let reported =
+            |it: &&AgentEvent| matches!(it, AgentEvent::PduRefused { reason, .. } if *reason == expected);
+        assert_eq!(bench.events.iter().filter(reported).count(), 1, "{:?}", bench.events);
+        assert!(!bench.agent.is_up(C0));
+        let attempts = bench.connects.len();
+        while bench.connects.len() == attempts {
+            bench.pass(S / 10);
+        }
+        assert_eq!(bench.closes.last(), Some(&(C0, CloseReason::Unanswered(Procedure::Setup))));
+        // Still the ids of the first attempt: the same cause.
+        let reason = first.get_or_insert(expected).clone();
+        assert_eq!(bench.agent.setup_failure(C0), Some(SetupFailure::Unreadable { reason }));
+    }
+    bench.set_up(C0);
+    assert_eq!(bench.agent.setup_failure(C0), None);
+}
+
+#[test]
 fn time_to_wait_outlives_connection() {
     let mut bench = AgentDriver::new(Probe::agent(config()).0);
     bench.add("a");

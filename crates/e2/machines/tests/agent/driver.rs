@@ -76,8 +76,15 @@ impl AgentDriver {
         self.input(AgentInput::Connected { controller: id });
         let request = self.take(id);
         let [Message::E2SetupRequest(request)] = &request[..] else { panic!("no setup but {request:?}") };
+        let response = self.setup_response(request.transaction_id);
+        self.receive(id, &response);
+        assert!(self.agent.is_up(id), "{:?}", self.events);
+    }
+
+    /// Returns a response that accepts the setup.
+    pub(crate) fn setup_response(&self, transaction_id: Option<u16>) -> Message {
         let response = E2SetupResponse {
-            transaction_id: request.transaction_id,
+            transaction_id,
             ric_id: ric_id(),
             accepted: None,
             rejected: None,
@@ -88,8 +95,7 @@ impl AgentDriver {
             Some(_) => E2SetupResponse { components: Some(vec![ack_of(&components()[0])]), ..response },
             None => response,
         };
-        self.receive(id, &Message::E2SetupResponse(response));
-        assert!(self.agent.is_up(id), "{:?}", self.events);
+        Message::E2SetupResponse(response)
     }
 
     pub(crate) fn input(&mut self, input: AgentInput) {
