@@ -1,7 +1,9 @@
 //! A monitoring xApp that subscribes at every base station, as a component.
 
 mod measurements;
+mod missing;
 mod offered;
+mod pace;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -28,6 +30,7 @@ use crate::E42_PORT;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
 use crate::values::{Knowledge, ReceivedReport, Times, Values};
+use pace::Pace;
 use ranlab_lab::field::{Maybe, Text};
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
@@ -230,7 +233,9 @@ pub(crate) struct Counted {
     arrival: Arrival,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
-    /// Reasons why base stations have no subscription, oldest first.
+    /// UEs that subscriptions name and base stations have not reported.
+    missing: missing::MissingUes,
+    /// Reasons why base stations have no subscription or do not report UEs, oldest first.
     troubles: VecDeque<String>,
 }
 
@@ -291,10 +296,13 @@ impl Watcher {
         self.counted.borrow().speaks
     }
 
-    /// Returns the next reason why a base station has no subscription. Recorded only by a watcher started with
-    /// [`showing`](Self::showing).
+    /// Returns the next reason why a base station has no subscription or does not report a UE. Recorded only by a
+    /// watcher started with [`showing`](Self::showing).
     pub fn trouble(&self) -> Option<String> {
-        self.counted.borrow_mut().troubles.pop_front()
+        let mut counted = self.counted.borrow_mut();
+        let overdue = counted.missing.overdue(Instant::now());
+        overdue.into_iter().for_each(|sentence| counted.trouble(sentence));
+        counted.troubles.pop_front()
     }
 
     /// Waits for the setup.
@@ -333,35 +341,6 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     }
 }
 
-/// Rate limit of a monitor that reads slowly on purpose.
-struct Pace {
-    at_most: Option<u32>,
-    from: Duration,
-    until: Duration,
-    begin: Instant,
-    taken: u32,
-}
-
-impl Pace {
-    fn new(part: &MonitorPart) -> Self {
-        let from = part.slow_from;
-        let until = part.slow_until.unwrap_or(Duration::MAX);
-        Self { at_most: part.at_most, from, until, begin: Instant::now(), taken: 0 }
-    }
-
-    /// Returns how long to pause after an indication.
-    fn rest(&mut self) -> Option<Duration> {
-        let at_most = f64::from(self.at_most?);
-        let elapsed = self.begin.elapsed();
-        if elapsed < self.from || elapsed >= self.until {
-            return None;
-        }
-        self.taken += 1;
-        let due = self.from + Duration::from_secs_f64(f64::from(self.taken) / at_most);
-        due.checked_sub(elapsed)
-    }
-}
-
 impl Counted {
     pub(crate) fn new(
         part: &MonitorPart,
@@ -380,6 +359,7 @@ impl Counted {
             arrival: Arrival { closed: false, others: part.or_at.len() },
             speaks: None,
             listener,
+            missing: missing::MissingUes::new(part.period),
             troubles: VecDeque::new(),
         })
     }
@@ -426,9 +406,10 @@ impl Counted {
         let received_us = if is_indication { now_us() } else { 0 };
         let heard = self.values.take_of(xapp, event, received_us.saturating_sub(self.ahead_us));
         match event {
-            XappEvent::Indication { indication, .. } => {
+            XappEvent::Indication { handle, indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
+                self.missing.on_report(*handle, &indication.message);
                 let Some(heard) = heard else { return };
                 if let Some((_, time)) = heard.stamp() {
                     match time.age_us {
@@ -444,7 +425,12 @@ impl Counted {
             XappEvent::Speaks { dialect } => self.speaks = Some(*dialect),
             XappEvent::Disconnected { .. } => self.disconnects += 1,
             XappEvent::NotOffered { reason, .. } => self.trouble(reason.clone()),
-            XappEvent::SubscriptionFailed { node, failure, .. } => {
+            XappEvent::Subscribed { handle, node, .. } if self.listener.is_some() => {
+                let definition = xapp.action(*handle, 0);
+                self.missing.on_subscribed(Instant::now(), (*handle, *node), definition.as_ref());
+            }
+            XappEvent::SubscriptionFailed { handle, node, failure, .. } => {
+                self.missing.on_end(*handle);
                 self.trouble(format!("{node}: the subscription failed: {failure}"));
             }
             _ => {}
