@@ -27,4 +27,4 @@ refused 'slice 1: at most 50 %, at least 60 %' 1=60:50
 refused 'slice 1: 20 % dedicated, at least 10 %' 1=10:50:20
 refused 'slice 1: 101 % is not a ratio' 1=0:101
 refused 'the minimum ratios add up to 110 %' 1=60:100,3=50:100
-refused 'has two quotas; one is allowed' 1=0:50,1=0:60
+refused 'has two quotas of one PLMN; one is allowed' 1=0:50,1=0:60

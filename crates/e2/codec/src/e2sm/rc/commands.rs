@@ -77,7 +77,7 @@ pub enum OrderFault {
         sum: u32,
     },
     /// A slice has two quotas.
-    #[error("slice {slice} of {plmn} has two quotas; one is allowed")]
+    #[error("slice {slice} has two quotas of one PLMN; one is allowed")]
     Twice {
         /// Slice.
         slice: Snssai,
