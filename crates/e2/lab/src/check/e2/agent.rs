@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
-use ranlab_e2_codec::e2sm;
+use ranlab_e2_codec::e2sm::kpm::{self, Selection};
+use ranlab_e2_codec::e2sm::{self, Encoding, Octets};
 use ranlab_e2_codec::per::ShortBits;
 use ranlab_sdk::transport::{Address, Listener, SocketOptions};
 use tokio::runtime::Runtime;
@@ -304,6 +306,14 @@ impl Controller {
         Ok(())
     }
 
+    /// Returns the action of KPM that reports without any UE, if a function offers it.
+    fn node_report(&self, node: &GlobalE2NodeId, function: &RanFunctionItem) -> Option<Bytes> {
+        function.oid.as_deref().filter(|oid| *oid == kpm::OID)?;
+        let period_ms = u32::try_from(self.run.config.period.as_millis()).ok()?;
+        let selection = Selection { style: Some(1), ..Selection::default() };
+        selection.action(node, &function.definition, period_ms).ok()?.to_octets(Encoding::Per).ok()
+    }
+
     /// Returns a RAN function with periodic reports, and a subscription to it: action 1 with the definition that the
     /// model needs.
     pub(super) fn reporting(
@@ -314,7 +324,8 @@ impl Controller {
             let model = e2sm::by_oid(function.oid.as_deref()?)?;
             let trigger = model.periodic(model.encoding(), self.run.config.period).ok()?;
             model.period(model.encoding(), &trigger).ok()??;
-            let actions = vec![ActionToBeSetup::report(1)];
+            let definition = self.node_report(&setup.node_id, function);
+            let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(1) }];
             let mut details = RicSubscriptionDetails { event_trigger: trigger, actions };
             let is_taken = e2sm::complete(&setup.node_id, function, &mut details);
             is_taken.then_some((function.id, details))
