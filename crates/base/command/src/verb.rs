@@ -46,7 +46,7 @@ pub type Parsed = Box<dyn FnOnce(&Context) -> Result<(), Failure>>;
 /// An entry in a domain's table of verbs.
 #[derive(Debug, Clone, Copy)]
 pub struct Verb {
-    /// Words after the program's name, e.g. `["check", "upf"]`; the first of two is the name of a [`Group`].
+    /// Words after the program's name, e.g. `["check", "upf"]`; the first of two is the name of a group.
     pub path: &'static [&'static str],
     /// Position in the list of its command's help.
     place: u8,
