@@ -189,7 +189,7 @@ fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: 
                 ("the controller does not answer the setup".to_owned(), Duration::ZERO)
             }
             SetupFailure::Unreadable { reason } => {
-                (format!("the answer to the setup cannot be read: {reason}"), Duration::ZERO)
+                (format!("the answer to the setup is invalid: {reason}"), Duration::ZERO)
             }
             _ => continue,
         };
