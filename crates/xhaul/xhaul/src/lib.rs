@@ -12,7 +12,8 @@
 //! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
 //!
 //! Sizes of frames are bytes on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
-//! and inter-frame gap. A frame counts as sent when its gap has passed.
+//! and inter-frame gap. A frame arrives with its last bit; the line is free for the next one [`INTER_FRAME_GAP_BYTES`]
+//! later.
 
 #![deny(missing_docs)]
 
@@ -31,6 +32,7 @@ mod scheduler;
 mod search;
 mod split;
 mod stats;
+mod tdd;
 mod time;
 
 pub use air::{Access, Air};
@@ -39,7 +41,9 @@ pub use chance::{named, numbered};
 pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
 pub use network::{Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};
-pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};
+pub use pattern::{
+    INTER_FRAME_GAP_BYTES, Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES,
+};
 pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
 pub use scenario::{Cell, Link, Node, Plan, Role, Scenario, ScenarioError, Stream};
 pub use scheduler::{
@@ -49,4 +53,5 @@ pub use scheduler::{
 pub use search::{Search, Worst, worst_phase};
 pub use split::{Carrier, F1U_BYTES, IF4P5_PRACH_BYTES, Load, Split, SplitError, wire_bytes};
 pub use stats::{BUDGETS, Budget, Delays};
+pub use tdd::{Direction, Tdd, TddError};
 pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, Quantiles, S, US};

@@ -2,7 +2,7 @@
 
 use super::air::Air;
 use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
-use super::pattern::Pattern;
+use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
 
@@ -213,14 +213,23 @@ impl Port {
         (8 * S).div_ceil(self.rate_bps)
     }
 
+    /// Time for which the line is idle behind a frame, ps.
+    pub(super) fn gap_ps(&self) -> Ps {
+        u64::from(INTER_FRAME_GAP_BYTES) * self.ps_per_byte()
+    }
+
     fn passes(&self, flow: &Flow) -> bool {
         let largest = flow.pattern.largest();
         match &self.scheduler {
             Scheduler::Gates(gates) => {
                 // Drift shortens a window by at most its bound, rounding by a few steps.
                 let longest = gates.longest_ps(usize::from(flow.class));
-                let sure = longest.saturating_sub(longest / (1_000_000_000 / u64::from(DRIFT_PPB_MAX)) + 8);
-                u64::from(largest) * self.ps_per_byte() <= sure
+                let shorter = match gates.clock.drift_ppb {
+                    0 => 0,
+                    _ => longest / (1_000_000_000 / u64::from(DRIFT_PPB_MAX)) + 8,
+                };
+                let sure = longest.saturating_sub(shorter);
+                u64::from(largest.saturating_sub(INTER_FRAME_GAP_BYTES)) * self.ps_per_byte() <= sure
             }
             Scheduler::Asynchronous => {
                 flow.regulator.is_none_or(|bucket| bucket.burst_bytes >= largest && bucket.rate_bps > 0)

@@ -4,12 +4,16 @@ use super::time::{MS, Ps, S};
 
 /// Preamble with start delimiter (8) and inter-frame gap (12): overhead of a MAC frame, bytes.
 pub const WIRE_GAP_BYTES: u32 = 20;
+/// Inter-frame gap, bytes. It occupies the line behind a frame and does not delay the frame's last bit.
+pub const INTER_FRAME_GAP_BYTES: u32 = 12;
 /// The smallest frame, 64 bytes, on the wire.
 pub const WIRE_BYTES_MIN: u32 = 64 + WIRE_GAP_BYTES;
 /// The largest frame: a jumbo frame of 9216 bytes, on the wire.
 pub const WIRE_BYTES_MAX: u32 = 9216 + WIRE_GAP_BYTES;
 /// Maximum frames of one release.
 const FRAMES_MAX: usize = 16_384;
+/// Maximum slots or symbols of a TDD pattern.
+const SLOTS_MAX: usize = 1280;
 /// The longest period, timer or slot.
 const PERIOD_PS_MAX: Ps = 10 * S;
 
@@ -29,15 +33,16 @@ pub enum Pattern {
         /// Each release is up to this much late, uniformly; below the time between two releases.
         jitter_ps: Ps,
     },
-    /// The same, in the slots of a TDD pattern that are marked.
+    /// A TDD pattern of slots or symbols: all `frames` at once at the start of each one that is marked.
     Tdd {
-        /// Duration of a slot, ps.
-        slot_ps: Ps,
-        /// The slots of the pattern: whether this direction has it.
+        /// Duration of the whole pattern, ps.
+        period_ps: Ps,
+        /// The slots or symbols that divide the pattern evenly: whether this direction has it.
         slots: Vec<bool>,
-        /// Releases in a slot, evenly spread.
-        releases: u32,
-        /// The frames of a release.
+        /// Number of consecutive ones that are released together, at the start of the first of them: 14 for the symbols
+        /// of a slot back to back, 1 for each at its own time.
+        together: u32,
+        /// The frames of each.
         frames: Vec<u32>,
     },
     /// A sender that wakes up by a timer and then sends all due frames: frame `k` is due at `k * gap_ps`.
@@ -77,8 +82,10 @@ pub enum PatternError {
     /// Lateness that would let releases overtake one another.
     #[error("a release is late by less than the time to the next one, not by {0} ps")]
     Jitter(Ps),
-    /// A TDD pattern without a slot for this direction, or with too many slots.
-    #[error("a TDD pattern has 1 to 1280 slots, at least one of them for the flow")]
+    /// A TDD pattern without a slot for this direction, with too many slots, or not divided by its groups.
+    #[error(
+        "a TDD pattern has 1 to 1280 slots or symbols, at least one of them for the flow, in groups of equal size"
+    )]
     Slots,
     /// A trace that is not ascending.
     #[error("the frames of a trace are ordered in time; frame {0} is not")]
@@ -118,11 +125,13 @@ impl Pattern {
                 }
                 Ok(())
             }
-            Self::Tdd { slot_ps, slots, releases, frames } => {
-                if slots.len() > 1280 || !slots.contains(&true) {
+            Self::Tdd { period_ps, slots, together, frames } => {
+                let grouped = *together > 0 && slots.len().is_multiple_of(*together as usize);
+                if slots.len() > SLOTS_MAX || !slots.contains(&true) || !grouped {
                     return Err(PatternError::Slots);
                 }
-                check_release(*slot_ps, *releases, frames)
+                // At most 1280.
+                check_release(*period_ps, slots.len() as u32, frames)
             }
             Self::Timer { timer_ps, gap_ps, frame } => {
                 check_release(*timer_ps, 1, &[*frame])?;
@@ -157,9 +166,9 @@ impl Pattern {
             Self::Periodic { period_ps, releases, frames, .. } => {
                 (sum(frames) * u128::from(*releases), u128::from(*period_ps))
             }
-            Self::Tdd { slot_ps, slots, releases, frames } => {
+            Self::Tdd { period_ps, slots, frames, .. } => {
                 let own = slots.iter().filter(|&&own| own).count() as u128;
-                (sum(frames) * u128::from(*releases) * own, u128::from(*slot_ps) * slots.len() as u128)
+                (sum(frames) * own, u128::from(*period_ps))
             }
             Self::Timer { gap_ps, frame, .. } | Self::Poisson { gap_ps, frame } => {
                 (u128::from(*frame), u128::from(*gap_ps))
@@ -170,8 +179,9 @@ impl Pattern {
         Some((bytes * 8 * u128::from(S) / period_ps.max(1)) as u64)
     }
 
-    /// Upper bound of the pattern, or `None` if it is not known.
-    pub(super) fn envelope(&self) -> Option<Envelope> {
+    /// Upper bound of the pattern, or `None` if it is not known. A TDD pattern has two: its rate while it sends, as if
+    /// every slot were the flow's own, or (`whole`) all that a pattern sends at once, with its mean rate.
+    pub(super) fn envelope(&self, whole: bool) -> Option<Envelope> {
         let of = |frames: &[u32], period_ps, jitter_ps| {
             let bytes = frames.iter().map(|&frame| u64::from(frame)).sum();
             let largest = frames.iter().copied().max()?;
@@ -183,8 +193,18 @@ impl Pattern {
             Self::Periodic { period_ps, releases, frames, jitter_ps } => {
                 of(frames, period_ps / u64::from(*releases), *jitter_ps)
             }
-            // As if every slot were the flow's own.
-            Self::Tdd { slot_ps, releases, frames, .. } => of(frames, slot_ps / u64::from(*releases), 0),
+            Self::Tdd { period_ps, slots, together, frames } => {
+                let own = |slots: &[bool]| slots.iter().filter(|&&own| own).count() as u64;
+                let group = (*together as usize).max(1);
+                let most = slots.chunks(group).map(own).max().unwrap_or(0);
+                let (count, period_ps) = match whole {
+                    true => (own(slots), *period_ps),
+                    // Groups start at floor(k P / n): at least floor(P / n) apart.
+                    false => (most, period_ps / (slots.len() / group).max(1) as u64),
+                };
+                let one = of(frames, period_ps, 0)?;
+                Some(Envelope { bytes: one.bytes * count, frames: one.frames * count, ..one })
+            }
             // Due evenly, late by at most one period of the timer.
             Self::Timer { timer_ps, gap_ps, frame } => of(&[*frame], *gap_ps, *timer_ps),
             Self::Poisson { .. } | Self::Trace(_) => None,
@@ -196,14 +216,15 @@ impl Pattern {
     pub(super) fn due(&self, index: u64) -> Option<Ps> {
         match self {
             Self::Periodic { period_ps, releases, .. } => Some(spread(index, *period_ps, *releases)),
-            Self::Tdd { slot_ps, slots, releases, .. } => {
-                let slot = index / u64::from(*releases);
-                let within = index % u64::from(*releases);
+            Self::Tdd { period_ps, slots, together, .. } => {
                 let own = slots.iter().filter(|&&own| own).count() as u64;
-                let nth = (slot % own) as usize;
+                let nth = (index % own.max(1)) as usize;
                 let position = slots.iter().enumerate().filter(|&(_, &own)| own).nth(nth)?.0 as u64;
-                let start = (slot / own * slots.len() as u64 + position) * slot_ps;
-                Some(start + spread(within, *slot_ps, *releases))
+                let group = u64::from(*together).max(1);
+                let count = slots.len() as u64;
+                let from_start = index / own * count + position / group * group;
+                // At most 1280 slots.
+                Some(spread(from_start, *period_ps, count as u32))
             }
             Self::Timer { timer_ps, gap_ps, .. } => Some((index * gap_ps).div_ceil(*timer_ps) * timer_ps),
             Self::Poisson { .. } => None,
@@ -223,11 +244,22 @@ impl Pattern {
         }
     }
 
+    /// The most frames that are released at the same time.
+    pub fn at_once(&self) -> usize {
+        match self {
+            Self::Tdd { slots, together, frames, .. } => {
+                let own = |slots: &[bool]| slots.iter().filter(|&&own| own).count();
+                slots.chunks((*together as usize).max(1)).map(own).max().unwrap_or(0) * frames.len()
+            }
+            _ => self.frames(0).len(),
+        }
+    }
+
     /// The time after which the pattern repeats: where phases are searched.
     pub fn cycle_ps(&self) -> Ps {
         match self {
             Self::Periodic { period_ps, releases, .. } => (period_ps / u64::from(*releases)).max(1),
-            Self::Tdd { slot_ps, slots, .. } => slot_ps * slots.len() as u64,
+            Self::Tdd { period_ps, .. } => *period_ps,
             Self::Timer { timer_ps, .. } => *timer_ps,
             Self::Poisson { gap_ps, .. } => *gap_ps,
             Self::Trace(_) => MS,
@@ -281,10 +313,17 @@ mod tests {
 
     #[test]
     fn a_tdd_pattern_sends_in_its_own_slots() {
-        let tdd =
-            Pattern::Tdd { slot_ps: MS, slots: vec![true, false, true], releases: 2, frames: vec![100] };
-        let due: Vec<_> = (0..6).filter_map(|index| tdd.due(index)).collect();
-        assert_eq!(due, [0, MS / 2, 2 * MS, 2 * MS + MS / 2, 3 * MS, 3 * MS + MS / 2]);
+        let slots = vec![true, false, true, true];
+        let due = |together| -> Vec<Ps> {
+            let slots = slots.clone();
+            let tdd = Pattern::Tdd { period_ps: 4 * MS, slots, together, frames: vec![100] };
+            assert_eq!(tdd.mean_bps(), Some(600_000));
+            (0..4).filter_map(|index| tdd.due(index)).collect()
+        };
+        assert_eq!(due(1), [0, 2 * MS, 3 * MS, 4 * MS]);
+        assert_eq!(due(2), [0, 2 * MS, 2 * MS, 4 * MS]);
+        let uneven = Pattern::Tdd { period_ps: 4 * MS, slots, together: 3, frames: vec![100] };
+        assert_eq!(uneven.check(), Err(PatternError::Slots));
     }
 
     #[test]

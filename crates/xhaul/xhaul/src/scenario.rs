@@ -8,6 +8,7 @@ use super::network::{Flow, Host, Network, Port, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{Scheduler, TokenBucket};
 use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};
+use super::tdd::{Direction, Tdd};
 use super::time::{Clock, Duration, Ps};
 
 /// Signal time of a metre of cable, ps.
@@ -102,6 +103,8 @@ pub struct Cell {
     pub class: u8,
     /// Start of its TTIs, ps.
     pub offset_ps: Ps,
+    /// The TDD pattern; `None`: both directions all the time (FDD).
+    pub tdd: Option<Tdd>,
 }
 
 /// Frames from one node to another.
@@ -298,9 +301,16 @@ impl<'s> Builder<'s> {
     }
 
     fn cell(&mut self, cell: &Cell) -> Result<(), ScenarioError> {
-        let ways = [("DL", cell.downlink, &cell.cu, &cell.du), ("UL", cell.uplink, &cell.du, &cell.cu)];
-        for (way, split, from, to) in ways {
-            let load = split.load(&cell.carrier, self.scenario.mtu);
+        let ways = [
+            (Direction::Down, cell.downlink, &cell.cu, &cell.du),
+            (Direction::Up, cell.uplink, &cell.du, &cell.cu),
+        ];
+        for (direction, split, from, to) in ways {
+            let way = if direction == Direction::Down { "DL" } else { "UL" };
+            let load = match &cell.tdd {
+                Some(tdd) => split.load_in(&cell.carrier, self.scenario.mtu, tdd, direction),
+                None => split.load(&cell.carrier, self.scenario.mtu),
+            };
             let load = load.map_err(|source| ScenarioError::Split { cell: cell.name.clone(), source })?;
             if let Some(over) = load.fragmented_by {
                 self.warnings.push(format!(
@@ -411,7 +421,7 @@ impl fmt::Display for Plan {
             let wire = flow.pattern.mean_bps().map_or_else(|| "-".into(), |bps| format!("{:.1}", mbit(bps)));
             let budget =
                 flow.budget_ps.map_or_else(|| "-".into(), |ps| format!("{} us", ps / super::time::US));
-            let frames = flow.pattern.frames(0).len();
+            let frames = flow.pattern.at_once();
             writeln!(f, "{:20} {:5} {payload:>8} {wire:>8} {frames:8}  {budget}", flow.name, flow.class)?;
         }
         writeln!(f, "{:20}  offered  carries  Mbit/s", "port")?;

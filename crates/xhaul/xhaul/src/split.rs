@@ -1,6 +1,7 @@
 //! Functional splits: the frames, rate and delay budget of a cell in one direction of the network.
 
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
+use super::tdd::{Direction, SYMBOLS, Tdd};
 use super::time::{MS, Ps, S, US};
 
 /// Ethernet header and check sequence, bytes.
@@ -13,9 +14,9 @@ const ETHERNET_PAYLOAD_MIN: u32 = 46;
 const IF4P5_BYTES: u32 = 12;
 /// eCPRI common header with PC_ID and SEQ_ID, bytes.
 const ECPRI_BYTES: u32 = 8;
-/// Application and section header of an O-RAN user-plane message without compression header, octets
-/// (O-RAN.WG4.CUS 6.3).
-const CUS_BYTES: u32 = 4 + 6;
+/// Header of an O-RAN user-plane message with one section (O-RAN.WG4.CUS 8.3), bytes: application header, section
+/// header, and compression header with its reserved byte.
+const CUS_BYTES: u32 = 4 + 4 + 2;
 /// Header before time-domain samples, bytes.
 const TIME_DOMAIN_BYTES: u32 = 16;
 /// nFAPI P7 header, bytes, and the overhead of a TTI's messages in addition to transport blocks.
@@ -127,7 +128,13 @@ impl Split {
         }
     }
 
-    /// Load of a carrier with this split and frames of at most `mtu` bytes of payload.
+    /// Load of a carrier with this split in one direction of a TDD pattern; see [`load`](Self::load).
+    pub fn load_in(self, carrier: &Carrier, mtu: u32, tdd: &Tdd, way: Direction) -> Result<Load, SplitError> {
+        let load = self.load(carrier, mtu)?;
+        Ok(load.duplexed(self, u64::from(carrier.slots_per_ms()), tdd, way))
+    }
+
+    /// Load of a carrier with this split and frames of at most `mtu` bytes of payload, without TDD.
     pub fn load(self, carrier: &Carrier, mtu: u32) -> Result<Load, SplitError> {
         if !(576..=9000).contains(&mtu) {
             return Err(SplitError::Mtu(mtu));
@@ -152,6 +159,30 @@ impl Split {
     }
 }
 
+impl Load {
+    /// The same load in the symbols that a TDD pattern gives to `way`. Samples in the time domain (split 8) and
+    /// users' packets (split 2) do not follow the pattern.
+    fn duplexed(mut self, split: Split, slots_per_ms: u64, tdd: &Tdd, way: Direction) -> Self {
+        let Pattern::Periodic { frames, .. } = &self.pattern else { return self };
+        let symbols = match split {
+            Split::Eight | Split::Two { .. } => return self,
+            Split::Six => tdd.scheduled(way),
+            Split::If4p5 { .. } | Split::SevenOne | Split::SevenTwo { .. } => tdd.symbols(way),
+        };
+        let (together, frames) = match split {
+            // The symbols of a slot, back to back.
+            Split::If4p5 { .. } => (SYMBOLS as u32, frames[..frames.len() / SYMBOLS].to_vec()),
+            _ => (1, frames.clone()),
+        };
+        let own = symbols.iter().filter(|&&own| own).count() as u64;
+        self.payload_bps = self.payload_bps * own / symbols.len() as u64;
+        let period_ps = tdd.slots() as u64 * MS / slots_per_ms;
+        self.pattern = Pattern::Tdd { period_ps, slots: symbols, together, frames };
+        self.wire_bps = self.pattern.mean_bps().unwrap_or(0);
+        self
+    }
+}
+
 impl Carrier {
     /// LTE with 25 PRBs and one port, at full load.
     pub const LTE_5: Self =
@@ -164,6 +195,13 @@ impl Carrier {
             && (1_920_000..=491_520_000).contains(&self.sampling_hz)
             && self.transport_bits <= 16_000_000;
         if fine { Ok(()) } else { Err(SplitError::Carrier) }
+    }
+
+    /// Rate of user data at full load, bit/s: the carrier's transport blocks, in the slots that `tdd` gives to `way`.
+    pub fn user_bps(&self, tdd: Option<&Tdd>, way: Direction) -> u64 {
+        let full = u64::from(self.transport_bits) * 1000 * u64::from(self.slots_per_ms());
+        let (own, all) = tdd.map_or((1, 1), |tdd| tdd.share(way));
+        full * own / all
     }
 
     /// Slots in a millisecond; an LTE subframe counts as one, with 14 symbols.
@@ -323,6 +361,30 @@ mod tests {
         for (computed, expected) in table {
             assert_eq!(computed, expected);
         }
+    }
+
+    #[test]
+    fn tdd_carrier_sends_in_its_own_symbols() {
+        let tdd = Tdd::default();
+        let load = |split: Split, way| split.load_in(&NR_100, 9000, &tdd, way).unwrap();
+        let mbps = |bps: u64| (bps as f64 / 1e5).round() / 10.0;
+        let bfp9 = Split::SevenTwo { mantissa_bits: 9 };
+        let down = load(bfp9, Direction::Down);
+        let up = load(bfp9, Direction::Up);
+        assert_eq!((mbps(down.payload_bps), mbps(up.payload_bps)), (5087.8, 1565.5));
+        assert_eq!((mbps(down.wire_bps), mbps(up.wire_bps)), (5125.1, 1577.0));
+        assert_eq!((down.pattern.check(), up.pattern.check()), (Ok(()), Ok(())));
+        // The uplink begins behind three slots, ten symbols down and two of guard.
+        assert_eq!(up.pattern.due(0), Some(54 * 2500 * US / 70));
+        // Time-domain samples and users' packets do not stop.
+        let full = Split::Eight.load(&NR_100, 9000).unwrap();
+        assert_eq!(load(Split::Eight, Direction::Up), full);
+        let burst = load(Split::If4p5 { udp: false }, Direction::Down);
+        let Pattern::Tdd { together, frames, .. } = &burst.pattern else { panic!("{burst:?}") };
+        assert_eq!((*together, frames.len(), burst.pattern.due(13)), (14, 4, Some(0)));
+        let blocks = load(Split::Six, Direction::Up);
+        assert_eq!((blocks.pattern.due(0), blocks.pattern.due(1)), (Some(2 * MS), Some(2 * MS + 2500 * US)));
+        assert_eq!(NR_100.user_bps(Some(&tdd), Direction::Down), 2_560_000_000 * 52 / 70);
     }
 
     #[test]

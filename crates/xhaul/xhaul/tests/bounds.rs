@@ -132,7 +132,11 @@ impl Random {
         let pattern = match self.below(6) {
             0 => Pattern::Periodic { period_ps, releases: count as u32, frames: vec![frame], jitter_ps: 0 },
             1 => Pattern::Timer { timer_ps: 300 * US, gap_ps, frame },
-            2 => Pattern::Tdd { slot_ps: period_ps, slots: vec![true, true, false], releases: 1, frames },
+            2 => {
+                let slots = vec![true, true, false, false, true, false];
+                let together = self.one_of(&[1, 2, 3]);
+                Pattern::Tdd { period_ps: 6 * period_ps, slots, together, frames }
+            }
             3 => Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: self.below(gap_ps) },
             _ => Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps: 0 },
         };
@@ -330,4 +334,55 @@ fn second_regulator_is_free_unless_behind_a_queue() {
         flow.regulator = flow.regulator.map(|bucket| TokenBucket { rate_bps: 100_000_000, ..bucket });
     }
     assert!(last(&roomy).is_ok());
+}
+
+/// Windows of a whole number of frames, as schedule synthesis makes them: no guard, no time to spare.
+#[test]
+fn exact_windows_never_exceed_their_bound() {
+    let mut tightest = 0.0_f64;
+    let mut bounded = 0;
+    for seed in 0..300 {
+        let mut random = Random(ChaCha8Rng::seed_from_u64(seed), PLAIN);
+        let frame = 84 + random.below(1400);
+        let gap_ps = 96 * NS;
+        let count = 1 + random.below(3);
+        let mut entries = Vec::new();
+        for _ in 0..=random.below(2) {
+            let spare = random.one_of(&[0, 0, gap_ps, 700 * NS]);
+            let duration_ps = count * frame * 8 * NS - gap_ps + spare;
+            entries.push(GateEntry { duration_ps, open: 0x80 });
+            entries.push(GateEntry {
+                duration_ps: 20 * US + random.below(100 * US),
+                open: random.one_of(&[0, 0x7F]),
+            });
+        }
+        let cycle: Ps = entries.iter().map(|entry| entry.duration_ps).sum();
+        let clock = random.clock();
+        let mut flows =
+            vec![flow(7, &[0, 1], Pattern::burst(cycle * 3, 1 + random.below(3) as usize, frame as u32))];
+        flows.push(flow(7, &[0, 1], Pattern::constant(cycle * 2 + random.below(50 * US), frame as u32)));
+        if random.below(2) == 0 {
+            flows.push(flow(1, &[1], Pattern::constant(cycle * 2, 1000)));
+        }
+        let gates = Scheduler::Gates(Gates { entries, clock });
+        let mut network = Network { stages: vec![port(Scheduler::Fifo), port(gates)], flows };
+        let Ok(bound) = bounds(&network, Curves::Steps) else { continue };
+        bounded += 1;
+        for phase in 0..8 {
+            for flow in &mut network.flows {
+                flow.offset_ps = random.below(2 * MS);
+            }
+            let report =
+                Simulation::new(&network, Options { duration_ps: 20 * MS, seed: phase }).unwrap().run();
+            for (flow, bound) in report.flows.iter().zip(&bound) {
+                assert!(
+                    flow.delays.max_ps() <= bound.delay_ps,
+                    "seed {seed}: {} {network:#?}",
+                    bound.delay_ps
+                );
+                tightest = tightest.max(flow.delays.max_ps() as f64 / bound.delay_ps as f64);
+            }
+        }
+    }
+    assert!(bounded > 100 && tightest > 0.8, "{bounded} {tightest}");
 }

@@ -31,6 +31,7 @@ fn cell(name: &str, split: Split, uplink: Split, du: &str, class: u8) -> Cell {
         cu: "CU".to_owned(),
         class,
         offset_ps: 0,
+        tdd: None,
     }
 }
 

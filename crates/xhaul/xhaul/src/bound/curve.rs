@@ -19,9 +19,11 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// The curve of a flow at its source; `None` if nothing limits it.
-    pub(super) fn from_flow(flow: &Flow, curves: Curves) -> Option<Self> {
-        let mut envelope = flow.pattern.envelope()?;
+    /// The curve of a flow at its source; `None` if nothing limits it. `whole`: see [`Pattern::envelope`].
+    ///
+    /// [`Pattern::envelope`]: super::super::pattern::Pattern::envelope
+    pub(super) fn from_flow(flow: &Flow, curves: Curves, whole: bool) -> Option<Self> {
+        let mut envelope = flow.pattern.envelope(whole)?;
         if flow.clock.drift_ppb != 0 {
             let faster = u128::from(envelope.period_ps) * u128::from(flow.clock.drift_ppb.unsigned_abs());
             // A ten-thousandth of the period at most.

@@ -51,6 +51,8 @@ pub(super) enum Service {
 #[derive(Debug)]
 pub(super) struct Windows {
     pieces: Vec<(Ps, Ps)>,
+    /// Time lost once, before the first gap.
+    lead: Ps,
 }
 
 /// Deficit round robin as one class sees it, in work: Tabatabaee and Le Boudec, "Deficit Round-Robin: A Second Network
@@ -150,7 +152,9 @@ impl Server {
                 vec![Self { higher, undisturbed: 0, ..base }]
             }
             Scheduler::Gates(gates) => {
-                vec![Self::behind_gates(network, gates, guest, guests, waits, base)]
+                let equal = Self::in_own_windows(network, port, gates, guest, guests);
+                let general = Self::behind_gates(network, gates, guest, guests, waits, base);
+                equal.into_iter().chain([general]).collect()
             }
             Scheduler::DeficitRoundRobin { quanta } => {
                 shaped::round_robin(network, quanta, guest, guests, waits, base)
@@ -194,6 +198,38 @@ impl Server {
         Self { higher, blocking, undisturbed, service, ..base }
     }
 
+    /// Frames of one size behind gates that open for their class alone: a window sends as many as fit it, without
+    /// a guard. `None`: not of this kind.
+    fn in_own_windows(
+        network: &Network,
+        port: &Port,
+        gates: &Gates,
+        guest: &Guest,
+        guests: &[Guest],
+    ) -> Option<Self> {
+        let class = guest.class;
+        let alone =
+            gates.entries.iter().all(|entry| entry.open >> class & 1 == 0 || entry.open == 1 << class);
+        let own = || guests.iter().filter(|other| other.class == class);
+        let size = guest.arrival.envelope.smallest;
+        let equal =
+            |other: &Guest| other.arrival.envelope.largest == size && other.arrival.envelope.smallest == size;
+        if !alone || !own().all(equal) {
+            return None;
+        }
+        let work = bytes(port.ps_per_byte());
+        let others = guests.iter().any(|other| other.class != class);
+        let windows = Windows::of_equal_frames(gates, class, work.of_frame(size), port.gap_ps(), others)?;
+        Some(Self {
+            own: Sum::new(network, own(), work, 0),
+            higher: Sum::default(),
+            blocking: 0,
+            undisturbed: 0,
+            service: Service::Windows(windows),
+            work,
+        })
+    }
+
     /// A host from the view of any flow.
     pub(super) fn of_host(network: &Network, host: &Host, guest: &Guest, guests: &[Guest]) -> Self {
         let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
@@ -205,7 +241,7 @@ impl Server {
             undisturbed: 0,
             service: match host.contention {
                 Some((period, busy, _)) if busy > 0 => {
-                    Service::Windows(Windows { pieces: vec![(busy, period - busy)] })
+                    Service::Windows(Windows { pieces: vec![(busy, period - busy)], lead: 0 })
                 }
                 _ => Service::Always,
             },
@@ -327,7 +363,43 @@ impl Windows {
         if let Some(first) = pieces.first_mut() {
             first.0 += lost;
         }
-        Some(Self { pieces })
+        Some(Self { pieces, lead: 0 })
+    }
+
+    /// The windows of `class` with as many frames of `frame` (which includes `gap`) as fit each. `others`: a frame of
+    /// another class may have ended right before a window. A frame that arrives within a window may find too
+    /// little of it left, once.
+    fn of_equal_frames(gates: &Gates, class: u8, frame: Ps, gap: Ps, others: bool) -> Option<Self> {
+        let windows = gates.windows(usize::from(class))?;
+        let drift = u64::from(gates.clock.drift_ppb.unsigned_abs());
+        let off = |ps: Ps| 1_000_000_000_u64.checked_div(drift).map_or(0, |share| ps / share + 8);
+        let cycle = gates.cycle_ps();
+        let before = if others { gap } else { 0 };
+        // Service may end up to `gap` after its window.
+        let mut served_until = None;
+        let mut pieces: Vec<(Ps, Ps)> = Vec::new();
+        let mut first_start = 0;
+        for (start, end) in windows {
+            let length = (end - start).saturating_sub(off(end - start));
+            let count = (length + gap).saturating_sub(before) / frame.max(1);
+            if count == 0 {
+                continue;
+            }
+            let begins = start + before;
+            match served_until {
+                None => first_start = begins,
+                Some(until) => pieces.push((begins.saturating_sub(until) + 2 * off(cycle), 0)),
+            }
+            if let Some(last) = pieces.last_mut() {
+                last.1 = count * frame;
+            } else {
+                pieces.push((0, count * frame));
+            }
+            served_until = Some(begins + count * frame);
+        }
+        let until = served_until?;
+        pieces.first_mut()?.0 = (first_start + cycle).saturating_sub(until) + 2 * off(cycle);
+        Some(Self { pieces, lead: frame })
     }
 
     /// Share of the time with service.
@@ -361,7 +433,7 @@ impl Windows {
             time
         };
         let longest = (0..self.pieces.len()).map(walk).max().unwrap_or(0);
-        whole.saturating_mul(cycle).saturating_add(longest)
+        whole.saturating_mul(cycle).saturating_add(longest).saturating_add(self.lead)
     }
 }
 
@@ -390,29 +462,40 @@ pub(super) fn meets_window(
         undisturbed: 0,
         service: Service::Always,
     };
+    let gap = port.gap_ps();
     let delay = server.delay_ps()?;
+    let mut latest = delay;
     let windows = gates.windows(usize::from(class))?;
     let cycle = gates.cycle_ps();
     for other in own() {
         let flow = &network.flows[other.flow];
-        let Pattern::Periodic { period_ps, releases, jitter_ps, .. } = flow.pattern else { return None };
+        let (period_ps, releases, jitter_ps) = match &flow.pattern {
+            Pattern::Periodic { period_ps, releases, jitter_ps, .. } => {
+                (*period_ps, u64::from(*releases), *jitter_ps)
+            }
+            Pattern::Tdd { period_ps, slots, .. } => {
+                (*period_ps, slots.iter().filter(|&&own| own).count() as u64, 0)
+            }
+            _ => return None,
+        };
         if period_ps % cycle != 0 || flow.clock.drift_ppb != 0 {
             return None;
         }
-        for index in 0..u64::from(releases) {
+        for index in 0..releases {
             let released = flow.clock.to_true(flow.offset_ps + flow.pattern.due(index)?);
             let first = gates.clock.local(released + other.delay.0) % cycle;
             let spread = other.delay.1 - other.delay.0 + jitter_ps;
             let inside = |&(start, end): &(Ps, Ps)| {
                 let first = if first < start { first + cycle } else { first };
-                first >= start && first + spread + delay <= end
+                // The gap behind a frame of another window may still pass.
+                let waits = (start + gap).saturating_sub(first);
+                // The gap behind the last frame may pass in the next window.
+                (first >= start && first + spread + waits + delay - gap <= end).then_some(waits)
             };
-            if !windows.iter().any(inside) {
-                return None;
-            }
+            latest = latest.max(delay + windows.iter().find_map(inside)?);
         }
     }
-    Some(delay)
+    Some(latest)
 }
 
 #[cfg(test)]
@@ -434,7 +517,7 @@ mod tests {
 
     #[test]
     fn work_takes_longest_from_longest_gap() {
-        let windows = Windows { pieces: vec![(10, 5), (30, 5)] };
+        let windows = Windows { pieces: vec![(10, 5), (30, 5)], lead: 0 };
         assert_eq!(windows.time_for(0), 0);
         assert_eq!(windows.time_for(5), 35);
         assert_eq!(windows.time_for(6), 46);

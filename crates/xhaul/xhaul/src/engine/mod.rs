@@ -15,12 +15,12 @@ use rand_chacha::ChaCha8Rng;
 use super::chance::Sequences;
 use super::error::NetworkError;
 use super::network::{Network, Stage, StageId};
-use super::pattern::{Pattern, WIRE_GAP_BYTES};
+use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern, WIRE_GAP_BYTES};
 use super::stats::Delays;
 use super::time::{Ps, S};
 use air::AirState;
 use host::HostState;
-use port::{PortState, Started};
+use port::{Ended, PortState, Started};
 
 /// The longest simulated time: offsets and waiting stay within 64 bits of picoseconds.
 pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
@@ -397,9 +397,11 @@ impl<'n> Simulation<'n> {
             StageState::Port(port) => match port.start(now, &mut self.packets) {
                 Started::Nothing => {}
                 Started::Wait(at) => self.plan(at, Kind::Wake, u32::from(stage), 0),
-                Started::Frame { id, end, mark } => {
+                Started::Frame { id, end, mark, interruptible } => {
                     self.plan(end, Kind::Done, u32::from(stage), mark);
-                    self.cut_through(stage, id);
+                    if !interruptible {
+                        self.forward(stage, id);
+                    }
                 }
             },
             StageState::Host(host) => {
@@ -417,32 +419,37 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Forwards a frame that is still being sent, if the far end does not wait for its end.
-    fn cut_through(&mut self, stage: StageId, id: u32) {
+    /// Plans the arrival of a frame whose sending begins now and cannot be interrupted: at its last bit, or behind its
+    /// header if the far end does not wait for the rest.
+    fn forward(&mut self, stage: StageId, id: u32) {
         let packet = self.packets[id as usize];
         let path = &self.network.flows[packet.flow as usize].path;
         let next = path.get(usize::from(packet.hop) + 1).map(|&next| &self.network.stages[usize::from(next)]);
-        let (Stage::Port(port), Some(Stage::Port(next))) = (&self.network.stages[usize::from(stage)], next)
-        else {
-            return;
-        };
-        let Some(header) = port.cuts_through(next, packet.class, packet.wire) else { return };
         let StageState::Port(state) = &mut self.stages[usize::from(stage)] else { return };
         state.forwarded();
-        self.leave(stage, id, self.now, u64::from(header) * port.ps_per_byte());
+        let header = match next {
+            Some(Stage::Port(next)) => state.config.cuts_through(next, packet.class, packet.wire),
+            _ => None,
+        };
+        let bytes = header.unwrap_or(packet.wire - INTER_FRAME_GAP_BYTES);
+        let service = u64::from(bytes) * state.ps_per_byte;
+        self.leave(stage, id, self.now, service);
     }
 
     fn done(&mut self, stage: u32, mark: u32) {
         let stage = stage as StageId;
         match &mut self.stages[usize::from(stage)] {
-            StageState::Port(port) => {
-                let Some(finished) = port.done(mark) else { return };
-                if let Some(id) = finished {
-                    let sending = u64::from(self.packets[id as usize].wire) * port.ps_per_byte;
+            StageState::Port(port) => match port.done(self.now, mark) {
+                Ended::Replaced => return,
+                Ended::Free => {}
+                Ended::LastBit { id, free_at, mark } => {
+                    let bytes = self.packets[id as usize].wire - INTER_FRAME_GAP_BYTES;
+                    let sending = u64::from(bytes) * port.ps_per_byte;
+                    self.plan(free_at, Kind::Done, u32::from(stage), mark);
                     // Fragments cost more than the frame: what exceeds it counts as waiting.
-                    self.leave(stage, id, self.now - sending, sending);
+                    return self.leave(stage, id, self.now - sending, sending);
                 }
-            }
+            },
             StageState::Host(host) => {
                 if let Some((id, service)) = host.done() {
                     self.leave(stage, id, self.now - service, service);

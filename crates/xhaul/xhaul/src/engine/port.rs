@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::super::network::Port;
-use super::super::pattern::WIRE_GAP_BYTES;
+use super::super::pattern::{INTER_FRAME_GAP_BYTES, WIRE_GAP_BYTES};
 use super::super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::super::time::Ps;
 use super::Packet;
@@ -11,7 +11,7 @@ use super::queues::Queues;
 use super::shaping::{Picked, Shaping};
 
 /// Preamble and start delimiter, bytes.
-const PREAMBLE_BYTES: u64 = 8;
+const PREAMBLE_BYTES: u32 = WIRE_GAP_BYTES - INTER_FRAME_GAP_BYTES;
 /// Check sequence of a fragment and the gap behind it, bytes.
 const FRAGMENT_END_BYTES: u64 = 4 + 12;
 /// Minimum bytes of a fragment without its check sequence (64 with it).
@@ -42,7 +42,7 @@ pub(super) struct PortState<'n> {
 struct Sending {
     id: u32,
     since: Ps,
-    /// Whether the far end forwarded it before its end.
+    /// Whether its arrival at the far end is planned already.
     forwarded: bool,
     /// Whether it was interrupted.
     cut: bool,
@@ -54,8 +54,18 @@ pub(super) enum Started {
     Nothing,
     /// Check again at this time.
     Wait(Ps),
-    /// A frame is on the line until `end`.
-    Frame { id: u32, end: Ps, mark: u32 },
+    /// A frame is on the line. `end`: when the line is free, or, if the frame can be interrupted, its last bit.
+    Frame { id: u32, end: Ps, mark: u32, interruptible: bool },
+}
+
+/// Meaning of the end of the line's current work.
+pub(super) enum Ended {
+    /// An interruption replaced this event.
+    Replaced,
+    /// The line is free.
+    Free,
+    /// The last bit of a frame that could be interrupted was sent; the line is free at `free_at`.
+    LastBit { id: u32, free_at: Ps, mark: u32 },
 }
 
 impl<'n> PortState<'n> {
@@ -120,7 +130,7 @@ impl<'n> PortState<'n> {
             return None;
         }
         let left = u64::from(packets[line.id as usize].left);
-        let sent = (now - line.since).div_ceil(self.ps_per_byte).saturating_sub(PREAMBLE_BYTES);
+        let sent = (now - line.since).div_ceil(self.ps_per_byte).saturating_sub(u64::from(PREAMBLE_BYTES));
         let fragment = sent.max(FRAGMENT_BYTES_MIN);
         if left < fragment + REST_BYTES_MIN {
             return None;
@@ -129,7 +139,7 @@ impl<'n> PortState<'n> {
         // A rest is at most a frame's 9216 bytes.
         packets[line.id as usize].left = (left - fragment) as u32;
         self.mark = self.mark.wrapping_add(1);
-        let bytes = PREAMBLE_BYTES + fragment + FRAGMENT_END_BYTES;
+        let bytes = u64::from(PREAMBLE_BYTES) + fragment + FRAGMENT_END_BYTES;
         Some((line.since + bytes * self.ps_per_byte, self.mark))
     }
 
@@ -164,10 +174,12 @@ impl<'n> PortState<'n> {
             }
             Picked::Nothing => return Started::Nothing,
         };
-        let bytes = u64::from(packets[id as usize].left + WIRE_GAP_BYTES);
+        let interruptible = self.config.interrupts(packets[id as usize].class);
+        let overhead = if interruptible { PREAMBLE_BYTES } else { WIRE_GAP_BYTES };
+        let bytes = u64::from(packets[id as usize].left + overhead);
         self.line = Some(Sending { id, since: now, forwarded: false, cut: false });
         self.mark = self.mark.wrapping_add(1);
-        Started::Frame { id, end: now + bytes * self.ps_per_byte, mark: self.mark }
+        Started::Frame { id, end: now + bytes * self.ps_per_byte, mark: self.mark, interruptible }
     }
 
     fn next(&mut self, now: Ps, packets: &[Packet]) -> Picked {
@@ -186,24 +198,34 @@ impl<'n> PortState<'n> {
         self.shaping.pick(now, &self.queues, packets, self.ps_per_byte)
     }
 
-    /// The far end forwards the current frame before its end.
+    /// The arrival of the current frame at the far end is planned.
     pub(super) fn forwarded(&mut self) {
         if let Some(line) = &mut self.line {
             line.forwarded = true;
         }
     }
 
-    /// Frees the line; `None` if an interruption replaced this event. Inside: the completed frame that was
-    /// not forwarded yet.
-    pub(super) fn done(&mut self, mark: u32) -> Option<Option<u32>> {
+    /// Ends the line's current work.
+    pub(super) fn done(&mut self, now: Ps, mark: u32) -> Ended {
         if mark != self.mark {
-            return None;
+            return Ended::Replaced;
         }
-        let line = self.line.take()?;
-        if line.cut {
-            self.interrupted = Some(line.id);
+        match &mut self.line {
+            Some(line) if !line.cut && !line.forwarded => {
+                line.forwarded = true;
+                self.mark = self.mark.wrapping_add(1);
+                let free_at = now + u64::from(INTER_FRAME_GAP_BYTES) * self.ps_per_byte;
+                Ended::LastBit { id: line.id, free_at, mark: self.mark }
+            }
+            Some(line) => {
+                if line.cut {
+                    self.interrupted = Some(line.id);
+                }
+                self.line = None;
+                Ended::Free
+            }
+            None => Ended::Replaced,
         }
-        Some((!line.cut && !line.forwarded).then_some(line.id))
     }
 
     /// Time at which the far end has received a frame that leaves the line at `out`.
@@ -224,10 +246,12 @@ impl Port {
     /// Bytes after which `next` may forward a frame; `None`: it stores the frame.
     pub(in super::super) fn cuts_through(&self, next: &Self, class: u8, wire: u32) -> Option<u32> {
         let header = self.cut_through_bytes?;
-        let interruptible = match self.scheduler {
-            Scheduler::Preemption { express_from } => class < express_from,
-            _ => false,
-        };
-        (header < wire && !interruptible && next.rate_bps <= self.rate_bps).then_some(header)
+        let early = header < wire - INTER_FRAME_GAP_BYTES;
+        (early && !self.interrupts(class) && next.rate_bps <= self.rate_bps).then_some(header)
+    }
+
+    /// Whether frames of `class` can be interrupted.
+    fn interrupts(&self, class: u8) -> bool {
+        matches!(self.scheduler, Scheduler::Preemption { express_from } if class < express_from)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::network::Port;
+use super::super::pattern::INTER_FRAME_GAP_BYTES;
 use super::super::scheduler::{CLASSES, GateTable, Scheduler, TokenBucket};
 use super::super::time::{Ps, S};
 use super::Packet;
@@ -142,7 +143,8 @@ impl Shaping {
                 let state = table.state(now);
                 let fits = |class: &usize| {
                     queues.head(*class).is_some_and(|id| {
-                        state.open >> class & 1 == 1 && wire(id) * ps_per_byte <= state.left_ps(*class)
+                        let sending = (wire(id) - u64::from(INTER_FRAME_GAP_BYTES)) * ps_per_byte;
+                        state.open >> class & 1 == 1 && sending <= state.left_ps(*class)
                     })
                 };
                 (0..CLASSES).rev().find(fits).map_or(Picked::Later(now + state.next_ps), Picked::Class)
