@@ -57,7 +57,7 @@ fn xhaul() -> Box<dyn Rig> {
 }
 
 pub(super) fn rows(seeds: u64) -> Vec<Row> {
-    let cells = "[cells]\nsplit = \"7.2x\"\ncarrier = \"nr-100\"\npacing = \"spread\"\n";
+    let cells = "[cells]\nsplit = \"7.2x\"\ncarrier = \"nr-100\"\ntdd = \"off\"\npacing = \"spread\"\n";
     let base = |count: u32, mbps: f64| {
         format!(
             "[sut]\ntier = \"sim\"\nsharing = \"none\"\n{cells}count = {count}\n[background]\ndirection = \"none\"\n\

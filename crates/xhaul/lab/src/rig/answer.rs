@@ -207,7 +207,7 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
     }
     // Seeded by name, so that an additional flow does not change the phases of the others.
     let seed = numbered(seed, phase);
-    let together = named(seed, "cells") % setup.tti_ps();
+    let together = named(seed, "cells") % setup.cycle_ps();
     let gated = setup.scheduler == "gates";
     for flow in &mut moved.flows {
         let own = named(seed, &flow.name) % flow.pattern.cycle_ps();

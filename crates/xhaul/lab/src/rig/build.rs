@@ -70,10 +70,17 @@ fn shape(setup: &Setup, plan: &mut Plan) {
             frames.truncate(frames.len() / 14);
             *releases = 14;
         }
+        if setup.cells.spread
+            && let Pattern::Tdd { together, .. } = &mut flow.pattern
+        {
+            *together = 1;
+        }
         if setup.scheduler == "ats" {
-            let burst: u32 = burst(&flow.pattern).0;
-            let rate_bps = flow.pattern.mean_bps().unwrap_or(1) * 6 / 5;
-            flow.regulator = Some(TokenBucket { burst_bytes: burst, rate_bps: rate_bps.max(1) });
+            let (burst_bytes, gap_ps) = burst(&flow.pattern);
+            // The rate while the cell sends: in its own symbols, if it is duplexed in time.
+            let sending_bps = u128::from(burst_bytes) * 8 * u128::from(S) / u128::from(gap_ps.max(1));
+            let rate_bps = u64::try_from(sending_bps * 6 / 5).unwrap_or(u64::MAX);
+            flow.regulator = Some(TokenBucket { burst_bytes, rate_bps: rate_bps.max(1) });
         }
     }
 }
@@ -88,7 +95,23 @@ fn burst(pattern: &Pattern) -> (u32, Ps) {
         Pattern::Periodic { period_ps, releases, frames, .. } => {
             (frames.iter().sum(), period_ps / u64::from((*releases).max(1)))
         }
+        Pattern::Tdd { period_ps, slots, together, frames } => {
+            let group = (*together).max(1);
+            (frames.iter().sum::<u32>() * group, period_ps * u64::from(group) / (slots.len() as u64).max(1))
+        }
         _ => (0, S),
+    }
+}
+
+/// Returns a cell's period and the number of releases in it, used or not: a TDD pattern's in both directions.
+fn releases(pattern: &Pattern) -> Option<(Ps, u32)> {
+    match pattern {
+        Pattern::Periodic { period_ps, releases, .. } => Some((*period_ps, *releases)),
+        // At most 1280 slots.
+        Pattern::Tdd { period_ps, slots, together, .. } => {
+            Some((*period_ps, slots.len() as u32 / (*together).max(1)))
+        }
+        _ => None,
     }
 }
 
@@ -96,18 +119,22 @@ fn burst(pattern: &Pattern) -> (u32, Ps) {
 /// the rest for all other classes.
 fn gates(setup: &Setup, plan: &Plan) -> Gates {
     let first = plan.network.flows.iter().find(|flow| is_cell(flow));
-    let Some((flow, Pattern::Periodic { period_ps, releases, .. })) = first.map(|flow| (flow, &flow.pattern))
-    else {
+    let known = first.and_then(|flow| Some((flow, releases(&flow.pattern)?)));
+    let Some((flow, (period_ps, releases))) = known else {
         return Gates { entries: vec![GateEntry { duration_ps: US, open: 0xFF }], clock: Clock::default() };
     };
-    let spread = setup.cells.spread && *releases == 1;
-    let windows = if spread { 14 } else { *releases };
+    let together = match flow.pattern {
+        Pattern::Tdd { together, .. } => together > 1,
+        _ => releases == 1,
+    };
+    let spread = setup.cells.spread && together;
+    let windows = if spread { releases * 14 } else { releases };
     let bytes = u64::from(burst(&flow.pattern).0) / if spread { 14 } else { 1 };
     let sending = bytes * 8 * (S / 1_000_000) / (setup.net.rate_bps / 1_000_000).max(1);
     let window = sending * setup.cells.count + WINDOW_SLACK_PS;
     let own = 1_u8 << setup.cells.class.min(7);
     // Smallest number of windows after which the pattern repeats exactly.
-    let common = greatest_common_divisor(*period_ps, u64::from(windows)).max(1);
+    let common = greatest_common_divisor(period_ps, u64::from(windows)).max(1);
     let cycle = period_ps / common;
     let windows = u64::from(windows) / common;
     let at = |index: u64| index * cycle / windows;
@@ -294,6 +321,7 @@ impl Topology<'_> {
                 cu: "CU".to_owned(),
                 class: cells.class,
                 offset_ps,
+                tdd: cells.tdd.clone(),
             });
         }
     }
@@ -311,6 +339,7 @@ impl Topology<'_> {
             cu: cu.clone(),
             class,
             offset_ps: 13 * US,
+            tdd: None,
         });
         if !self.setup.net.backhaul_switch || self.setup.user == User::None {
             return;

@@ -38,6 +38,9 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
     if setup.neighbour_user.is_some() {
         return cannot("the other vBBU's users are paced evenly; `neighbour.timer` must be \"even\"");
     }
+    if plan.network.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Tdd { .. })) {
+        return cannot("the senders have no TDD pattern; `cells.tdd` must be \"off\"");
+    }
     let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
     if setup.live.taps && setup.net.midhaul_switches != 1 {
         return cannot("`live.taps` looks at a switch's ports: `net.midhaul_switches` must be 1");

@@ -66,8 +66,14 @@ config! {
     pub struct Cells {
         /// functional split of the evaluated cells
         split: String = "7.1-if4p5".to_owned(), kind(Kind::choice(&SPLITS));
-        /// carrier of the cells; antenna ports or layers: 1, 2, 2, 4
+        /// carrier of the cells; LTE or NR, and its bandwidth in MHz
         carrier: String = "lte-5".to_owned(), kind(Kind::choice(&CARRIERS));
+        /// antenna ports (splits 7.1 and 8) or layers (splits 2, 6 and 7.2x); default by carrier: lte-5 1, lte-20 and nr-20 2, nr-100 4
+        layers: Option<u8> = None, range(1, 64);
+        /// TDD pattern of downlink, special and uplink slots, or "off" for FDD; default: DDDSU for NR, off for LTE
+        tdd: Option<String> = None;
+        /// symbols of a special slot: down:guard:up
+        tdd_special: String = "10:2:2".to_owned();
         /// number of cells at one CU, one DU per cell
         count: u64 = 1, range(1, 500), unit("cells");
         /// traffic class; 7 has the highest priority
@@ -78,10 +84,10 @@ config! {
         phase: String = "aligned".to_owned(), kind(Kind::choice(&["aligned", "staggered"]));
         /// mantissa bits of block floating point in split 7.2x; 16: uncompressed
         mantissa_bits: u8 = 9, range(1, 16), unit("bit");
-        /// downlink user data of a split-2 cell
-        mbps: f64 = 13.0, kind(MBPS), unit("Mbit/s");
-        /// uplink user data of a split-2 cell
-        mbps_up: f64 = 0.5, kind(MBPS), unit("Mbit/s");
+        /// downlink user data of a split-2 cell; default: the peak rate of the carrier, its layers and its TDD pattern
+        mbps: Option<f64> = None, kind(MBPS), unit("Mbit/s");
+        /// uplink user data of a split-2 cell; default: the peak rate
+        mbps_up: Option<f64> = None, kind(MBPS), unit("Mbit/s");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::XhaulPart;
 use crate::live::SharingKind;
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_xhaul::{Air, Carrier, Duration as Drawn, MS, NS, Ps, S, Split, US};
+use ranlab_xhaul::{Air, Carrier, Direction, Duration as Drawn, MS, NS, Ps, S, Split, Tdd, TddError, US};
 
 use super::settings::{self, Programs, Settings, Sim};
 use super::sharing::Sharing;
@@ -57,6 +57,8 @@ pub(super) struct Cells {
     pub(super) spread: bool,
     /// Whether the TTIs of the cells are staggered, rather than simultaneous.
     pub(super) staggered: bool,
+    /// TDD pattern; `None`: FDD.
+    pub(super) tdd: Option<Tdd>,
 }
 
 /// Background load.
@@ -113,7 +115,7 @@ impl Setup {
             scheduler: from.sut.scheduler.clone(),
             sharing: Sharing::named(&from.sut.sharing),
             sharing_cost: [Drawn::Constant(0), Drawn::Constant(0)],
-            cells: cells(&from.cells, &user),
+            cells: cells(&from.cells, &user)?,
             neighbour: neighbour(&from.neighbour),
             neighbour_user: None,
             background: background(&from.background),
@@ -166,9 +168,14 @@ impl Setup {
         self.air.is_some() && !matches!(self.cells.down, Split::Two { .. })
     }
 
-    /// Returns the duration of a TTI or slot of the cells, after which their symbols repeat.
+    /// Returns the duration of a TTI or slot of the cells.
     pub(super) fn tti_ps(&self) -> Ps {
         MS * 15 / u64::from(self.cells.carrier.spacing_khz.max(1))
+    }
+
+    /// Returns the time after which the cells' symbols repeat: a slot, or the TDD pattern.
+    pub(super) fn cycle_ps(&self) -> Ps {
+        self.cells.tdd.as_ref().map_or(1, |tdd| tdd.slots() as u64) * self.tti_ps()
     }
 }
 
@@ -236,11 +243,47 @@ fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split
     }
 }
 
-fn cells(from: &settings::Cells, user: &User) -> Cells {
+fn cells(from: &settings::Cells, user: &User) -> Result<Cells, String> {
     let of = |bps: u64| split(&from.split, bps.max(10_000), USER_BYTES, from.mantissa_bits);
+    let carrier = carrier(&from.carrier, from.layers);
+    let tdd = tdd(from)?;
+    let peak = |way| carrier.user_bps(tdd.as_ref(), way);
     // If the measured flow is the downlink of a split-2 cell, it must not be sent twice.
-    let down = if matches!(user, User::Udp { .. }) { F1_REST_BPS } else { bps(from.mbps) };
-    let carrier = match from.carrier.as_str() {
+    let down = match from.mbps {
+        _ if matches!(user, User::Udp { .. }) => F1_REST_BPS,
+        Some(mbps) => bps(mbps),
+        None => peak(Direction::Down),
+    };
+    Ok(Cells {
+        down: of(down),
+        up: of(from.mbps_up.map_or_else(|| peak(Direction::Up), bps)),
+        carrier,
+        count: from.count,
+        class: from.class,
+        spread: from.pacing == "spread",
+        staggered: from.phase == "staggered",
+        name: from.split.clone(),
+        tdd,
+    })
+}
+
+/// Returns the TDD pattern of the cells; NR carriers have one unless it is off.
+fn tdd(from: &settings::Cells) -> Result<Option<Tdd>, String> {
+    let slots = match from.tdd.as_deref() {
+        Some("off") => return Ok(None),
+        Some(slots) => slots,
+        None if from.carrier.starts_with("nr") => "DDDSU",
+        None => return Ok(None),
+    };
+    Tdd::parse(slots, &from.tdd_special).map(Some).map_err(|error| {
+        let key = if matches!(error, TddError::Special(_)) { "tdd_special" } else { "tdd" };
+        format!("`cells.{key}`: {error}")
+    })
+}
+
+/// Returns a carrier by name, with this number of layers if given.
+fn carrier(name: &str, layers: Option<u8>) -> Carrier {
+    let carrier = match name {
         "lte-20" => {
             Carrier { prbs: 100, spacing_khz: 15, ports: 2, sampling_hz: 30_720_000, transport_bits: 150_752 }
         }
@@ -256,16 +299,10 @@ fn cells(from: &settings::Cells, user: &User) -> Cells {
         },
         _ => Carrier::LTE_5,
     };
-    Cells {
-        down: of(down),
-        up: of(bps(from.mbps_up)),
-        carrier,
-        count: from.count,
-        class: from.class,
-        spread: from.pacing == "spread",
-        staggered: from.phase == "staggered",
-        name: from.split.clone(),
-    }
+    let Some(ports) = layers else { return carrier };
+    // At most 64 layers of 640 kbit.
+    let bits = u64::from(carrier.transport_bits) * u64::from(ports) / u64::from(carrier.ports);
+    Carrier { ports, transport_bits: bits.min(16_000_000) as u32, ..carrier }
 }
 
 fn neighbour(from: &settings::Neighbour) -> Option<(Split, Split, u8)> {

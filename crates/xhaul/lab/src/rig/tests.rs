@@ -384,3 +384,65 @@ fn lost_or_late_frames_degrade_a_live_network() {
         assert_eq!(live(&[(lost, 0.001)]).0, Ok(Outcome::Degraded), "{lost}");
     }
 }
+
+/// Returns the payload and wire rates of the cell's flows, Mbit/s: down, up.
+fn rates(set: &[(&str, Value)]) -> [(f64, f64); 2] {
+    let plan = build::plan(&setup(set).unwrap()).unwrap();
+    let mbps = |bps: u64| (bps as f64 / 1e5).round() / 10.0;
+    [0, 1].map(|flow| (mbps(plan.loads[flow].payload_bps), mbps(plan.loads[flow].wire_bps)))
+}
+
+#[test]
+fn nr_cells_are_duplexed_in_time_and_follow_their_layers() {
+    let nr = [
+        ("cells.split", text("7.2x")),
+        ("cells.carrier", text("nr-100")),
+        ("net.mbps", Value::Float(25_000.0)),
+        ("net.mtu", Value::Int(9000)),
+    ];
+    let with = |more: &[(&str, Value)]| rates(&[&nr[..], more].concat());
+    assert_eq!(with(&[]), [(5087.8, 5125.1), (1565.5, 1577.0)]);
+    assert_eq!(with(&[("cells.tdd", text("off"))])[1], (6849.0, 6899.2));
+    assert_eq!(with(&[("cells.tdd", text("DDSUU")), ("cells.tdd_special", text("6:4:4"))])[1].0, 3131.0);
+    assert_eq!(with(&[("cells.layers", Value::Int(2))])[0].0, 2543.9);
+    // User data of split 2: the carrier's peak rate, its layers and its TDD pattern; given rates stay.
+    let two = [("cells.split", text("2"))];
+    assert_eq!(with(&two).map(|(payload, _)| payload.floor()), [2000.0, 615.0]);
+    let half = [("cells.split", text("2")), ("cells.layers", Value::Int(2))];
+    assert_eq!(with(&half)[0].0.floor(), 1000.0);
+    let given = [("cells.split", text("2")), ("cells.mbps", Value::Float(13.0))];
+    assert_eq!(with(&given)[0].0, 13.7);
+    for (key, value) in [("cells.tdd", "DDDFU"), ("cells.tdd", ""), ("cells.tdd_special", "10:2")] {
+        let error = setup(&[&nr[..], &[(key, text(value))]].concat()).unwrap_err();
+        assert!(matches!(&error, RigError::Rig(why) if why.starts_with(&format!("`{key}`: "))), "{error}");
+    }
+    let live = [&nr[..], &[("sut.tier", text("live"))]].concat();
+    let setup = setup(&live).unwrap();
+    let plan = build::plan(&setup).unwrap();
+    let refused = live::component(&setup, &plan, Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(&refused, RigError::Environment(why) if why.contains("`cells.tdd`")), "{refused}");
+}
+
+#[test]
+fn every_scheduler_bounds_a_duplexed_cell() {
+    for scheduler in ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"] {
+        for pacing in ["spread", "burst"] {
+            let set = [
+                ("sut.scheduler", text(scheduler)),
+                ("sut.sharing", text("none")),
+                ("cu.service_ns", Value::Int(0)),
+                ("cells.split", text("7.2x")),
+                ("cells.carrier", text("nr-100")),
+                ("cells.pacing", text(pacing)),
+                ("cells.count", Value::Int(2)),
+                ("net.mbps", Value::Float(25_000.0)),
+                ("net.mtu", Value::Int(9000)),
+                ("background.direction", text("both")),
+            ];
+            let (outcome, recording) = measure(&set);
+            assert_eq!(outcome, Ok(Outcome::Ok), "{scheduler} {pacing}");
+            let bounded = recording.metrics.get("cell_dl.of_bound").copied();
+            assert!(bounded.is_some_and(|share| share <= 1.0), "{scheduler} {pacing} {bounded:?}");
+        }
+    }
+}
