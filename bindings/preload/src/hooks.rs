@@ -97,9 +97,16 @@ hooks! {
             length => Some(address_at(message.msg_name, length)?),
         };
         let control = octets(message.msg_control, message.msg_controllen);
-        // SAFETY: `iovec` and `IoSlice` have the same layout (documented by the standard library), and the caller may
-        // read the slices.
-        let body = unsafe { slices::<IoSlice<'_>>(message) };
+        // SAFETY: `message` is valid.
+        let body = unsafe { slices(message) };
+        // An empty slice may be a null pointer, as in libsctp's message that ends an association; an `IoSlice` may not.
+        if body.iter().any(|it| it.iov_base.is_null()) {
+            let body: Vec<_> = body.iter().map(|it| IoSlice::new(octets(it.iov_base, it.iov_len))).collect();
+            return sent(&endpoint, fd, to, control, &body, flags);
+        }
+        // SAFETY: `iovec` and `IoSlice` have the same layout (documented by the standard library), the caller may read
+        // the slices, and none is a null pointer.
+        let body = unsafe { std::slice::from_raw_parts(body.as_ptr().cast::<IoSlice<'_>>(), body.len()) };
         sent(&endpoint, fd, to, control, body, flags)
     };
     send(fd, from: *const c_void, length: usize, flags: c_int) -> isize, |endpoint| {
@@ -237,13 +244,13 @@ fn show(octets: &[u8], at: *mut c_void, length: *mut socklen_t) -> io::Result<()
 /// Returns the slices of a message.
 ///
 /// # Safety
-/// `message` is valid, and `T` has the layout of `iovec`.
-unsafe fn slices<'a, T>(message: &msghdr) -> &'a [T] {
+/// `message` is valid.
+unsafe fn slices<'a>(message: &msghdr) -> &'a [iovec] {
     if message.msg_iov.is_null() {
         return &[];
     }
     // SAFETY: guaranteed by the caller.
-    unsafe { std::slice::from_raw_parts(message.msg_iov.cast(), message.msg_iovlen) }
+    unsafe { std::slice::from_raw_parts(message.msg_iov, message.msg_iovlen) }
 }
 
 fn waits(fd: c_int, flags: c_int) -> bool {
@@ -308,6 +315,7 @@ fn sent(
 fn received(endpoint: &Arc<Endpoint>, fd: c_int, message: &mut msghdr, flags: c_int) -> io::Result<isize> {
     // SAFETY: `message` is valid, as guaranteed by the callers of the hooks.
     let mut slices: Vec<iovec> = unsafe { slices(message) }.to_vec();
+    slices.retain(|it| it.iov_len > 0);
     let came = endpoint.receive(fd, &mut slices, flags)?;
     message.msg_flags = 0;
     let Some(received) = came else {

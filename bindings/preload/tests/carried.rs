@@ -170,6 +170,18 @@ fn system_libsctp_works_with_preload() {
 }
 
 #[test]
+fn null_slice_ends_an_association() {
+    let folder = Folder::new("null");
+    let mut server = Program::start("many-server", &folder);
+    assert_eq!(server.line(), "listening");
+    let mut client = Program::start("ending-client", &folder);
+    let said: Vec<_> = (0..4).map(|_| server.line()).collect();
+    assert_eq!(said, ["1 up", "1 hello, stream 0, ppid 0", "1 shutdown", "1 over"]);
+    client.go();
+    client.ends();
+}
+
+#[test]
 fn long_messages_arrive_in_parts_without_loss_at_slow_reader() {
     let folder = Folder::new("long");
     let mut server = Program::start("slow-server", &folder);

@@ -23,6 +23,7 @@ pub(super) fn play(role: &str) {
         "many-server" => many_server(),
         "many-client" => many_client(),
         "libsctp-client" => libsctp_client(),
+        "ending-client" => ending_client(),
         "slow-server" => slow_server(),
         "fast-client" => fast_client(),
         "other-sockets" => other_sockets(),
@@ -184,7 +185,11 @@ fn receive(fd: c_int) -> Came {
 }
 
 fn send(fd: c_int, octets: &[u8], to: &libc::sockaddr_in, stream: u16, ppid: u32) -> isize {
-    let mut slice = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    let slice = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+    send_slice(fd, slice, to, SndRcv { stream, ppid: ppid.to_be(), ..SndRcv::default() })
+}
+
+fn send_slice(fd: c_int, mut slice: libc::iovec, to: &libc::sockaddr_in, beside: SndRcv) -> isize {
     let mut control = Control([0; 64]);
     // SAFETY: every pointer is valid for its length; the kernel and the library only read.
     unsafe {
@@ -197,7 +202,6 @@ fn send(fd: c_int, octets: &[u8], to: &libc::sockaddr_in, stream: u16, ppid: u32
         (*header).cmsg_level = libc::IPPROTO_SCTP;
         (*header).cmsg_type = libc::SCTP_SNDRCV;
         (*header).cmsg_len = libc::CMSG_LEN(size_of::<SndRcv>() as u32) as usize;
-        let beside = SndRcv { stream, ppid: ppid.to_be(), ..SndRcv::default() };
         std::ptr::write_unaligned(libc::CMSG_DATA(header).cast(), beside);
         libc::sendmsg(fd, &message, 0)
     }
@@ -326,6 +330,16 @@ fn libsctp_client() {
         say(&format!("sctp_recvmsg {text}, stream {}, ppid {}", beside.stream, u32::from_be(beside.ppid)));
         assert_eq!(flags, libc::MSG_EOR);
     }
+}
+
+/// Ends an association as libsctp's sctp_sendmsg does without data: SCTP_EOF, and a null pointer of length 0.
+fn ending_client() {
+    let fd = many(&[0]);
+    let to = address(AT);
+    assert_eq!(send(fd, b"hello", &to, 0, 0), 5);
+    let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    assert_eq!(send_slice(fd, nothing, &to, SndRcv { flags: 0x200, ..SndRcv::default() }), 0);
+    wait_for_word();
 }
 
 fn slow_server() {
