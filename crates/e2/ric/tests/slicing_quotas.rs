@@ -8,10 +8,10 @@ use lab::{Lab, escaped};
 use ranlab_e2::agent::*;
 use ranlab_e2::ric::Method;
 use ranlab_e2_codec::e2ap::{
-    Cause, ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, GlobalE2NodeId,
-    InterfaceNg, Plmn,
+    Cause, CauseMisc, ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType,
+    GlobalE2NodeId, InterfaceNg, Plmn,
 };
-use ranlab_e2_codec::e2sm::ccc::{self, ControlFormat, RrmPolicyRatio};
+use ranlab_e2_codec::e2sm::ccc::{self, ControlFormat, ResourceType, RrmPolicyRatio};
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_e2_codec::e2sm::rc::{self, ControlHeader, ControlMessage, FunctionDefinition};
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
+
+/// A dedicated ratio of 0 in a policy of CCC.
+const NO_DEDICATED: &[u8] = br#""rRMPolicyDedicatedRatio":0"#;
 
 /// Header and message of each control.
 type Controls = Arc<Mutex<Vec<(Bytes, Bytes)>>>;
@@ -51,6 +54,12 @@ impl RanFunction for Keeper {
         _: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
+        // As OCUDU.
+        let no_dedicated =
+            self.oid == ccc::OID && control.message.windows(NO_DEDICATED.len()).any(|it| it == NO_DEDICATED);
+        if no_dedicated {
+            return Err(Cause::Misc(CauseMisc::Unspecified));
+        }
         self.controls.lock().unwrap().push((control.header.clone(), control.message.clone()));
         Ok(ControlOutcome::default())
     }
@@ -107,10 +116,35 @@ fn ccc_policies_carry_quotas_without_slice() {
     assert_eq!(ccc::ControlHeader::decode_as(Encoding::Json, &header).unwrap().format.style, 2);
     let message = ccc::ControlMessage::decode_as(Encoding::Json, &message).unwrap();
     let ControlFormat::Cells { cells } = message.format else { panic!("{message:?}") };
-    let policy: RrmPolicyRatio = cells[0].structures[0].new.attributes.meaning().unwrap();
-    assert_eq!((policy.min, policy.max, policy.dedicated), (20, 60, 10));
-    assert_eq!(policy.members[0].snssai.slice(), Some(Snssai { sst: 1, sd: Some(0x01_0203) }));
-    assert_eq!(policy.members[0].plmn_id.plmn(), Some(HOME));
+    let policies: Vec<RrmPolicyRatio> =
+        cells[0].structures.iter().map(|it| it.new.attributes.meaning().unwrap()).collect();
+    let resources: Vec<_> = policies.iter().map(|it| it.resource).collect();
+    assert_eq!(resources, [ResourceType::PrbDl, ResourceType::PrbUl]);
+    for policy in policies {
+        assert_eq!((policy.min, policy.max, policy.dedicated), (20, 60, 10));
+        assert_eq!(policy.members[0].snssai.slice(), Some(Snssai { sst: 1, sd: Some(0x01_0203) }));
+        assert_eq!(policy.members[0].plmn_id.plmn(), Some(HOME));
+    }
+}
+
+#[test]
+fn quotas_that_ccc_refuses_are_sent_by_rc() {
+    let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
+    let (node, controls) = station(&mut lab, 5, &[rc_of(2, 6), ccc_of("O-RRMPolicyRatio")]);
+    lab.put(&format!("{node}/quotas"), r#"{"quotas": [{"snssai": "1", "min": 30, "max": 60}]}"#);
+    let [(header, message)] = &controls.lock().unwrap()[..] else { panic!() };
+    let header = ControlHeader::decode_as(Encoding::Per, header).unwrap();
+    let message = ControlMessage::decode_as(Encoding::Per, message).unwrap();
+    let quota = SliceQuota { plmn: HOME, slice: Snssai::new(1, None), min: 30, max: 60, dedicated: 0 };
+    assert_eq!(Order::read(&header, &message), Ok(Order::SliceQuotas(vec![quota])));
+}
+
+#[test]
+fn refusal_of_ccc_is_explained_without_rc() {
+    let mut lab = Lab::new(Box::new(Slicing::new(100 * MS).unwrap()));
+    let (node, _) = station(&mut lab, 5, &[ccc_of("O-RRMPolicyRatio")]);
+    let (status, told) = lab.ask(Method::Put, &format!("{node}/quotas"), r#"{"quotas": [{"snssai": "1"}]}"#);
+    assert!(status == 502 && told["detail"].as_str().unwrap().contains("dedicated"), "{status} {told}");
 }
 
 #[test]

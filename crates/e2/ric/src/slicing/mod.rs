@@ -71,8 +71,8 @@ enum Waiting {
     /// Handover for the northbound request with this token.
     HandOver { token: u64 },
     /// To set quotas at a base station without SLICE, for a northbound request, by its token.
-    /// With the known reason of a refusal.
-    Quotas { token: u64, refusal: Option<&'static str> },
+    /// With the known reason of a refusal, and the control that is sent instead after one.
+    Quotas { token: u64, refusal: Option<&'static str>, instead: Option<Box<quotas::Control>> },
     /// Sent by the policy for these UEs.
     Policy { node: GlobalE2NodeId, command: SliceCommand, rntis: Vec<u16> },
 }

@@ -71,7 +71,10 @@ impl Slicing {
         let id = match waiting {
             // The new cell arrives with an RRC event.
             Waiting::HandOver { token } => return out.reply(reply(token)),
-            Waiting::Quotas { token, refusal } => {
+            Waiting::Quotas { token, instead: Some(control), .. } if ended.is_err() => {
+                return self.send_quotas(*control, token, out);
+            }
+            Waiting::Quotas { token, refusal, .. } => {
                 return out.reply(match ended.map_err(|fault| fault.explained(refusal)) {
                     Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
                     Err(fault) => fault.reply(token),

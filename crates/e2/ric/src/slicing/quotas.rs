@@ -1,6 +1,7 @@
 //! Quotas of slices by S-NSSAI at base stations without SLICE: by CCC's policies, or by RC's style 2 action 6.
 //!
-//! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one.
+//! CCC is preferred: its policies apply to a cell. An order of RC names a UE, and OCUDU refuses an unknown one. RC is
+//! used after a refusal of CCC that a dedicated ratio of 0 may explain, as at OCUDU.
 use super::{Slicing, Waiting};
 use crate::north::{Done, Fault, NO_DEDICATED, NO_SUCH_UE, body};
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use ranlab_e2_codec::e2sm::ccc::{
 };
 use ranlab_e2_codec::e2sm::common::{Snssai, UeNumbers};
 use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_e2_codec::e2sm::rc::{self, OrderRequest, Recipient};
+use ranlab_e2_codec::e2sm::rc::{self, OrderError, OrderRequest, Recipient};
 use ranlab_e2_codec::e2sm::{Encoding, Model, Octets, by_oid};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -26,6 +27,15 @@ pub(super) struct Other {
     connected: bool,
     /// Its functions RC and CCC.
     functions: Vec<RanFunctionItem>,
+}
+
+/// A control that sets quotas.
+#[derive(Debug)]
+pub(super) struct Control {
+    node: GlobalE2NodeId,
+    function: RanFunctionId,
+    header: Bytes,
+    message: Bytes,
 }
 
 /// Service model that carries quotas to a base station.
@@ -123,39 +133,42 @@ impl Other {
         }
     }
 
-    /// Returns function, header and message of a control that sets quotas.
-    fn control(
+    /// Returns the control that sets quotas, and the one that is sent instead after a refusal.
+    fn controls(
         &self,
         id: &GlobalE2NodeId,
         quotas: Vec<SliceQuota>,
         ue: &UeNumbers,
-    ) -> Result<(RanFunctionId, Bytes, Bytes), Fault> {
-        let order = Order::SliceQuotas(quotas);
-        order.check().map_err(|fault| Fault::new(409, fault.to_string()))?;
+    ) -> Result<(Control, Option<Control>), Fault> {
         let wrong = |fault: String| Fault::new(409, fault);
-        match (self.means(id), &order) {
-            (Some(Means::Ccc(function, cells)), Order::SliceQuotas(quotas)) => {
-                let (header, message) = policies(&cells, quotas).map_err(wrong)?;
-                Ok((function, header, message))
+        let order = Order::SliceQuotas(quotas.clone());
+        order.check().map_err(|fault| wrong(fault.to_string()))?;
+        let by_rc = || {
+            let recipient = Recipient { node: id, functions: &self.functions };
+            let OrderRequest { function, header, message } = order.request_to(recipient, ue)?;
+            Ok(Control { node: *id, function, header, message })
+        };
+        match self.means(id) {
+            Some(Means::Ccc(function, cells)) => {
+                let (header, message) = policies(&cells, &quotas).map_err(wrong)?;
+                let instead = quotas.iter().any(|it| it.dedicated == 0).then(by_rc).and_then(Result::ok);
+                Ok((Control { node: *id, function, header, message }, instead))
             }
-            (Some(_), _) => {
-                let recipient = Recipient { node: id, functions: &self.functions };
-                let request = order.request_to(recipient, ue).map_err(|fault| wrong(fault.to_string()))?;
-                let OrderRequest { function, header, message } = request;
-                Ok((function, header, message))
+            Some(Means::Rc) => {
+                by_rc().map(|it| (it, None)).map_err(|fault: OrderError| wrong(fault.to_string()))
             }
-            (None, _) => Err(wrong(format!(
+            None => Err(wrong(format!(
                 "{id} does not support quotas: it has neither RC 2/6 nor O-RRMPolicyRatio"
             ))),
         }
     }
 }
 
-/// Returns header and message of a CCC control with a policy for each quota in each cell.
+/// Returns header and message of a CCC control with policies of both directions for each quota in each cell.
 fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), String> {
-    let write = |quota: &SliceQuota| {
+    let write = |quota: &SliceQuota, resource| {
         let policy = RrmPolicyRatio {
-            resource: ResourceType::PrbDl,
+            resource,
             members: vec![PolicyMember { plmn_id: quota.plmn.into(), snssai: quota.slice.into() }],
             max: quota.max,
             min: quota.min,
@@ -164,7 +177,9 @@ fn policies(cells: &[CellId], quotas: &[SliceQuota]) -> Result<(Bytes, Bytes), S
         let new = Attributes::from_structure(&policy);
         Write { name: RRM_POLICY_RATIO.to_owned(), old: Attributes::default().into(), new: new.into() }
     };
-    let structures: Vec<Write> = quotas.iter().map(write).collect();
+    let directions = [ResourceType::PrbDl, ResourceType::PrbUl];
+    let structures: Vec<Write> =
+        directions.iter().flat_map(|resource| quotas.iter().map(|it| write(it, *resource))).collect();
     let cell = |cell: &CellId| CellControlled { cell: cell.clone(), structures: structures.clone() };
     let format = ControlFormat::Cells { cells: cells.iter().map(cell).collect() };
     let header = ControlHeader::of_style(CELL_STYLE).to_octets(Encoding::Json);
@@ -193,9 +208,19 @@ impl Slicing {
             return Err(Fault::new(503, format!("{id} is not connected")));
         }
         let refusal = other.refusal(&id, &quotas);
-        let (function, header, message) = other.control(&id, quotas, &ue)?;
-        let waiting = Waiting::Quotas { token: request.token, refusal };
-        self.commands.send_control((id, function), header, message, waiting, out)?;
+        let (control, instead) = other.controls(&id, quotas, &ue)?;
+        let Control { node, function, header, message } = control;
+        let waiting = Waiting::Quotas { token: request.token, refusal, instead: instead.map(Box::new) };
+        self.commands.send_control((node, function), header, message, waiting, out)?;
         Ok(Done::Later)
+    }
+
+    /// Sends an order of RC after CCC's refusal of its quotas.
+    pub(super) fn send_quotas(&mut self, control: Control, token: u64, out: &mut IAppOutbox) {
+        let Control { node, function, header, message } = control;
+        let waiting = Waiting::Quotas { token, refusal: Some(NO_SUCH_UE), instead: None };
+        if let Err(fault) = self.commands.send_control((node, function), header, message, waiting, out) {
+            out.reply(fault.reply(token));
+        }
     }
 }
