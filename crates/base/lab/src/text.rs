@@ -35,7 +35,7 @@ pub enum SocketAddressError {
     Scheme {
         /// The text.
         text: String,
-        /// The text without the scheme.
+        /// The text without the scheme, if that is an address.
         example: String,
     },
     /// A host name other than localhost.
@@ -67,7 +67,9 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, SocketAddressError> {
     }
     let of = |text: &str| text.to_owned();
     if let Some((_, rest)) = text.split_once("://") {
-        return Err(SocketAddressError::Scheme { text: of(text), example: of(rest.trim_end_matches('/')) });
+        let without = rest.trim_end_matches('/');
+        let example = if socket_address(without).is_ok() { without } else { "127.0.0.1:8080" };
+        return Err(SocketAddressError::Scheme { text: of(text), example: of(example) });
     }
     let lacking = |lacking, example| SocketAddressError::Lacking { text: of(text), lacking, example };
     if let Ok(ip) = text.parse::<IpAddr>() {

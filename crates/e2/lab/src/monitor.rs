@@ -43,13 +43,16 @@ const JOINING: Duration = Duration::from_millis(10);
 const BATCH: usize = 256;
 
 config! {
-    /// An xApp that subscribes at every base station.
+    /// An xApp that subscribes at base stations.
     pub struct MonitorPart {
         /// address of the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
         /// addresses of further RICs of the same cluster (ric --bus); the xApp connects to the next one when its RIC
         /// disconnects or rejects it; repeatable
         or_at: Vec<Address> = Vec::new(), wiring();
+        /// base stations to subscribe at, by complete identity ("gnb 505.01 7/du 1", with or without "gnb"), or all of a
+        /// network ("505.01"); repeatable; without it, all
+        node: Vec<String> = Vec::new(), wiring();
         /// service models to subscribe to, at every base station that offers them
         sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// report period
@@ -102,6 +105,7 @@ impl MonitorPart {
             it.dialect = if self.flexric { Dialect::FlexRic } else { self.dialect };
             it.coding = self.encoding;
             it.or_at = self.or_at.iter().map(ToString::to_string).collect();
+            it.nodes.clone_from(&self.node);
         })
     }
 
@@ -216,6 +220,8 @@ pub struct Watcher {
     messages_at_begin: (u64, u64),
     stranger: bool,
     part_models: Vec<&'static dyn Model>,
+    /// Names of the base stations; none: all.
+    names: Vec<String>,
     task: Task,
 }
 
@@ -279,6 +285,7 @@ impl Watcher {
             messages_at_begin: (0, 0),
             stranger: dialect == Dialect::FlexRic,
             part_models: part.models()?,
+            names: part.node.clone(),
             task,
         })
     }

@@ -21,6 +21,8 @@ use ranlab_ran::{Spell, Spelled};
 
 /// Timeout until the first base station appears.
 const NODE_WAIT: Duration = Duration::from_secs(30);
+/// Timeout while base stations are there, none of which can be configured.
+const REASON_WAIT: Duration = Duration::from_secs(3);
 /// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -245,13 +247,16 @@ impl RestXapp for Slicer {
             Doing::Asking(asks, _) => drop(asks.pop_front()),
             &mut Doing::Looking(_, until) => match self.meant(&answer) {
                 meant if !meant.0.is_empty() || !meant.1.is_empty() => self.doing = self.asks(&meant),
-                _ if age >= until => {
-                    let which = self.node.as_deref().unwrap_or("with slices");
-                    let seconds = NODE_WAIT.as_secs();
+                _ => {
                     let reasons = self.reasons(&answer);
-                    return Err(sut(format!("no base station {which} within {seconds} s{reasons}")));
+                    let wait = if reasons.is_empty() { NODE_WAIT } else { REASON_WAIT };
+                    if age + NODE_WAIT >= until + wait {
+                        let which = self.node.as_deref().unwrap_or("with slices");
+                        let seconds = wait.as_secs();
+                        return Err(sut(format!("no base station {which} within {seconds} s{reasons}")));
+                    }
+                    self.doing = Doing::Looking(age + LOOK_EVERY, until);
                 }
-                _ => self.doing = Doing::Looking(age + LOOK_EVERY, until),
             },
         }
         Ok(None)
@@ -359,6 +364,16 @@ mod tests {
             why.what.contains("no base station") && why.fault == ranlab_lab::worker::Fault::Sut,
             "{why:?}"
         );
+    }
+
+    #[test]
+    fn known_reasons_end_the_search_sooner() {
+        let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "reason": "no SLICE" }] });
+        let mut slicer = slicer(&[]);
+        let (_, want) = asked(&mut slicer, Duration::ZERO, &other);
+        assert_eq!(want, Want::Wait(Some(LOOK_EVERY)));
+        assert!(matches!(slicer.want(REASON_WAIT), Want::Ask(_)));
+        assert!(slicer.answered(REASON_WAIT, Ok(other)).unwrap_err().what.contains("no SLICE"));
     }
 
     #[test]

@@ -316,6 +316,26 @@ fn standing_subscriptions_follow_nodes() {
 }
 
 #[test]
+fn standing_subscriptions_apply_to_named_nodes() {
+    let other = node_id(6).to_string();
+    for (names, expected) in [
+        (vec![other.clone()], vec![node_id(6)]),
+        (vec![other.split_once(' ').unwrap().1.to_owned()], vec![node_id(6)]),
+        (vec!["nobody".to_owned(), node_id(6).plmn().to_string()], vec![node_id(5), node_id(6)]),
+        (vec!["nobody".to_owned()], vec![]),
+    ] {
+        let mut bench = XappDriver::up(config().with(|it| it.nodes.clone_from(&names)), &[5, 6]);
+        bench
+            .xapp
+            .subscribe_all(OID, Bytes::from_static(&[1, 0, 0, 0]), vec![ActionToBeSetup::report(0)])
+            .unwrap();
+        bench.pass(Duration::ZERO);
+        let asked: Vec<_> = bench.requests().into_iter().map(|(_, node)| node).collect();
+        assert_eq!(asked, expected, "{names:?}");
+    }
+}
+
+#[test]
 fn nodes_not_listed_again_are_removed_after_grace_time() {
     let mut bench = XappDriver::up(config(), &[5, 6]);
     bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });

@@ -242,6 +242,14 @@ impl GlobalE2NodeId {
         }
     }
 
+    /// Returns whether this node has a name: its complete identity as displayed, with or without its kind, or its
+    /// PLMN, which is the name of all nodes of a network.
+    pub fn is_named(&self, name: &str) -> bool {
+        let identity = self.to_string();
+        let without_kind = identity.split_once(' ').map(|(_, rest)| rest);
+        identity == name || without_kind == Some(name) || name.parse() == Ok(self.plmn())
+    }
+
     /// Returns the CU-UP and DU ids of a split base station's node.
     pub fn part_ids(&self) -> (Option<u64>, Option<u64>) {
         match self {

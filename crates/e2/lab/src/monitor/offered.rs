@@ -1,7 +1,12 @@
 //! Detects service models that a monitor watches and that no base station supports.
+use ranlab_sdk::e2::xapp::{NodeInfo, Xapp};
+use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm, third_party};
 
 use super::Watcher;
+
+/// Maximum number of base stations that a sentence names.
+const NAMES_MAX: usize = 8;
 
 /// Models to watch instead of the default ones: KPM if it is offered, otherwise all that report by themselves. HW
 /// reports nothing but the pings that an xApp sends.
@@ -14,12 +19,28 @@ fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
 }
 
 impl Watcher {
+    /// Returns the nodes that the monitor subscribes at.
+    fn nodes<'a>(&'a self, xapp: &'a Xapp) -> impl Iterator<Item = &'a NodeInfo> {
+        let is_meant =
+            |id: &GlobalE2NodeId| self.names.is_empty() || self.names.iter().any(|it| id.is_named(it));
+        xapp.nodes().filter_map(move |(id, info)| is_meant(id).then_some(info))
+    }
+
+    /// Returns a sentence about the first name that no base station has. `None` as long as no base station is known.
+    fn unknown_name(&self, xapp: &Xapp) -> Option<String> {
+        let ids: Vec<_> = xapp.nodes().map(|(id, _)| id).collect();
+        let name = self.names.iter().find(|name| !ids.iter().any(|id| id.is_named(name)))?;
+        let shown: Vec<_> = ids.iter().take(NAMES_MAX).map(ToString::to_string).collect();
+        (!ids.is_empty())
+            .then(|| format!("no base station is named \"{name}\"; connected: {}", shown.join(", ")))
+    }
+
     /// Returns the models to watch instead, if base stations offer none of the watched ones. `None` as long as one of
     /// them is offered, or no base station is known.
     pub fn alternatives(&self) -> Option<Vec<String>> {
         let mut offered: Vec<&'static dyn Model> = Vec::new();
         self.xapp.read(|xapp| {
-            for function in xapp.nodes().flat_map(|(_, info)| &info.functions) {
+            for function in self.nodes(xapp).flat_map(|info| &info.functions) {
                 let model = function.oid.as_deref().and_then(by_oid);
                 offered.extend(model.filter(|it| !offered.iter().any(|other| other.oid() == it.oid())));
             }
@@ -29,18 +50,21 @@ impl Watcher {
         (!offered.iter().any(watched) && !models.is_empty()).then_some(models)
     }
 
-    /// Returns a sentence that names the models that no base station supports, and the supported ones. `None` if no
-    /// base station is known yet, or all models are supported.
+    /// Returns a sentence about the base stations' names or models that none has, and what there is. `None` if no
+    /// base station is known yet, or nothing is missing.
     pub fn unoffered(&self) -> Option<String> {
         let models = self.part_models.iter();
         self.xapp.read(|xapp| {
-            let functions = || xapp.nodes().flat_map(|(_, info)| &info.functions);
+            if let Some(sentence) = self.unknown_name(xapp) {
+                return Some(sentence);
+            }
+            let functions = || self.nodes(xapp).flat_map(|info| &info.functions);
             let is_offered = |model: &dyn Model| {
                 functions().any(|it| it.oid.as_deref().is_some_and(|oid| model.is_called(oid)))
             };
             let missing: Vec<_> =
                 models.filter(|model| !is_offered(**model)).map(|model| model.name()).collect();
-            if missing.is_empty() || xapp.nodes().next().is_none() {
+            if missing.is_empty() || self.nodes(xapp).next().is_none() {
                 return None;
             }
             let mut offered: Vec<&str> = Vec::new();

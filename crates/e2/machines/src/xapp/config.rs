@@ -2,7 +2,7 @@
 use super::Dialect;
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
-use ranlab_e2_codec::e2ap::{RanFunctionItem, Version};
+use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionItem, Version};
 use ranlab_e2_codec::e2sm::{MODELS, hw};
 use ranlab_e2_codec::flat::Coding;
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub struct XappConfig {
     pub dialect: Dialect,
     /// Service models of the xApp, 1 to 256.
     pub service_models: Vec<RanFunctionItem>,
+    /// Nodes that standing subscriptions apply to, as [`GlobalE2NodeId::is_named`] takes their names. Empty: all.
+    pub nodes: Vec<String>,
     /// Seed of the reconnect jitter.
     pub seed: u64,
     /// Limits.
@@ -54,10 +56,16 @@ impl XappConfig {
             coding: Coding::Per,
             dialect: Dialect::Ranlab,
             service_models: service_models.collect(),
+            nodes: Vec::new(),
             seed: 1,
             limits: XappLimits::default(),
             timers: XappTimers::default(),
         }
+    }
+
+    /// Returns whether standing subscriptions apply to a node.
+    pub(super) fn applies_to(&self, node: &GlobalE2NodeId) -> bool {
+        self.nodes.is_empty() || self.nodes.iter().any(|name| node.is_named(name))
     }
 }
 

@@ -109,6 +109,9 @@ impl Xapp {
     /// not exist yet.
     pub(super) fn stand_at(&mut self, standing: StandingHandle, node: GlobalE2NodeId) {
         let Some(wanted) = self.standing.get(&standing) else { return };
+        if !self.config.applies_to(&node) {
+            return;
+        }
         let offers = |n: &Node| !n.stale && n.info.find(&wanted.function).is_some();
         if !self.nodes.get(&node).is_some_and(offers) {
             return;

@@ -35,7 +35,8 @@ config! {
         node: Option<String> = None;
         /// run only checks whose names contain one of these words, e.g. setup,reset; without it, all checks run
         only: Vec<String> = Vec::new();
-        /// also send hundreds of truncated and random messages, which have crashed agents
+        /// also send hundreds of truncated and random messages and a repeated subscription request, which have crashed
+        /// agents
         hostile: bool = false;
         /// folder in which a capture of each failed check is written
         captures: PathBuf = PathBuf::from("."), local();

@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Arguments of `xapp control`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-quota 1=0:30 --plmn 505.01 --effect 10 --kpi DRB.UEThpDl,RRU.PrbTotDl\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01"
+    after_help = "Examples:\n  ranlab xapp control --rc-quota 1=30:100,2-000001=20:100\n  ranlab xapp control --rc-quota 1=0:30 --plmn 505.01 --effect 10 --kpi DRB.UEThpDl,RRU.PrbTotDl\n  ranlab xapp control --rc-handover 17=000000020 --node 001.01\n  ranlab xapp control --rc-handover 000000020 --ue amf=5,guami=001.01/1/2/3"
 )]
 pub struct Arguments {
     /// Address of the RIC's listener for xApps
@@ -48,8 +48,8 @@ pub struct Arguments {
     /// the target cell in hexadecimal
     #[arg(long, value_name = "[UE=]CELL", conflicts_with = "rc_quota")]
     rc_handover: Option<Handover>,
-    /// UE of the control, as in ue_ids of reports: amf, guami, f1ap, e1ap, w1ap, mme or ran, as NAME=NUMBER,
-    /// separated by commas
+    /// UE of the control, as in ue_ids of reports: amf, f1ap, e1ap, w1ap, mme or ran=NUMBER and
+    /// guami=MCC.MNC/REGION/SET/POINTER, separated by commas
     #[arg(long, value_name = "IDS")]
     ue: Option<UeNumbers>,
     /// Network (PLMN) of the slices or of the cell [default: the base station's]
@@ -154,6 +154,16 @@ impl Arguments {
         }
     }
 
+    /// Adds to the reason of a refusal that the control named UE 0, the default.
+    fn explained(&self, why: String) -> String {
+        let is_default = self.ue.is_none() && self.rc_handover.is_none();
+        if is_default {
+            format!("{why}; without --ue the control names UE 0: OCUDU refuses UEs that it does not have")
+        } else {
+            why
+        }
+    }
+
     /// The control request of the order for a base station.
     fn request(&self, xapp: &XappHandle, node: &GlobalE2NodeId) -> Result<OrderRequest, Failure> {
         let order = self.order(node.plmn());
@@ -177,13 +187,6 @@ struct Summary {
     refused: usize,
 }
 
-/// Returns whether a base station matches a name: its complete id, with or without its kind, or its PLMN.
-pub(super) fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
-    let whole = id.to_string();
-    let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
-    whole == text || without_kind == Some(text) || text.parse() == Ok(id.plmn())
-}
-
 /// Base stations that offer the order, as soon as there is one.
 async fn nodes(
     xapp: &XappHandle,
@@ -193,7 +196,7 @@ async fn nodes(
     let begin = Instant::now();
     loop {
         let (found, others) = xapp.read(|xapp| {
-            let named = |(id, _): &(&GlobalE2NodeId, _)| wanted.is_none_or(|text| is_named(id, text));
+            let named = |(id, _): &(&GlobalE2NodeId, _)| wanted.is_none_or(|name| id.is_named(name));
             let offered = |(id, info): (&GlobalE2NodeId, &NodeInfo)| {
                 let recipient = Recipient { node: id, functions: &info.functions };
                 recipient.check(action).is_ok().then_some(*id)
@@ -260,7 +263,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     for node in nodes(&xapp, arguments.node.as_deref(), order.action()).await? {
         let request = arguments.request(&xapp, &node)?;
         let answer = give(&xapp, node, request, arguments.watch()).await;
-        let (effect, refused) = answer.map_or_else(|why| (None, Some(why)), |effect| (effect, None));
+        let (effect, refused) = match answer {
+            Ok(effect) => (effect, None),
+            Err(why) => (None, Some(arguments.explained(why))),
+        };
         let answer = Answer { node: node.to_string(), refused, effect };
         match &answer.refused {
             None => summary.accepted += 1,

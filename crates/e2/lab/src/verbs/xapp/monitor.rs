@@ -85,7 +85,14 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
         report.nodes, report.subscriptions, report.indications
     ))?;
-    output.finish(&Summary { report, ues })
+    // A script with a time limit reads the exit code.
+    let nothing = arguments.duration.is_some() && report.subscriptions == 0 && report.indications == 0;
+    output.finish(&Summary { report, ues })?;
+    if nothing {
+        Err(Failure::Check("no base station has admitted a subscription".to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 /// A running monitor, looked at each second.

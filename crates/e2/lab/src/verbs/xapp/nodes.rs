@@ -9,7 +9,6 @@ use ranlab_sdk::wire::e2sm::{Offer, by_oid};
 use ranlab_transport::{Address, SocketOptions};
 use serde::Serialize;
 
-use super::control::is_named;
 use ranlab_command::exit::Failure;
 use ranlab_command::output::{Format, Output};
 
@@ -127,7 +126,7 @@ async fn nodes(xapp: &XappHandle, arguments: &Arguments) -> Result<Vec<Node>, Fa
     loop {
         let (found, others) = xapp.read(|xapp| {
             let named = |(id, _): &(&GlobalE2NodeId, &NodeInfo)| {
-                arguments.node.as_deref().is_none_or(|text| is_named(id, text))
+                arguments.node.as_deref().is_none_or(|name| id.is_named(name))
             };
             let found = xapp.nodes().filter(named).map(|(id, info)| Node::new(id, info, &arguments.sm));
             (found.collect::<Vec<_>>(), xapp.nodes().map(|(id, _)| id.to_string()).collect::<Vec<_>>())
