@@ -9,6 +9,8 @@ pub const STAGES_MAX: usize = 4096;
 pub const FLOWS_MAX: usize = 4096;
 /// Stages that a flow passes.
 pub const HOPS_MAX: usize = 32;
+/// Further paths of a redundant flow.
+pub const REPLICAS_MAX: usize = 3;
 
 /// Why a network cannot exist; the caller's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +91,14 @@ pub enum NetworkError {
     Path {
         /// Name of the flow.
         flow: String,
+    },
+    /// More copies of a frame than are supported.
+    #[error("flow {flow}: a frame is sent over 1 to {} paths, not {paths}", REPLICAS_MAX + 1)]
+    Replicas {
+        /// Name of the flow.
+        flow: String,
+        /// Its paths.
+        paths: usize,
     },
     /// A frame that fits into no window of its gate, or a regulator that passes no frame.
     #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]

@@ -1,7 +1,7 @@
 //! The network that is simulated and bounded: stages, and flows through them.
 
 use super::air::Air;
-use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
+use super::error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler, TokenBucket};
 use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
@@ -55,6 +55,9 @@ pub struct Port {
     pub scheduler: Scheduler,
     /// Maximum bytes in a class's queue, on the wire; further frames are dropped and counted.
     pub queue_bytes_max: u64,
+    /// The link is cut from the first of these times to the second: frames that are sent meanwhile are lost. Bounds
+    /// hold for the others.
+    pub cut_ps: Option<(Ps, Ps)>,
 }
 
 /// One core that handles frames in order.
@@ -84,6 +87,9 @@ pub struct Flow {
     pub class: u8,
     /// The stages in order, 1 to [`HOPS_MAX`], without repetition.
     pub path: Vec<StageId>,
+    /// Further paths, up to [`REPLICAS_MAX`]: each frame is sent over all of them, and its first copy counts (IEEE
+    /// 802.1CB).
+    pub replicas: Vec<Vec<StageId>>,
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
     /// Start of the pattern on the source's clock, ps.
@@ -94,6 +100,18 @@ pub struct Flow {
     pub regulator: Option<TokenBucket>,
     /// The one-way budget, ps.
     pub budget_ps: Option<Ps>,
+    /// The delays with which frames meet their receive window.
+    pub window: Option<DelayWindow>,
+}
+
+/// Delays, from the release, with which a frame arrives within its receive window; both ends included. A negative end:
+/// the window ends before the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DelayWindow {
+    /// Frames with a shorter delay are early, ps.
+    pub from_ps: i64,
+    /// Frames with a longer delay are late, ps.
+    pub to_ps: i64,
 }
 
 impl Network {
@@ -112,8 +130,11 @@ impl Network {
         let mut loads = Vec::new();
         for (index, stage) in self.stages.iter().enumerate() {
             let (Stage::Port(port), Ok(id)) = (stage, StageId::try_from(index)) else { continue };
-            let flows = self.flows.iter().filter(|flow| flow.path.contains(&id));
-            loads.push((id, flows.filter_map(|flow| flow.pattern.mean_bps()).sum(), port.rate_bps));
+            let copies = self.flows.iter().flat_map(|flow| {
+                let paths = flow.paths().filter(|path| path.contains(&id));
+                paths.filter_map(|_| flow.pattern.mean_bps())
+            });
+            loads.push((id, copies.sum(), port.rate_bps));
         }
         loads
     }
@@ -127,12 +148,18 @@ impl Network {
         if !is_sane(flow.clock) || flow.offset_ps > 10 * S {
             return Err(NetworkError::Clock { of: name() });
         }
-        let known = flow.path.iter().all(|&stage| usize::from(stage) < self.stages.len());
-        let once = flow.path.iter().enumerate().all(|(index, stage)| !flow.path[..index].contains(stage));
-        if !(1..=HOPS_MAX).contains(&flow.path.len()) || !known || !once {
+        let valid = |path: &[StageId]| {
+            let known = path.iter().all(|&stage| usize::from(stage) < self.stages.len());
+            let once = path.iter().enumerate().all(|(index, stage)| !path[..index].contains(stage));
+            (1..=HOPS_MAX).contains(&path.len()) && known && once
+        };
+        if !flow.paths().all(valid) {
             return Err(NetworkError::Path { flow: name() });
         }
-        for &stage in &flow.path {
+        if flow.replicas.len() > REPLICAS_MAX {
+            return Err(NetworkError::Replicas { flow: name(), paths: flow.replicas.len() + 1 });
+        }
+        for &stage in flow.paths().flatten() {
             if let Stage::Port(port) = &self.stages[usize::from(stage)]
                 && !port.passes(flow)
             {
@@ -140,6 +167,33 @@ impl Network {
             }
         }
         Ok(())
+    }
+}
+
+impl Flow {
+    /// Every path of its frames, the first one first.
+    pub fn paths(&self) -> impl Iterator<Item = &[StageId]> {
+        std::iter::once(&self.path).chain(&self.replicas).map(Vec::as_slice)
+    }
+
+    /// The stages of one copy of a frame: 0 is the first path.
+    pub(super) fn path_of(&self, copy: u8) -> &[StageId] {
+        match copy.checked_sub(1) {
+            Some(replica) => self.replicas.get(usize::from(replica)).map_or(&[], Vec::as_slice),
+            None => &self.path,
+        }
+    }
+}
+
+impl DelayWindow {
+    /// Whether a delay is too short.
+    pub fn is_early(self, delay_ps: Ps) -> bool {
+        i128::from(delay_ps) < i128::from(self.from_ps)
+    }
+
+    /// Whether a delay is too long.
+    pub fn is_late(self, delay_ps: Ps) -> bool {
+        i128::from(delay_ps) > i128::from(self.to_ps)
     }
 }
 
@@ -205,6 +259,7 @@ impl Port {
             cut_through_bytes: None,
             scheduler: Scheduler::Fifo,
             queue_bytes_max: 1_000_000,
+            cut_ps: None,
         }
     }
 

@@ -71,10 +71,12 @@ fn flow(name: &str, class: u8, path: [StageId; 2], pattern: Pattern, offset_ps: 
         name: name.to_owned(),
         class,
         path: path.to_vec(),
+        replicas: Vec::new(),
         pattern,
         offset_ps,
         clock: Clock::default(),
         regulator: None,
         budget_ps: (class == 7).then_some(100 * US),
+        window: None,
     }
 }

@@ -297,6 +297,7 @@ impl<'s> Builder<'s> {
             cut_through_bytes,
             scheduler: link.scheduler.clone(),
             queue_bytes_max: link.queue_bytes_max,
+            cut_ps: None,
         }))
     }
 
@@ -369,11 +370,13 @@ impl<'s> Builder<'s> {
             name: stream.name.clone(),
             class: stream.class,
             path,
+            replicas: Vec::new(),
             pattern: stream.pattern.clone(),
             offset_ps: stream.offset_ps,
             clock: self.scenario.nodes[from].clock,
             regulator: stream.regulator,
             budget_ps: stream.budget_ps,
+            window: None,
         });
         Ok(())
     }

@@ -20,6 +20,8 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
         clock: Clock::default(),
         regulator: None,
         budget_ps: None,
+        window: None,
+        replicas: Vec::new(),
     };
     let network = Network { stages, flows: vec![flow] };
     let report = Simulation::new(&network, Options { duration_ps, seed: 1 }).unwrap().run();
@@ -107,6 +109,8 @@ fn air_interface_has_no_bound_error_says_so() {
             clock: Clock::default(),
             regulator: None,
             budget_ps: None,
+            window: None,
+            replicas: Vec::new(),
         }],
     };
     assert!(matches!(bounds(&network, Curves::Steps), Err(BoundError::Simulated { .. })));

@@ -148,11 +148,13 @@ impl Random {
             name: format!("flow {index}"),
             class: self.below(8) as u8,
             path,
+            replicas: Vec::new(),
             pattern,
             offset_ps: 0,
             clock: self.clock(),
             regulator,
             budget_ps: None,
+            window: None,
         }
     }
 }
@@ -249,11 +251,13 @@ fn flow(class: u8, path: &[StageId], pattern: Pattern) -> Flow {
         name: format!("class {class}"),
         class,
         path: path.to_vec(),
+        replicas: Vec::new(),
         pattern,
         offset_ps: 0,
         clock: Clock::default(),
         regulator: None,
         budget_ps: None,
+        window: None,
     }
 }
 

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_xhaul::{
-    CLASSES, Clock, Curves, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network, NetworkError, Options,
-    Pattern, Port, Ps, Report, S, Scheduler, Simulation, Stage, StageId, TokenBucket, US, bounds,
-    reference_gates, reference_network,
+    CLASSES, Clock, Curves, DelayWindow, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network,
+    NetworkError, Options, Pattern, Port, Ps, Report, S, Scheduler, Simulation, Stage, StageId, TokenBucket,
+    US, bounds, reference_gates, reference_network,
 };
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -20,11 +20,13 @@ fn flow(class: u8, path: &[StageId], offset_ps: Ps, pattern: Pattern) -> Flow {
         name: format!("class {class}"),
         class,
         path: path.to_vec(),
+        replicas: Vec::new(),
         pattern,
         offset_ps,
         clock: Clock::default(),
         regulator: None,
         budget_ps: None,
+        window: None,
     }
 }
 
@@ -319,4 +321,58 @@ fn networks_that_cannot_exist_are_refused() {
         broken(&|network| network.stages[0] = Stage::Port(Port::new("slow", 1))),
         NetworkError::Rate { rate_bps: 1, .. }
     ));
+}
+
+/// Two disjoint paths of two lines; the first line of the first path is cut from 10 to 12 ms.
+fn two_paths(replicas: Vec<Vec<StageId>>) -> Network {
+    let line = |name, cut_ps| Stage::Port(Port { cut_ps, propagation_ps: US, ..Port::new(name, GIGABIT) });
+    let cut = Some((10 * MS, 12 * MS));
+    let stages =
+        vec![line("a1", cut), line("a2", None), line("b1", None), line("b2", None), line("b3", None)];
+    let spread = Pattern::constant(100 * US, 1250);
+    Network { stages, flows: vec![Flow { replicas, ..flow(5, &[0, 1], 0, spread) }] }
+}
+
+#[test]
+fn redundant_flow_loses_no_frame_by_one_cut() {
+    let alone = run(&two_paths(Vec::new()), 50 * MS);
+    // Frames of 9.904 us, each 100 us: those released from 10 ms to before 12 ms.
+    assert_eq!((alone.flows[0].sent, alone.flows[0].dropped, alone.flows[0].unfinished), (500, 20, 0));
+    let network = two_paths(vec![vec![2, 3, 4]]);
+    let both = &run(&network, 50 * MS).flows[0];
+    assert_eq!((both.sent, both.dropped, both.unfinished, both.duplicates), (500, 0, 0, 480));
+    // The longer path while the shorter one is cut.
+    assert_eq!((both.delays.min_ps(), both.delays.max_ps()), (2 * 10_904 * NS, 3 * 10_904 * NS));
+    let bound = &bounds(&network, Curves::Steps).unwrap()[0];
+    assert_eq!((bound.least_ps, bound.delay_ps), (both.delays.min_ps(), both.delays.max_ps()));
+    let segments = both.segments.iter().map(|segment| (segment.stage, segment.frames));
+    assert_eq!(segments.collect::<Vec<_>>(), [(0, 480), (1, 480), (2, 500), (3, 500), (4, 500)]);
+    let many = two_paths(vec![vec![2]; 4]);
+    assert!(matches!(many.check(), Err(NetworkError::Replicas { paths: 5, .. })));
+}
+
+#[test]
+fn frame_on_a_link_that_is_cut_is_lost() {
+    let mut network = two_paths(Vec::new());
+    // On the line from 10 ms - 9.904 us to 10 ms: its last bit leaves when the cut begins.
+    for (earlier, lost) in [(9_904, 0), (9_903, 1)] {
+        network.flows = vec![once(5, &[0, 1], 10 * MS - earlier * NS, 1250)];
+        assert_eq!(run(&network, 50 * MS).flows[0].dropped, lost, "{earlier}");
+    }
+}
+
+#[test]
+fn frames_outside_their_window_are_early_or_late() {
+    let line = Stage::Port(Port { propagation_ps: 10 * US, ..Port::new("line", GIGABIT) });
+    let counts = |from_us: i64, to_us: i64| {
+        let window = Some(DelayWindow { from_ps: from_us * 1_000_000, to_ps: to_us * 1_000_000 });
+        // Three frames at once: 19.904, 29.904 and 39.904 us.
+        let flow = Flow { window, ..flow(7, &[0], 0, Pattern::burst(MS, 3, 1250)) };
+        let report = run(&Network { stages: vec![line.clone()], flows: vec![flow] }, 10 * MS);
+        (report.flows[0].early, report.flows[0].late)
+    };
+    assert_eq!(counts(0, 100), (0, 0));
+    assert_eq!(counts(20, 39), (10, 10));
+    assert_eq!(counts(50, 60), (30, 0));
+    assert_eq!(counts(-20, -10), (0, 30));
 }

@@ -47,6 +47,57 @@ pub struct Bound {
     pub least_ps: Ps,
     /// The share of each stage of the way, with cable and forwarding behind it, ps.
     pub hops_ps: Vec<Ps>,
+    /// The method that gave each share.
+    pub theorems: Vec<Theorem>,
+}
+
+/// Method that gives the longest delay at a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Theorem {
+    /// The longest horizontal distance between arrivals and service of one queue.
+    Fifo,
+    /// The service that strict priority leaves to a class, behind one frame of a lower one.
+    StrictPriority,
+    /// The same with frames that are interrupted.
+    Preemption,
+    /// Strict priority within the windows of a gate, each without a guard.
+    GateWindows,
+    /// As many frames of one size as fit each window of their class alone.
+    EqualFrames,
+    /// All frames arrive and leave within windows of their class alone.
+    MeetsWindow,
+    /// The rounds that a class is guaranteed.
+    Rounds,
+    /// The service of any work-conserving scheduler to its lowest class.
+    WorkConserving,
+    /// The credit of a shaped class.
+    Credit,
+    /// The arrivals of the shaped classes above.
+    CreditArrivals,
+    /// Strict priority behind regulators, which add nothing to the delay of the stage before.
+    Regulators,
+    /// The longest service of a host, behind work of higher priority.
+    Host,
+}
+
+impl std::fmt::Display for Theorem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Fifo => "one queue: horizontal distance, arrivals limited by the links before (Le Boudec and Thiran 1.4)",
+            Self::StrictPriority => "strict priority: residual service (Le Boudec and Thiran 6.2)",
+            Self::Preemption => "preemption: residual service, IEEE 802.3 clause 99",
+            Self::GateWindows => "gates: worst phase of the windows, each without a guard (IEEE 802.1Q 8.6.8.4)",
+            Self::EqualFrames => "gates: whole frames of one size in windows of their class alone",
+            Self::MeetsWindow => "gates: every frame meets a window of its class alone",
+            Self::Rounds => "round robin: guaranteed rounds (Tabatabaee and Le Boudec 2021, theorem 1)",
+            Self::WorkConserving => "round robin: as the lowest class of any work-conserving scheduler",
+            Self::Credit => "credit-based shaping: greatest credit and slope (De Azua and Boyer 2014)",
+            Self::CreditArrivals => "credit-based shaping: residual service, arrivals of the shaped classes",
+            Self::Regulators => "asynchronous shaping: regulators for free (Le Boudec 2018)",
+            Self::Host => "host: one queue of frames",
+        })
+    }
 }
 
 /// Reason for the lack of a bound: a property of the network, or a limit of the known methods.
@@ -101,6 +152,8 @@ pub enum BoundError {
 /// simulation drops frames, these bounds hold for the arriving ones.
 pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
     network.check()?;
+    let copies = Copies::new(network);
+    let network = &copies.network;
     let order = order(network)?;
     let analyze = |whole| {
         let mut analysis = Analysis::new(network, curves, whole)?;
@@ -110,10 +163,54 @@ pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundErro
         Ok(analysis.flows.into_iter().map(|flow| flow.bound).collect())
     };
     let duplexed = network.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Tdd { .. }));
-    match analyze(false) {
+    let found: Vec<Bound> = match analyze(false) {
         // While it sends, a TDD carrier may exceed the rate of a link that its mean does not.
         Err(BoundError::Overload { .. }) if duplexed => analyze(true),
         other => other,
+    }?;
+    Ok(copies.join(found))
+}
+
+/// A network in which each copy of a redundant flow is a flow.
+struct Copies {
+    network: Network,
+    /// For each of these flows, that of the original network.
+    of: Vec<usize>,
+}
+
+impl Copies {
+    fn new(network: &Network) -> Self {
+        let mut flows = Vec::new();
+        let mut of = Vec::new();
+        for (index, flow) in network.flows.iter().enumerate() {
+            for path in flow.paths() {
+                flows.push(super::network::Flow {
+                    path: path.to_vec(),
+                    replicas: Vec::new(),
+                    ..flow.clone()
+                });
+                of.push(index);
+            }
+        }
+        Self { network: Network { stages: network.stages.clone(), flows }, of }
+    }
+
+    /// The bound of each original flow: that of the slowest path, which holds if all others are cut.
+    fn join(&self, found: Vec<Bound>) -> Vec<Bound> {
+        let mut joined: Vec<(usize, Bound)> = Vec::new();
+        for (&index, bound) in self.of.iter().zip(found) {
+            match joined.last_mut().filter(|(last, _)| *last == index) {
+                Some((_, slowest)) => {
+                    let least_ps = slowest.least_ps.min(bound.least_ps);
+                    if bound.delay_ps > slowest.delay_ps {
+                        *slowest = bound;
+                    }
+                    slowest.least_ps = least_ps;
+                }
+                None => joined.push((index, bound)),
+            }
+        }
+        joined.into_iter().map(|(_, bound)| bound).collect()
     }
 }
 
@@ -149,7 +246,7 @@ impl<'n> Analysis<'n> {
         let flows = network.flows.iter().map(|flow| {
             let arrival = Arrival::from_flow(flow, curves, whole);
             let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
-            let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new() };
+            let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new(), theorems: Vec::new() };
             Ok(Flow { arrival, hop: 0, conformed: false, latest_ps: 0, bound })
         });
         Ok(Self { network, flows: flows.collect::<Result<_, BoundError>>()? })
@@ -174,7 +271,8 @@ impl<'n> Analysis<'n> {
                 hops.push(self.hop(stage, guest, &guests, &mut waits)?);
             }
         }
-        for ((guest, (least, most)), held) in guests.iter().zip(hops).zip(held) {
+        for ((guest, hop), held) in guests.iter().zip(hops).zip(held) {
+            let Hop { least, most, theorem } = hop;
             let flow = &mut self.flows[guest.flow];
             let bucket = self.network.flows[guest.flow].regulator;
             let source = flow.hop == 0 && bucket.is_some_and(|bucket| guest.arrival.conforms(bucket));
@@ -183,6 +281,7 @@ impl<'n> Analysis<'n> {
             flow.arrival = guest.arrival.later(most - least);
             flow.hop += 1;
             flow.bound.hops_ps.push(held + most);
+            flow.bound.theorems.push(theorem);
             flow.bound.delay_ps += held + most;
             flow.bound.least_ps += least;
         }
@@ -217,7 +316,7 @@ impl<'n> Analysis<'n> {
         guest: &Guest,
         guests: &[Guest],
         waits: &mut [Ps; CLASSES],
-    ) -> Result<(Ps, Ps), BoundError> {
+    ) -> Result<Hop, BoundError> {
         let config = &self.network.stages[usize::from(stage)];
         let overload = || BoundError::Overload { stage: config.name().to_owned(), class: guest.class };
         let unknown = || BoundError::Simulated { stage: config.name().to_owned() };
@@ -226,17 +325,20 @@ impl<'n> Analysis<'n> {
             Stage::Host(host) => vec![Server::of_host(self.network, host, guest, guests)],
             Stage::Air(_) => return Err(unknown()),
         };
-        let mut most = servers.iter().filter_map(Server::delay_ps).min().ok_or_else(overload)?;
+        let proven = servers.iter().filter_map(|server| Some((server.delay_ps()?, server.theorem)));
+        let (mut most, mut theorem) = proven.min_by_key(|(delay, _)| *delay).ok_or_else(overload)?;
         if let Stage::Port(port) = config
             && let Scheduler::Gates(gates) = &port.scheduler
         {
             let met = server::meets_window(self.network, port, gates, guest, guests);
-            most = met.map_or(most, |met| met.min(most));
+            if let Some(met) = met.filter(|met| *met <= most) {
+                (most, theorem) = (met, Theorem::MeetsWindow);
+            }
         }
         let wait = &mut waits[usize::from(guest.class)];
         *wait = most.max(*wait);
         let smallest = u64::from(guest.arrival.envelope.smallest);
-        Ok(match config {
+        let (least, most) = match config {
             Stage::Port(port) => {
                 let path = &self.network.flows[guest.flow].path;
                 let next = path.get(self.flows[guest.flow].hop + 1);
@@ -255,8 +357,16 @@ impl<'n> Analysis<'n> {
             }
             Stage::Host(host) => (host.service.min_ps(), most + host.coalescing_ps),
             Stage::Air(_) => return Err(unknown()),
-        })
+        };
+        Ok(Hop { least, most, theorem })
     }
+}
+
+/// Least and greatest delay at a stage, with cable and forwarding.
+struct Hop {
+    least: Ps,
+    most: Ps,
+    theorem: Theorem,
 }
 
 /// The stages that flows pass, each behind all those before it on any way.

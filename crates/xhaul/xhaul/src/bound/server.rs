@@ -5,7 +5,7 @@ use super::super::pattern::Pattern;
 use super::super::scheduler::{CLASSES, Gates, Scheduler};
 use super::super::time::Ps;
 use super::curve::{Sum, Work, bytes, interrupting, is_express};
-use super::{Guest, shaped};
+use super::{Guest, Theorem, shaped};
 
 /// Maximum bytes on the wire of a preemptable frame that delay an express frame: a frame or a rest of 123
 /// bytes cannot be divided into 60 and 64, and has a preamble and a gap.
@@ -32,6 +32,7 @@ pub(super) struct Server {
     pub(super) service: Service,
     /// Unit of a frame's work here.
     pub(super) work: Work,
+    pub(super) theorem: Theorem,
 }
 
 /// Share of its time in which a stage serves this class.
@@ -132,24 +133,27 @@ impl Server {
             undisturbed: smallest,
             service: Service::Always,
             work,
+            theorem: Theorem::StrictPriority,
         };
         match &port.scheduler {
             Scheduler::Fifo => {
-                vec![Self { own: sum(&|_| true, work), higher: Sum::default(), blocking: 0, ..base }]
+                let own = sum(&|_| true, work);
+                vec![Self { own, higher: Sum::default(), blocking: 0, theorem: Theorem::Fifo, ..base }]
             }
             // Behind their regulators frames have priority as ever.
-            Scheduler::StrictPriority | Scheduler::Asynchronous => vec![base],
+            Scheduler::StrictPriority => vec![base],
+            Scheduler::Asynchronous => vec![Self { theorem: Theorem::Regulators, ..base }],
             Scheduler::Preemption { .. } => {
                 let express = |other| is_express(&port.scheduler, other);
                 if express(class) {
                     let undivided = UNDIVIDED_WIRE_BYTES * port.ps_per_byte();
                     let lower = longest(guests, work, |other| other < class && express(other));
                     let blocking = longest(guests, work, |other| !express(other)).min(undivided).max(lower);
-                    return vec![Self { blocking, ..base }];
+                    return vec![Self { blocking, theorem: Theorem::Preemption, ..base }];
                 }
                 let between = sum(&|other| other > class && !express(other), work);
                 let higher = between.and(sum(&express, interrupting(port.ps_per_byte())));
-                vec![Self { higher, undisturbed: 0, ..base }]
+                vec![Self { higher, undisturbed: 0, theorem: Theorem::Preemption, ..base }]
             }
             Scheduler::Gates(gates) => {
                 let equal = Self::in_own_windows(network, port, gates, guest, guests);
@@ -195,7 +199,7 @@ impl Server {
         let windows = Windows::of_gates(gates, usize::from(class), blocking, guard);
         let undisturbed = if windows.is_some() { 0 } else { base.undisturbed };
         let service = windows.map_or(Service::Always, Service::Windows);
-        Self { higher, blocking, undisturbed, service, ..base }
+        Self { higher, blocking, undisturbed, service, theorem: Theorem::GateWindows, ..base }
     }
 
     /// Frames of one size behind gates that open for their class alone: a window sends as many as fit it, without
@@ -227,6 +231,7 @@ impl Server {
             undisturbed: 0,
             service: Service::Windows(windows),
             work,
+            theorem: Theorem::EqualFrames,
         })
     }
 
@@ -246,6 +251,7 @@ impl Server {
                 _ => Service::Always,
             },
             work,
+            theorem: Theorem::Host,
         }
     }
 
@@ -461,6 +467,7 @@ pub(super) fn meets_window(
         blocking: 0,
         undisturbed: 0,
         service: Service::Always,
+        theorem: Theorem::MeetsWindow,
     };
     let gap = port.gap_ps();
     let delay = server.delay_ps()?;

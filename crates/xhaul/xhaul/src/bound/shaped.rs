@@ -5,7 +5,7 @@ use super::super::scheduler::CLASSES;
 use super::super::time::Ps;
 use super::curve::{Sum, Work};
 use super::server::{Server, Service, Turns, longest};
-use super::{BoundError, Flow, Guest};
+use super::{BoundError, Flow, Guest, Theorem};
 
 /// Rounding of credit to whole picoseconds.
 const ROUNDING_PS: Ps = 8;
@@ -52,11 +52,13 @@ pub(super) fn round_robin(
                 others_left: turning().map(left).sum(),
             }),
             work,
+            theorem: Theorem::Rounds,
         }
     };
     // As if all other classes had priority: the line is idle before, so no frame has started.
     let rest = guests.iter().filter(|other| other.class != guest.class);
-    let last = Server { higher: Sum::new(network, rest, work, 0), blocking: 0, ..base };
+    let higher = Sum::new(network, rest, work, 0);
+    let last = Server { higher, blocking: 0, theorem: Theorem::WorkConserving, ..base };
     let mut servers = vec![by_turns(&|_| true), last];
     if !others.iter().all(|&other| fills(other)) {
         servers.push(by_turns(&fills));
@@ -152,6 +154,7 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
             higher: Sum::default(),
             blocking: 0,
             service: Service::Share { ahead, of: idle, all: slopes.link_bps },
+            theorem: Theorem::Credit,
             ..base
         });
         return server.into_iter().collect();
@@ -173,7 +176,9 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     });
     let blocking = base.blocking;
     let undisturbed = base.undisturbed;
-    let by_arrivals = Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work };
+    let theorem = Theorem::CreditArrivals;
+    let by_arrivals =
+        Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work, theorem };
     let taken: Option<Vec<HigherPriorityShare>> =
         shaped.iter().map(|&other| slopes.by_credit(other, slopes.idle_slope(other)?)).collect();
     let by_credit = taken.and_then(|taken| {
@@ -181,7 +186,16 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
         let at_once = taken.iter().map(|taken| taken.at_once).fold(blocking, Ps::saturating_add);
         let of = slopes.link_bps.checked_sub(bps).filter(|&of| of > 0)?;
         let service = Service::Share { ahead: 0, of, all: slopes.link_bps };
-        Some(Server { own: own(), higher: unshaped(), blocking: at_once, undisturbed, service, work })
+        let theorem = Theorem::Credit;
+        Some(Server {
+            own: own(),
+            higher: unshaped(),
+            blocking: at_once,
+            undisturbed,
+            service,
+            work,
+            theorem,
+        })
     });
     [Some(by_arrivals), by_credit].into_iter().flatten().collect()
 }

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chance::Sequences;
 use super::error::NetworkError;
-use super::network::{Network, Stage, StageId};
+use super::network::{Flow, Network, Stage, StageId};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern, WIRE_GAP_BYTES};
 use super::stats::Delays;
 use super::time::{Ps, S};
@@ -63,17 +63,23 @@ pub struct Report {
 pub struct FlowReport {
     /// The flow's name.
     pub name: String,
-    /// Frames sent.
+    /// Frames sent; a frame with several copies counts once.
     pub sent: u64,
     /// Frames dropped by full queues or given up by an air interface.
     pub dropped: u64,
     /// Frames neither delivered nor dropped when the run ended.
     pub unfinished: u64,
+    /// Copies of frames that had arrived before, which the receiver discarded (IEEE 802.1CB).
+    pub duplicates: u64,
+    /// Frames that arrived before their receive window.
+    pub early: u64,
+    /// Frames that arrived after their receive window.
+    pub late: u64,
     /// Delay and its variation over the delivered frames.
     pub delays: Delays,
     /// The same up to the radio link after the last wire; `None`: the path does not end with one.
     pub wired: Option<Box<Delays>>,
-    /// Delay of each stage of the path.
+    /// Delay of each stage of the path, then of each further path.
     pub segments: Vec<Segment>,
 }
 
@@ -138,7 +144,15 @@ enum StageState<'n> {
 struct FlowState {
     releases: u64,
     frames: u64,
+    /// Copies of frames that were dropped.
     dropped: u64,
+    duplicates: u64,
+    early: u64,
+    late: u64,
+    /// Index of the first segment of each copy's path.
+    first_segment: Vec<usize>,
+    /// Bits of the frames that arrived, if there are several copies.
+    arrived: Vec<u64>,
     /// Time of the next release of a Poisson flow on its own clock.
     poisson_ps: Ps,
     delays: Delays,
@@ -151,6 +165,8 @@ struct FlowState {
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     flow: u32,
+    /// Which copy of the frame, and so which path.
+    copy: u8,
     hop: u8,
     class: u8,
     /// Bytes on the wire.
@@ -217,10 +233,15 @@ impl<'n> Simulation<'n> {
             releases: 0,
             frames: 0,
             dropped: 0,
+            duplicates: 0,
+            early: 0,
+            late: 0,
+            first_segment: first_segments(flow),
+            arrived: Vec::new(),
             poisson_ps: 0,
             delays: Delays::new(),
             wired: ends_with_air(network, &flow.path).then(Box::default),
-            segments: flow.path.iter().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
+            segments: flow.paths().flatten().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
             random: sequences.sequence(2, &flow.name),
         });
         let mut simulation = Self {
@@ -310,6 +331,7 @@ impl<'n> Simulation<'n> {
         for &wire in flow.pattern.frames(release) {
             let packet = Packet {
                 flow: index as u32,
+                copy: 0,
                 hop: 0,
                 class: flow.class,
                 wire,
@@ -320,8 +342,11 @@ impl<'n> Simulation<'n> {
                 eligible: 0,
             };
             self.flows[index].frames += 1;
-            let id = self.keep(packet);
-            self.arrive(id);
+            for copy in 0..=flow.replicas.len() {
+                // Network::check limits the copies.
+                let id = self.keep(Packet { copy: copy as u8, ..packet });
+                self.arrive(id);
+            }
         }
         self.plan_release(index);
     }
@@ -344,11 +369,12 @@ impl<'n> Simulation<'n> {
         packet.arrived = self.now;
         packet.left = packet.wire - WIRE_GAP_BYTES;
         let flow = &self.network.flows[packet.flow as usize];
-        let Some(&stage) = flow.path.get(usize::from(packet.hop)) else { return self.deliver(id) };
+        let path = flow.path_of(packet.copy);
+        let Some(&stage) = path.get(usize::from(packet.hop)) else { return self.deliver(id) };
         let now = self.now;
         // The reception port: that of the stage before, or of the flow's own source.
         let from = match packet.hop.checked_sub(1) {
-            Some(before) => u32::from(flow.path[usize::from(before)]),
+            Some(before) => u32::from(path[usize::from(before)]),
             None => SOURCES + packet.flow,
         };
         let kept = match &mut self.stages[usize::from(stage)] {
@@ -363,7 +389,7 @@ impl<'n> Simulation<'n> {
             StageState::Air(air) => {
                 let Packet { hop, sequence, born, wire, .. } = *packet;
                 if let Some(wired) = &mut self.flows[packet.flow as usize].wired
-                    && usize::from(hop) + 1 == flow.path.len()
+                    && usize::from(hop) + 1 == path.len()
                 {
                     wired.record(sequence, born, now, None);
                 }
@@ -379,12 +405,22 @@ impl<'n> Simulation<'n> {
     fn deliver(&mut self, id: u32) {
         let packet = self.packets[id as usize];
         self.free.push(id);
+        let flow = &self.network.flows[packet.flow as usize];
+        let state = &mut self.flows[packet.flow as usize];
+        if !flow.replicas.is_empty() && !state.is_first(packet.sequence) {
+            state.duplicates += 1;
+            return;
+        }
+        if let Some(window) = flow.window {
+            let delay = self.now - packet.born;
+            state.early += u64::from(window.is_early(delay));
+            state.late += u64::from(window.is_late(delay));
+        }
         if self.kept.len() < self.kept_max {
             let Packet { flow, sequence, wire, .. } = packet;
             self.kept.push(Delivery { at_ps: self.now, flow, sequence, wire });
         }
-        let budget = self.network.flows[packet.flow as usize].budget_ps;
-        self.flows[packet.flow as usize].delays.record(packet.sequence, packet.born, self.now, budget);
+        state.delays.record(packet.sequence, packet.born, self.now, flow.budget_ps);
         for word in [u64::from(packet.flow), packet.sequence, self.now] {
             self.digest = (self.digest ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
         }
@@ -423,7 +459,7 @@ impl<'n> Simulation<'n> {
     /// header if the far end does not wait for the rest.
     fn forward(&mut self, stage: StageId, id: u32) {
         let packet = self.packets[id as usize];
-        let path = &self.network.flows[packet.flow as usize].path;
+        let path = self.network.flows[packet.flow as usize].path_of(packet.copy);
         let next = path.get(usize::from(packet.hop) + 1).map(|&next| &self.network.stages[usize::from(next)]);
         let StageState::Port(state) = &mut self.stages[usize::from(stage)] else { return };
         state.forwarded();
@@ -433,6 +469,10 @@ impl<'n> Simulation<'n> {
         };
         let bytes = header.unwrap_or(packet.wire - INTER_FRAME_GAP_BYTES);
         let service = u64::from(bytes) * state.ps_per_byte;
+        let sending = u64::from(packet.wire - INTER_FRAME_GAP_BYTES) * state.ps_per_byte;
+        if state.is_cut(self.now, sending) {
+            return self.lose(id);
+        }
         self.leave(stage, id, self.now, service);
     }
 
@@ -445,7 +485,11 @@ impl<'n> Simulation<'n> {
                 Ended::LastBit { id, free_at, mark } => {
                     let bytes = self.packets[id as usize].wire - INTER_FRAME_GAP_BYTES;
                     let sending = u64::from(bytes) * port.ps_per_byte;
+                    let cut = port.is_cut(self.now - sending, sending);
                     self.plan(free_at, Kind::Done, u32::from(stage), mark);
+                    if cut {
+                        return self.lose(id);
+                    }
                     // Fragments cost more than the frame: what exceeds it counts as waiting.
                     return self.leave(stage, id, self.now - sending, sending);
                 }
@@ -468,7 +512,9 @@ impl<'n> Simulation<'n> {
             StageState::Host(_) | StageState::Air(_) => out,
         };
         let packet = &mut self.packets[id as usize];
-        let segment = &mut self.flows[packet.flow as usize].segments[usize::from(packet.hop)];
+        let flow = &mut self.flows[packet.flow as usize];
+        let first = flow.first_segment[usize::from(packet.copy)];
+        let segment = &mut flow.segments[first + usize::from(packet.hop)];
         let waiting = from - packet.arrived;
         segment.frames += 1;
         segment.waiting_ps += u128::from(waiting);
@@ -508,8 +554,11 @@ impl<'n> Simulation<'n> {
         let flows = self.flows.into_iter().zip(&self.network.flows).map(|(state, flow)| FlowReport {
             name: flow.name.clone(),
             sent: state.frames,
-            dropped: state.dropped,
-            unfinished: state.frames - state.dropped - state.delays.count(),
+            dropped: state.frames - state.delays.count() - state.unfinished(flow),
+            unfinished: state.unfinished(flow),
+            duplicates: state.duplicates,
+            early: state.early,
+            late: state.late,
             delays: state.delays,
             wired: state.wired,
             segments: state.segments,
@@ -525,6 +574,37 @@ impl<'n> Simulation<'n> {
             .unzip();
         Report { flows: flows.collect(), backlog_max, dropped, events: self.events, digest: self.digest }
     }
+}
+
+impl FlowState {
+    /// Whether no copy of the frame arrived before; notes that one did.
+    fn is_first(&mut self, sequence: u64) -> bool {
+        let word = (sequence / 64) as usize;
+        if word >= self.arrived.len() {
+            self.arrived.resize(word + 1, 0);
+        }
+        let bit = 1 << (sequence % 64);
+        let first = self.arrived[word] & bit == 0;
+        self.arrived[word] |= bit;
+        first
+    }
+
+    /// Frames that did not arrive and have a copy that is still under way.
+    fn unfinished(&self, flow: &Flow) -> u64 {
+        let copies = self.frames * (flow.replicas.len() as u64 + 1);
+        let under_way = copies - self.dropped - self.duplicates - self.delays.count();
+        under_way.min(self.frames - self.delays.count())
+    }
+}
+
+/// Index of the first segment of each of a flow's paths.
+fn first_segments(flow: &Flow) -> Vec<usize> {
+    let mut next = 0;
+    let first = |path: &[StageId]| {
+        next += path.len();
+        next - path.len()
+    };
+    flow.paths().map(first).collect()
 }
 
 /// Whether a path over wired stages ends with a radio link.

@@ -235,6 +235,11 @@ impl<'n> PortState<'n> {
         self.arrival_at
     }
 
+    /// Whether the link is cut at some time of a transmission.
+    pub(super) fn is_cut(&self, since: Ps, sending: Ps) -> bool {
+        self.config.cut_ps.is_some_and(|(from, until)| since < until && since + sending > from)
+    }
+
     pub(super) fn woken(&mut self, now: Ps) {
         if now >= self.wake_at {
             self.wake_at = Ps::MAX;
