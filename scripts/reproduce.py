@@ -204,7 +204,7 @@ def main():
     resolved, facts = json.loads(header["scenario"]), json.loads(header["host"])
     if resolved.get("quick"):
         sys.exit("reproduce: a quick run reproduces nothing; nothing is kept")
-    counting = sum(point["outcome"] in ("ok", "degraded", "overloaded") for point in result["points"])
+    counting = sum(point["outcome"] in ("ok", "degraded", "misses_budget", "overloaded") for point in result["points"])
     sets = "".join(f" --set {one}" for one in wanted.set) + " --allow-commands" * wanted.allow_commands
     kept = {
         "scenario": name,

@@ -10,6 +10,8 @@ named! {
         Ok = "ok",
         /// Measured; the system handled a part of the load (losses, late replies) but kept working.
         Degraded = "degraded",
+        /// Measured; the system handled the whole load, but something took longer than its budget.
+        MissesBudget = "misses_budget",
         /// Measured; the system could not follow the load at all.
         Overloaded = "overloaded",
         /// The system crashed, hung or rejected the load.
@@ -26,7 +28,7 @@ named! {
 impl Outcome {
     /// Returns whether its numbers count in means, plots and verdicts.
     pub fn counts(self) -> bool {
-        matches!(self, Self::Ok | Self::Degraded | Self::Overloaded)
+        matches!(self, Self::Ok | Self::Degraded | Self::MissesBudget | Self::Overloaded)
     }
 }
 

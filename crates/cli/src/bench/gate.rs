@@ -13,7 +13,7 @@ use crate::output::Output;
 /// Arguments of a run that passes or fails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Gate {
-    /// Also exit with 1 for these verdicts and outcomes: inconclusive, differs, unmeasurable, stale; degraded,
+    /// Also exit with 1 for these verdicts and outcomes: inconclusive, differs, unmeasurable, stale; degraded, misses_budget,
     /// overloaded, sut_failed, timeout, invalid
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "CI")]
     fail_on: Vec<FailOn>,

@@ -85,6 +85,7 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
     match outcome {
         Outcome::Ok => "",
         Outcome::Degraded => "the system did less than was asked",
+        Outcome::MissesBudget => "something took longer than its budget",
         Outcome::Overloaded => "the system could not follow the load",
         Outcome::SutFailed => "the system under test failed",
         Outcome::Timeout => "did not end within its time",
@@ -325,7 +326,8 @@ fn passed(search: &Search, seen: TrialSample) -> Measured {
     let goals = search.goals();
     let allowed = |metric: &String| goals.iter().any(|(goal, _)| goal == metric);
     let breached = &seen.recording.breached;
-    if seen.outcome == Outcome::Degraded && !breached.is_empty() && breached.iter().all(allowed) {
+    let partly = matches!(seen.outcome, Outcome::Degraded | Outcome::MissesBudget);
+    if partly && !breached.is_empty() && breached.iter().all(allowed) {
         return (Outcome::Ok, String::new(), seen.recording);
     }
     (seen.outcome, seen.reason, seen.recording)

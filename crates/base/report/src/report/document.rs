@@ -358,6 +358,7 @@ fn outcome_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ok => "points ok",
         Outcome::Degraded => "points degraded",
+        Outcome::MissesBudget => "points that miss a budget",
         Outcome::Overloaded => "points overloaded",
         Outcome::SutFailed => "points where the system failed",
         Outcome::Timeout => "points timed out",

@@ -3,7 +3,7 @@
 use ranlab_campaign::expect::{Judged, Verdict, short};
 use ranlab_campaign::results::PointResult;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Better, Outcome};
+use ranlab_campaign::rig::{Better, Metric, Outcome};
 use ranlab_campaign::scenario::{Class, PlotKind};
 
 use super::figure::whose;
@@ -50,10 +50,22 @@ pub(super) fn doubts(results: &Results) -> Vec<String> {
             results.points.len()
         ));
     }
-    if results.scenario.measure.repeats == 1 && !results.scenario.quick {
+    if results.scenario.measure.repeats == 1 && !results.scenario.quick && !is_exact(results) {
         doubts.push("Each point was measured once: no number here has an interval.".to_owned());
     }
     doubts
+}
+
+/// Whether every point is computed, so that a second repeat would give the same numbers. The machine and the speed of
+/// the computation do not count.
+fn is_exact(results: &Results) -> bool {
+    let of_result = |name: &str| !name.starts_with("host.") && !name.starts_with("sim.");
+    let exact = |point: &PointResult| {
+        let measured = |metric: &&Metric| of_result(&metric.name) && !point.values(&metric.name).is_empty();
+        let mut own = results.metrics.iter().filter(measured).peekable();
+        own.peek().is_some() && own.all(|metric| metric.is_exact(&point.point.settings))
+    };
+    !results.points.is_empty() && results.points.iter().all(exact)
 }
 
 /// Verdicts on published statements, and on the user's own expectations.
@@ -193,6 +205,7 @@ fn outcomes(results: &Results) -> Vec<String> {
             Outcome::Ok | Outcome::Degraded => {
                 "the system did less than was asked but kept working (degraded)"
             }
+            Outcome::MissesBudget => "a budget is missed (misses_budget)",
             Outcome::Overloaded => "the system could not follow the load (overloaded)",
             Outcome::SutFailed => "the system failed, so there are no numbers",
             Outcome::Timeout => "the repeats did not end in time, so there are no numbers",

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, RigError, Stop};
 use ranlab_xhaul::{
-    Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler, Search,
-    Segment, Simulation, Stage, bounds, named, numbered, worst_phase,
+    Bound, BoundError, Curves, DelayWindow, Delays, Direction, Flow, Network, Options, Pattern, Plan, Ps,
+    Report, Scheduler, Search, Segment, Simulation, Split, Stage, bounds, named, numbered, worst_phase,
 };
 
 use crate::live::{numbers, seen_by_user};
@@ -47,6 +47,10 @@ struct Found {
     unfinished: u64,
     segments_ps: [u128; SEGMENTS.len()],
     budget_ps: Option<Ps>,
+    window: Option<DelayWindow>,
+    /// Frames before and after their receive window.
+    early: u64,
+    late: u64,
     /// Delays of the wired part, for flows that end at the radio.
     wired: Option<Delays>,
 }
@@ -63,7 +67,7 @@ pub(super) fn simulate(
     let begun = std::time::Instant::now();
     let reports = run_phases(setup, &plan.network, (duration_ps, seed, first_phase), stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
-    let mut found: BTreeMap<&str, Found> = BTreeMap::new();
+    let mut found: BTreeMap<&'static str, Found> = BTreeMap::new();
     let mut events = 0;
     let mut digest = 0_u64;
     for report in &reports {
@@ -80,6 +84,9 @@ pub(super) fn simulate(
             found.dropped += flow.dropped;
             found.unfinished += flow.unfinished;
             found.budget_ps = plan.network.flows[index].budget_ps;
+            found.window = plan.network.flows[index].window;
+            found.early += flow.early;
+            found.late += flow.late;
             for segment in &flow.segments {
                 add_segment(found, &plan.network, segment);
             }
@@ -95,7 +102,7 @@ pub(super) fn simulate(
     if let Some(found) = found.get("user") {
         users(setup, found, recorder);
     }
-    prove(plan, recorder, Some(&found))?;
+    prove(setup, plan, recorder, Some(&found))?;
     // Repeats differ only in the phases, so there is one capture per point.
     if let (Some(file), 0) = (&setup.sim.pcap, first_phase) {
         capture(setup, plan, Options { duration_ps, seed }, file)?;
@@ -135,21 +142,35 @@ fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(
 }
 
 /// Records only the bounds.
-pub(super) fn bound(plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-    prove(plan, recorder, None)?;
-    Ok(Outcome::Ok)
+pub(super) fn bound(setup: &Setup, plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, RigError> {
+    let proven = prove(setup, plan, recorder, None)?;
+    let limits = proven.iter().flat_map(|(role, proven)| {
+        let above = |limit: Ps| Breach::above(&format!("{role}.bound_us"), us(proven.most_ps), us(limit));
+        let early = proven.window.filter(|window| window.is_early(proven.least_ps));
+        let early = early.and_then(|window| {
+            Breach::below(&format!("{role}.least_us"), us(proven.least_ps), window.from_ps as f64 / 1e6)
+        });
+        [(Outcome::MissesBudget, proven.budget_ps.and_then(above)), (Outcome::MissesBudget, early)]
+    });
+    let limits: Vec<_> = limits.collect();
+    Ok(recorder.judge(limits))
 }
 
 /// Reports a flow with lost frames, or with a delay above its budget.
-fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 3] {
-    let above = |what: &str, frames: u64| {
-        (Outcome::Degraded, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
+fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 4] {
+    let above = |outcome: Outcome, what: &str, frames: u64| {
+        (outcome, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
     };
-    let late = found.delays.own_misses();
+    let (early, late) = match found.window {
+        Some(_) => ("before their receive window", "after their receive window"),
+        None => ("early", "beyond their budget"),
+    };
+    let beyond = if found.window.is_some() { found.late } else { found.delays.own_misses() };
     [
-        above("dropped", found.dropped),
-        above("unfinished", found.unfinished),
-        above("beyond their budget", late),
+        above(Outcome::Degraded, "dropped", found.dropped),
+        above(Outcome::Degraded, "unfinished", found.unfinished),
+        above(Outcome::MissesBudget, late, beyond),
+        above(Outcome::MissesBudget, early, found.early),
     ]
 }
 
@@ -250,6 +271,12 @@ fn record(role: &str, found: &Found, recorder: &mut Recorder) {
         recorder.scalar(&format!("{role}.{name}"), value);
     });
     let count = delays.count().max(1) as f64;
+    if found.window.is_some() && delays.count() > 0 {
+        let on_time = delays.count() - found.early - found.late;
+        for (name, frames) in [("early", found.early), ("on_time", on_time), ("late", found.late)] {
+            recorder.scalar(&format!("{role}.window_{name}"), frames as f64 / count);
+        }
+    }
     for (name, ps) in SEGMENTS.iter().zip(found.segments_ps) {
         recorder.scalar(&format!("{role}.at_{name}_us"), ps as f64 / 1e6 / count);
     }
@@ -260,7 +287,7 @@ fn record(role: &str, found: &Found, recorder: &mut Recorder) {
 
 /// Returns the network with only the wired part of each flow, for which bounds exist. The steps of an echo
 /// become separate flows that may arrive at any time.
-fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
+pub(super) fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
     let mut wired = Network { stages: network.stages.clone(), flows: Vec::new() };
     let mut kept = Vec::new();
     for (index, flow) in network.flows.iter().enumerate() {
@@ -287,32 +314,37 @@ fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
 /// Records each role's bound, and the share of it that the simulation reached. Some patterns and regulators
 /// have no bound. A maximum above its bound is an error of the program and reported as such.
 fn prove(
+    setup: &Setup,
     plan: &Plan,
     recorder: &mut Recorder,
-    simulated: Option<&BTreeMap<&str, Found>>,
-) -> Result<(), RigError> {
+    simulated: Option<&BTreeMap<&'static str, Found>>,
+) -> Result<BTreeMap<&'static str, Proven>, RigError> {
     let (network, kept) = wired(&plan.network);
     let proven = match bounds(&network, Curves::Steps) {
         Ok(proven) => proven,
         Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
         // No bound for this pattern or regulator, or a stage is fully loaded.
-        Err(_) => return Ok(()),
+        Err(_) => return Ok(BTreeMap::new()),
     };
-    let mut most: BTreeMap<&str, Ps> = BTreeMap::new();
+    let mut most: BTreeMap<&'static str, Proven> = BTreeMap::new();
     let proven = kept.into_iter().zip(proven).filter_map(|(kept, bound)| Some((kept?, bound)));
-    for (index, Bound { delay_ps, .. }) in proven {
+    for (index, Bound { delay_ps, least_ps, .. }) in proven {
         let flow = &plan.network.flows[index];
         if let Some(role) = role(&flow.name) {
-            let most = most.entry(role).or_default();
-            *most = (*most).max(delay_ps);
+            let first = Proven { most_ps: 0, least_ps, budget_ps: flow.budget_ps, window: flow.window };
+            let proven = most.entry(role).or_insert(first);
+            proven.most_ps = proven.most_ps.max(delay_ps);
+            proven.least_ps = proven.least_ps.min(least_ps);
         }
     }
-    for (role, bound_ps) in most {
+    for (&role, proven) in &most {
+        let bound_ps = proven.most_ps;
         recorder.scalar(&format!("{role}.bound_us"), us(bound_ps));
-        let flows = plan.network.flows.iter().filter(|flow| self::role(&flow.name) == Some(role));
-        for budget_ps in flows.filter_map(|flow| flow.budget_ps) {
+        recorder.scalar(&format!("{role}.least_us"), us(proven.least_ps));
+        if let Some(budget_ps) = proven.budget_ps {
             recorder.scalar(&format!("{role}.budget_us"), us(budget_ps));
         }
+        on_time(setup, role, proven, recorder);
         // The bound covers only the wired part of flows over the radio.
         let Some(found) = simulated.and_then(|found| found.get(role)).filter(|_| role != "user") else {
             continue;
@@ -327,7 +359,40 @@ fn prove(
         }
         recorder.scalar(&format!("{role}.of_bound"), reached as f64 / bound_ps.max(1) as f64);
     }
-    Ok(())
+    Ok(most)
+}
+
+/// Proven delays of a role's flows, and its limits.
+struct Proven {
+    most_ps: Ps,
+    least_ps: Ps,
+    budget_ps: Option<Ps>,
+    window: Option<DelayWindow>,
+}
+
+/// Records the times of sending with which all frames of a cell meet their receive window, and the window that the
+/// given time needs.
+fn on_time(setup: &Setup, role: &str, proven: &Proven, recorder: &mut Recorder) {
+    let (way, name, window) = match role {
+        "cell_dl" => (Direction::Down, "t1a", setup.cells.limits.down),
+        "cell_ul" => (Direction::Up, "ta3", setup.cells.limits.up),
+        _ => return,
+    };
+    if !matches!(setup.cells.down, Split::SevenTwo { .. }) {
+        return;
+    }
+    let signed_us = |ps: i64| ps as f64 / 1e6;
+    if let Some((least, most)) = window.sending(way, (proven.least_ps, proven.most_ps)) {
+        recorder.scalar(&format!("{role}.{name}_us_min"), signed_us(least));
+        recorder.scalar(&format!("{role}.{name}_us_max"), signed_us(most));
+    }
+    let Some(sent) = window.sent_ps.map(us) else { return };
+    let (received, from, to) = match way {
+        Direction::Down => ("t2a", sent - us(proven.most_ps), sent - us(proven.least_ps)),
+        Direction::Up => ("ta4", sent + us(proven.least_ps), sent + us(proven.most_ps)),
+    };
+    recorder.scalar(&format!("{role}.{received}_us_min"), from);
+    recorder.scalar(&format!("{role}.{received}_us_max"), to);
 }
 
 /// Searches the worst phases for the cells' uplink and downlink.

@@ -61,7 +61,10 @@ pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
 
 /// Sets the shaping: symbols at their due times, TTIs in sequence, and the rate for asynchronous shapers.
 fn shape(setup: &Setup, plan: &mut Plan) {
+    let limits = &setup.cells.limits;
+    plan.warnings.extend(limits.warning(setup.cells.down));
     for flow in plan.network.flows.iter_mut().filter(|flow| is_cell(flow)) {
+        limits.apply(flow, setup.cells.down);
         if setup.cells.spread
             && let Pattern::Periodic { releases, frames, .. } = &mut flow.pattern
             && *releases == 1

@@ -94,6 +94,7 @@ fn metrics() -> Vec<Metric> {
         let comment = format!("{role}: one-way delay of each frame; of an echo its round trip");
         all.push(Metric::new(&format!("{role}_ns"), "ns", MetricKind::Histogram, Lower, &comment));
     }
+    all.extend(oran());
     all.extend(between_ports());
     // Simulation and calculus have only simulated time; their speed depends on the machine.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
@@ -150,6 +151,20 @@ fn between_ports() -> Vec<Metric> {
     ways.into_iter().flat_map(named).collect()
 }
 
+/// Returns the O-RAN timing with which all frames of split 7.2x are on time, from the proven delays.
+fn oran() -> Vec<Metric> {
+    metrics! {
+        Scalar Neither "cell_dl.t1a_us_min" "us" "smallest T1a with which all frames are on time: least T2a plus the bound" .signed();
+        Scalar Neither "cell_dl.t1a_us_max" "us" "largest T1a with which all frames are on time: most T2a plus the least delay; below the smallest: none" .signed();
+        Scalar Neither "cell_dl.t2a_us_min" "us" "end of the receive window of the radio unit that all frames meet: T1a minus the bound" .signed();
+        Scalar Neither "cell_dl.t2a_us_max" "us" "start of the receive window of the radio unit that all frames meet: T1a minus the least delay" .signed();
+        Scalar Neither "cell_ul.ta3_us_min" "us" "smallest Ta3 with which all frames are on time: least Ta4 minus the least delay" .signed();
+        Scalar Neither "cell_ul.ta3_us_max" "us" "largest Ta3 with which all frames are on time: most Ta4 minus the bound; below the smallest: none" .signed();
+        Scalar Neither "cell_ul.ta4_us_min" "us" "start of the receive window of the DU that all frames meet: Ta3 plus the least delay" .signed();
+        Scalar Neither "cell_ul.ta4_us_max" "us" "end of the receive window of the DU that all frames meet: Ta3 plus the bound" .signed();
+    }
+}
+
 /// Returns the metrics of the user's packets in switches, cables and the CU's software.
 fn before_radio() -> Vec<Metric> {
     metrics! {
@@ -180,6 +195,10 @@ fn of_role() -> Vec<Metric> {
         Scalar Neither "budget_us" "us" "one-way delay budget (TR 38.801 annex A, lower end of the range)";
         Scalar Lower "late_ratio" "" "share of frames later than the one-way delay budget";
         Scalar Lower "bound_us" "us" "proven upper bound of the delay up to the radio";
+        Scalar Lower "least_us" "us" "proven lower bound of the delay up to the radio";
+        Scalar Lower "window_early" "" "share of frames that arrive before their receive window";
+        Scalar Higher "window_on_time" "" "share of frames that arrive within their receive window";
+        Scalar Lower "window_late" "" "share of frames that arrive after their receive window";
         Scalar Higher "of_bound" "" "maximum simulated delay as a share of the bound";
         Scalar Lower "sender_late_us_p99" "us" "live: send delay of the generator, not part of the network delay";
         Scalar Lower "malformed" "" "live: received packets that do not belong to the flow";

@@ -4,6 +4,7 @@
 
 mod answer;
 mod apart;
+mod budget;
 mod build;
 mod describe;
 mod emulated;
@@ -93,7 +94,7 @@ impl Experiment for Xhaul {
         let load = loads.iter().map(|(_, offered, rate)| *offered as f64 / (*rate).max(1) as f64);
         recorder.scalar("port_load_max", load.fold(0.0, f64::max));
         match setup.tier.as_str() {
-            "bound" => answer::bound(&plan, recorder),
+            "bound" => answer::bound(&setup, &plan, recorder),
             "live" => {
                 let whole =
                     if apart::wanted(run) { apart::joined(window)? } else { window.report(NETWORK)?.clone() };

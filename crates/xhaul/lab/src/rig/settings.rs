@@ -8,6 +8,7 @@ use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, config};
 
+use super::budget::Limits;
 use ranlab_lab::experiment::{keys, stranger};
 
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
@@ -208,6 +209,7 @@ pub(super) struct Settings {
     pub(super) net: Network,
     pub(super) sim: Sim,
     pub(super) programs: Programs,
+    pub(super) limits: Limits,
     /// Settings of the live network; the rest follows from the other sections.
     pub(super) live: XhaulPart,
 }
@@ -226,6 +228,7 @@ impl Settings {
             net: Network::read(run, "net")?,
             sim: Sim::read(run, "sim")?,
             programs: Programs::read(run, "live")?,
+            limits: Limits::read(run).map_err(RigError::Rig)?,
             live: XhaulPart { cpu_quota, ..XhaulPart::read(run, "live")? },
         })
     }
@@ -255,6 +258,8 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
+        let after = keys.iter().position(|key| key.path == "cells.mbps").unwrap_or(keys.len());
+        drop(keys.splice(after..after, super::budget::keys()));
         let du = "machine of the DUs and of the switch in front of them, if not that of the CU: local, ssh://[user@]host[/path/to/ranlab]";
         keys.insert(2, Key::new(super::apart::DU_AT, Kind::Text, du).optional());
         drop(keys.splice(3..3, stranger::keys_of_started("sut.tier", &["live"])));

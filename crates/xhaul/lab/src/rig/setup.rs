@@ -7,6 +7,7 @@ use crate::live::SharingKind;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_xhaul::{Air, Carrier, Direction, Duration as Drawn, MS, NS, Ps, S, Split, Tdd, TddError, US};
 
+use super::budget::Limits;
 use super::settings::{self, Programs, Settings, Sim};
 use super::sharing::Sharing;
 
@@ -59,6 +60,8 @@ pub(super) struct Cells {
     pub(super) staggered: bool,
     /// TDD pattern; `None`: FDD.
     pub(super) tdd: Option<Tdd>,
+    /// Budget and receive windows.
+    pub(super) limits: Limits,
 }
 
 /// Background load.
@@ -115,7 +118,7 @@ impl Setup {
             scheduler: from.sut.scheduler.clone(),
             sharing: Sharing::named(&from.sut.sharing),
             sharing_cost: [Drawn::Constant(0), Drawn::Constant(0)],
-            cells: cells(&from.cells, &user)?,
+            cells: cells(&from.cells, &from.limits, &user)?,
             neighbour: neighbour(&from.neighbour),
             neighbour_user: None,
             background: background(&from.background),
@@ -243,7 +246,7 @@ fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split
     }
 }
 
-fn cells(from: &settings::Cells, user: &User) -> Result<Cells, String> {
+fn cells(from: &settings::Cells, limits: &Limits, user: &User) -> Result<Cells, String> {
     let of = |bps: u64| split(&from.split, bps.max(10_000), USER_BYTES, from.mantissa_bits);
     let carrier = carrier(&from.carrier, from.layers);
     let tdd = tdd(from)?;
@@ -264,6 +267,7 @@ fn cells(from: &settings::Cells, user: &User) -> Result<Cells, String> {
         staggered: from.phase == "staggered",
         name: from.split.clone(),
         tdd,
+        limits: *limits,
     })
 }
 

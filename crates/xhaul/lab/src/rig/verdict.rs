@@ -1,6 +1,7 @@
 //! Findings of a campaign in words: which flow meets which budget with which scheduler, how its delay is
 //! composed, and at how many cells each option breaks.
 
+mod budgets;
 mod hidden;
 mod stamped;
 
@@ -21,19 +22,13 @@ const OPTIONS_MAX: usize = 40;
 const SHOWN_MIN: f64 = 0.001;
 /// Axis along which options break.
 const CELLS: &str = "cells.count";
-/// Transport classes: delay limit in us, and display name.
-const CLASSES: [(f64, &str); 4] =
-    [(25.0, "eCPRI High25"), (100.0, "802.1CM / High100"), (250.0, "250 us"), (500.0, "High500")];
-
 /// Returns the sentences, most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
     let mut sentences: Vec<String> = super::emulated::sentence(results).into_iter().collect();
     sentences.extend(stamped::sentences(results));
     sentences.extend(breaking(results));
     sentences.truncate(OPTIONS_MAX);
-    let mut budgets = budgets(results);
-    budgets.truncate(SENTENCES_MAX);
-    sentences.extend(budgets);
+    sentences.extend(budgets::sentences(results));
     sentences.extend(attribution(results));
     sentences.extend(hidden::sentences(results));
     sentences.extend(differences(results));
@@ -78,6 +73,13 @@ fn kept(point: &PointResult) -> Result<(), String> {
         let longest = most(point, &format!("{role}.delay_us_max"));
         let Some(longest) = longest.or_else(|| most(point, &format!("{role}.bound_us"))) else { continue };
         asked = true;
+        let early = most(point, &format!("{role}.window_early")).unwrap_or(0.0);
+        if early > 0.0 {
+            return Err(format!(
+                "{} % of {role} arrive before their window",
+                short((early * 1000.0).round() / 10.0)
+            ));
+        }
         if longest > budget {
             return Err(format!("{role} takes up to {} us of {} us", short(longest), short(budget)));
         }
@@ -125,71 +127,6 @@ fn breaking(results: &Results) -> Vec<String> {
         sentences.push(format!("{}, {up_to}{then}.", under(&option)));
     }
     sentences
-}
-
-/// Returns which flow meets which budget: maximum delay, bound, and the classes that it meets. In a live
-/// network, whose maximum delays depend on the scheduling of this machine, the 99th percentile is used, next
-/// to the variation between repeats.
-fn budgets(results: &Results) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let spread = |metric: &str| results.aa_spread(metric);
-    for point in &results.points {
-        // In a sweep over cells only the first number is described here; [`breaking`] describes the limits.
-        let first = results.points.iter().find(|other| option(other) == option(point));
-        if first.is_some_and(|first| first.point.index != point.point.index) {
-            continue;
-        }
-        if setting(point, "sut.tier").and_then(Value::text) == Some("live") {
-            sentences.extend(lived(point, &spread));
-            continue;
-        }
-        let worst = |role: &'static str| {
-            let bound = most(point, &format!("{role}.bound_us"));
-            let longest = most(point, &format!("{role}.delay_us_max"));
-            Some((longest.or(bound)?, role, longest, bound))
-        };
-        let slower = ["cell_dl", "cell_ul"].into_iter().filter_map(worst).max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((worst, role, longest, bound)) = slower else { continue };
-        let of = longest.map_or(String::new(), |us| format!(" took up to {} us", short(us)));
-        let proven = bound.map_or_else(
-            || " (no bound is known)".to_owned(),
-            |us| format!(" (proven: never above {} us)", short(us)),
-        );
-        sentences.push(format!(
-            "{}, {role}, the slower direction,{of}{proven}: meets {}; misses {}.",
-            under(&option(point)),
-            classes(worst, true),
-            classes(worst, false)
-        ));
-    }
-    sentences
-}
-
-/// Returns the classes whose limit a delay meets, or those whose limit it exceeds.
-fn classes(us: f64, keeps: bool) -> String {
-    let names = CLASSES.iter().filter(|(limit, _)| (us <= *limit) == keeps).map(|(_, name)| *name);
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
-
-/// Returns the 99th percentile of the slower direction at a live point.
-fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
-    let metric = |role: &str| format!("{role}.delay_us_p99");
-    let roles = ["cell_dl", "cell_ul"].into_iter();
-    let (p99, role) = roles
-        .filter_map(|role| Some((mean(point, &metric(role))?, role)))
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let differ = spread(&metric(role)).map_or_else(
-        || "too few repeats to determine the difference".to_owned(),
-        |spread| format!("repeats of one setting differ by {} %", short((spread * 1000.0).round() / 10.0)),
-    );
-    Some(format!(
-        "{}, {role}, the slower direction, live: 99 % within {} us ({differ}): these meet {}; miss {}.",
-        under(&option(point)),
-        short(p99),
-        classes(p99, true),
-        classes(p99, false)
-    ))
 }
 
 /// Returns the composition of the measured flow's mean delay, at the first and the last point.

@@ -81,8 +81,12 @@ fn dominant_radio_delay_is_named() {
 
 #[test]
 fn delay_meets_the_classes_with_higher_limits() {
+    use super::budgets::{against, classes};
     assert_eq!(classes(100.0, true), "802.1CM / High100, 250 us, High500");
     assert_eq!((classes(100.0, false).as_str(), classes(3.0, false).as_str()), ("eCPRI High25", "none"));
+    assert!(against(300.0, Some(250.0)).starts_with("misses its budget of 250 us (TR 38.801"));
+    // Packets of split 2 are judged by the budget of F1 only.
+    assert_eq!(against(600.0, Some(1500.0)), "meets its budget of 1500 us (F1, TR 38.801 option 2)");
 }
 
 #[test]
@@ -139,4 +143,80 @@ fn clocks_and_their_errors_are_described() {
     assert!(two.contains("on two machines at one point") && two.contains("wrong by 41 us"), "{two}");
     // Inside one machine there is one clock and no sentence.
     assert_eq!(of_numbers(&[("live.clock", 0.0), ("cell_dl.sent", 9.0)]), "");
+}
+
+/// A cell of split 7.2x at 25 Gbit/s over two cables.
+const FRONTHAUL: &str = "[sut]\nsharing = \"none\"\n[net]\nmbps = 25000.0\nmtu = 9000\n\
+                         [cells]\nsplit = \"7.2x\"\ncarrier = \"nr-100\"\npacing = \"spread\"\n";
+
+#[test]
+fn radio_unit_counts_early_on_time_and_late_frames() {
+    let windows = "t1a_up = \"196us\"\nt2a_up = [\"80us\", \"160us\"]\nta3_up = \"50us\"\nta4_up = [\"60us\", \"180us\"]\n";
+    let told = findings(&format!("{FRONTHAUL}{windows}[sweep.axes]\n\"net.metres\" = [100, 10000, 12000]"));
+    for words in [
+        // Delays of 8.420 to 15.805 us at 100 m, 198 us more at 10 km, 238 us more at 12 km.
+        "With net.metres = 100, cell_dl: 100 % early, 0 % on time, 0 % late at the radio unit; frames arrive 187.6 to 180.2 us ahead of the air",
+        "With net.metres = 10000, cell_dl: 0 % early, 100 % on time, 0 % late at the radio unit; frames arrive 88.6 to 81.2 us ahead",
+        "With net.metres = 12000, cell_dl: 0 % early, 0 % on time, 100 % late at the radio unit; frames arrive 68.6 to 61.2 us ahead",
+        "all are on time with T1a from 196.3 to 267.4 us (proven, T2a [80us, 160us])",
+        "With net.metres = 10000, cell_ul: 0 % early, 100 % on time, 0 % late at the DU; frames arrive 157.4 to 164.8 us behind the air",
+        "all are on time with Ta3 from -47.4 to 63.7 us (proven, Ta4 [60us, 180us])",
+        "Budgets met, net.metres: 100 ✗, 10000 ✓, 12000 ✗.",
+    ] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+}
+
+#[test]
+fn window_narrower_than_delay_variation_is_reported() {
+    let windows = "t1a_up = \"100us\"\nt2a_up = [\"80us\", \"84us\"]\n";
+    let told = findings(&format!("{FRONTHAUL}{windows}"));
+    assert!(
+        told.contains("no T1a serves: delays vary by 4.9 us more than the window T2a [80us, 84us] allows"),
+        "{told}"
+    );
+    assert!(told.contains("% early, ") && !told.contains("cell_ul: "), "{told}");
+}
+
+#[test]
+fn each_split_is_judged_by_its_own_budget() {
+    let told = findings(
+        "[cells]\nmbps = 13.0\n[background]\ndirection = \"both\"\n\
+         [sweep.axes]\n\"cells.split\" = [\"7.1-if4p5\", \"2\"]\n\"sut.scheduler\" = [\"fifo\", \"strict\", \"ats\"]",
+    );
+    assert!(
+        told.starts_with("Budgets met, cells.split = 7.1-if4p5, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
+        "{told}"
+    );
+    assert!(
+        told.contains("Budgets met, cells.split = 2, by sut.scheduler: fifo ✓, strict ✓, ats ✓."),
+        "{told}"
+    );
+    let two =
+        told.lines().find(|line| line.starts_with("With cells.split = 2, sut.scheduler = fifo")).unwrap();
+    assert!(two.ends_with("meets its budget of 1500 us (F1, TR 38.801 option 2)."), "{two}");
+    let narrow =
+        findings("[cells]\nbudget = \"high25\"\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]");
+    assert!(
+        narrow.contains("Budgets met, sut.scheduler: fifo ✗, strict ✗.")
+            && narrow.contains("misses its budget of 25 us (eCPRI High25)"),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn missing_bounds_and_surprising_ones_are_explained() {
+    let told = findings(
+        "[sut]\nsharing = \"none\"\n[cells]\nsplit = \"2\"\nmbps = 13.0\nclass = 0\n\
+         [background]\ndirection = \"both\"\nclass = 7\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]",
+    );
+    let told =
+        told.lines().find(|line| line.contains("the bound of fifo")).unwrap_or_else(|| panic!("{told}"));
+    assert!(
+        told.contains("one queue: horizontal distance") && told.contains("strict priority: residual service"),
+        "{told}"
+    );
+    let tight = FRONTHAUL.replace("sharing = \"none\"", "scheduler = \"ats\"");
+    let told = findings(&tight.replace("[cells]", "[cells]\ncount = 2"));
+    assert!(told.contains("No bound at ") && told.contains("exceeds its regulator"), "{told}");
 }

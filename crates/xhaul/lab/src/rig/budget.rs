@@ -1,0 +1,205 @@
+//! Budgets of a cell's flows: named transport classes, and the receive windows of an O-RAN fronthaul.
+
+use std::time::Duration;
+
+use ranlab_campaign::rig::Run;
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::{Value, parse_span};
+use ranlab_xhaul::{DelayWindow, Direction, Flow, MS, Ps, Split, US};
+
+/// Named one-way budgets: eCPRI Transport Network V1.2 table 1, IEEE 802.1CM classes 1 and 2, TR 38.801 annex A.
+const NAMED: [(&str, Ps); 10] = [
+    ("high25", 25 * US),
+    ("high100", 100 * US),
+    ("802.1cm", 100 * US),
+    ("high200", 200 * US),
+    ("split6", 250 * US),
+    ("split7", 250 * US),
+    ("high500", 500 * US),
+    ("medium", MS),
+    ("f1", 1500 * US),
+    ("low", 100 * MS),
+];
+
+const BUDGET: &str = "cells.budget";
+const T1A: &str = "cells.t1a_up";
+const T2A: &str = "cells.t2a_up";
+const TA3: &str = "cells.ta3_up";
+const TA4: &str = "cells.ta4_up";
+
+/// Returns the keys.
+pub(super) fn keys() -> Vec<Key> {
+    let window = || Kind::List(Box::new(Kind::Span));
+    let budget = "one-way budget of the cells' frames: a time, or high25, high100, high200, high500, medium, low (eCPRI), 802.1cm, f1; \
+                  default: 250us for splits 6 to 8, f1 (1500us) for split 2";
+    vec![
+        Key::new(BUDGET, Kind::Text, budget).optional(),
+        Key::new(T1A, Kind::Span, "O-RAN, split 7.2x down: time before a symbol goes on air at which the DU sends it").optional(),
+        Key::new(T2A, window(), "O-RAN, split 7.2x down: receive window of the radio unit before a symbol goes on air: [least, most]").optional(),
+        Key::new(TA3, Kind::Span, "O-RAN, split 7.2x up: time after a symbol is on air at which the radio unit sends it").optional(),
+        Key::new(TA4, window(), "O-RAN, split 7.2x up: receive window of the DU after a symbol is on air: [least, most]").optional(),
+    ]
+}
+
+/// Budget and receive windows of the cells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) budget_ps: Option<Ps>,
+    pub(super) down: Window,
+    pub(super) up: Window,
+}
+
+/// O-RAN timing of one direction, user plane.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    /// T1a or Ta3: time between sending and the air.
+    pub(super) sent_ps: Option<Ps>,
+    /// T2a or Ta4: least and most time between reception and the air.
+    pub(super) received_ps: Option<(Ps, Ps)>,
+}
+
+impl Limits {
+    /// Reads the settings of a point.
+    pub(super) fn read(run: &Run<'_>) -> Result<Self, String> {
+        let read = |sent: &str, received: &str| {
+            let sent_ps = run.span(sent).map(|time| ps(sent, time)).transpose()?;
+            Ok::<_, String>(Window { sent_ps, received_ps: interval(run, received)? })
+        };
+        Ok(Self {
+            budget_ps: run.text(BUDGET).map(|text| budget(BUDGET, text)).transpose()?,
+            down: read(T1A, T2A)?,
+            up: read(TA3, TA4)?,
+        })
+    }
+
+    /// Sets the budget and the window of a cell's flow.
+    pub(super) fn apply(&self, flow: &mut Flow, split: Split) {
+        flow.budget_ps = self.budget_ps.or(flow.budget_ps);
+        let (window, way) = match flow.name.ends_with("DL") {
+            true => (self.down, Direction::Down),
+            false => (self.up, Direction::Up),
+        };
+        if !matches!(split, Split::SevenTwo { .. }) {
+            return;
+        }
+        flow.window = window.delays(way);
+        if let Some(window) = flow.window {
+            flow.budget_ps = Some(u64::try_from(window.to_ps).unwrap_or(0));
+        }
+    }
+
+    /// A warning if windows are set that do not apply to a split.
+    pub(super) fn warning(&self, split: Split) -> Option<String> {
+        let set = self.down != Window::default() || self.up != Window::default();
+        (set && !matches!(split, Split::SevenTwo { .. })).then(|| {
+            format!("`{T1A}`, `{T2A}`, `{TA3}` and `{TA4}` apply to split 7.2x only: this split is judged by its budget")
+        })
+    }
+}
+
+impl Window {
+    /// Delays with which a frame is on time; `None` unless both sending and window are known.
+    pub(super) fn delays(self, way: Direction) -> Option<DelayWindow> {
+        let sent = i64::try_from(self.sent_ps?).ok()?;
+        let (least, most) = self.received_ps?;
+        let (least, most) = (i64::try_from(least).ok()?, i64::try_from(most).ok()?);
+        Some(match way {
+            Direction::Down => DelayWindow { from_ps: sent - most, to_ps: sent - least },
+            Direction::Up => DelayWindow { from_ps: least - sent, to_ps: most - sent },
+        })
+    }
+
+    /// The least and the greatest T1a (down) or Ta3 (up) in ps with which frames of these delays are all on time; the
+    /// least is above the greatest if none is. `None`: no window.
+    pub(super) fn sending(self, way: Direction, delays: (Ps, Ps)) -> Option<(i64, i64)> {
+        let (least, most) = self.received_ps?;
+        let signed = |ps: Ps| i64::try_from(ps).ok();
+        let (shortest, longest) = (signed(delays.0)?, signed(delays.1)?);
+        Some(match way {
+            Direction::Down => (signed(least)? + longest, signed(most)? + shortest),
+            Direction::Up => (signed(least)? - shortest, signed(most)? - longest),
+        })
+    }
+}
+
+/// Reads a budget: a time, or the name of a class.
+pub(super) fn budget(key: &str, text: &str) -> Result<Ps, String> {
+    let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text.trim()));
+    if let Some((_, budget)) = named {
+        return Ok(*budget);
+    }
+    let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+    match parse_span(text) {
+        Some(time) => ps(key, time),
+        None => Err(format!(
+            "`{key}` \"{text}\": a budget is a time such as \"100us\", or one of {}",
+            names.join(", ")
+        )),
+    }
+}
+
+/// The name of the class with this budget, for sentences.
+pub(super) fn class_of(budget_us: f64) -> &'static str {
+    match budget_us {
+        25.0 => "eCPRI High25",
+        100.0 => "802.1CM and eCPRI High100",
+        200.0 => "eCPRI High200",
+        250.0 => "TR 38.801, options 6 to 8",
+        500.0 => "eCPRI High500",
+        1_000.0 => "eCPRI Medium",
+        1_500.0 => "F1, TR 38.801 option 2",
+        _ => "as set",
+    }
+}
+
+fn interval(run: &Run<'_>, key: &str) -> Result<Option<(Ps, Ps)>, String> {
+    let Some(Value::List(ends)) = run.value(key) else { return Ok(None) };
+    let ends: Vec<Duration> = ends.iter().filter_map(Value::span).collect();
+    let [least, most] = ends[..] else {
+        return Err(format!("`{key}` has two times, the least and the most, such as [\"80us\", \"160us\"]"));
+    };
+    if least > most {
+        return Err(format!("`{key}`: the least, {least:?}, is above the most, {most:?}"));
+    }
+    Ok(Some((ps(key, least)?, ps(key, most)?)))
+}
+
+fn ps(key: &str, time: Duration) -> Result<Ps, String> {
+    // Far above any fronthaul, and far below 64 bits.
+    if time > Duration::from_secs(1) {
+        return Err(format!("`{key}` is at most 1s, not {time:?}"));
+    }
+    Ok(time.as_nanos() as Ps * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_become_delays_and_intervals_of_sending() {
+        let window = Window { sent_ps: Some(196 * US), received_ps: Some((80 * US, 160 * US)) };
+        let down = window.delays(Direction::Down);
+        let signed = |us: i64| us * 1_000_000;
+        assert_eq!(down, Some(DelayWindow { from_ps: signed(36), to_ps: signed(116) }));
+        let delays = (107 * US, 116 * US);
+        assert_eq!(window.sending(Direction::Down, delays), Some((signed(196), signed(267))));
+        let up = Window { sent_ps: Some(50 * US), received_ps: Some((20 * US, 200 * US)) };
+        assert_eq!(up.delays(Direction::Up), Some(DelayWindow { from_ps: signed(-30), to_ps: signed(150) }));
+        assert_eq!(up.sending(Direction::Up, delays), Some((signed(-87), signed(84))));
+        let incomplete = Window { sent_ps: None, ..up };
+        assert_eq!(incomplete.delays(Direction::Up), None);
+    }
+
+    #[test]
+    fn budgets_are_times_or_names() {
+        assert_eq!(budget(BUDGET, "100us"), Ok(100 * US));
+        assert_eq!(budget(BUDGET, "High25"), Ok(25 * US));
+        assert_eq!(budget(BUDGET, "f1"), Ok(1500 * US));
+        assert!(
+            budget(BUDGET, "fast")
+                .is_err_and(|why| why.contains("`cells.budget` \"fast\"") && why.contains("high25"))
+        );
+        assert!(budget(BUDGET, "2s").is_err_and(|why| why.contains("at most 1s")));
+    }
+}
