@@ -40,7 +40,7 @@ pub use bound::{Bound, BoundError, Curves, Theorem, bounds};
 pub use chance::{named, numbered};
 pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
-pub use network::{DelayWindow, Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};
+pub use network::{DelayWindow, Flow, Host, Network, Port, RATE_BPS_MAX, Shared, Stage, StageId};
 pub use pattern::{
     INTER_FRAME_GAP_BYTES, Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES,
 };

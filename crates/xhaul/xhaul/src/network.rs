@@ -90,6 +90,8 @@ pub struct Flow {
     /// Further paths, up to [`REPLICAS_MAX`]: each frame is sent over all of them, and its first copy counts (IEEE
     /// 802.1CB).
     pub replicas: Vec<Vec<StageId>>,
+    /// Stages that all paths have in common.
+    pub shared: Shared,
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
     /// Start of the pattern on the source's clock, ps.
@@ -102,6 +104,16 @@ pub struct Flow {
     pub budget_ps: Option<Ps>,
     /// The delays with which frames meet their receive window.
     pub window: Option<DelayWindow>,
+}
+
+/// Stages that all paths of a redundant flow have in common: frames are copied behind the first ones and duplicates
+/// discarded before the last ones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Number of common stages at the start of each path.
+    pub head: usize,
+    /// Number of common stages at the end of each path.
+    pub tail: usize,
 }
 
 /// Delays, from the release, with which a frame arrives within its receive window; both ends included. A negative end:
@@ -131,8 +143,8 @@ impl Network {
         for (index, stage) in self.stages.iter().enumerate() {
             let (Stage::Port(port), Ok(id)) = (stage, StageId::try_from(index)) else { continue };
             let copies = self.flows.iter().flat_map(|flow| {
-                let paths = flow.paths().filter(|path| path.contains(&id));
-                paths.filter_map(|_| flow.pattern.mean_bps())
+                let parts = flow.parts().filter(|part| part.contains(&id));
+                parts.filter_map(|_| flow.pattern.mean_bps())
             });
             loads.push((id, copies.sum(), port.rate_bps));
         }
@@ -156,6 +168,17 @@ impl Network {
         if !flow.paths().all(valid) {
             return Err(NetworkError::Path { flow: name() });
         }
+        let Shared { head, tail } = flow.shared;
+        let start = flow.path.get(..head);
+        let end = flow.path.len().checked_sub(tail).and_then(|at| flow.path.get(at..));
+        let branches = |path: &[StageId]| {
+            path.len() > head + tail
+                && start.is_some_and(|start| path.starts_with(start))
+                && end.is_some_and(|end| path.ends_with(end))
+        };
+        if !flow.replicas.is_empty() && !flow.paths().all(branches) {
+            return Err(NetworkError::Path { flow: name() });
+        }
         if flow.replicas.len() > REPLICAS_MAX {
             return Err(NetworkError::Replicas { flow: name(), paths: flow.replicas.len() + 1 });
         }
@@ -174,6 +197,15 @@ impl Flow {
     /// Every path of its frames, the first one first.
     pub fn paths(&self) -> impl Iterator<Item = &[StageId]> {
         std::iter::once(&self.path).chain(&self.replicas).map(Vec::as_slice)
+    }
+
+    /// The parts of its paths over which a frame is sent once: the common start, each branch, the common end.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[StageId]> {
+        let Shared { head, tail } = if self.replicas.is_empty() { Shared::default() } else { self.shared };
+        let start = self.path.get(..head);
+        let end = self.path.len().checked_sub(tail).and_then(|at| self.path.get(at..));
+        let branches = self.paths().filter_map(move |path| path.get(head..path.len().checked_sub(tail)?));
+        start.into_iter().chain(branches).chain(end).filter(|part| !part.is_empty())
     }
 
     /// The stages of one copy of a frame: 0 is the first path.

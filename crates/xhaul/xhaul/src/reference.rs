@@ -1,6 +1,6 @@
 //! The midhaul that bounds and schedulers are compared on: two small cells and a loaded 1 Gbit/s switch.
 
-use super::network::{Flow, Network, Port, Stage, StageId};
+use super::network::{Flow, Network, Port, Shared, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{GateEntry, Gates, Scheduler};
 use super::time::{Clock, Duration, MS, NS, US};
@@ -72,6 +72,7 @@ fn flow(name: &str, class: u8, path: [StageId; 2], pattern: Pattern, offset_ps: 
         class,
         path: path.to_vec(),
         replicas: Vec::new(),
+        shared: Shared::default(),
         pattern,
         offset_ps,
         clock: Clock::default(),

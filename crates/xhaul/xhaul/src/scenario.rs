@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::air::Air;
 use super::error::NetworkError;
-use super::network::{Flow, Host, Network, Port, Stage, StageId};
+use super::network::{Flow, Host, Network, Port, Shared, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{Scheduler, TokenBucket};
 use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};
@@ -371,6 +371,7 @@ impl<'s> Builder<'s> {
             class: stream.class,
             path,
             replicas: Vec::new(),
+            shared: Shared::default(),
             pattern: stream.pattern.clone(),
             offset_ps: stream.offset_ps,
             clock: self.scenario.nodes[from].clock,

@@ -22,6 +22,7 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
         budget_ps: None,
         window: None,
         replicas: Vec::new(),
+        shared: Default::default(),
     };
     let network = Network { stages, flows: vec![flow] };
     let report = Simulation::new(&network, Options { duration_ps, seed: 1 }).unwrap().run();
@@ -111,6 +112,7 @@ fn air_interface_has_no_bound_error_says_so() {
             budget_ps: None,
             window: None,
             replicas: Vec::new(),
+            shared: Default::default(),
         }],
     };
     assert!(matches!(bounds(&network, Curves::Steps), Err(BoundError::Simulated { .. })));

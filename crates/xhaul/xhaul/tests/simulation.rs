@@ -3,8 +3,8 @@
 
 use ranlab_xhaul::{
     CLASSES, Clock, Curves, DelayWindow, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network,
-    NetworkError, Options, Pattern, Port, Ps, Report, S, Scheduler, Simulation, Stage, StageId, TokenBucket,
-    US, bounds, reference_gates, reference_network,
+    NetworkError, Options, Pattern, Port, Ps, Report, S, Scheduler, Shared, Simulation, Stage, StageId,
+    TokenBucket, US, bounds, reference_gates, reference_network,
 };
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -21,6 +21,7 @@ fn flow(class: u8, path: &[StageId], offset_ps: Ps, pattern: Pattern) -> Flow {
         class,
         path: path.to_vec(),
         replicas: Vec::new(),
+        shared: Default::default(),
         pattern,
         offset_ps,
         clock: Clock::default(),
@@ -375,4 +376,45 @@ fn frames_outside_their_window_are_early_or_late() {
     assert_eq!(counts(20, 39), (10, 10));
     assert_eq!(counts(50, 60), (30, 0));
     assert_eq!(counts(-20, -10), (0, 30));
+}
+
+#[test]
+fn frames_are_copied_and_joined_between_shared_lines() {
+    let line = |name, cut_ps| Stage::Port(Port { cut_ps, propagation_ps: US, ..Port::new(name, GIGABIT) });
+    let cut = Some((10 * MS, 12 * MS));
+    let names = [("start", None), ("a1", cut), ("b1", None), ("b2", None), ("end", None)];
+    let stages = names.map(|(name, cut_ps)| line(name, cut_ps)).to_vec();
+    let redundant = Flow {
+        replicas: vec![vec![0, 2, 3, 4]],
+        shared: Shared { head: 1, tail: 1 },
+        ..flow(5, &[0, 1, 4], 0, Pattern::constant(100 * US, 1250))
+    };
+    let other = flow(1, &[0, 1, 4], 50 * US, Pattern::constant(300 * US, 1250));
+    let network = Network { stages, flows: vec![redundant, other] };
+    let report = run(&network, 60 * MS);
+    let [both, alone] = &report.flows[..] else { panic!("two flows") };
+    assert_eq!((both.sent, both.dropped, both.unfinished, both.duplicates), (600, 0, 0, 580));
+    // Released at 50 us + k 300 us: six of them while the line is cut.
+    assert_eq!((alone.sent, alone.dropped), (200, 6));
+    // Each line carries a frame once.
+    let loads = network.port_loads();
+    let once = 1250 * 8 * 10_000;
+    let more = once / 3;
+    let expected = [once + more, once + more, once, once, once + more];
+    assert_eq!(loads.iter().map(|load| load.1).collect::<Vec<_>>(), expected);
+    let frames = both.segments.iter().map(|segment| segment.frames).collect::<Vec<_>>();
+    assert_eq!(frames[..3], [600, 580, 580]);
+    assert_eq!(frames[3..], [0, 600, 600, 20]);
+    for (flow, bound) in report.flows.iter().zip(bounds(&network, Curves::Steps).unwrap()) {
+        assert!(
+            bound.least_ps <= flow.delays.min_ps() && flow.delays.max_ps() <= bound.delay_ps,
+            "{bound:?}"
+        );
+        assert_eq!(bound.hops_ps.len(), if flow.name == "class 5" { 4 } else { 3 });
+    }
+    let wrong = Network {
+        flows: vec![Flow { shared: Shared { head: 2, tail: 1 }, ..network.flows[0].clone() }],
+        ..network
+    };
+    assert!(matches!(wrong.check(), Err(NetworkError::Path { .. })));
 }

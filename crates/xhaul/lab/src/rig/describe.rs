@@ -32,7 +32,7 @@ pub(super) fn description() -> RigDescription {
 }
 
 fn metrics() -> Vec<Metric> {
-    use Better::{Lower, Neither};
+    use Better::Lower;
     let scalar = |name: &str, unit: &str, better, comment: &str| {
         Metric::new(name, unit, MetricKind::Scalar, better, comment)
     };
@@ -67,20 +67,7 @@ fn metrics() -> Vec<Metric> {
     });
     all.extend(beside());
     all.extend(before_radio());
-    for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
-        for (name, unit, better, comment) in [
-            ("mbps", "Mbit/s", Neither, "rate of the CU's port"),
-            (
-                "waits_per_s",
-                "1/s",
-                Lower,
-                "times that the queue of the CU's port waited for the rate of the link",
-            ),
-            ("dropped_per_s", "1/s", Lower, "packets dropped because the queue of the CU's port was full"),
-        ] {
-            all.push(scalar(&format!("{queue}.{name}"), unit, better, &format!("live, {way}: {comment}")));
-        }
-    }
+    all.extend(queues());
     for role in ROLES {
         all.extend(of_role().into_iter().map(|metric| Metric {
             name: format!("{role}.{}", metric.name),
@@ -149,6 +136,28 @@ fn between_ports() -> Vec<Metric> {
         of_way.iter().map(of).collect::<Vec<_>>()
     };
     ways.into_iter().flat_map(named).collect()
+}
+
+/// Returns the metrics of the CU's two queues.
+fn queues() -> Vec<Metric> {
+    use Better::{Lower, Neither};
+    let mut all = Vec::new();
+    for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
+        for (name, unit, better, comment) in [
+            ("mbps", "Mbit/s", Neither, "rate of the CU's port"),
+            (
+                "waits_per_s",
+                "1/s",
+                Lower,
+                "times that the queue of the CU's port waited for the rate of the link",
+            ),
+            ("dropped_per_s", "1/s", Lower, "packets dropped because the queue of the CU's port was full"),
+        ] {
+            let comment = format!("live, {way}: {comment}");
+            all.push(Metric::new(&format!("{queue}.{name}"), unit, MetricKind::Scalar, better, &comment));
+        }
+    }
+    all
 }
 
 /// Returns the O-RAN timing with which all frames of split 7.2x are on time, from the proven delays.

@@ -18,6 +18,7 @@
 //! | host | the longest service; work of higher priority at the worst phase; an interrupt | |
 
 mod curve;
+mod parts;
 mod server;
 mod shaped;
 
@@ -27,6 +28,7 @@ use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler};
 use super::time::Ps;
 use curve::Arrival;
+use parts::Parts;
 use server::Server;
 
 /// Shape of the arrival curves.
@@ -152,11 +154,10 @@ pub enum BoundError {
 /// simulation drops frames, these bounds hold for the arriving ones.
 pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
     network.check()?;
-    let copies = Copies::new(network);
-    let network = &copies.network;
-    let order = order(network)?;
+    let parts = Parts::new(network);
+    let order = order(&parts)?;
     let analyze = |whole| {
-        let mut analysis = Analysis::new(network, curves, whole)?;
+        let mut analysis = Analysis::new(&parts, curves, whole)?;
         for &stage in &order {
             analysis.pass(stage)?;
         }
@@ -168,50 +169,7 @@ pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundErro
         Err(BoundError::Overload { .. }) if duplexed => analyze(true),
         other => other,
     }?;
-    Ok(copies.join(found))
-}
-
-/// A network in which each copy of a redundant flow is a flow.
-struct Copies {
-    network: Network,
-    /// For each of these flows, that of the original network.
-    of: Vec<usize>,
-}
-
-impl Copies {
-    fn new(network: &Network) -> Self {
-        let mut flows = Vec::new();
-        let mut of = Vec::new();
-        for (index, flow) in network.flows.iter().enumerate() {
-            for path in flow.paths() {
-                flows.push(super::network::Flow {
-                    path: path.to_vec(),
-                    replicas: Vec::new(),
-                    ..flow.clone()
-                });
-                of.push(index);
-            }
-        }
-        Self { network: Network { stages: network.stages.clone(), flows }, of }
-    }
-
-    /// The bound of each original flow: that of the slowest path, which holds if all others are cut.
-    fn join(&self, found: Vec<Bound>) -> Vec<Bound> {
-        let mut joined: Vec<(usize, Bound)> = Vec::new();
-        for (&index, bound) in self.of.iter().zip(found) {
-            match joined.last_mut().filter(|(last, _)| *last == index) {
-                Some((_, slowest)) => {
-                    let least_ps = slowest.least_ps.min(bound.least_ps);
-                    if bound.delay_ps > slowest.delay_ps {
-                        *slowest = bound;
-                    }
-                    slowest.least_ps = least_ps;
-                }
-                None => joined.push((index, bound)),
-            }
-        }
-        joined.into_iter().map(|(_, bound)| bound).collect()
-    }
+    Ok(parts.join(&found))
 }
 
 /// A flow on its way through the analysis.
@@ -237,23 +195,26 @@ struct Guest {
 }
 
 struct Analysis<'n> {
+    parts: &'n Parts,
     network: &'n Network,
     flows: Vec<Flow>,
 }
 
 impl<'n> Analysis<'n> {
-    fn new(network: &'n Network, curves: Curves, whole: bool) -> Result<Self, BoundError> {
+    fn new(parts: &'n Parts, curves: Curves, whole: bool) -> Result<Self, BoundError> {
+        let network = &parts.network;
         let flows = network.flows.iter().map(|flow| {
             let arrival = Arrival::from_flow(flow, curves, whole);
             let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
             let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new(), theorems: Vec::new() };
             Ok(Flow { arrival, hop: 0, conformed: false, latest_ps: 0, bound })
         });
-        Ok(Self { network, flows: flows.collect::<Result<_, BoundError>>()? })
+        Ok(Self { parts, network, flows: flows.collect::<Result<_, BoundError>>()? })
     }
 
     /// Adds one stage to the bounds of the flows that pass it; all stages before it have been added.
     fn pass(&mut self, stage: StageId) -> Result<(), BoundError> {
+        self.begin(stage);
         let mut guests = self.guests(stage);
         let mut held = vec![0; guests.len()];
         let config = &self.network.stages[usize::from(stage)];
@@ -275,7 +236,8 @@ impl<'n> Analysis<'n> {
             let Hop { least, most, theorem } = hop;
             let flow = &mut self.flows[guest.flow];
             let bucket = self.network.flows[guest.flow].regulator;
-            let source = flow.hop == 0 && bucket.is_some_and(|bucket| guest.arrival.conforms(bucket));
+            let first = flow.hop == 0 && self.parts.before[guest.flow].is_empty();
+            let source = first && bucket.is_some_and(|bucket| guest.arrival.conforms(bucket));
             flow.conformed = regulates || source;
             flow.latest_ps = most;
             flow.arrival = guest.arrival.later(most - least);
@@ -288,6 +250,32 @@ impl<'n> Analysis<'n> {
         Ok(())
     }
 
+    /// Begins the parts of redundant flows whose first stage is `stage`: behind the parts before them, which have been
+    /// bounded.
+    fn begin(&mut self, stage: StageId) {
+        for index in 0..self.flows.len() {
+            let before = &self.parts.before[index];
+            let starts = self.network.flows[index].path.first() == Some(&stage);
+            let Some(&slowest) = before.iter().max_by_key(|&&part| self.flows[part].bound.delay_ps) else {
+                continue;
+            };
+            if !starts {
+                continue;
+            }
+            let least_ps = before.iter().map(|&part| self.flows[part].bound.least_ps).min().unwrap_or(0);
+            let last = &self.flows[slowest];
+            let bound = Bound { least_ps, ..last.bound.clone() };
+            // Of several copies the first counts, which may be any.
+            let arrival = match before.len() {
+                1 => last.arrival,
+                _ => self.flows[index].arrival.later(bound.delay_ps - least_ps),
+            };
+            let conformed = before.len() == 1 && last.conformed;
+            let latest_ps = last.latest_ps;
+            self.flows[index] = Flow { arrival, hop: 0, conformed, latest_ps, bound };
+        }
+    }
+
     /// The flows that pass `stage`, the most urgent first.
     fn guests(&self, stage: StageId) -> Vec<Guest> {
         let flows = self.flows.iter().enumerate();
@@ -298,7 +286,10 @@ impl<'n> Analysis<'n> {
                     flow: index,
                     class: self.network.flows[index].class,
                     arrival: flow.arrival,
-                    from: flow.hop.checked_sub(1).map(|before| path[before]),
+                    from: match flow.hop.checked_sub(1) {
+                        Some(before) => Some(path[before]),
+                        None => self.parts.stage_before(index),
+                    },
                     delay: (flow.bound.least_ps, flow.bound.delay_ps),
                 })
             })
@@ -341,8 +332,9 @@ impl<'n> Analysis<'n> {
         let (least, most) = match config {
             Stage::Port(port) => {
                 let path = &self.network.flows[guest.flow].path;
-                let next = path.get(self.flows[guest.flow].hop + 1);
-                let cut = match next.map(|&next| &self.network.stages[usize::from(next)]) {
+                let next = path.get(self.flows[guest.flow].hop + 1).copied();
+                let next = next.or_else(|| self.parts.stage_after(guest.flow));
+                let cut = match next.map(|next| &self.network.stages[usize::from(next)]) {
                     Some(Stage::Port(next)) => {
                         port.cuts_through(next, guest.class, guest.arrival.envelope.largest)
                     }
@@ -370,7 +362,8 @@ struct Hop {
 }
 
 /// The stages that flows pass, each behind all those before it on any way.
-fn order(network: &Network) -> Result<Vec<StageId>, BoundError> {
+fn order(parts: &Parts) -> Result<Vec<StageId>, BoundError> {
+    let network = &parts.network;
     let mut before = vec![0_usize; network.stages.len()];
     let mut after: Vec<Vec<StageId>> = vec![Vec::new(); network.stages.len()];
     for flow in &network.flows {
@@ -378,6 +371,10 @@ fn order(network: &Network) -> Result<Vec<StageId>, BoundError> {
             after[usize::from(pair[0])].push(pair[1]);
             before[usize::from(pair[1])] += 1;
         }
+    }
+    for (from, to) in parts.joints() {
+        after[usize::from(from)].push(to);
+        before[usize::from(to)] += 1;
     }
     // Network::check keeps the number of stages within 16 bits.
     let mut ready: Vec<StageId> =

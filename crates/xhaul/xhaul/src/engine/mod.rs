@@ -1,24 +1,27 @@
 //! The simulation: one heap of events ordered by (time, sequence) drives sources, ports and hosts.
 
 mod air;
+mod flows;
 mod host;
 mod port;
 mod queues;
+mod report;
 mod shaping;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use rand::RngCore;
-use rand_chacha::ChaCha8Rng;
 
 use super::chance::Sequences;
 use super::error::NetworkError;
-use super::network::{Flow, Network, Stage, StageId};
+use super::network::{Network, Stage, StageId};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern, WIRE_GAP_BYTES};
-use super::stats::Delays;
 use super::time::{Ps, S};
+pub use report::{Delivery, FlowReport, Report, Segment};
+
 use air::AirState;
+use flows::{FlowState, exponential};
 use host::HostState;
 use port::{Ended, PortState, Started};
 
@@ -42,65 +45,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// Result of a simulation of a network.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// For each flow, in the network's order.
-    pub flows: Vec<FlowReport>,
-    /// Maximum backlog of each stage: bytes on the wire in a queue of a port, frames at a host, bytes waiting
-    /// for the air.
-    pub backlog_max: Vec<u64>,
-    /// Frames dropped by each stage: its queue was full, or the air interface gave them up.
-    pub dropped: Vec<u64>,
-    /// Events handled.
-    pub events: u64,
-    /// A fingerprint of every delivery: equal for equal networks and options, on any machine.
-    pub digest: u64,
-}
-
-/// Statistics of a flow's frames.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowReport {
-    /// The flow's name.
-    pub name: String,
-    /// Frames sent; a frame with several copies counts once.
-    pub sent: u64,
-    /// Frames dropped by full queues or given up by an air interface.
-    pub dropped: u64,
-    /// Frames neither delivered nor dropped when the run ended.
-    pub unfinished: u64,
-    /// Copies of frames that had arrived before, which the receiver discarded (IEEE 802.1CB).
-    pub duplicates: u64,
-    /// Frames that arrived before their receive window.
-    pub early: u64,
-    /// Frames that arrived after their receive window.
-    pub late: u64,
-    /// Delay and its variation over the delivered frames.
-    pub delays: Delays,
-    /// The same up to the radio link after the last wire; `None`: the path does not end with one.
-    pub wired: Option<Box<Delays>>,
-    /// Delay of each stage of the path, then of each further path.
-    pub segments: Vec<Segment>,
-}
-
-/// The time that a flow's frames spent at one stage of their way. Over the segments, the sums of `waiting_ps`,
-/// `service_ps` and `transit_ps` are the sum of the one-way delays, if no frame was lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Segment {
-    /// The stage.
-    pub stage: StageId,
-    /// Frames that left it.
-    pub frames: u64,
-    /// In its queue, behind gates, interrupted or behind other work; sum over frames.
-    pub waiting_ps: u128,
-    /// Time on the line or in processing; sum over frames. With cut-through only until forwarding begins.
-    pub service_ps: u128,
-    /// In the cable and in the forwarding node; sum over frames.
-    pub transit_ps: u128,
-    /// The longest wait of a frame.
-    pub waiting_ps_max: Ps,
-}
-
 /// A network in motion.
 #[derive(Debug)]
 pub struct Simulation<'n> {
@@ -120,45 +64,11 @@ pub struct Simulation<'n> {
     kept_max: usize,
 }
 
-/// A frame that reached its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// When, ps.
-    pub at_ps: Ps,
-    /// Index of its flow.
-    pub flow: u32,
-    /// Its number within the flow, from 0.
-    pub sequence: u64,
-    /// Bytes on the wire.
-    pub wire: u32,
-}
-
 #[derive(Debug)]
 enum StageState<'n> {
     Port(Box<PortState<'n>>),
     Host(Box<HostState<'n>>),
     Air(Box<AirState<'n>>),
-}
-
-#[derive(Debug)]
-struct FlowState {
-    releases: u64,
-    frames: u64,
-    /// Copies of frames that were dropped.
-    dropped: u64,
-    duplicates: u64,
-    early: u64,
-    late: u64,
-    /// Index of the first segment of each copy's path.
-    first_segment: Vec<usize>,
-    /// Bits of the frames that arrived, if there are several copies.
-    arrived: Vec<u64>,
-    /// Time of the next release of a Poisson flow on its own clock.
-    poisson_ps: Ps,
-    delays: Delays,
-    wired: Option<Box<Delays>>,
-    segments: Vec<Segment>,
-    random: ChaCha8Rng,
 }
 
 /// A frame under way.
@@ -229,20 +139,9 @@ impl<'n> Simulation<'n> {
             }
         });
         let stages: Vec<StageState<'_>> = stages.collect();
-        let flows = network.flows.iter().map(|flow| FlowState {
-            releases: 0,
-            frames: 0,
-            dropped: 0,
-            duplicates: 0,
-            early: 0,
-            late: 0,
-            first_segment: first_segments(flow),
-            arrived: Vec::new(),
-            poisson_ps: 0,
-            delays: Delays::new(),
-            wired: ends_with_air(network, &flow.path).then(Box::default),
-            segments: flow.paths().flatten().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
-            random: sequences.sequence(2, &flow.name),
+        let flows = network.flows.iter().map(|flow| {
+            let random = sequences.sequence(2, &flow.name);
+            FlowState::new(network, flow, random)
         });
         let mut simulation = Self {
             network,
@@ -342,11 +241,9 @@ impl<'n> Simulation<'n> {
                 eligible: 0,
             };
             self.flows[index].frames += 1;
-            for copy in 0..=flow.replicas.len() {
-                // Network::check limits the copies.
-                let id = self.keep(Packet { copy: copy as u8, ..packet });
-                self.arrive(id);
-            }
+            self.flows[index].copies += 1;
+            let id = self.keep(packet);
+            self.arrive(id);
         }
         self.plan_release(index);
     }
@@ -365,6 +262,38 @@ impl<'n> Simulation<'n> {
     }
 
     fn arrive(&mut self, id: u32) {
+        let packet = self.packets[id as usize];
+        let flow = &self.network.flows[packet.flow as usize];
+        if !flow.replicas.is_empty() && !self.replicate(packet, id) {
+            return;
+        }
+        self.pass(id);
+    }
+
+    /// Copies a frame where its paths part, and discards it where they meet if another copy did before; `false`: it
+    /// was discarded.
+    fn replicate(&mut self, packet: Packet, id: u32) -> bool {
+        let flow = &self.network.flows[packet.flow as usize];
+        let hop = usize::from(packet.hop);
+        let state = &mut self.flows[packet.flow as usize];
+        if hop + flow.shared.tail == flow.path_of(packet.copy).len() && !state.is_first(packet.sequence) {
+            state.duplicates += 1;
+            self.free.push(id);
+            return false;
+        }
+        if hop == flow.shared.head && packet.copy == 0 {
+            for copy in 1..=flow.replicas.len() {
+                self.flows[packet.flow as usize].copies += 1;
+                // Network::check limits the copies.
+                let id = self.keep(Packet { copy: copy as u8, ..packet });
+                self.pass(id);
+            }
+        }
+        true
+    }
+
+    /// Puts a packet into the queue of its next stage, or delivers it.
+    fn pass(&mut self, id: u32) {
         let packet = &mut self.packets[id as usize];
         packet.arrived = self.now;
         packet.left = packet.wire - WIRE_GAP_BYTES;
@@ -407,10 +336,6 @@ impl<'n> Simulation<'n> {
         self.free.push(id);
         let flow = &self.network.flows[packet.flow as usize];
         let state = &mut self.flows[packet.flow as usize];
-        if !flow.replicas.is_empty() && !state.is_first(packet.sequence) {
-            state.duplicates += 1;
-            return;
-        }
         if let Some(window) = flow.window {
             let delay = self.now - packet.born;
             state.early += u64::from(window.is_early(delay));
@@ -551,18 +476,7 @@ impl<'n> Simulation<'n> {
     }
 
     fn report(self) -> Report {
-        let flows = self.flows.into_iter().zip(&self.network.flows).map(|(state, flow)| FlowReport {
-            name: flow.name.clone(),
-            sent: state.frames,
-            dropped: state.frames - state.delays.count() - state.unfinished(flow),
-            unfinished: state.unfinished(flow),
-            duplicates: state.duplicates,
-            early: state.early,
-            late: state.late,
-            delays: state.delays,
-            wired: state.wired,
-            segments: state.segments,
-        });
+        let flows = self.flows.into_iter().zip(&self.network.flows).map(|(state, flow)| state.report(flow));
         let (backlog_max, dropped) = self
             .stages
             .iter()
@@ -573,81 +487,5 @@ impl<'n> Simulation<'n> {
             })
             .unzip();
         Report { flows: flows.collect(), backlog_max, dropped, events: self.events, digest: self.digest }
-    }
-}
-
-impl FlowState {
-    /// Whether no copy of the frame arrived before; notes that one did.
-    fn is_first(&mut self, sequence: u64) -> bool {
-        let word = (sequence / 64) as usize;
-        if word >= self.arrived.len() {
-            self.arrived.resize(word + 1, 0);
-        }
-        let bit = 1 << (sequence % 64);
-        let first = self.arrived[word] & bit == 0;
-        self.arrived[word] |= bit;
-        first
-    }
-
-    /// Frames that did not arrive and have a copy that is still under way.
-    fn unfinished(&self, flow: &Flow) -> u64 {
-        let copies = self.frames * (flow.replicas.len() as u64 + 1);
-        let under_way = copies - self.dropped - self.duplicates - self.delays.count();
-        under_way.min(self.frames - self.delays.count())
-    }
-}
-
-/// Index of the first segment of each of a flow's paths.
-fn first_segments(flow: &Flow) -> Vec<usize> {
-    let mut next = 0;
-    let first = |path: &[StageId]| {
-        next += path.len();
-        next - path.len()
-    };
-    flow.paths().map(first).collect()
-}
-
-/// Whether a path over wired stages ends with a radio link.
-fn ends_with_air(network: &Network, path: &[StageId]) -> bool {
-    path.len() > 1
-        && path.last().is_some_and(|&last| matches!(network.stages[usize::from(last)], Stage::Air(_)))
-}
-
-/// An exponential duration of this mean from 64 random bits, at least 1 ps. In integers, because `ln` differs between
-/// machines in its last bit.
-fn exponential(mean_ps: Ps, random: u64) -> Ps {
-    // -log2(u / 2^64) = leading zeros + 1 - log2(mantissa in 1..2), whose digits come by repeated squaring.
-    let u = random | 1;
-    let zeros = u64::from(u.leading_zeros());
-    let mut mantissa = (u << zeros) >> 32;
-    let mut fraction: u64 = 0;
-    for _ in 0..24 {
-        mantissa = (mantissa * mantissa) >> 31;
-        fraction <<= 1;
-        if mantissa >> 32 != 0 {
-            mantissa >>= 1;
-            fraction |= 1;
-        }
-    }
-    let log2 = ((zeros + 1) << 24) - fraction;
-    // ln 2 in 2^-32.
-    (((u128::from(mean_ps) * u128::from(log2) * 2_977_044_472) >> 56) as Ps).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use rand::SeedableRng;
-
-    use super::*;
-
-    #[test]
-    fn exponential_durations_have_their_mean_and_their_median() {
-        let mut random = ChaCha8Rng::seed_from_u64(1);
-        let mut all: Vec<_> = (0..100_001).map(|_| exponential(1_000_000, random.next_u64())).collect();
-        all.sort_unstable();
-        let mean = all.iter().sum::<Ps>() / all.len() as u64;
-        assert!((990_000..1_010_000).contains(&mean), "{mean}");
-        let median = all[50_000];
-        assert!((686_000..700_000).contains(&median), "{median}");
     }
 }
