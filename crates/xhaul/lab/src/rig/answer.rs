@@ -161,11 +161,10 @@ fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 4] {
     let above = |outcome: Outcome, what: &str, frames: u64| {
         (outcome, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
     };
-    let (early, late) = match found.window {
-        Some(_) => ("before their receive window", "after their receive window"),
-        None => ("early", "beyond their budget"),
-    };
-    let beyond = if found.window.is_some() { found.late } else { found.delays.own_misses() };
+    let windowed = found.window.is_some();
+    let early = if windowed { "before their receive window" } else { "early" };
+    let late = if windowed { "after their receive window" } else { "beyond their budget" };
+    let beyond = if windowed { found.late } else { found.delays.own_misses() };
     [
         above(Outcome::Degraded, "dropped", found.dropped),
         above(Outcome::Degraded, "unfinished", found.unfinished),

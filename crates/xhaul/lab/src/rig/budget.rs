@@ -102,7 +102,8 @@ impl Window {
     pub(super) fn delays(self, way: Direction) -> Option<DelayWindow> {
         let sent = i64::try_from(self.sent_ps?).ok()?;
         let (least, most) = self.received_ps?;
-        let (least, most) = (i64::try_from(least).ok()?, i64::try_from(most).ok()?);
+        let least = i64::try_from(least).ok()?;
+        let most = i64::try_from(most).ok()?;
         Some(match way {
             Direction::Down => DelayWindow { from_ps: sent - most, to_ps: sent - least },
             Direction::Up => DelayWindow { from_ps: least - sent, to_ps: most - sent },
