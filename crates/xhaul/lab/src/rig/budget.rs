@@ -115,7 +115,8 @@ impl Window {
     pub(super) fn sending(self, way: Direction, delays: (Ps, Ps)) -> Option<(i64, i64)> {
         let (least, most) = self.received_ps?;
         let signed = |ps: Ps| i64::try_from(ps).ok();
-        let (shortest, longest) = (signed(delays.0)?, signed(delays.1)?);
+        let shortest = signed(delays.0)?;
+        let longest = signed(delays.1)?;
         Some(match way {
             Direction::Down => (signed(least)? + longest, signed(most)? + shortest),
             Direction::Up => (signed(least)? - shortest, signed(most)? - longest),
