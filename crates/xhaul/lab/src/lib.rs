@@ -8,3 +8,4 @@ pub mod verbs;
 
 pub use components::XHAUL;
 pub use live::XhaulPart;
+pub use rig::PATHS;

@@ -3,6 +3,7 @@
 //! | part | question |
 //! |---|---|
 //! | [`Scenario`] | cells, hosts, switches and links become a [`Plan`]: rates, budgets and capacity before anything runs |
+//! | [`Topology`] | nodes, directed lines and demands of a network of the user's own are routed, over disjoint paths too |
 //! | [`Network`] | which frames go through which stages: ports with schedulers and links, hosts, air interfaces |
 //! | [`Split`] | what a cell sends in one direction: frames, cadence, rate, budget |
 //! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
@@ -20,6 +21,7 @@
 mod air;
 mod bound;
 mod chance;
+mod disjoint;
 pub mod ecpri;
 mod engine;
 mod error;
@@ -34,6 +36,7 @@ mod split;
 mod stats;
 mod tdd;
 mod time;
+mod topology;
 
 pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, Theorem, bounds};
@@ -55,3 +58,4 @@ pub use split::{Carrier, F1U_BYTES, IF4P5_PRACH_BYTES, Load, Split, SplitError, 
 pub use stats::{BUDGETS, Budget, Delays};
 pub use tdd::{Direction, Tdd, TddError};
 pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, Quantiles, S, US};
+pub use topology::{Demand, Line, Topology, TopologyError};

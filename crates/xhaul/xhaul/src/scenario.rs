@@ -201,7 +201,14 @@ impl Scenario {
         for stream in &self.streams {
             builder.stream(stream)?;
         }
-        let Builder { network, loads, mut warnings, .. } = builder;
+        let Builder { network, loads, warnings, .. } = builder;
+        Plan::new(network, loads, warnings)
+    }
+}
+
+impl Plan {
+    /// Checks a network, and its ports' loads against their rates.
+    pub fn new(network: Network, loads: Vec<Load>, mut warnings: Vec<String>) -> Result<Self, ScenarioError> {
         network.check()?;
         for (stage, offered_bps, rate_bps) in network.port_loads() {
             let port = || network.stages[usize::from(stage)].name().to_owned();
@@ -213,7 +220,7 @@ impl Scenario {
                 warnings.push(format!("port {} is loaded to {percent} %", port()));
             }
         }
-        Ok(Plan { network, loads, warnings })
+        Ok(Self { network, loads, warnings })
     }
 }
 

@@ -65,7 +65,8 @@ pub(super) fn simulate(
     recorder: &mut Recorder,
 ) -> Result<Outcome, RigError> {
     let begun = std::time::Instant::now();
-    let reports = run_phases(setup, &plan.network, (duration_ps, seed, first_phase), stop)?;
+    let moved = |phase| shifted(setup, &plan.network, phase, seed);
+    let reports = run_phases(setup, &moved, (duration_ps, seed, first_phase), stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     let mut found: BTreeMap<&'static str, Found> = BTreeMap::new();
     let mut events = 0;
@@ -133,7 +134,7 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
 }
 
 /// Writes the deliveries of the first phase to a capture file.
-fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(), RigError> {
+pub(super) fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(), RigError> {
     let simulation =
         Simulation::new(&plan.network, options).map_err(|error| RigError::Rig(error.to_string()))?;
     let (_, deliveries) = simulation.run_keeping(pcap::DELIVERIES_MAX);
@@ -174,9 +175,9 @@ fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 4] {
 }
 
 /// Runs all phases and returns their reports in order, independent of the number of threads.
-fn run_phases(
+pub(super) fn run_phases(
     setup: &Setup,
-    network: &Network,
+    network_at: &(dyn Fn(u64) -> Network + Sync),
     (duration_ps, seed, first_phase): (Ps, u64, u64),
     stop: &Stop,
 ) -> Result<Vec<Report>, RigError> {
@@ -185,7 +186,7 @@ fn run_phases(
     let next = AtomicUsize::new(0);
     let phases = setup.sim.phases.max(1) as usize;
     let one = |phase: usize| {
-        let moved = shifted(setup, network, first_phase + phase as u64, seed);
+        let moved = network_at(first_phase + phase as u64);
         let options = Options { duration_ps, seed: seed.wrapping_add(phase as u64) };
         let simulation =
             Simulation::new(&moved, options).map_err(|error| RigError::Rig(error.to_string()))?;
@@ -259,7 +260,7 @@ fn add_segment(found: &mut Found, network: &Network, segment: &Segment) {
     }
 }
 
-fn us(ps: Ps) -> f64 {
+pub(super) fn us(ps: Ps) -> f64 {
     ps as f64 / 1e6
 }
 

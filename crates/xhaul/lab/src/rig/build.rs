@@ -65,18 +65,8 @@ fn shape(setup: &Setup, plan: &mut Plan) {
     plan.warnings.extend(limits.warning(setup.cells.down));
     for flow in plan.network.flows.iter_mut().filter(|flow| is_cell(flow)) {
         limits.apply(flow, setup.cells.down);
-        if setup.cells.spread
-            && let Pattern::Periodic { releases, frames, .. } = &mut flow.pattern
-            && *releases == 1
-            && frames.len().is_multiple_of(14)
-        {
-            frames.truncate(frames.len() / 14);
-            *releases = 14;
-        }
-        if setup.cells.spread
-            && let Pattern::Tdd { together, .. } = &mut flow.pattern
-        {
-            *together = 1;
+        if setup.cells.spread {
+            spread(&mut flow.pattern);
         }
         if setup.scheduler == "ats" {
             let (burst_bytes, gap_ps) = burst(&flow.pattern);
@@ -88,12 +78,24 @@ fn shape(setup: &Setup, plan: &mut Plan) {
     }
 }
 
+/// Sends the symbols of a TTI at their due times.
+pub(super) fn spread(pattern: &mut Pattern) {
+    match pattern {
+        Pattern::Periodic { releases, frames, .. } if *releases == 1 && frames.len().is_multiple_of(14) => {
+            frames.truncate(frames.len() / 14);
+            *releases = 14;
+        }
+        Pattern::Tdd { together, .. } => *together = 1,
+        _ => {}
+    }
+}
+
 fn is_cell(flow: &Flow) -> bool {
     flow.name.starts_with("cell")
 }
 
 /// Returns the bytes of a release, and the time to the next one.
-fn burst(pattern: &Pattern) -> (u32, Ps) {
+pub(super) fn burst(pattern: &Pattern) -> (u32, Ps) {
     match pattern {
         Pattern::Periodic { period_ps, releases, frames, .. } => {
             (frames.iter().sum(), period_ps / u64::from((*releases).max(1)))

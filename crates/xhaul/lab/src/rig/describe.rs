@@ -82,6 +82,7 @@ fn metrics() -> Vec<Metric> {
         all.push(Metric::new(&format!("{role}_ns"), "ns", MetricKind::Histogram, Lower, &comment));
     }
     all.extend(oran());
+    all.extend(of_network());
     all.extend(between_ports());
     // Simulation and calculus have only simulated time; their speed depends on the machine.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
@@ -158,6 +159,17 @@ fn queues() -> Vec<Metric> {
         }
     }
     all
+}
+
+/// Returns the sums over the flows of an own network, which has metrics `flow.NAME.*` too.
+fn of_network() -> Vec<Metric> {
+    metrics! {
+        Scalar Neither "network.flows" "" "own network: number of flows";
+        Scalar Lower "network.missed" "" "own network: flows that miss their budget or receive window";
+        Scalar Lower "network.lost" "" "own network: frames that did not arrive";
+        Scalar Lower "network.of_budget" "" "own network: longest delay as a share of its flow's budget, of all flows";
+        Scalar Lower "network.bound_of_budget" "" "own network: largest bound as a share of its flow's budget";
+    }
 }
 
 /// Returns the O-RAN timing with which all frames of split 7.2x are on time, from the proven delays.

@@ -9,12 +9,15 @@ mod build;
 mod describe;
 mod emulated;
 mod live;
+mod own;
 mod pcap;
 mod settings;
 mod setup;
 mod sharing;
 mod vbbu;
 mod verdict;
+
+pub use own::PATHS;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,6 +43,8 @@ pub(crate) struct Xhaul;
 /// Plan of a point.
 enum Planned {
     Runs(Box<Setup>, Box<Plan>),
+    /// A network of the user's own.
+    Own(Box<Setup>, Box<Plan>),
     /// A port is offered more than its rate; the ratio of both.
     Beyond(f64),
 }
@@ -47,8 +52,16 @@ enum Planned {
 fn planned(run: &Run<'_>) -> Result<Planned, RigError> {
     let mut setup = Setup::read(run)?;
     setup.sim.pcap = setup.sim.pcap.map(|file| pcap::of_point(&file, run.point.index));
-    match build::plan(&setup) {
-        Ok(plan) => Ok(Planned::Runs(Box::new(setup), Box::new(plan))),
+    let planned = match own::read(run, &setup) {
+        Some(own) => {
+            let own = own.map_err(|error| RigError::Rig(error.to_string()))?;
+            Plan::new(own.network, own.loads, own.warnings)
+                .map(|plan| Planned::Own(Box::new(setup), Box::new(plan)))
+        }
+        None => build::plan(&setup).map(|plan| Planned::Runs(Box::new(setup), Box::new(plan))),
+    };
+    match planned {
+        Ok(planned) => Ok(planned),
         Err(ScenarioError::Capacity { offered_bps, rate_bps, .. }) => {
             Ok(Planned::Beyond(offered_bps as f64 / rate_bps.max(1) as f64))
         }
@@ -76,13 +89,17 @@ impl Experiment for Xhaul {
                 stage.sut(NETWORK, "sut.at", Part::from(part)).map(drop)
             }
             // A simulation begins in its steady state, because phases are varied explicitly.
-            Planned::Runs(..) | Planned::Beyond(_) => Ok(()),
+            Planned::Runs(..) | Planned::Own(..) | Planned::Beyond(_) => Ok(()),
         }
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let (setup, plan) = match planned(run)? {
             Planned::Runs(setup, plan) => (setup, plan),
+            Planned::Own(setup, plan) => {
+                load(&plan, recorder);
+                return own::answer::record(&setup, &plan, run, recorder);
+            }
             Planned::Beyond(times) => {
                 recorder.scalar("port_load_max", times);
                 return Ok(
@@ -90,9 +107,7 @@ impl Experiment for Xhaul {
                 );
             }
         };
-        let loads = plan.network.port_loads();
-        let load = loads.iter().map(|(_, offered, rate)| *offered as f64 / (*rate).max(1) as f64);
-        recorder.scalar("port_load_max", load.fold(0.0, f64::max));
+        load(&plan, recorder);
         match setup.tier.as_str() {
             "bound" => answer::bound(&setup, &plan, recorder),
             "live" => {
@@ -120,11 +135,24 @@ impl Experiment for Xhaul {
         let run = Run::new(&point, 0, 0, Duration::ZERO);
         let read = Setup::read(&run).and_then(|setup| vbbu::own(&run, &setup).map(|_| setup));
         Some(match read {
-            Ok(setup) => build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string()),
+            Ok(setup) => match own::read(&run, &setup) {
+                Some(own) => own.map_err(|error| error.to_string()).and_then(|own| {
+                    let plan = Plan::new(own.network, own.loads, own.warnings);
+                    plan.map(|plan| plan.to_string()).map_err(|error| error.to_string())
+                }),
+                None => build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string()),
+            },
             Err(RigError::Rig(why)) => Err(why),
             Err(error) => Err(error.to_string()),
         })
     }
+}
+
+/// Records the load of the busiest port.
+fn load(plan: &Plan, recorder: &mut Recorder) {
+    let loads = plan.network.port_loads();
+    let load = loads.iter().map(|(_, offered, rate)| *offered as f64 / (*rate).max(1) as f64);
+    recorder.scalar("port_load_max", load.fold(0.0, f64::max));
 }
 
 /// Determines the outcome: a measured flow with losses or late frames did less than required.

@@ -11,9 +11,9 @@ use ranlab_lab::{Config, config};
 use super::budget::Limits;
 use ranlab_lab::experiment::{keys, stranger};
 
-const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
+pub(super) const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];
-const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
+pub(super) const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
 const SCHEDULERS: [&str; 9] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats", "mqprio", "etf"];
 const SHARINGS: [&str; 7] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured", "none"];
 const ROWS: [&str; 11] = [
@@ -258,6 +258,8 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
+        let net = keys.iter().position(|key| key.path == "net.row").unwrap_or(keys.len());
+        keys.insert(net, super::own::key());
         let after = keys.iter().position(|key| key.path == "cells.mbps").unwrap_or(keys.len());
         drop(keys.splice(after..after, super::budget::keys()));
         let du = "machine of the DUs and of the switch in front of them, if not that of the CU: local, ssh://[user@]host[/path/to/ranlab]";

@@ -246,7 +246,7 @@ fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split
     }
 }
 
-fn cells(from: &settings::Cells, limits: &Limits, user: &User) -> Result<Cells, String> {
+pub(super) fn cells(from: &settings::Cells, limits: &Limits, user: &User) -> Result<Cells, String> {
     let of = |bps: u64| split(&from.split, bps.max(10_000), USER_BYTES, from.mantissa_bits);
     let carrier = carrier(&from.carrier, from.layers);
     let tdd = tdd(from)?;

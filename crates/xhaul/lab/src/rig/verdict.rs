@@ -3,6 +3,7 @@
 
 mod budgets;
 mod hidden;
+mod network;
 mod stamped;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ const SHOWN_MIN: f64 = 0.001;
 const CELLS: &str = "cells.count";
 /// Returns the sentences, most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
+    if let Some(of_network) = network::sentences(results) {
+        return of_network;
+    }
     let mut sentences: Vec<String> = super::emulated::sentence(results).into_iter().collect();
     sentences.extend(stamped::sentences(results));
     sentences.extend(breaking(results));

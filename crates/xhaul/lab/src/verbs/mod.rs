@@ -4,7 +4,7 @@ mod sharing;
 
 use ranlab_command::verb::{Domain, Verb};
 
-use crate::XHAUL;
+use crate::{PATHS, XHAUL};
 
 /// What the domain contributes to the command line.
 pub static DOMAIN: Domain = Domain {
@@ -13,5 +13,6 @@ pub static DOMAIN: Domain = Domain {
         90,
         "Measure the cost of sharing a network card, as a profile for Xhaul simulations",
     )],
+    paths: PATHS,
     ..Domain::new(&XHAUL)
 };

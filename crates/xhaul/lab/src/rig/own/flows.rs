@@ -1,0 +1,293 @@
+//! Cells, flows and streams of a network file.
+
+use std::path::Path;
+
+use ranlab_xhaul::{
+    Demand, Direction, INTER_FRAME_GAP_BYTES, NS, Pattern, Ps, S, Split, Tdd, TokenBucket, WIRE_GAP_BYTES,
+};
+
+use super::build::{Builder, value};
+use super::file::{self, CellRow, File, FlowRow, Time, unknown};
+use super::{OwnError, tables};
+use crate::rig::budget::{Limits, Window, budget};
+use crate::rig::settings::{self, CARRIERS, SPLITS};
+use crate::rig::setup::{self, User};
+
+const PATTERNS: [&str; 5] = ["periodic", "poisson", "iperf", "tdd", "trace"];
+const PACINGS: [&str; 2] = ["burst", "spread"];
+
+/// Adds the cells: each has a flow down and a flow up.
+pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError> {
+    for row in &file.cells {
+        let of = format!("cell \"{}\"", row.name);
+        let du = row.du.clone().unwrap_or_else(|| row.name.clone());
+        if let Some(at) = &row.at {
+            if !builder.has(at) {
+                return Err(value(&of, format!("`at` names the node \"{at}\", which does not exist")));
+            }
+            builder.end(&du);
+            builder.fibre(&du, at, row.link_mbps, row.metres)?;
+        } else if row.metres.is_some() || row.link_mbps.is_some() {
+            return Err(value(
+                &of,
+                "`metres` and `link_mbps` are those of the fibre to `at`, which is missing".to_owned(),
+            ));
+        }
+        for node in [&du, &row.cu] {
+            if !builder.has(node) {
+                return Err(value(
+                    &of,
+                    format!("there is no node \"{node}\"; a DU without `at` is an end of a link"),
+                ));
+            }
+        }
+        cell(builder, row, &of, &du)?;
+    }
+    Ok(())
+}
+
+fn cell(builder: &mut Builder<'_>, row: &CellRow, of: &str, du: &str) -> Result<(), OwnError> {
+    let cells = setup_of(row, of)?;
+    let offset_ps = row.offset.map_or(0, |time| time.0);
+    let ways = [(Direction::Down, cells.down, &*row.cu, du), (Direction::Up, cells.up, du, &*row.cu)];
+    for (way, split, from, to) in ways {
+        let mtu = builder.setup.net.mtu;
+        let load = match &cells.tdd {
+            Some(tdd) => split.load_in(&cells.carrier, mtu, tdd, way),
+            None => split.load(&cells.carrier, mtu),
+        };
+        let load = load.map_err(|error| value(of, error.to_string()))?;
+        let name = format!("{} {}", row.name, if way == Direction::Down { "DL" } else { "UL" });
+        if let Some(over) = load.fragmented_by {
+            builder.warnings.push(format!(
+                "{name}: packets are {over} bytes longer than the MTU of {mtu} and are fragmented"
+            ));
+        }
+        let mut pattern = load.pattern.clone();
+        if cells.spread {
+            crate::rig::build::spread(&mut pattern);
+        }
+        let window = match way {
+            Direction::Down => cells.limits.down,
+            Direction::Up => cells.limits.up,
+        };
+        let window = window.delays(way).filter(|_| matches!(split, Split::SevenTwo { .. }));
+        let own = cells.limits.budget_ps.unwrap_or(load.budget_ps);
+        let budget_ps = window.map_or(own, |window| u64::try_from(window.to_ps).unwrap_or(0));
+        builder.topology.demands.push(Demand {
+            name,
+            from: from.to_owned(),
+            to: to.to_owned(),
+            class: cells.class,
+            pattern,
+            offset_ps,
+            regulator: None,
+            budget_ps: Some(budget_ps),
+            window,
+            paths: row.paths.unwrap_or(1),
+            route: Vec::new(),
+        });
+        builder.loads.push(load);
+    }
+    Ok(())
+}
+
+/// The cell in the words of a scenario's section `cells`.
+fn setup_of(row: &CellRow, of: &str) -> Result<setup::Cells, OwnError> {
+    let default = settings::Cells::default();
+    let choice = |key: &str, given: Option<&String>, otherwise: String, known: &[&str]| match given {
+        Some(name) if known.contains(&name.as_str()) => Ok(name.clone()),
+        Some(name) => Err(value(of, format!("`{key}`: {}", unknown("value", name, known.iter().copied())))),
+        None => Ok(otherwise),
+    };
+    let cells = settings::Cells {
+        split: choice("split", Some(&row.split), String::new(), &SPLITS)?,
+        carrier: choice("carrier", row.carrier.as_ref(), default.carrier.clone(), &CARRIERS)?,
+        pacing: choice("pacing", row.pacing.as_ref(), default.pacing.clone(), &PACINGS)?,
+        layers: row.layers,
+        tdd: row.tdd.clone(),
+        tdd_special: row.tdd_special.clone().unwrap_or_else(|| default.tdd_special.clone()),
+        class: row.class.unwrap_or(default.class),
+        mantissa_bits: row.mantissa_bits.unwrap_or(default.mantissa_bits),
+        mbps: row.mbps,
+        mbps_up: row.mbps_up,
+        ..default
+    };
+    let named = |key: &str, text: &String| budget(key, text).map_err(|why| value(of, why));
+    let window = |sent: Option<Time>, received: Option<[Time; 2]>| -> Result<Window, OwnError> {
+        if let Some([least, most]) = received
+            && least.0 > most.0
+        {
+            return Err(value(of, "a window has its least time first".to_owned()));
+        }
+        let received_ps = received.map(|[least, most]| (least.0, most.0));
+        Ok(Window { sent_ps: sent.map(|time| time.0), received_ps })
+    };
+    let limits = Limits {
+        budget_ps: row.budget.as_ref().map(|text| named("budget", text)).transpose()?,
+        down: window(row.t1a_up, row.t2a_up)?,
+        up: window(row.ta3_up, row.ta4_up)?,
+    };
+    if (limits.down != Window::default() || limits.up != Window::default()) && row.split != "7.2x" {
+        return Err(value(
+            of,
+            format!(
+                "`t1a_up`, `t2a_up`, `ta3_up` and `ta4_up` apply to split \"7.2x\", not to \"{}\"",
+                row.split
+            ),
+        ));
+    }
+    setup::cells(&cells, &limits, &User::None).map_err(|why| value(of, why))
+}
+
+/// Adds the flows.
+pub(super) fn flows(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError> {
+    for row in &file.flows {
+        let of = format!("flow \"{}\"", row.name);
+        let pattern = pattern(builder.path, row, &of)?;
+        let budget_ps = row.budget.as_ref().map(|text| budget("budget", text)).transpose();
+        let regulator = match (row.burst_bytes, row.shaped_mbps) {
+            (None, None) => None,
+            (Some(burst_bytes), Some(mbps)) if mbps > 0.0 => {
+                Some(TokenBucket { burst_bytes, rate_bps: (mbps * 1e6).round() as u64 })
+            }
+            _ => {
+                return Err(value(
+                    of,
+                    "`burst_bytes` and `shaped_mbps` (above 0) belong together".to_owned(),
+                ));
+            }
+        };
+        let paths = row.paths.unwrap_or(1);
+        let route = row.route.clone().unwrap_or_default();
+        if paths > 1 && !route.is_empty() {
+            return Err(value(
+                of,
+                "`route` is one path, `paths` are several: only one of them is allowed".to_owned(),
+            ));
+        }
+        builder.topology.demands.push(Demand {
+            name: row.name.clone(),
+            from: row.from.clone(),
+            to: row.to.clone(),
+            class: row.class.unwrap_or(0),
+            pattern,
+            offset_ps: row.offset.map_or(0, |time| time.0),
+            regulator,
+            budget_ps: budget_ps.map_err(|why| value(&of, why))?,
+            window: None,
+            paths,
+            route,
+        });
+    }
+    Ok(())
+}
+
+fn pattern(file: &Path, row: &FlowRow, of: &str) -> Result<Pattern, OwnError> {
+    let implied = if row.trace.is_some() { "trace" } else { "periodic" };
+    let name = row.pattern.as_deref().unwrap_or(implied);
+    if name == "trace" {
+        let trace = row
+            .trace
+            .as_ref()
+            .ok_or_else(|| value(of, "`trace` names the file of pattern \"trace\"".to_owned()))?;
+        return trace_of(&file::beside(file, trace), of);
+    }
+    if row.trace.is_some() {
+        return Err(value(of, format!("`trace` belongs to pattern \"trace\", not to \"{name}\"")));
+    }
+    let bytes = row
+        .bytes
+        .ok_or_else(|| value(of, "`bytes` is the size of its frames, with the check sequence".to_owned()))?;
+    let frame = bytes.saturating_add(WIRE_GAP_BYTES);
+    let gap_ps = || match (row.mbps, row.period) {
+        (Some(mbps), None) if mbps > 0.0 => Ok((f64::from(bytes) * 8.0 * 1e6 / mbps).round().max(1.0) as Ps),
+        (None, Some(period)) => Ok(period.0),
+        _ => Err(value(of, "a flow has either `period` or `mbps` (of MAC frames, above 0)".to_owned())),
+    };
+    match name {
+        "periodic" => {
+            let count = row.count.unwrap_or(1);
+            let gap_ps = gap_ps()?;
+            let period_ps = if row.mbps.is_some() { gap_ps.saturating_mul(count.into()) } else { gap_ps };
+            let jitter_ps = row.jitter.map_or(0, |time| time.0);
+            // Pattern::check refuses more frames than a release has.
+            let frames = vec![frame; (count as usize).min(20_000)];
+            Ok(Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps })
+        }
+        "poisson" => Ok(Pattern::Poisson { gap_ps: gap_ps()?, frame }),
+        "iperf" => {
+            let timer_ps = row.timer.map_or(S / 1000, |time| time.0);
+            Ok(Pattern::Timer { timer_ps, gap_ps: gap_ps()?, frame })
+        }
+        "tdd" => {
+            let slots = row.tdd.as_deref().unwrap_or("DDDSU");
+            let tdd = Tdd::parse(slots, row.tdd_special.as_deref().unwrap_or("10:2:2"));
+            let tdd = tdd.map_err(|error| value(of, error.to_string()))?;
+            let way = match row.direction.as_deref() {
+                Some("up") => Direction::Up,
+                None | Some("down") => Direction::Down,
+                Some(other) => {
+                    return Err(value(of, format!("`direction` is \"down\" or \"up\", not \"{other}\"")));
+                }
+            };
+            let slot_ps = row.slot.map_or(S / 2000, |time| time.0);
+            let frames = vec![frame; row.count.unwrap_or(1).min(20_000) as usize];
+            let period_ps = slot_ps.saturating_mul(tdd.slots() as u64);
+            Ok(Pattern::Tdd { period_ps, slots: tdd.symbols(way), together: 1, frames })
+        }
+        other => Err(value(of, unknown("pattern", other, PATTERNS.into_iter()))),
+    }
+}
+
+/// A trace from a table (time_ns, octets or bytes) or from a capture, whose first frame is at time zero.
+fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        return tables::trace(path);
+    }
+    let failed = |why: String| OwnError::Read { file: path.display().to_string(), why };
+    let source = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut frames: Vec<(Ps, u32)> = Vec::new();
+    let mut first = None;
+    let read = ranlab_packet::pcap::read(source, |event| {
+        if let ranlab_packet::pcap::Event::Packet(packet) = event
+            && let Some(time_us) = packet.time_us
+        {
+            let start = *first.get_or_insert(time_us);
+            let bytes = u32::try_from(packet.data.len()).unwrap_or(u32::MAX).max(60);
+            // A capture has no check sequence.
+            frames
+                .push((time_us.saturating_sub(start) * 1000 * NS, bytes.saturating_add(4 + WIRE_GAP_BYTES)));
+        }
+    });
+    read.map_err(|error| failed(error.to_string()))?;
+    if frames.is_empty() {
+        return Err(value(of, format!("{} has no packet with a time", path.display())));
+    }
+    frames.sort_by_key(|(time, _)| *time);
+    Ok(Pattern::Trace(frames))
+}
+
+/// Adds the streams of a CSV table.
+pub(super) fn streams(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError> {
+    let Some(name) = &file.csv.streams else { return Ok(()) };
+    for row in tables::streams(&file::beside(builder.path, name))? {
+        let frames = vec![row.octets.saturating_add(INTER_FRAME_GAP_BYTES)];
+        let jitter_ps = row.jitter_ns.unwrap_or(0) * NS;
+        let pattern = Pattern::Periodic { period_ps: row.period_ns * NS, releases: 1, frames, jitter_ps };
+        builder.topology.demands.push(Demand {
+            name: format!("stream {}", row.stream),
+            from: row.src,
+            to: row.dst,
+            class: row.class,
+            pattern,
+            offset_ps: row.offset_ns * NS,
+            regulator: None,
+            budget_ps: row.deadline_ns.map(|ns| ns * NS),
+            window: None,
+            paths: 1,
+            route: Vec::new(),
+        });
+    }
+    Ok(())
+}

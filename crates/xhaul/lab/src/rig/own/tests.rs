@@ -1,0 +1,288 @@
+//! Own networks from files: routes, patterns, gates, redundancy, errors.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::plan::Point;
+use ranlab_campaign::record::{Recorder, Recording};
+use ranlab_campaign::rig::{Outcome, Rig, RigError, Run};
+use ranlab_campaign::value::Value;
+use ranlab_lab::Lab;
+use ranlab_lab::experiment::fake;
+use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
+
+use super::draw;
+use crate::rig::Xhaul;
+use crate::rig::setup::Setup;
+
+/// A folder of this test's files, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let path = std::env::temp_dir().join(format!("ranlab-own-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        for (file, text) in files {
+            std::fs::write(path.join(file), text).unwrap();
+        }
+        Self(path)
+    }
+
+    fn file(&self) -> String {
+        self.0.join("network.toml").to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn settings(file: &str, set: &[(&str, Value)]) -> BTreeMap<String, Value> {
+    let all = [&[("net.file", Value::Text(file.to_owned()))], set].concat();
+    fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &all).settings
+}
+
+fn measure_for(
+    file: &str,
+    set: &[(&str, Value)],
+    duration: Duration,
+) -> (Result<Outcome, RigError>, Recording) {
+    let point = Point { index: 0, axes: Vec::new(), settings: settings(file, set) };
+    let run = Run::new(&point, 0, 7, duration);
+    let mut recorder = Recorder::default();
+    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+    let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
+    rig.tear_down();
+    (outcome, recorder.finish())
+}
+
+/// Measures a network for 20 ms.
+fn measure(file: &str, set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
+    measure_for(file, set, Duration::from_millis(20))
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+/// Measures a file with this text; returns the metrics.
+fn of_text(name: &str, file: &str) -> BTreeMap<String, f64> {
+    let folder = Folder::new(name, &[("network.toml", file)]);
+    let (outcome, recording) = measure(&folder.file(), &[]);
+    assert!(matches!(outcome, Ok(Outcome::Ok | Outcome::Degraded | Outcome::MissesBudget)), "{outcome:?}");
+    recording.metrics
+}
+
+/// Returns the reason for which a file is refused.
+fn refused(name: &str, file: &str) -> String {
+    let folder = Folder::new(name, &[("network.toml", file)]);
+    Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err()
+}
+
+const TABLES: &str = "[csv]\nlinks = \"links.csv\"\nstreams = \"streams.csv\"\n";
+const LINKS: &str = "link,rate_bps,t_proc_ns,t_prop_ns\n10-1,1000000000,0,100\n1-11,1000000000,0,100\n";
+const STREAMS: &str = "stream,src,dst,octets,period_ns,offset_ns,class\n0,10,11,130,1000000000,0,7\n";
+const GATES: &str = "link,class,start_ns,end_ns,cycle_ns\n1-11,7,0,1040,97720\n";
+
+#[test]
+fn tables_of_tsn_tools_give_the_expected_times() {
+    let gated = format!("{TABLES}gates = \"gates.csv\"\n");
+    let files = [
+        ("network.toml", gated.as_str()),
+        ("links.csv", LINKS),
+        ("streams.csv", STREAMS),
+        ("gates.csv", GATES),
+    ];
+    let folder = Folder::new("tsn", &files);
+    let (outcome, recording) = measure(&folder.file(), &[]);
+    assert_eq!(outcome, Ok(Outcome::Ok));
+    assert_eq!(recording.metrics["flow.stream_0.delay_us_max"], 98.86);
+    let bound = recording.metrics["flow.stream_0.bound_us"];
+    assert!((98.86..101.0).contains(&bound), "{bound}");
+    std::fs::write(folder.0.join("network.toml"), TABLES).unwrap();
+    let (_, recording) = measure(&folder.file(), &[("sut.scheduler", text("strict"))]);
+    assert_eq!(recording.metrics["flow.stream_0.delay_us_max"], 2.28);
+    assert_eq!(recording.metrics["flow.stream_0.bound_us"], 2.28);
+    // A wrong column, and a gate of a link that does not exist.
+    std::fs::write(folder.0.join("streams.csv"), STREAMS.replace("octets", "octet")).unwrap();
+    let why = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err();
+    assert!(why.contains("unknown column `octet`; `octets` is the nearest"), "{why}");
+}
+
+#[test]
+fn line_of_bridges_delays_by_stores_and_processing() {
+    let file = "[[switches]]\nname = \"b1\"\n[[switches]]\nname = \"b2\"\n\
+                [[links]]\na = \"x\"\nb = \"b1\"\nmetres = 0\n[[links]]\na = \"b1\"\nb = \"b2\"\nmetres = 0\n\
+                [[links]]\na = \"b2\"\nb = \"y\"\nmetres = 0\n\
+                [[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\nbytes = 512\nperiod = \"200us\"\nbudget = \"high25\"\n";
+    let metrics = of_text("line", file);
+    let of = |name: &str| metrics[&format!("flow.f.{name}")];
+    assert_eq!(
+        (of("delay_us_max"), of("delay_us_min"), of("pdv_us_max"), of("bound_us")),
+        (16.48, 16.48, 0.0, 16.48)
+    );
+    assert_eq!((metrics["network.missed"], metrics["network.flows"], of("budget_us")), (0.0, 1.0, 25.0));
+}
+
+#[test]
+fn frame_that_does_not_fit_its_window_waits() {
+    let file = |offset: &str| {
+        format!(
+            "[[links]]\na = \"x\"\nb = \"y\"\nmetres = 0\n\
+             [[ports]]\nfrom = \"x\"\nto = \"y\"\ngates = [{{open = [7], duration = \"10us\"}}, {{open = [0, 1], duration = \"90us\"}}]\n\
+             [[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\nbytes = 792\nclass = 7\nperiod = \"10ms\"\noffset = \"{offset}\"\n"
+        )
+    };
+    // 800 bytes with preamble: 6.4 us. Released 5 us before the gate closes, it arrives at 106.4 us.
+    assert_eq!(of_text("window", &file("5us"))["flow.f.delay_us_max"], 101.4);
+    assert_eq!(of_text("window-fits", &file("3600ns"))["flow.f.delay_us_max"], 6.4);
+}
+
+#[test]
+fn patterns_have_their_rates_and_sizes() {
+    let flow = |more: &str| {
+        format!(
+            "[[links]]\na = \"x\"\nb = \"y\"\nmetres = 0\n[[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\n{more}\n"
+        )
+    };
+    let sent = |name: &str, more: &str| of_text(name, &flow(more))["flow.f.sent"];
+    assert_eq!(sent("periodic", "bytes = 1000\nperiod = \"1ms\"\ncount = 3"), 60.0);
+    assert_eq!(sent("rate", "bytes = 1000\nmbps = 80.0"), 200.0);
+    assert_eq!(sent("iperf", "pattern = \"iperf\"\nbytes = 1000\nmbps = 80.0"), 191.0);
+    // 52 and 16 of 70 symbols of 2.5 ms, for 20 ms.
+    assert_eq!(sent("tdd-down", "pattern = \"tdd\"\nbytes = 1000"), 52.0 * 8.0);
+    assert_eq!(sent("tdd-up", "pattern = \"tdd\"\nbytes = 1000\ndirection = \"up\""), 16.0 * 8.0);
+    let poisson = sent("poisson", "pattern = \"poisson\"\nbytes = 1000\nmbps = 80.0");
+    assert!((140.0..260.0).contains(&poisson), "{poisson}");
+    let trace = flow("trace = \"frames.csv\"");
+    let files =
+        [("network.toml", trace.as_str()), ("frames.csv", "time_ns,octets\n0,130\n5000,520\n5100,130\n")];
+    let folder = Folder::new("trace", &files);
+    let (outcome, recording) = measure(&folder.file(), &[]);
+    let of = |name: &str| recording.metrics[&format!("flow.f.{name}")];
+    // The third waits for the second with its gap: 4.16 + 0.096 - 0.1 + 1.04 us.
+    assert_eq!((outcome, of("sent"), of("delay_us_max")), (Ok(Outcome::Ok), 3.0, 5.196));
+    assert!(!recording.metrics.contains_key("flow.f.bound_us"));
+}
+
+/// A ring of six switches with a DU of each of twelve cells, and a CU.
+fn ring() -> String {
+    let mut file = "[[rings]]\nname = \"s\"\nswitches = 6\nmbps = 100000\nmetres = 5000\n\
+                    [[links]]\na = \"cu\"\nb = \"s1\"\nmbps = 400000\nmetres = 10\n"
+        .to_owned();
+    let splits = ["7.2x", "7.1", "2", "6", "7.1-if4p5", "8"];
+    for index in 0..12 {
+        let split = splits[index % 6];
+        let carrier = if matches!(split, "7.2x" | "2" | "6") { "nr-100" } else { "lte-20" };
+        let window =
+            if split == "7.2x" { "t1a_up = \"330us\"\nt2a_up = [\"80us\", \"330us\"]\n" } else { "" };
+        file += &format!(
+            "[[cells]]\nname = \"du{index}\"\ncu = \"cu\"\nat = \"s{}\"\nmetres = {}\nlink_mbps = 25000\nsplit = \"{split}\"\n\
+             carrier = \"{carrier}\"\npacing = \"spread\"\n{window}",
+            index % 6 + 1,
+            100 + 1500 * index
+        );
+    }
+    file
+}
+
+#[test]
+fn ring_with_mixed_splits_is_checked_and_simulated_quickly() {
+    let folder = Folder::new("ring", &[("network.toml", &ring())]);
+    let jumbo = [("net.mtu", Value::Int(9000)), ("sut.scheduler", text("strict"))];
+    let begun = Instant::now();
+    let told = Xhaul.preview(&settings(&folder.file(), &jumbo)).unwrap().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(told.contains("du11 UL") && told.contains("s1>s2") && told.contains("5125.1"), "{told}");
+    let begun = Instant::now();
+    let (outcome, recording) = measure_for(&folder.file(), &jumbo, Duration::from_millis(5));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let metrics = &recording.metrics;
+    assert_eq!((metrics["network.flows"], metrics["network.lost"]), (24.0, 0.0), "{outcome:?}");
+    assert!(metrics.contains_key("network.bound_of_budget"), "{metrics:?}");
+    assert_eq!((metrics["flow.du0_dl.window_early"], metrics["flow.du2_dl.budget_us"]), (0.0, 1500.0));
+}
+
+#[test]
+fn cut_ring_loses_no_frame_of_a_redundant_flow() {
+    let file = "[[rings]]\nname = \"s\"\nswitches = 6\nmetres = 1000\n\
+                [[links]]\na = \"du\"\nb = \"s3\"\n[[links]]\na = \"cu\"\nb = \"s1\"\n[[links]]\na = \"other\"\nb = \"s2\"\n\
+                [[flows]]\nname = \"safe\"\nfrom = \"du\"\nto = \"cu\"\nbytes = 500\nperiod = \"100us\"\nclass = 6\npaths = 2\nbudget = \"high100\"\n\
+                [[flows]]\nname = \"plain\"\nfrom = \"du\"\nto = \"cu\"\nbytes = 500\nperiod = \"100us\"\noffset = \"50us\"\nclass = 6\n\
+                [[flows]]\nname = \"away\"\nfrom = \"other\"\nto = \"cu\"\nbytes = 500\nperiod = \"100us\"\n\
+                [[cuts]]\na = \"s3\"\nb = \"s2\"\nfrom = \"5ms\"\nuntil = \"7ms\"\n";
+    let metrics = of_text("cut", file);
+    let of = |flow: &str, name: &str| metrics[&format!("flow.{flow}.{name}")];
+    assert_eq!((of("safe", "sent"), of("safe", "lost"), of("safe", "duplicates")), (200.0, 0.0, 180.0));
+    // Sent from 5 to 7 ms, one each 100 us.
+    assert_eq!((of("plain", "lost"), of("away", "lost"), metrics["network.lost"]), (20.0, 0.0, 20.0));
+    assert!(of("safe", "delay_us_max") > of("plain", "delay_us_max"));
+    let why = refused("no-second", &file.replace("paths = 2", "paths = 3"));
+    assert!(why.contains("2 of 3 paths between s3 and s1 share no link and no switch"), "{why}");
+}
+
+#[test]
+fn wrong_files_are_refused_with_the_reason() {
+    let link = "[[links]]\na = \"x\"\nb = \"y\"\n";
+    let flow = "[[flows]]\nname = \"f\"\nfrom = \"x\"\nto = \"y\"\nbytes = 100\nperiod = \"1ms\"\n";
+    for (index, (file, why)) in [
+        (format!("{link}meters = 5\n{flow}"), "unknown key `meters`; `metres` is the nearest"),
+        (format!("[[link]]\na = \"x\"\nb = \"y\"\n{flow}"), "unknown table `link`; `links` is the nearest"),
+        (
+            format!("{link}scheduler = \"strickt\"\n{flow}"),
+            "unknown scheduler `strickt`; `strict` is the nearest",
+        ),
+        (format!("{link}scheduler = \"gates\"\n{flow}"), "needs a gate list"),
+        (format!("{link}mbps = 0.5\n{flow}"), "`mbps` is 1 to 800000, not 0.5"),
+        (format!("{link}{flow}to2 = \"z\"\n"), "`flows` \"f\": unknown key `to2`"),
+        (format!("{link}{}", flow.replace("\"y\"", "\"z\"")), "flow f names the node \"z\""),
+        (format!("{link}{flow}budget = \"soon\"\n"), "a budget is a time such as \"100us\""),
+        (format!("{link}{flow}period2 = 1\n"), "unknown key `period2`; `period` is the nearest"),
+        (format!("{link}{}", flow.replace("1ms", "1 fortnight")), "is not a time such as"),
+        (link.to_owned(), "it has no cell, no flow and no stream"),
+        (
+            format!("{link}[[cells]]\nname = \"c\"\ncu = \"x\"\ndu = \"y\"\nsplit = \"7.3\"\n"),
+            "`split`: unknown value `7.3`",
+        ),
+        (
+            format!(
+                "{link}[[cells]]\nname = \"c\"\ncu = \"x\"\ndu = \"y\"\nsplit = \"2\"\nt1a_up = \"100us\"\n"
+            ),
+            "apply to split \"7.2x\", not to \"2\"",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let told = refused(&format!("wrong-{index}"), &file);
+        assert!(told.contains(why), "{why}: {told}");
+    }
+    let folder = Folder::new("replaced", &[("network.toml", &format!("{link}{flow}"))]);
+    let with = |key: &str, value: Value| Xhaul.preview(&settings(&folder.file(), &[(key, value)])).unwrap();
+    assert!(
+        with("cells.split", text("2")).unwrap_err().contains("`cells.split` does not apply with `net.file`")
+    );
+    assert!(with("sut.tier", text("live")).unwrap_err().contains("allowed: sim, bound"));
+    assert!(with("net.mbps", Value::Float(100.0)).is_ok());
+    let missing = Xhaul.preview(&settings("/no/such/network.toml", &[])).unwrap().unwrap_err();
+    assert!(missing.contains("/no/such/network.toml cannot be read"), "{missing}");
+}
+
+#[test]
+fn picture_has_every_node_and_the_cut() {
+    let cut = "[[cuts]]\na = \"s1\"\nb = \"s2\"\nfrom = \"1ms\"\n";
+    let folder = Folder::new("picture", &[("network.toml", &format!("{}{cut}", ring()))]);
+    let set = settings(&folder.file(), &[("net.mtu", Value::Int(9000))]);
+    let point = Point { index: 0, axes: Vec::new(), settings: set };
+    let run = Run::new(&point, 0, 0, Duration::ZERO);
+    let own = super::read(&run, &Setup::read(&run).unwrap()).unwrap().unwrap();
+    let svg = draw::svg(&own.topology, &own.network);
+    assert!(Path::new(&folder.file()).exists() && svg.ends_with("</svg>\n"));
+    for words in [">s6</text>", ">du11</text>", ">cu</text>", "stroke-dasharray", "24 flows"] {
+        assert!(svg.contains(words), "{words}");
+    }
+}
