@@ -146,6 +146,14 @@ pub fn verdict(results: &ranlab_campaign::results::Results) -> Vec<String> {
     by_name(&Lab::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 
+/// Returns the drawing of a campaign's first point ([`Rig::picture`]), if the rig has one.
+#[cfg(feature = "bench")]
+pub fn pictures(results: &ranlab_campaign::results::Results) -> Vec<String> {
+    let rig = by_name(&Lab::new(""), &results.scenario.rig);
+    let first = results.points.first();
+    rig.zip(first).and_then(|(rig, first)| rig.picture(&first.point.settings)).into_iter().collect()
+}
+
 /// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
 pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
     REGISTRY.descriptions(lab)

@@ -39,6 +39,10 @@ pub trait Rig: Send {
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
+    /// Returns a drawing of a point's system as SVG, for `bench check` and the report; `None`: no drawing.
+    fn picture(&self, _settings: &BTreeMap<String, Value>) -> Option<String> {
+        None
+    }
 }
 
 /// Reason why a rig failed.

@@ -17,6 +17,7 @@ import { figure } from "./figure.js";
  * @property {string} command
  * @property {string[]} answers
  * @property {string[]} warnings
+ * @property {string[]} [pictures] drawings of the system, SVG
  * @property {any[]} figures
  * @property {{count: number, words: string, class: string}[]} cards
  * @property {string[]} findings

@@ -99,7 +99,8 @@ export class Report {
     });
     this.figures.length = drawn.length;
     const [first, ...others] = this.figures.map(({ plot }) => plot.element);
-    put(this.parts.main, first);
+    const pictures = (doc.pictures ?? []).map((svg) => h("img", { class: "picture", alt: "The system", src: `data:image/svg+xml,${encodeURIComponent(svg)}` }));
+    put(this.parts.main, ...pictures, first);
     put(this.parts.figures, others.length > 0 && h("h2", { id: "figures" }, "More figures"), ...others);
     for (const { plot } of this.figures) if (plot.next) plot.draw(plot.next);
   }

@@ -35,6 +35,7 @@ fn page(name: &str, text: &str, directory: &Path) -> Result<(), Box<dyn Error>> 
     });
     results.versions = serde_json::json!({"ranlab": env!("CARGO_PKG_VERSION")});
     let context = Context {
+        pictures: Vec::new(),
         warnings: vec![
             "The hypervisor gave up to 3.0 % of the CPU time to others during 1 of 210 repeats.".to_owned(),
         ],

@@ -68,6 +68,7 @@ fn every_form_of_figure_is_drawn_whole() {
     let mut results = campaign(GALLERY);
     results.host = serde_json::json!({"cpu": "mock", "steal": 0.0});
     let context = Context {
+        pictures: Vec::new(),
         warnings: vec!["The hypervisor gave 3 % of the CPU time to others.".to_owned()],
         remarks: vec!["The governor is “powersave”; latencies may be longer than they need be.".to_owned()],
         verdict: vec!["Cell UL meets 100 us under strict priority.".to_owned()],
@@ -517,6 +518,7 @@ fn first_screen_has_the_key_facts() {
         run.started_unix_ms = 1_709_207_880_000 + u64::from(run.position) * 1_000;
     }
     let context = Context {
+        pictures: Vec::new(),
         warnings: vec!["Steal was high.".to_owned()],
         remarks: vec!["The governor is slow.".to_owned()],
         verdict: vec!["It meets its budget.".to_owned()],

@@ -219,7 +219,7 @@ fn of_run(error: RunError) -> Failure {
 /// `results/my.quick` for a quick run.
 ///
 /// The path up to a folder `scenarios`, and the working directory, are omitted.
-fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> PathBuf {
+pub(super) fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> PathBuf {
     let near = scenario.strip_prefix(working_directory).unwrap_or(scenario);
     let names = |path: &Path| -> Vec<OsString> {
         let normal = |part| if let Component::Normal(name) = part { Some(name.to_owned()) } else { None };
@@ -238,7 +238,8 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
 pub(super) fn context(results: &Results, command: String) -> Context {
     let warnings = ranlab_lab::experiment::noise::disturbances(results);
     let remarks = ranlab_lab::experiment::noise::remarks(results);
-    Context { warnings, remarks, verdict: crate::domains::verdict(results), command }
+    let verdict = crate::domains::verdict(results);
+    Context { warnings, remarks, verdict, command, pictures: crate::domains::pictures(results) }
 }
 
 /// Judges the results, draws the figures and writes the report.

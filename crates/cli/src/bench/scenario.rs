@@ -1,4 +1,6 @@
 //! `bench new`, `check`, `list`: scenarios before they are run.
+use std::path::{Path, PathBuf};
+
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
@@ -104,6 +106,8 @@ pub(super) fn check(arguments: &Check, context: &Context) -> Result<(), Failure>
         .iter()
         .try_for_each(|note| output.text(format_args!("note: {note}")))?;
     preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
+    let picture = picture(&plan, &scenario.rig, &arguments.reading.scenario)?;
+    picture.iter().try_for_each(|file| output.text(format_args!("picture  {}", file.display())))?;
     let mut object = json!({
         "title": scenario.title,
         "rig": scenario.rig,
@@ -117,6 +121,21 @@ pub(super) fn check(arguments: &Check, context: &Context) -> Result<(), Failure>
         object["commands"] = json!(commands);
     }
     output.finish(&object)
+}
+
+/// Writes the rig's drawing of the first point to the scenario's results folder; returns the file.
+fn picture(plan: &Plan, rig: &str, scenario: &Path) -> Result<Option<PathBuf>, Failure> {
+    let first = plan.points.first();
+    let drawn = super::rig(&lab()?, rig)?;
+    let Some(svg) = first.and_then(|point| drawn.picture(&point.settings)) else { return Ok(None) };
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = super::run::default_folder(scenario, &here, false).join("picture.svg");
+    let failed = |error: std::io::Error| {
+        Failure::Environment(format!("{} cannot be written: {error}", file.display()))
+    };
+    file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+    std::fs::write(&file, svg).map_err(failed)?;
+    Ok(Some(file))
 }
 
 /// Returns the expectations that no point answers, one line each.

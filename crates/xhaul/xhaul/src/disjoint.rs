@@ -45,7 +45,7 @@ pub(super) fn paths(
     paths
 }
 
-/// Sends one more path along the cheapest way of the residual graph; `false`: there is none.
+/// Sends one more path along the cheapest way of the residual graph; `false` if no way is left.
 fn augment(arcs: &mut [Arc], source: usize, sink: usize, nodes: usize) -> bool {
     let mut cost = vec![i64::MAX; nodes];
     let mut by: Vec<Option<usize>> = vec![None; nodes];

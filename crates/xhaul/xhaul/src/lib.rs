@@ -9,7 +9,7 @@
 //! | [`Simulation`] | what happens to every frame, in integer picoseconds and a total order of events (time, sequence) |
 //! | [`bounds`] | what can never be exceeded, for feed-forward networks |
 //! | [`worst_phase`] | which phases of the sources come closest to that |
-//! | [`ecpri`], [`if4p5`] | what fronthaul looks like on the wire: eCPRI, and split 7.1 as OpenAirInterface carries it |
+//! | [`ecpri`], [`cus`], [`if4p5`] | what fronthaul looks like on the wire: eCPRI, the user plane of O-RAN, and split 7.1 as OpenAirInterface carries it |
 //! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
 //!
 //! Sizes of frames are bytes on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
@@ -21,6 +21,7 @@
 mod air;
 mod bound;
 mod chance;
+pub mod cus;
 mod disjoint;
 pub mod ecpri;
 mod engine;

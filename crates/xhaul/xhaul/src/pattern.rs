@@ -213,7 +213,7 @@ impl Pattern {
 
     /// Time of release `index`, ps from the flow's offset, without jitter; `None` after the last one. A
     /// Poisson flow has no such times.
-    pub(super) fn due(&self, index: u64) -> Option<Ps> {
+    pub fn due(&self, index: u64) -> Option<Ps> {
         match self {
             Self::Periodic { period_ps, releases, .. } => Some(spread(index, *period_ps, *releases)),
             Self::Tdd { period_ps, slots, together, .. } => {

@@ -112,6 +112,10 @@ pub trait Experiment: Send {
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
+    /// Returns a drawing of a point's system as SVG; see [`Rig::picture`].
+    fn picture(&self, _settings: &BTreeMap<String, Value>) -> Option<String> {
+        None
+    }
 }
 
 /// Experiment with its running components.
@@ -209,6 +213,10 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
 
     fn verdict(&self, results: &Results) -> Vec<String> {
         self.experiment.verdict(results)
+    }
+
+    fn picture(&self, settings: &BTreeMap<String, Value>) -> Option<String> {
+        self.experiment.picture(settings)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {

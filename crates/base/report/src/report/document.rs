@@ -26,6 +26,8 @@ pub struct Context {
     pub verdict: Vec<String>,
     /// Command that repeats the measurement (`ranlab bench run file.toml`).
     pub command: String,
+    /// Drawings of the system as SVG, shown above the figures.
+    pub pictures: Vec<String>,
 }
 
 /// Format name that a page checks first.
@@ -51,6 +53,7 @@ pub struct Document {
     pub answers: Vec<String>,
     /// Warnings that change the meaning of numbers.
     pub warnings: Vec<String>,
+    pictures: Vec<String>,
     figures: Vec<Shown>,
     cards: Vec<Card>,
     findings: Vec<String>,
@@ -161,6 +164,7 @@ impl Document {
             command: context.command.clone(),
             answers,
             warnings,
+            pictures: context.pictures.clone(),
             figures,
             cards: cards(results, judged),
             findings: findings::findings(results),

@@ -100,6 +100,9 @@ pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<W
             tables.push(save(&name, figure.table.csv().as_bytes())?);
         }
     }
+    for (index, picture) in context.pictures.iter().enumerate() {
+        written.push(save(&format!("picture-{}.svg", index + 1), picture.as_bytes())?);
+    }
     if !judged.is_empty() {
         tables.push(save("verdicts.csv", ranlab_campaign::export::verdicts(&judged).csv().as_bytes())?);
     }

@@ -129,6 +129,14 @@ impl Experiment for Xhaul {
         verdict::verdict(results)
     }
 
+    /// Draws a network of the user's own.
+    fn picture(&self, settings: &BTreeMap<String, Value>) -> Option<String> {
+        let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
+        let run = Run::new(&point, 0, 0, Duration::ZERO);
+        let own = own::read(&run, &Setup::read(&run).ok()?)?.ok()?;
+        Some(own::draw::svg(&own.topology, &own.network))
+    }
+
     /// Returns rates, patterns, budgets and loads of a point.
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };

@@ -7,9 +7,10 @@ use ranlab_packet::pcap::{LinkType, PcapngWriter};
 use ranlab_packet::{
     EtherType, IPV4_BYTES, Ipv4Header, Mac, Protocol, UDP_BYTES, UdpHeader, checksum, write_ethernet,
 };
+use ranlab_xhaul::cus::{HEADER_SIZE, UserPlane, sequence_id};
 use ranlab_xhaul::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
 use ranlab_xhaul::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
-use ranlab_xhaul::{Delivery, Plan, Split};
+use ranlab_xhaul::{Carrier, Delivery, Flow, Plan, Split};
 
 use super::answer::role;
 use super::setup::Setup;
@@ -70,7 +71,7 @@ fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
     let payload = size.saturating_sub(octets.len());
     match ether_type.0 {
         IF4P5 => if4p5(&mut octets, payload, down, delivery.sequence, flow.pattern.frames(0).len()),
-        ECPRI => ecpri(&mut octets, payload, delivery.sequence),
+        ECPRI => ecpri(&mut octets, payload, &Symbols::new(setup, flow, split), delivery.sequence, down),
         _ => ip(&mut octets, payload, split, delivery.sequence, flow.pattern.frames(0).len()),
     }
     octets.resize(size, 0);
@@ -93,9 +94,65 @@ fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_onc
     let _ = frame.encode(octets);
 }
 
-fn ecpri(octets: &mut Vec<u8>, payload: usize, sequence: u64) {
-    let data = vec![0; payload.saturating_sub(8)];
-    let message = Message::IqData(Stream { id: 0, sequence: (sequence as u16) << 8, data: &data });
+/// What a cell's frames carry, by their number.
+struct Symbols<'f> {
+    flow: &'f Flow,
+    /// Antenna ports or layers: each is an eAxC.
+    ports: u64,
+    slots_per_ms: u64,
+    /// Mantissa of the user plane of O-RAN; `None`: another split.
+    mantissa_bits: Option<u8>,
+    /// Number of the cell.
+    cell: u16,
+}
+
+impl<'f> Symbols<'f> {
+    fn new(setup: &Setup, flow: &'f Flow, split: Option<Split>) -> Self {
+        let neighbour = !flow.name.starts_with("cell");
+        let carrier = if neighbour { Carrier::LTE_5 } else { setup.cells.carrier };
+        let number = flow.name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        let number = number.split(' ').next().and_then(|number| number.parse::<u16>().ok()).unwrap_or(0);
+        let mantissa_bits = match split {
+            Some(Split::SevenTwo { mantissa_bits }) => Some(mantissa_bits),
+            _ => None,
+        };
+        let slots_per_ms = (u64::from(carrier.spacing_khz) / 15).max(1);
+        let cell = number.saturating_sub(u16::from(!neighbour));
+        Self { flow, ports: u64::from(carrier.ports).max(1), slots_per_ms, mantissa_bits, cell }
+    }
+}
+
+/// Appends an eCPRI message: for split 7.2x a user-plane message of O-RAN for each layer and part of a symbol.
+fn ecpri(octets: &mut Vec<u8>, payload: usize, symbols: &Symbols<'_>, sequence: u64, down: bool) {
+    let frames = symbols.flow.pattern.frames(0);
+    let parts = (frames.len() as u64 / symbols.ports).max(1);
+    let of_release = frames.len().max(1) as u64;
+    let release = sequence / of_release;
+    let port = sequence % of_release / parts;
+    let part = sequence % parts;
+    // DU port and band sector hold the cell, component carrier and RU port the layer: 4 bits each.
+    let id = symbols.cell << 8 | (port as u16 & 0xFF);
+    let number = release * parts + part;
+    let mut data = Vec::with_capacity(payload);
+    let sequence = match symbols.mantissa_bits {
+        Some(mantissa_bits) => {
+            let prb = 3 * u32::from(mantissa_bits) + u32::from(mantissa_bits < 16);
+            let headers = 14 + WIRE_ONLY_BYTES as u32 + 8 + HEADER_SIZE as u32;
+            let prbs = |wire: &u32| (wire.saturating_sub(headers) / prb) as u16;
+            let first: u16 = frames.iter().take(part as usize).map(prbs).sum();
+            let count = frames.get(part as usize).map_or(0, prbs);
+            let per_ms = 14 * symbols.slots_per_ms;
+            let due = u128::from(symbols.flow.pattern.due(release).unwrap_or(0));
+            // Releases are at the whole picoseconds below their symbol.
+            let symbol = (due * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64;
+            let header = UserPlane::at_symbol(down, symbol, symbols.slots_per_ms);
+            UserPlane { mantissa_bits, ..header }.with_prbs(first, count).encode(&mut data);
+            sequence_id(number)
+        }
+        None => number as u16,
+    };
+    data.resize(payload.saturating_sub(8), 0);
+    let message = Message::IqData(Stream { id, sequence, data: &data });
     let _ = message.encode(false, octets);
 }
 

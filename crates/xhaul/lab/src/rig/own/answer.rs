@@ -146,7 +146,7 @@ impl One<'_> {
     /// The longest delay: simulated, or else proven.
     fn longest_ps(&self) -> Option<Ps> {
         let simulated = self.found.filter(|found| found.delays.count() > 0);
-        simulated.map(|found| found.delays.max_ps()).or(self.bound.map(|bound| bound.delay_ps))
+        simulated.map(|found| found.delays.max_ps()).or_else(|| self.bound.map(|bound| bound.delay_ps))
     }
 
     fn misses_budget(&self) -> bool {

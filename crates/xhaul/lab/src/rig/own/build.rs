@@ -184,7 +184,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Connects a node to another by a fibre of its own.
+    /// Connects a node to a switch by a separate fibre.
     pub(super) fn fibre(
         &mut self,
         a: &str,
@@ -217,7 +217,7 @@ impl Builder<'_> {
                 from: from.to_owned(),
                 to: to.to_owned(),
                 rate_bps,
-                propagation_ps: cable.delay_ps.unwrap_or((metres * PS_PER_METRE).round() as Ps),
+                propagation_ps: cable.delay_ps.unwrap_or_else(|| (metres * PS_PER_METRE).round() as Ps),
                 processing: Duration::Constant(cable.processing_ps.unwrap_or(forwarding_ps)),
                 cut_through_bytes,
                 scheduler: Scheduler::Fifo,

@@ -60,7 +60,8 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
         let cut = if line.cut_ps.is_some() { ", cut" } else { "" };
         let label = format!("{} {loads}{cut}", rate(line.rate_bps));
         // Nearer to the outer end, where labels have more room.
-        let (x, y) = (from.x * 0.45 + to.x * 0.55, from.y * 0.45 + to.y * 0.55);
+        let x = from.x * 0.45 + to.x * 0.55;
+        let y = from.y * 0.45 + to.y * 0.55;
         let _ = writeln!(
             out,
             "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#404040\" font-size=\"10\">{}</text>",
@@ -69,7 +70,8 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
         );
     }
     for node in &placed {
-        let (x, y) = (node.x, node.y);
+        let x = node.x;
+        let y = node.y;
         let _ = match node.switch {
             true => writeln!(
                 out,
@@ -119,7 +121,8 @@ fn place(topology: &Topology) -> Vec<Placed<'_>> {
     let switches: Vec<&str> =
         topology.nodes.iter().map(|node| node.name.as_str()).filter(|name| is_switch(name)).collect();
     let mut placed: Vec<Placed<'_>> = Vec::new();
-    let (cx, cy) = (WIDTH / 2.0, HEIGHT / 2.0 - 10.0);
+    let cx = WIDTH / 2.0;
+    let cy = HEIGHT / 2.0 - 10.0;
     for (index, name) in switches.iter().enumerate() {
         let angle = 2.0 * PI * index as f64 / switches.len() as f64 - PI / 2.0;
         let flat = switches.len() < 3;
@@ -148,7 +151,7 @@ fn place(topology: &Topology) -> Vec<Placed<'_>> {
         let nth = same.iter().position(|other| **other == *name).unwrap_or(0) as f64;
         let spread = nth - (same.len() as f64 - 1.0) / 2.0;
         let middle = match switches.len() {
-            1 => 2.0 * PI * nth / same.len() as f64 - spread * 0.0,
+            1 => 2.0 * PI * nth / same.len() as f64,
             2 => {
                 if switch == 0 {
                     PI
