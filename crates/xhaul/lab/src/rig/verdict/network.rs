@@ -7,8 +7,8 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::Run;
 use ranlab_xhaul::{Curves, bounds};
 
-use super::budgets::against;
 use super::most;
+use crate::rig::budget::class_of;
 use crate::rig::{Planned, planned};
 
 /// Maximum number of flows that are described; those that miss their budget or lose frames come first.
@@ -97,8 +97,9 @@ fn verdict(point: &PointResult, flow: &str) -> Option<(bool, String)> {
             percent(on_time),
             percent(late)
         ));
-    } else if budget.is_some() {
-        words.push(against(worst, budget));
+    } else if let Some(budget) = budget {
+        let verb = if worst <= budget { "meets" } else { "misses" };
+        words.push(format!("{verb} its budget of {} us ({})", short(budget), class_of(budget)));
     }
     let sent = number("sent").map_or_else(String::new, |sent| format!(" of {}", short(sent)));
     if lost > 0.0 {
