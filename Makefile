@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench size truth nightly ric
+.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint dist dist-check release-check e2e bench size truth nightly ric
 
 # Incremental artifacts double the size of target/ and do not speed up a build from scratch.
 export CARGO_INCREMENTAL ?= 0
@@ -90,6 +90,18 @@ truth:           ## test the statistics on simulated systems with known results:
 	@scripts/need.sh build
 	cargo build --profile demo -p ranlab -p ranlab-benches
 	target/demo/ranlab-benches truth
+
+dist:            ## release artifacts in target/dist: static binaries, Debian packages, wheel, C library, SBOM (ARCHES="x86_64 aarch64")
+	@scripts/need.sh build dist
+	@scripts/dist.sh
+
+dist-check:      ## install the artifacts of `make dist` in a bare Debian, and time the first KPI of each
+	@scripts/need.sh bare
+	@scripts/dist-check.sh
+
+release-check:   ## what has to hold before a release: crates package, licences, advisories, oldest Rust, compatibility
+	@scripts/need.sh build release
+	@scripts/release-check.sh
 
 nightly:         ## fuzzing (FUZZ_SECONDS per target, default 600), e2e, SCTP, soaks, installed third-party programs (docs/reference/peers.md)
 	@scripts/need.sh build fuzz vm

@@ -157,8 +157,8 @@ links() {
 }
 
 # New users see the root folder first. Results of runs do not belong there: `results/` is not tracked.
-ROOT=".ci .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
-    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests"
+ROOT=".ci .github .gitignore ARCHITECTURE.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md RELEASING.md SECURITY.md SPECIFICATION.md
+    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests deny.toml packaging"
 root() {
     local entry
     while read -r entry; do

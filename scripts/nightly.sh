@@ -85,9 +85,8 @@ for packages in "" "openvswitch-switch-dpdk dpdk-dev iproute2 tshark nftables re
 done
 echo "== each feature alone"
 scripts/features.sh || failed+=("single features")
-echo "== TLS, which is a feature"
-cargo build --profile demo -p ranlab --features tls
-RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
+echo "== what a release needs, and its artifacts on a bare Debian"
+{ make --no-print-directory release-check && make --no-print-directory dist dist-check; } || failed+=("release")
 echo "== the C package, by CMake and by pkg-config"
 bindings/c/tests/package.sh || failed+=("C package")
 echo "== Redis, which is a feature"

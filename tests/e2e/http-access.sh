@@ -93,6 +93,9 @@ ask 200 -- "${bearer[@]}" "http://${endpoint[page]}/metrics"
 # A probe without token learns only that the process responds.
 ask 200 -- "http://${endpoint[ric]}/healthz"
 [[ $(cat answer.txt) == '{"status":"ok"}' ]] || { cat answer.txt; exit 1; }
+ask 200 -- "http://${endpoint[ric]}/readyz"
+[[ $(cat answer.txt) == '{"status":"ready"}' ]] || { cat answer.txt; exit 1; }
+ask 405 -- -X POST "http://${endpoint[ric]}/readyz"
 
 # On loopback no token is needed; a page of a third party still cannot send commands.
 serve near controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0

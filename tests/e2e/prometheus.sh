@@ -83,3 +83,12 @@ while read -r query; do
     answered=$((answered + 1))
 done <queries.txt
 echo "$answered queries of docs/how-to/prometheus-grafana.md, each with a sample"
+
+# The alerts: each can be evaluated, and each of its metrics exists; those of a cluster only in a cluster.
+alerts=$root/packaging/prometheus/alerts.yml
+promtool check rules "$alerts" >checked.txt || { cat checked.txt; exit 1; }
+for name in $(grep -oE 'ranlab_[a-z0-9_]+' "$alerts" | sort -u); do
+    [[ $name != ranlab_bus_* ]] || continue
+    promtool query instant "$server" "$name" >answer.txt
+    [[ -s answer.txt ]] || { echo "no target exports $name of alerts.yml"; exit 1; }
+done

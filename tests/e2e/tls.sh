@@ -4,25 +4,21 @@
 # another certificate than the list requires.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
-command -v openssl >/dev/null || { echo "openssl is not installed"; exit 77; }
 "$RANLAB" ric --help | grep -q -- --tls-key || { echo "this program was built without the feature tls"; exit 77; }
 
-authority() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -out "$1.pem" -days 2 -subj "/CN=$1" 2>/dev/null
-}
-# certificate AUTHORITY FILE NAMES: creates a certificate.
-certificate() {
-    openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$2.key" -out "$2.csr" -subj "/CN=$2" 2>/dev/null
-    openssl x509 -req -in "$2.csr" -CA "$1.pem" -CAkey "$1.key" -CAcreateserial -days 1 -out "$2.pem" \
-        -extfile <(echo "subjectAltName=$3") 2>/dev/null
-}
-authority lab
-authority others
-certificate lab ric IP:127.0.0.1
-certificate lab gnb-1 DNS:gnb-1.lab
-certificate lab xapp DNS:xapp.lab
-certificate others stranger DNS:gnb-1.lab
-as() { local who=$1; shift; "$RANLAB" "$@" --tls-certificate "$who.pem" --tls-key "$who.key" --tls-authority "${authority:-lab}.pem"; }
+"$RANLAB" tls init lab --name 127.0.0.1
+"$RANLAB" tls issue lab gnb-1 --name gnb-1.lab
+"$RANLAB" tls init others
+"$RANLAB" tls issue others stranger --name gnb-1.lab
+mv others/stranger.* lab
+[[ $(stat -c %a lab/gnb-1.key) == 600 ]]
+# Nothing is replaced, and another program reads what was made.
+if "$RANLAB" tls issue lab gnb-1 2>refused.txt; then exit 1; fi
+grep -q 'File exists' refused.txt
+if command -v openssl >/dev/null; then
+    openssl verify -CAfile lab/authority.pem lab/ric.pem lab/node.pem lab/xapp.pem lab/gnb-1.pem
+fi
+as() { local who=$1; shift; "$RANLAB" "$@" --tls-certificate "lab/$who.pem" --tls-key "lab/$who.key" --tls-authority "${authority:-lab}/authority.pem"; }
 
 as ric ric --e2 tls://127.0.0.1:0 --e42 tls://127.0.0.1:0 --admit "gnb 505.01 1@gnb-1.lab,gnb 505.01 2@gnb-2.lab" --duration 90s --format ndjson \
     >ric.txt 2>ric.err &
@@ -54,7 +50,7 @@ refused "the authority of our certificate is unknown to the peer" as stranger xa
 authority=others refused "signed by an unknown authority" as xapp xapp ping --connect "$e42" --count 1
 refused "for another name than the address has" as xapp xapp ping --connect "tls://localhost:${e42##*:}" --count 1
 refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
-refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key xapp.key
+refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key lab/xapp.key
 refused "nobody.pem" as nobody xapp ping --connect "$e42" --count 1
 # The others are not affected.
 as xapp xapp ping --connect "$e42" --count 50 --format json >ping.json

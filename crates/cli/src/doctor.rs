@@ -2,22 +2,28 @@
 use std::time::Duration;
 
 use ranlab_command::verb::{Context, Run};
-use ranlab_host::doctor::{Status, checks};
+use ranlab_host::doctor::{Check, Status, checks};
 use ranlab_host::{Facts, MachineMeter};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args;
 use crate::exit::Failure;
+use crate::features;
 use crate::output::Output;
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ranlab doctor --format json")]
+#[command(
+    after_help = "Examples:\n  ranlab doctor\n  ranlab doctor --format json\n  ranlab doctor --report > report.md"
+)]
 pub struct Arguments {
     /// Duration of the check for other activity that disturbs measurements; 0s: no check
     #[arg(long, default_value = "1s", value_parser = args::duration)]
     watch: Duration,
+    /// Print a Markdown description of this build and machine to paste into a bug report
+    #[arg(long)]
+    report: bool,
 }
 
 /// Whether `bench` can run a rig on this machine.
@@ -40,6 +46,13 @@ fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
     let facts = Facts::read();
     let lately = watch(arguments.watch);
     let checks = checks(&facts, lately.as_ref());
+    if arguments.report {
+        let mut output = Output::new(context.format);
+        output.text(report(&facts, &checks))?;
+        return output.finish(
+            &json!({ "version": VERSION, "features": features::built(), "checks": checks, "facts": facts }),
+        );
+    }
     let missing: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Missing).map(|check| check.name).collect();
     let mut output = Output::new(context.format);
@@ -76,6 +89,28 @@ fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Environment(format!("this machine lacks what the programs need: {}", missing.join(", "))))
+}
+
+/// Version and commit of this build.
+const VERSION: &str = env!("RANLAB_VERSION");
+
+/// Returns a Markdown description of this build and machine. It contains no address, path or name of this machine.
+fn report(facts: &Facts, checks: &[Check]) -> String {
+    let mut text = format!(
+        "## What I did, expected and saw\n\n(commands with their output; a scenario; `--format json`)\n\n## Where\n\n\
+         * ranlab {VERSION} for {}, features {}\n* {}, kernel {}\n* {} CPUs: {}\n\n| check | status | found |\n|---|---|---|\n",
+        std::env::consts::ARCH,
+        features::built().join(", "),
+        facts.system.as_deref().unwrap_or("unknown system"),
+        facts.kernel.as_deref().unwrap_or("unknown"),
+        facts.cpus,
+        facts.cpu_model.as_deref().unwrap_or("unknown"),
+    );
+    for check in checks {
+        let found = check.found.replace('|', "\\|");
+        text.push_str(&format!("| {} | {} | {found} |\n", check.name, word(check.status)));
+    }
+    text
 }
 
 /// Returns the requirements of each rig; none in a build that runs no campaigns.

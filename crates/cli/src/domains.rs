@@ -29,6 +29,8 @@ use ranlab_lab::{Lab, Registry};
 #[cfg(feature = "bench")]
 pub use behaviour::behaviour;
 
+#[cfg(feature = "tls")]
+use crate::tls;
 use crate::{doctor, gateway, manual, worker};
 
 /// The verbs and components of no domain.
@@ -44,6 +46,14 @@ static PROGRAM: Domain = Domain {
             120,
             "Run a component of an experiment for a campaign on another machine",
         ),
+        #[cfg(feature = "tls")]
+        Verb::new::<tls::InitArguments>(
+            &["tls", "init"],
+            130,
+            "Make a certificate authority, and certificates of a RIC, a node and an xApp",
+        ),
+        #[cfg(feature = "tls")]
+        Verb::new::<tls::IssueArguments>(&["tls", "issue"], 131, "Make a further certificate"),
         Verb::new::<doctor::Arguments>(
             &["doctor"],
             140,

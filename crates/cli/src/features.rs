@@ -3,7 +3,7 @@ use crate::domains::DOMAINS;
 use crate::exit::Failure;
 
 /// Features in the order of the documentation, and whether this build has them.
-const FEATURES: [(&str, bool); 10] = [
+const FEATURES: [(&str, bool); 11] = [
     ("ric", cfg!(feature = "ric")),
     ("ran", cfg!(feature = "ran")),
     ("sdran", cfg!(feature = "sdran")),
@@ -14,7 +14,13 @@ const FEATURES: [(&str, bool); 10] = [
     ("bus", cfg!(feature = "bus")),
     ("hosting", cfg!(feature = "hosting")),
     ("bench", cfg!(feature = "bench")),
+    ("tls", cfg!(feature = "tls")),
 ];
+
+/// Returns the features of this build.
+pub fn built() -> Vec<&'static str> {
+    FEATURES.iter().filter(|(_, is_built)| *is_built).map(|(name, _)| *name).collect()
+}
 
 /// Verbs that a build may lack, and the features that they need. Those of a group precede the group.
 const VERBS: &[(&str, &[&str])] = &[
@@ -56,6 +62,9 @@ const VERBS: &[(&str, &[&str])] = &[
     ("bench list", &["bench"]),
     ("bench", &["bench"]),
     ("sim", &["ric", "ran", "bench"]),
+    ("tls init", &["tls"]),
+    ("tls issue", &["tls"]),
+    ("tls", &["tls"]),
 ];
 
 /// Rigs that a build may lack, with former names, and the features that they need.
@@ -100,7 +109,7 @@ fn not_built(what: String, features: &[&str]) -> Option<Failure> {
     if features.iter().all(|feature| FEATURES.contains(&(*feature, true))) {
         return None;
     }
-    let built: Vec<&str> = FEATURES.iter().filter(|(_, built)| *built).map(|(name, _)| *name).collect();
+    let built = built();
     let built = if built.is_empty() { "no feature".to_owned() } else { built.join(", ") };
     Some(Failure::NotBuilt { what, features: features.join(","), built })
 }

@@ -5,6 +5,10 @@ use clap::Command;
 pub const COLUMNS: usize = 80;
 /// Number of examples that a command takes from its subcommands.
 const BORROWED: usize = 3;
+/// Options with addresses that may be `tls://`.
+const ADDRESSES: [&str; 3] = ["connect", "e2", "e42"];
+/// The options of TLS, which are the same for all commands.
+const TLS: &str = "\n\nWith tls:// addresses: --tls-certificate, --tls-key, --tls-authority\n(ranlab tls init makes these files)";
 /// Indentation of the continuation lines of an example.
 const CONTINUED: &str = "      ";
 
@@ -24,8 +28,10 @@ pub fn arrange(command: Command) -> Command {
             None => argument,
         }
     });
+    let has_address = command.get_arguments().any(|it| ADDRESSES.contains(&it.get_id().as_str()));
+    let tls = if cfg!(feature = "tls") && has_address { TLS } else { "" };
     match command.get_after_help().map(ToString::to_string) {
-        Some(text) => command.after_help(fit(&text)),
+        Some(text) => command.after_help(format!("{}{tls}", fit(&text))),
         None => {
             let borrowed: Vec<String> = command
                 .get_subcommands()
@@ -72,7 +78,6 @@ fn heading(command: &str, id: &str) -> Option<&'static str> {
         "ue" | "plmn" if matches!(command, "monitor" | "control" | "slice") => return None,
         "window" | "rate" if matches!(command, "ping" | "orders") => return None,
         "format" | "verbose" | "help" | "version" => "Global options",
-        id if id.starts_with("tls_") => "Global options",
         id if id.starts_with("web") => "Live page",
         "http" | "http_token_file" | "trust" | "host" | "slicing" => "HTTP",
         id if id == "bus" || id.starts_with("bus_") || id.starts_with("advertise") => "Several RICs as one",

@@ -16,6 +16,8 @@ pub mod help;
 pub mod manual;
 #[cfg(all(feature = "ric", feature = "ran", feature = "bench"))]
 pub mod sim;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod verbs;
 pub mod worker;
 

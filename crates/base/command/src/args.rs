@@ -14,13 +14,13 @@ pub use ranlab_transport::Address;
 #[derive(Debug, Clone, clap::Args)]
 pub struct TlsFiles {
     /// With tls:// addresses: our certificate, whose names a client finds in the address (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_certificate: Option<std::path::PathBuf>,
     /// The private key that belongs to it (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_key: Option<std::path::PathBuf>,
     /// The authority that the other end's certificate must be of; no other is believed (PEM)
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide = true, value_name = "FILE")]
     tls_authority: Option<std::path::PathBuf>,
 }
 

@@ -1,14 +1,29 @@
-//! Log lines on stderr: `-v`, `-vv`, or `RANLAB_LOG`.
+//! Log lines on stderr: `-v`, `-vv`, or `RANLAB_LOG`; as text, or as JSON by `RANLAB_LOG_FORMAT=json`.
 
 use std::io::{self, IsTerminal};
 
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::Registry;
 
 use crate::exit::Failure;
 
 /// Environment variable that selects log levels in more detail than `-v`.
 const VARIABLE: &str = "RANLAB_LOG";
+
+/// Environment variable that selects the form of log lines.
+const FORMAT_VARIABLE: &str = "RANLAB_LOG_FORMAT";
+
+/// Returns the layer that writes log lines in this form; `None` if there is no such form.
+fn lines(format: &str) -> Option<Box<dyn Layer<Registry> + Send + Sync>> {
+    let plain = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    match format {
+        "text" => Some(plain.with_ansi(io::stderr().is_terminal()).boxed()),
+        "json" => Some(plain.json().flatten_event(true).boxed()),
+        _ => None,
+    }
+}
 
 /// Starts logging. Without `-v`, only faults that are not reported otherwise; workers inherit the variable.
 pub fn start(verbose: u8) -> Result<(), Failure> {
@@ -25,10 +40,22 @@ pub fn start(verbose: u8) -> Result<(), Failure> {
              ranlab_transport=debug,ranlab_e2_lab=info"
         ))
     })?;
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    let format = std::env::var(FORMAT_VARIABLE).unwrap_or_else(|_| "text".to_owned());
+    let lines = lines(&format).ok_or_else(|| {
+        Failure::Usage(format!("{FORMAT_VARIABLE}={format} is unknown; allowed are text and json"))
+    })?;
     let subscriber = tracing_subscriber::registry().with(lines).with(filter);
     // A process that runs several verbs has already set a subscriber.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_have_two_forms() {
+        assert!(lines("text").is_some() && lines("json").is_some() && lines("JSON").is_none());
+    }
 }

@@ -94,7 +94,7 @@ struct Group {
 }
 
 /// All groups.
-const GROUPS: [Group; 3] = [
+const GROUPS: [Group; 4] = [
     Group {
         name: "controller",
         place: 40,
@@ -111,6 +111,12 @@ const GROUPS: [Group; 3] = [
         name: "bench",
         place: 100,
         about: "Measure: run scenarios, write reports, compare results",
+        augment: |command| command,
+    },
+    Group {
+        name: "tls",
+        place: 135,
+        about: "Make certificates for tls:// addresses",
         augment: |command| command,
     },
 ];

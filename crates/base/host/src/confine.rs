@@ -259,7 +259,14 @@ fn become_user(user: User) -> io::Result<()> {
     }
 }
 
-fn limit(what: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+/// A resource of getrlimit(2).
+#[cfg(target_env = "musl")]
+type Resource = libc::c_int;
+/// A resource of getrlimit(2).
+#[cfg(not(target_env = "musl"))]
+type Resource = libc::__rlimit_resource_t;
+
+fn limit(what: Resource, most: u64) -> io::Result<()> {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `found` is a valid `rlimit` that outlives both calls.
     unsafe {

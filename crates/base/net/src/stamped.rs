@@ -64,7 +64,9 @@ pub fn enter_namespace(file: &Path) -> io::Result<()> {
 /// Gives the calling thread a real-time priority (SCHED_FIFO), 1 to 99, with exact timers.
 pub fn urgent_thread(priority: i32) -> io::Result<()> {
     exact_timers();
-    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: `sched_param` is a C structure of integers, more of them in musl; all zeros is valid.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
     // SAFETY: the kernel reads the parameters, which outlive the call; 0 is this thread.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -1,11 +1,20 @@
 //! Opening streams and listeners by address.
 
+use std::sync::Arc;
+
 use super::registry::registered;
 #[cfg(feature = "tls")]
 use super::tls;
 use super::{
-    Address, BindError, ConnectError, Listener, SocketOptions, Stream, Unsupported, memory, sctp, tcp, unix,
+    Address, BindError, ConnectError, Listener, SocketOptions, Stream, Transport, Unsupported, memory, sctp,
+    tcp, unix,
 };
+
+/// Returns the registered transport of an address.
+fn own_transport(address: &Address) -> Option<Arc<dyn Transport>> {
+    let Address::Other { scheme, .. } = address else { return None };
+    registered(scheme)
+}
 
 /// Connects to `address` within `options.connect_timeout`. Resolves names and tries each resolved address.
 pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Stream, ConnectError> {
@@ -16,14 +25,14 @@ pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Strea
             Address::Memory(name) => memory::connect(name, options.local_buffer_bytes)
                 .map(Stream::Memory)
                 .ok_or_else(|| ConnectError::Refused { address: address.clone() }),
-            Address::Other { scheme, .. } if let Some(transport) = registered(scheme) => {
-                transport.connect(address, options).await
-            }
             Address::Sctp { host, port } => sctp::connect(address, (host, *port)).await,
             Address::Shim { folder, at } => sctp::connect_preloaded(address, folder, *at),
             #[cfg(feature = "tls")]
             Address::Tls { host, port } => tls::connect(address, (host, *port), options).await,
-            _ => Err(ConnectError::unsupported(address, Unsupported::from_address(address))),
+            _ => match own_transport(address) {
+                Some(transport) => transport.connect(address, options).await,
+                None => Err(ConnectError::unsupported(address, Unsupported::from_address(address))),
+            },
         }
     };
     let after = options.connect_timeout;
@@ -41,14 +50,14 @@ impl Listener {
             Address::Memory(name) => memory::listen(name)
                 .map(|arrivals| Self::new(address.clone(), arrivals))
                 .ok_or_else(|| BindError::InUse { address: address.clone() }),
-            Address::Other { scheme, .. } if let Some(transport) = registered(scheme) => {
-                transport.listen(address, options).await
-            }
             Address::Sctp { host, port } => sctp::listen(address, (host, *port)).await,
             Address::Shim { folder, at } => sctp::listen_preloaded(address, folder, *at),
             #[cfg(feature = "tls")]
             Address::Tls { host, port } => tls::listen(address, (host, *port), options).await,
-            _ => Err(BindError::unsupported(address, Unsupported::from_address(address))),
+            _ => match own_transport(address) {
+                Some(transport) => transport.listen(address, options).await,
+                None => Err(BindError::unsupported(address, Unsupported::from_address(address))),
+            },
         }
     }
 }

@@ -147,7 +147,7 @@ impl Asker {
         let open = OPEN
             .iter()
             .any(|open| path.strip_prefix(open).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
-        if !open && path != "/healthz" {
+        if !open && path != "/healthz" && path != "/readyz" {
             let detail = format!(
                 "xApp {} may not ask for {method} {path}; a hosted xApp asks for {}, and subscribes over E42",
                 door.name,

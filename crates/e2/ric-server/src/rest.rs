@@ -4,7 +4,8 @@
 //! | path | content |
 //! |---|---|
 //! | `/`, `/web/…` | the page |
-//! | `/healthz`, `/openapi.json`, `/metrics` | health, API description, counters |
+//! | `/healthz`, `/readyz` | probes: the process answers; base stations and xApps are served |
+//! | `/openapi.json`, `/metrics` | API description, counters |
 //! | `/v1/nodes` | base stations; if the iApp has this resource, the RIC's is at `/v1/ric/nodes` only |
 //! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/offers`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions in the form of O-RAN SC's manager |
@@ -51,6 +52,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 pub use ranlab_http::guard::BODY_MAX;
+/// Paths that need no token. Without one, their answers contain nothing about the network.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+/// Maximum time for the RIC's thread to answer `/readyz`.
+const READY_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of concurrent listeners of a bus.
 const LISTENERS_MAX: usize = 64;
 /// Maximum number of queued events per listener; further ones are dropped.
@@ -170,7 +175,7 @@ async fn respond(
     let page = ranlab_http::page::file(uri.path());
     let asker = config.hosted.as_ref().and_then(|hosted| hosted.asker(headers));
     let is_authorized = asker.is_some() || is_heard(config, peer, headers);
-    if uri.path() != "/healthz" && page.is_none() && !is_authorized {
+    if !PROBES.contains(&uri.path()) && page.is_none() && !is_authorized {
         return Err(unauthorized());
     }
     // Held until the response is complete.
@@ -231,6 +236,22 @@ fn is_heard(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
     }
 }
 
+/// Handles `/readyz`: 503 with a reason if the RIC's thread is busy, or if it leaves its cluster or has lost it.
+async fn ready(served: &Arc<Served>) -> Result<Response, Response> {
+    let look = |ric: &RicHandle| {
+        ric.read(|ric| ric.directory().map(|it| (it.is_draining(), it.is_lawful(ranlab_sdk::now()))))
+    };
+    let unready = |reason: &str| Err(problem(StatusCode::SERVICE_UNAVAILABLE, reason));
+    match tokio::time::timeout(READY_WAIT, served.desk.ask(look)).await {
+        Err(_) => unready("the RIC has not answered within 1 s"),
+        Ok(cluster) => match cluster? {
+            Some((true, _)) => unready("this RIC hands its base stations over"),
+            Some((_, false)) => unready("the directory of the cluster is out of reach"),
+            _ => Ok(json(json!({ "status": "ready" }).to_string())),
+        },
+    }
+}
+
 /// Handles a request that no iApp is needed for; `None` for other paths.
 async fn shown(
     served: &Arc<Served>,
@@ -248,6 +269,7 @@ async fn shown(
             let nodes = snapshot.nodes.iter().filter(|node| node.info.connected).count();
             json(json!({ "status": "ok", "nodes": nodes, "xapps": snapshot.xapps.len() }).to_string())
         }
+        "/readyz" => ready(served).await?,
         "/openapi.json" => json(served.description.clone()),
         "/metrics" => {
             let console = &served.config.console;

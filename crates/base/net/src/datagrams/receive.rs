@@ -132,7 +132,7 @@ impl ReceiveBatch {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         };

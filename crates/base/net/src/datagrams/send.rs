@@ -226,7 +226,7 @@ impl SendBatch {
                 socket.as_raw_fd(),
                 call.headers.as_mut_ptr(),
                 call.count as libc::c_uint,
-                libc::MSG_NOSIGNAL,
+                libc::MSG_NOSIGNAL as _,
             )
         };
         let taken = usize::try_from(taken).map_err(|_| io::Error::last_os_error())?;

@@ -93,7 +93,8 @@ impl Region {
         if unsafe { libc::fstatfs(descriptor.as_raw_fd(), &raw mut system) } < 0 {
             return Err(RegionError::Kind(io::Error::last_os_error()));
         }
-        if libc::c_long::from(system.f_type) == HUGETLBFS {
+        let kind: libc::c_long = system.f_type as _;
+        if kind == HUGETLBFS {
             return Err(RegionError::Huge);
         }
         // SAFETY: all zero is a valid `stat`.

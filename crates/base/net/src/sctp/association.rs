@@ -113,7 +113,7 @@ impl Association {
         let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) };
         let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
         let flags = message.msg_flags;
-        let control_bytes = message.msg_controllen;
+        let control_bytes: usize = message.msg_controllen as _;
         let told = buffer.get(..bytes).unwrap_or_default();
         Ok(Received {
             bytes,
@@ -152,6 +152,6 @@ fn message(slice: &mut libc::iovec, control: &mut Ancillary) -> libc::msghdr {
     message.msg_iov = slice;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = control.len();
+    message.msg_controllen = control.len() as _;
     message
 }

@@ -118,6 +118,10 @@ pub(super) fn request_huge_pages<T>(memory: &mut Memory, table: &[T]) {
     }
 }
 
+/// Of linux/mman.h; musl's headers lack it.
+#[cfg(all(target_os = "linux", not(miri)))]
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Replaces existing pages by one aligned huge page.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn collapse(page: usize) -> bool {
@@ -126,7 +130,7 @@ fn collapse(page: usize) -> bool {
     // addresses, and report by their result if the kernel refuses.
     unsafe {
         libc::madvise(start, HUGE_PAGE, libc::MADV_HUGEPAGE) == 0
-            && libc::madvise(start, HUGE_PAGE, libc::MADV_COLLAPSE) == 0
+            && libc::madvise(start, HUGE_PAGE, MADV_COLLAPSE) == 0
     }
 }
 
