@@ -12,6 +12,7 @@ use ranlab_xhaul::{
 
 use crate::live::{numbers, seen_by_user};
 
+use super::budget::used;
 use super::build::USER;
 use super::pcap;
 use super::setup::{Setup, User};
@@ -93,6 +94,10 @@ pub(super) fn simulate(
             }
         }
     }
+    let shares = found.values().filter(|found| found.delays.count() > 0).filter_map(|found| {
+        used((found.budget_ps, found.window), found.delays.min_ps(), found.delays.max_ps())
+    });
+    record_share("network.of_budget", shares, recorder);
     recorder.scalar("sim.events", events as f64);
     recorder.scalar("sim.mevents_per_s", events as f64 / elapsed_s.max(1e-9) / 1e6);
     // The number must fit 53 bits.
@@ -337,6 +342,10 @@ fn prove(
             proven.least_ps = proven.least_ps.min(least_ps);
         }
     }
+    let shares = most
+        .values()
+        .filter_map(|proven| used((proven.budget_ps, proven.window), proven.least_ps, proven.most_ps));
+    record_share("network.bound_of_budget", shares, recorder);
     for (&role, proven) in &most {
         let bound_ps = proven.most_ps;
         recorder.scalar(&format!("{role}.bound_us"), us(bound_ps));
@@ -360,6 +369,13 @@ fn prove(
         recorder.scalar(&format!("{role}.of_bound"), reached as f64 / bound_ps.max(1) as f64);
     }
     Ok(most)
+}
+
+/// Records the largest share of a budget that is used.
+fn record_share(name: &str, shares: impl Iterator<Item = f64>, recorder: &mut Recorder) {
+    if let Some(share) = shares.reduce(f64::max) {
+        recorder.scalar(name, share);
+    }
 }
 
 /// Proven delays of a role's flows, and its limits.

@@ -124,6 +124,14 @@ impl Window {
     }
 }
 
+/// The share of its budget that a flow uses: above 1 it is missed, by late frames or by frames before the window.
+pub(super) fn used(flow: (Option<Ps>, Option<DelayWindow>), shortest: Ps, longest: Ps) -> Option<f64> {
+    let (budget_ps, window) = flow;
+    let late = longest as f64 / budget_ps?.max(1) as f64;
+    let early = window.map_or(0.0, |window| window.from_ps as f64 / shortest.max(1) as f64);
+    Some(late.max(early))
+}
+
 /// Reads a budget: a time, or the name of a class.
 pub(super) fn budget(key: &str, text: &str) -> Result<Ps, String> {
     let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text.trim()));

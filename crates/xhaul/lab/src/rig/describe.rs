@@ -167,8 +167,8 @@ fn of_network() -> Vec<Metric> {
         Scalar Neither "network.flows" "" "own network: number of flows";
         Scalar Lower "network.missed" "" "own network: flows that miss their budget or receive window";
         Scalar Lower "network.lost" "" "own network: frames that did not arrive";
-        Scalar Lower "network.of_budget" "" "own network: longest delay as a share of its flow's budget, of all flows";
-        Scalar Lower "network.bound_of_budget" "" "own network: largest bound as a share of its flow's budget";
+        Scalar Lower "network.of_budget" "" "longest delay as a share of its flow's budget, of all flows with one";
+        Scalar Lower "network.bound_of_budget" "" "largest bound as a share of its flow's budget; at most 1: every budget is proven";
     }
 }
 

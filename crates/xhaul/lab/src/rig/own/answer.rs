@@ -8,6 +8,7 @@ use ranlab_xhaul::{
 };
 
 use crate::rig::answer::{capture, run_phases, us};
+use crate::rig::budget::used;
 use crate::rig::setup::Setup;
 
 /// Flows whose numbers are all stored; of more flows only the limits and what broke them.
@@ -215,12 +216,15 @@ impl Totals {
             self.losing.push(one.flow.name.clone());
         }
         self.unproven |= one.bound.is_none();
-        let Some(budget_ps) = one.flow.budget_ps else { return };
-        let share = |ps: Ps| ps as f64 / budget_ps.max(1) as f64;
-        self.of_budget = one.longest_ps().map_or(self.of_budget, |ps| self.of_budget.max(share(ps)));
-        if let Some(bound) = one.bound {
-            let most = self.bound_of_budget.get_or_insert(0.0);
-            *most = most.max(share(bound.delay_ps));
+        let limits = (one.flow.budget_ps, one.flow.window);
+        let proven = one.bound.and_then(|bound| used(limits, bound.least_ps, bound.delay_ps));
+        let measured = one.found.filter(|found| found.delays.count() > 0);
+        let simulated = measured.and_then(|found| used(limits, found.delays.min_ps(), found.delays.max_ps()));
+        if let Some(share) = simulated.or(proven) {
+            self.of_budget = self.of_budget.max(share);
+        }
+        if let Some(share) = proven {
+            self.bound_of_budget = Some(self.bound_of_budget.map_or(share, |most| most.max(share)));
         }
     }
 

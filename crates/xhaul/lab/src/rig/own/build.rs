@@ -9,7 +9,7 @@ use ranlab_xhaul::{
 };
 
 use super::file::{self, File, PortRow, unknown};
-use super::{Own, OwnError, flows, tables};
+use super::{Own, OwnError, captures, flows, tables};
 use crate::rig::setup::Setup;
 
 const PS_PER_METRE: f64 = 5_000.0;
@@ -53,9 +53,10 @@ pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
     flows::cells(&mut builder, &file)?;
     flows::flows(&mut builder, &file)?;
     flows::streams(&mut builder, &file)?;
+    captures::add(&mut builder, &file)?;
     builder.cuts(&file)?;
     if builder.topology.demands.is_empty() {
-        return Err(value("the network", "it has no cell, no flow and no stream".to_owned()));
+        return Err(value("the network", "it has no cell, flow, stream or capture".to_owned()));
     }
     builder.schedule(&file)?;
     let Builder { topology, loads, warnings, .. } = builder;

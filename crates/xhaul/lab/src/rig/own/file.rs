@@ -25,6 +25,7 @@ pub(super) struct File {
     pub(super) ports: Vec<PortRow>,
     pub(super) cells: Vec<CellRow>,
     pub(super) flows: Vec<FlowRow>,
+    pub(super) captures: Vec<CaptureRow>,
     pub(super) cuts: Vec<CutRow>,
 }
 
@@ -180,6 +181,18 @@ pub(super) struct FlowRow {
     pub(super) shaped_mbps: Option<f64>,
 }
 
+/// A capture of a fronthaul: a flow for each eAxC and direction.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct CaptureRow {
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) du: String,
+    pub(super) ru: String,
+    pub(super) spacing_khz: Option<u32>,
+    pub(super) class: Option<u8>,
+    pub(super) budget: Option<String>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct CutRow {
     pub(super) a: String,
@@ -189,7 +202,7 @@ pub(super) struct CutRow {
 }
 
 /// Known keys of each table.
-const TABLES: [(&str, &[&str]); 10] = [
+const TABLES: [(&str, &[&str]); 11] = [
     ("csv", &["links", "streams", "gates"]),
     ("switches", &["name", "forwarding", "cut_through_bytes"]),
     ("nodes", &["name", "service"]),
@@ -255,6 +268,7 @@ const TABLES: [(&str, &[&str]); 10] = [
             "shaped_mbps",
         ],
     ),
+    ("captures", &["name", "file", "du", "ru", "spacing_khz", "class", "budget"]),
     ("cuts", &["a", "b", "from", "until"]),
 ];
 /// Known keys of tables within tables.

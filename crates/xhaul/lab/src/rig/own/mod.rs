@@ -2,6 +2,7 @@
 
 pub(super) mod answer;
 mod build;
+mod captures;
 pub(super) mod draw;
 mod file;
 mod flows;

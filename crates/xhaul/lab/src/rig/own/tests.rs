@@ -243,7 +243,7 @@ fn wrong_files_are_refused_with_the_reason() {
         (format!("{link}{flow}budget = \"soon\"\n"), "a budget is a time such as \"100us\""),
         (format!("{link}{flow}period2 = 1\n"), "unknown key `period2`; `period` is the nearest"),
         (format!("{link}{}", flow.replace("1ms", "1 fortnight")), "is not a time such as"),
-        (link.to_owned(), "it has no cell, no flow and no stream"),
+        (link.to_owned(), "it has no cell, flow, stream or capture"),
         (
             format!("{link}[[cells]]\nname = \"c\"\ncu = \"x\"\ndu = \"y\"\nsplit = \"7.3\"\n"),
             "`split`: unknown value `7.3`",
@@ -285,4 +285,37 @@ fn picture_has_every_node_and_the_cut() {
     for words in [">s6</text>", ">du11</text>", ">cu</text>", "stroke-dasharray", "24 flows"] {
         assert!(svg.contains(words), "{words}");
     }
+}
+
+#[test]
+fn capture_of_a_fronthaul_becomes_flows() {
+    // Written by the simulation: four layers down and up.
+    let folder = Folder::new("capture", &[]);
+    let file = folder.0.join("ru.pcapng").to_string_lossy().into_owned();
+    let set = [
+        ("sut.sharing", text("none")),
+        ("cells.split", text("7.2x")),
+        ("cells.carrier", text("nr-100")),
+        ("net.mbps", Value::Float(25_000.0)),
+        ("net.mtu", Value::Int(9000)),
+        ("sim.pcap", text(&file)),
+    ];
+    let point = fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &set);
+    let run = Run::new(&point, 0, 7, Duration::from_millis(10));
+    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+    rig.prepare(&run).and_then(|()| rig.measure(&run, &mut Recorder::default())).unwrap();
+    let network = "[[links]]\na = \"du\"\nb = \"ru\"\nmbps = 25000\n\
+                   [[captures]]\nname = \"site\"\nfile = \"ru-0.pcapng\"\ndu = \"du\"\nru = \"ru\"\nbudget = \"high100\"\n";
+    std::fs::write(folder.file(), network).unwrap();
+    let told = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap();
+    assert!(told.contains("site 0x0003 U DL: 208 frames of 7680 to 7680 bytes in the capture"), "{told}");
+    assert!(told.contains("mantissa 9 bits, arrivals within ") && !told.contains("gaps"), "{told}");
+    let (outcome, recording) = measure(&folder.file(), &[]);
+    assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 8.0));
+    // 52 and 16 of 70 symbols of 2.5 ms, for 10 ms.
+    let sent = |flow: &str| recording.metrics[&format!("flow.{flow}.sent")];
+    assert_eq!((sent("site_0x0000_u_dl"), sent("site_0x0002_u_ul")), (208.0, 64.0));
+    std::fs::write(folder.0.join("ru-0.pcapng"), [0_u8; 40]).unwrap();
+    let why = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err();
+    assert!(why.contains("has no eCPRI message"), "{why}");
 }

@@ -22,6 +22,7 @@ const CELL_ROLES: [&str; 2] = ["cell_dl", "cell_ul"];
 /// Returns the sentences.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut sentences = matrix(results);
+    sentences.extend(simplest(results, &|point| fine(point)));
     let mut windows = windows(results);
     let mut own = own_budgets(results);
     windows.truncate(2 * SENTENCES_MAX);
@@ -62,6 +63,32 @@ fn matrix(results: &Results) -> Vec<String> {
         return Vec::new();
     }
     rows.into_iter().map(|(row, cells)| format!("Budgets met, {row}: {}.", cells.join(", "))).collect()
+}
+
+/// Schedulers from the simplest port to the most demanding one.
+const BY_EFFORT: [&str; 7] = ["fifo", "strict", "drr", "cbs", "ats", "preemption", "gates"];
+
+/// Returns the simplest scheduler that keeps every limit at every point where it was tried, and whether that is proven.
+pub(super) fn simplest(results: &Results, fine: &dyn Fn(&PointResult) -> Option<bool>) -> Option<String> {
+    let of = |name: &'static str| {
+        let named = move |point: &&PointResult| setting(point, SCHEDULER).and_then(Value::text) == Some(name);
+        results.points.iter().filter(named)
+    };
+    let tried: Vec<&str> = BY_EFFORT.into_iter().filter(|name| of(name).next().is_some()).collect();
+    if tried.len() < 2 {
+        return None;
+    }
+    let keeps = |name: &&&'static str| of(name).all(|point| fine(point) == Some(true));
+    let Some(name) = BY_EFFORT.iter().filter(|name| tried.contains(*name)).find(keeps) else {
+        return Some(format!("No scheduler meets every budget everywhere: {}.", tried.join(", ")));
+    };
+    let proven =
+        of(name).all(|point| most(point, "network.bound_of_budget").is_some_and(|share| share <= 1.0));
+    let how = if proven { "proven" } else { "simulated, not proven" };
+    Some(format!(
+        "The simplest scheduler that meets every budget is {name} ({how}); order of effort: {}.",
+        tried.join(", ")
+    ))
 }
 
 /// Whether a point meets every budget; `None`: it has none, or it was not measured.

@@ -7,6 +7,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::Run;
 use ranlab_xhaul::{Curves, bounds};
 
+use super::budgets::simplest;
 use super::most;
 use crate::rig::budget::class_of;
 use crate::rig::{Planned, planned};
@@ -32,6 +33,11 @@ pub(super) fn sentences(results: &Results) -> Option<Vec<String>> {
         sentences.extend(summary(point));
         each.extend(flows.iter().filter_map(|flow| verdict(point, flow)));
     }
+    let fine = |point: &PointResult| {
+        let zero = |name: &str| most(point, name).map(|count| count <= 0.0);
+        Some(zero("network.missed")? && zero("network.lost").unwrap_or(true))
+    };
+    sentences.extend(simplest(results, &fine));
     each.sort_by_key(|(fine, _)| *fine);
     let more = each.len().saturating_sub(FLOWS_MAX);
     sentences.extend(each.into_iter().take(FLOWS_MAX).map(|(_, sentence)| sentence));

@@ -197,6 +197,8 @@ fn each_split_is_judged_by_its_own_budget() {
     assert!(two.ends_with("meets its budget of 1500 us (F1, TR 38.801 option 2)."), "{two}");
     let narrow =
         findings("[cells]\nbudget = \"high25\"\n[sweep.axes]\n\"sut.scheduler\" = [\"fifo\", \"strict\"]");
+    assert!(narrow.contains("No scheduler meets every budget everywhere: fifo, strict."), "{narrow}");
+    assert!(told.contains("The simplest scheduler that meets every budget is fifo (proven)"), "{told}");
     assert!(
         narrow.contains("Budgets met, sut.scheduler: fifo ✗, strict ✗.")
             && narrow.contains("misses its budget of 25 us (eCPRI High25)"),
