@@ -20,4 +20,5 @@ mod thread_bridge;
 pub mod token;
 
 pub use answer::Answer;
+pub use ranlab_page::base64;
 pub use thread_bridge::{Request, ThreadBridge, answers, serve};

@@ -238,12 +238,12 @@ fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
 
 /// Returns the error of a build without a Redis client.
 #[cfg(feature = "redis")]
-pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
-    Ok(Box::new(ranlab_ric_server::sdl::Sdl::connect(url).map_err(environment)?))
+pub(crate) fn sdl(url: &str, termination: Option<String>) -> Result<Box<dyn IApp>, Trouble> {
+    Ok(Box::new(ranlab_ric_server::sdl::Sdl::connect(url, termination).map_err(environment)?))
 }
 
 #[cfg(not(feature = "redis"))]
-pub(crate) fn sdl(url: &str) -> Result<Box<dyn IApp>, Trouble> {
+pub(crate) fn sdl(url: &str, _: Option<String>) -> Result<Box<dyn IApp>, Trouble> {
     Err(environment(format!("{url} is not reached by this build: build it with --features redis")))
 }
 

@@ -262,6 +262,8 @@ pub struct Ric {
     e42_hold: Duration,
     /// The HTTP server, if enabled.
     console: Option<ConsoleHandle>,
+    /// Address for RMR messages.
+    rmr: Option<String>,
     bus: Option<crate::ric_bus::Joined>,
     _shared: Option<crate::ric_bus::Shared>,
     /// The shared store of xApps.
@@ -298,7 +300,9 @@ impl Ric {
         let handle = part.on_threads(config)?;
         handle.add_iapp(Box::new(Registry::new().0));
         if let Some(url) = &part.sdl {
-            handle.add_iapp(crate::rest_controller::sdl(url)?);
+            // A port that the system chooses is not known yet.
+            let termination = part.rmr.filter(|address| address.port() != 0);
+            handle.add_iapp(crate::rest_controller::sdl(url, termination.map(|it| it.to_string()))?);
         }
         let inside = Inside::all(part, &handle).await?;
         let mut folder = Folder::default();
@@ -323,6 +327,7 @@ impl Ric {
             at_begin: RicReport::default(),
             e42_hold: part.e42_hold,
             console: None,
+            rmr: None,
             bus,
             _shared,
             a1: types.map(|types| A1::new(types, commons.clone())),
@@ -336,6 +341,14 @@ impl Ric {
             installation.listen(&ric.handle).await?;
             desk = Some(installation.doors(&ric.handle, supervisor)?);
         }
+        if part.rmr.is_some() && part.http.is_none() {
+            return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
+        }
+        if let Some(address) = part.rmr {
+            // Before HTTP, which states its address.
+            let trust = Allowed::any_of(&part.trust).map(Trust::new);
+            ric.rmr = Some(ric.serve_rmr(address, trust).await?);
+        }
         if let Some(address) = part.http {
             let door = HttpListener::new(address, &part.host, part.http_token_file.as_deref())?;
             let hosted = desk.as_ref().map(|(_, hosted)| hosted.clone());
@@ -346,11 +359,8 @@ impl Ric {
             )
             .await?;
         }
-        if let Some(address) = part.rmr {
-            if part.http.is_none() {
-                return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
-            }
-            ric.serve_rmr(address, Allowed::any_of(&part.trust).map(Trust::new)).await?;
+        if let Some(address) = ric.rmr.clone() {
+            ric.bound.push(("rmr", address));
         }
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
@@ -384,7 +394,9 @@ impl Ric {
             }
             Inside::Ping { .. } | Inside::Slicing => None,
         });
-        let config = RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis };
+        let termination = self.rmr.clone();
+        let config =
+            RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis, termination };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
             served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
@@ -392,12 +404,11 @@ impl Ric {
         Ok(())
     }
 
-    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<(), Trouble> {
+    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<String, Trouble> {
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;
         let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));
-        self.bound.push(("rmr", served.map_err(cannot)?.to_string()));
-        Ok(())
+        Ok(served.map_err(cannot)?.to_string())
     }
 
     /// Leaves the bus: hands its base stations over to other RICs and announces its end. Takes 30 s at most.

@@ -8,6 +8,7 @@
 //! | [`metrics`] | counters of a RIC for Prometheus |
 //! | [`hosted`] | sockets of hosted xApps |
 //! | [`rmr`] | O-RAN SC's RMR |
+//! | [`nodeb`] | base stations as O-RAN SC's E2 manager describes them |
 //! | `nats`, `nats_commons` | several RICs as one; the shared store on several RICs (feature `bus`) |
 //! | `redis`, `sdl` | the bus on a Redis server; O-RAN SC's shared data layer (feature `redis`) |
 
@@ -19,6 +20,7 @@ pub mod metrics;
 pub mod nats;
 #[cfg(feature = "bus")]
 pub mod nats_commons;
+pub mod nodeb;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod rest;

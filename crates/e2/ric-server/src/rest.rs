@@ -24,8 +24,8 @@
 use crate::a1::{self, A1};
 use crate::commons::{self, Commons};
 use crate::hosted::{Asker, Hosted, serve_sockets};
-use crate::metrics;
 use crate::stream;
+use crate::{metrics, nodeb};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
@@ -39,7 +39,7 @@ use ranlab_ric::console::{self, Console, ConsoleHandle, cluster};
 use ranlab_ric::hosting;
 use ranlab_ric::monitor::{KpiExport, PublicationHandle};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{Method as NorthboundMethod, NorthboundReply, RicSnapshot};
+use ranlab_sdk::e2::ric::{Method as NorthboundMethod, NodeSnapshot, NorthboundReply, RicSnapshot};
 use serde_json::json;
 use std::convert::Infallible;
 use std::io;
@@ -87,6 +87,8 @@ pub struct RestConfig {
     pub published: Option<PublicationHandle>,
     /// KPIs exported at `/metrics`.
     pub kpis: Option<KpiExport>,
+    /// Address for RMR messages, which O-RAN SC's E2 manager calls that of the E2 termination.
+    pub termination: Option<String>,
 }
 
 /// Adds the console to a RIC, once, regardless of the number of servers; needs a `LocalSet`.
@@ -317,7 +319,7 @@ async fn shown(
             json(told.await?.to_string())
         }
         path => match (path.strip_prefix("/v1/nodeb/"), path.strip_prefix("/v1/ric/nodes/")) {
-            (Some(name), _) => nodeb(&snapshot(served).await?, name)?,
+            (Some(name), _) => nodeb(served, name).await?,
             (None, Some(name)) => one_node(served, name).await?,
             (None, None) => return Ok(None),
         },
@@ -354,12 +356,18 @@ async fn one_node(served: &Served, name: &str) -> Result<Response, Response> {
 }
 
 /// Returns base stations in the form of O-RAN SC's E2 manager: all, or one by name.
-fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
+async fn nodeb(served: &Served, name: &str) -> Result<Response, Response> {
+    let snapshot = snapshot(served).await?;
     if name == "states" {
-        return Ok(json(console::nodes::states(snapshot).to_string()));
+        return Ok(json(console::nodes::states(&snapshot).to_string()));
     }
-    let unknown = || problem(StatusCode::NOT_FOUND, "unknown node; /v1/nodeb/states lists the nodes");
-    console::nodes::nodeb(snapshot, name).map(|found| json(found.to_string())).ok_or_else(unknown)
+    let named = |node: &&NodeSnapshot| console::nodes::inventory_name(&node.info.id) == name;
+    let Some(node) = snapshot.nodes.iter().find(named) else {
+        return Err(problem(StatusCode::NOT_FOUND, "unknown node; /v1/nodeb/states lists the nodes"));
+    };
+    let changed = nodeb::unix_ns(ranlab_sdk::now(), node.info.since);
+    let info = nodeb::info(&node.info, served.config.termination.as_deref(), changed);
+    Ok(json(nodeb::json(&info).to_string()))
 }
 
 /// Returns the iApp that handles a path, and the path within it.

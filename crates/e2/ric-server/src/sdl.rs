@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `{e2Manager},GNB` | set of `NbIdentity` of gNBs and their CUs and DUs |
 //! | `{e2Manager},ENB` | set of `NbIdentity` of eNBs and ng-eNBs |
-//! | `{e2Manager},RAN:NAME` | `NodebInfo` |
+//! | `{e2Manager},RAN:NAME`, `{e2Manager},GNB:PLMN:ID[:PART]`, `{e2Manager},ENB:PLMN:ID` | `NodebInfo` |
 //!
 //! The list is always written as a whole, so a server that was unreachable or lost its data is complete soon
 //! after it is back.
@@ -14,13 +14,14 @@
     reason = "an adapter to a server, in real time, with a thread of its own"
 )]
 
+use crate::nodeb;
 use crate::redis::{PATIENCE, RETRY, RedisBusError, open};
 use prost::Message;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo};
 use ranlab_e2_codec::e2ap::GlobalE2NodeId;
-use ranlab_e2_codec::rnib::{ConnectionStatus, ENB, GNB, Gnb, NAMESPACE, NbIdentity, NodebInfo, RanFunction};
-use ranlab_ric::console::nodes::{global_nb_id, inventory_name, is_enb};
+use ranlab_e2_codec::rnib::{NAMESPACE, NbIdentity};
+use ranlab_ric::console::nodes::{inventory_name, is_enb};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -34,6 +35,8 @@ const TOGETHER: Duration = Duration::from_millis(100);
 struct Entry {
     /// Key of the set that contains it.
     set: &'static str,
+    /// Its second key, by identity.
+    key: String,
     member: Vec<u8>,
     info: Vec<u8>,
 }
@@ -51,22 +54,24 @@ type Shared = Arc<(Mutex<State>, Condvar)>;
 #[derive(Debug)]
 pub struct Sdl {
     names: BTreeMap<GlobalE2NodeId, String>,
+    /// RMR address of the RIC, which O-RAN SC's E2 manager calls that of the E2 termination.
+    termination: Option<String>,
     shared: Shared,
 }
 
 impl Sdl {
     /// Connects to the server and clears its list; base stations from before are listed again when they
-    /// connect.
+    /// connect. `termination` is the RIC's address for RMR messages, if it has one.
     ///
     /// # Errors
     /// Fails if the server is not reachable.
-    pub fn connect(url: &str) -> Result<Self, RedisBusError> {
+    pub fn connect(url: &str, termination: Option<String>) -> Result<Self, RedisBusError> {
         let (client, connection) = open(url)?;
         let shared = Shared::default();
         let writer = Arc::clone(&shared);
         // The thread ends with the iApp.
         thread::spawn(move || write_all(&client, connection, &writer));
-        let sdl = Self { names: BTreeMap::new(), shared };
+        let sdl = Self { names: BTreeMap::new(), termination, shared };
         sdl.change(|_| {});
         Ok(sdl)
     }
@@ -91,12 +96,12 @@ impl IApp for Sdl {
         "sdl"
     }
 
-    fn handle(&mut self, _: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
+    fn handle(&mut self, now: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
         match input {
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
                 let name = inventory_name(&node.id);
                 self.names.insert(node.id, name.clone());
-                let entry = entry(&name, node);
+                let entry = entry(node, self.termination.as_deref(), nodeb::unix_ns(now, node.since));
                 self.change(|state| drop(state.nodes.insert(name, entry)));
             }
             IAppInput::NodeRemoved(node) => {
@@ -108,29 +113,19 @@ impl IApp for Sdl {
     }
 }
 
-fn entry(name: &str, node: &NodeInfo) -> Entry {
-    let status =
-        if node.connected { ConnectionStatus::Connected } else { ConnectionStatus::Disconnected }.into();
-    let id = Some(global_nb_id(&node.id));
-    let is_enb = is_enb(&node.id);
-    let functions = node.functions.iter().map(|function| RanFunction {
-        id: function.id.into(),
-        definition: function.definition.iter().map(|octet| format!("{octet:02x}")).collect(),
-        revision: function.revision.into(),
-        oid: function.oid.clone().unwrap_or_default(),
-    });
-    let identity =
-        NbIdentity { inventory_name: name.to_owned(), global_nb_id: id.clone(), connection_status: status };
-    let info = NodebInfo {
-        ran_name: name.to_owned(),
-        connection_status: status,
-        global_nb_id: id,
-        node_type: if is_enb { ENB } else { GNB },
-        gnb: (!is_enb).then(|| Gnb { ran_functions: functions.collect() }),
-        setup_from_network: true,
+fn entry(node: &NodeInfo, termination: Option<&str>, changed_ns: u64) -> Entry {
+    let info = nodeb::info(node, termination, changed_ns);
+    let identity = NbIdentity {
+        inventory_name: info.ran_name.clone(),
+        global_nb_id: info.global_nb_id.clone(),
+        connection_status: info.connection_status,
     };
-    let set = if is_enb { "ENB" } else { "GNB" };
-    Entry { set, member: identity.encode_to_vec(), info: info.encode_to_vec() }
+    Entry {
+        set: if is_enb(&node.id) { "ENB" } else { "GNB" },
+        key: nodeb::identity_key(&info),
+        member: identity.encode_to_vec(),
+        info: info.encode_to_vec(),
+    }
 }
 
 /// Writes the list whenever it has changed.
@@ -178,10 +173,11 @@ fn write(
         pipe.cmd("SADD").arg(key(entry.set)).arg(&entry.member).ignore();
         if written.get(name) != Some(entry) {
             pipe.cmd("SET").arg(key(&format!("RAN:{name}"))).arg(&entry.info).ignore();
+            pipe.cmd("SET").arg(key(&entry.key)).arg(&entry.info).ignore();
         }
     }
-    for gone in written.keys().filter(|name| !nodes.contains_key(*name)) {
-        pipe.cmd("DEL").arg(key(&format!("RAN:{gone}"))).ignore();
+    for (gone, entry) in written.iter().filter(|(name, _)| !nodes.contains_key(*name)) {
+        pipe.cmd("DEL").arg(key(&format!("RAN:{gone}"))).arg(key(&entry.key)).ignore();
     }
     pipe.query(connection)
 }

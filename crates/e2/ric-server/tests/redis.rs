@@ -10,7 +10,7 @@ use lab::Lab;
 use prost::Message;
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, Plmn};
 use ranlab_e2_codec::e2sm::slice::SliceModel;
-use ranlab_e2_codec::rnib::{ConnectionStatus, NbIdentity, NodebInfo};
+use ranlab_e2_codec::rnib::{Configuration, ConnectionStatus, NbIdentity, NodebInfo};
 use ranlab_ric::bus::Bus;
 use ranlab_ric::monitor::{Monitor, MonitorConfig};
 use ranlab_ric_server::redis::{RedisBus, listen};
@@ -109,17 +109,22 @@ fn reports_are_published_once_the_server_starts() {
 fn sdl_lists_base_stations_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
-    assert!(Sdl::connect(&url).is_err(), "there is no server yet");
+    assert!(Sdl::connect(&url, None).is_err(), "there is no server yet");
     let Some(first) = server(port) else {
         return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
     };
-    let mut lab = Lab::new(Box::new(patiently(|| Sdl::connect(&url).ok())));
+    let mut lab = Lab::new(Box::new(patiently(|| Sdl::connect(&url, None).ok())));
     let read = || {
         let mut connection = redis::Client::open(&*url).ok()?.get_connection().ok()?;
         let mut ask = |command: &str, key: &str| redis::cmd(command).arg(key).query(&mut connection).ok();
         let members: Vec<Vec<u8>> = redis::from_redis_value(ask("SMEMBERS", "{e2Manager},GNB")?).ok()?;
-        let info: Option<Vec<u8>> =
-            redis::from_redis_value(ask("GET", "{e2Manager},RAN:gnb_505_001_00000005")?).ok()?;
+        let [info, by_id] = [
+            "{e2Manager},RAN:gnb_505_001_00000005".to_owned(),
+            format!("{{e2Manager}},GNB:05F510:{:032b}", 5),
+        ]
+        .map(|key| redis::from_redis_value::<Option<Vec<u8>>>(ask("GET", &key)?).ok());
+        let info = info?;
+        assert_eq!(info, by_id?);
         Some((members, info.and_then(|info| NodebInfo::decode(&info[..]).ok())))
     };
     let plmn = Plmn::new(505, 1, 2);
@@ -140,7 +145,8 @@ fn sdl_lists_base_stations_after_a_server_restart() {
         ("gnb_505_001_00000005", "gnb_505_001_00000005")
     );
     assert_eq!(identity.global_nb_id.unwrap().plmn_id, "05F510");
-    assert!(info.gnb.unwrap().ran_functions.iter().any(|function| !function.oid.is_empty()));
+    let Some(Configuration::Gnb(gnb)) = info.configuration else { panic!("no gNB: {info:?}") };
+    assert!(gnb.ran_functions.iter().any(|function| !function.oid.is_empty()));
     drop(first);
     lab.cut(number, 0);
     let _second = server(port).unwrap();

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
-use ranlab_e2_codec::e2ap::{ComponentConfigItem, EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem};
+use ranlab_e2_codec::e2ap::{EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem};
 use ranlab_e2_codec::e2sm::{Encoding, Octets, by_oid, ccc};
 use ranlab_e2_codec::per::ShortBits;
 use ranlab_e2_codec::rnib::GlobalNbId;
@@ -143,32 +143,6 @@ pub fn states(snapshot: &RicSnapshot) -> Json {
     snapshot.nodes.iter().map(state).collect()
 }
 
-/// Returns the response of O-RAN SC's E2 manager to `/v1/nodeb/NAME`; `None` if the node is unknown.
-pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
-    let node = snapshot.nodes.iter().find(|node| inventory_name(&node.info.id) == name)?;
-    let function = |function: &RanFunctionItem| {
-        json!({
-            "ranFunctionId": function.id,
-            "ranFunctionDefinition": super::json::hex(&function.definition),
-            "ranFunctionRevision": function.revision,
-            "ranFunctionOid": function.oid,
-        })
-    };
-    let kind = if is_enb(&node.info.id) { "ENB" } else { "GNB" };
-    Some(json!({
-        "ranName": name,
-        "connectionStatus": connection_status(node),
-        "globalNbId": shown(&node.info.id),
-        "nodeType": kind,
-        "setupFromNetwork": true,
-        kind.to_ascii_lowercase(): {
-            "ranFunctions": node.info.functions.iter().map(function).collect::<Vec<_>>(),
-            "nodeConfigs": node.info.components.iter().map(node_config).collect::<Vec<_>>(),
-            "nodeType": node.info.kind.name(),
-        },
-    }))
-}
-
 fn connection_status(node: &NodeSnapshot) -> &'static str {
     if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
 }
@@ -215,8 +189,12 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
     }
 }
 
+/// Maximum length of type and network in a name of O-RAN SC's E2 termination, whose buffer has 20 bytes.
+const NETWORK_MAX: usize = 19;
+
 /// Returns the name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or
-/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id.
+/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id. Of longer types
+/// it cuts the network off: `ng_enB_macro_505_00_000001`.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));
@@ -226,22 +204,15 @@ pub fn inventory_name(id: &GlobalE2NodeId) -> String {
         (GlobalE2NodeId::Gnb(_), (Some(id), None) | (None, Some(id))) => format!("_{id:x}"),
         _ => String::new(),
     };
-    format!("{kind}_{mcc}_{mnc:0>3}_{:0width$x}{part}", bits.value)
-}
-
-/// Returns a component as listed in `nodeConfigs` by O-RAN SC's E2 manager.
-fn node_config(component: &ComponentConfigItem) -> Json {
-    json!({
-        "e2nodeComponentInterfaceType": component.interface.name(),
-        "e2nodeComponentRequestPart": super::json::hex(&component.configuration.request_part),
-        "e2nodeComponentResponsePart": super::json::hex(&component.configuration.response_part),
-    })
+    let mut name = format!("{kind}_{mcc}_{mnc:0>3}");
+    name.truncate(NETWORK_MAX);
+    format!("{name}_{:0width$x}{part}", bits.value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_e2_codec::e2ap::{E2NodeEnb, E2NodeGnb, GlobalEnbId, Plmn};
+    use ranlab_e2_codec::e2ap::{E2NodeEnb, E2NodeGnb, E2NodeNgEnb, GlobalEnbId, GlobalNgEnbId, Plmn};
     use ranlab_e2_codec::e2sm::ServiceModel;
 
     #[test]
@@ -264,6 +235,10 @@ mod tests {
             GlobalE2NodeId::Gnb(E2NodeGnb { cu_up_id, du_id, ..gnb })
         };
         let enb_id = EnbId::Home(ShortBits::new(0x19b, 28));
+        let ng_enb = |enb_id| {
+            let ng_enb = GlobalNgEnbId { plmn, enb_id };
+            GlobalE2NodeId::NgEnb(E2NodeNgEnb { ng_enb, enb: None, du_id: None })
+        };
         let enb = GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } });
         for (id, name) in [
             (GlobalE2NodeId::gnb(plmn, 0x19b, 22), "gnb_001_001_00019b"),
@@ -275,6 +250,8 @@ mod tests {
             (part(Some(68), None), "gnbc_001_001_00019b_44"),
             (part(Some(1), Some(1)), "gnb_001_001_00019b"),
             (enb, "enB_home_001_001_0000019b"),
+            (ng_enb(NgEnbId::Macro(ShortBits::new(0x290, 20))), "ng_enB_macro_001_00_000290"),
+            (ng_enb(NgEnbId::ShortMacro(ShortBits::new(0x290, 18))), "ng_enB_shortmacro_0_000290"),
         ] {
             assert_eq!(inventory_name(&id), name);
         }
