@@ -97,6 +97,24 @@ fn mantissa_with_leading_zero_byte_is_decoded() {
     assert_eq!((&octets[..6], &octets[11..]), (&written[..6], &written[10..]));
 }
 
+/// O-RAN SC's kpimon-go (8bbbbbb) asks for every measurement of a node by KPM 2.00, whose conditions are a CHOICE.
+#[test]
+fn conditions_of_kpm_2_00_are_decoded() {
+    let octets: &[u8] = b"\x00\x01\x03@\x00\x07\x00\xa0DRB.UEThpDl\x00\x00\x10\x00\x00\x00PDRB.UEThpUl\x00\x00\x10\x00\x00\x00\
+          XRRU.PrbTotDl\x00\x00\x10\x00\x00\x00XRRU.PrbTotUl\x00\x00\x10\x00\x00\x00`RRU.PrbUsedDl\x00\x00\x10\
+          \x00\x00\x00\x90DRB.PdcpSduVolumeDL\x00\x00\x10\x00\x00\x00\x90DRB.PdcpSduVolumeUL\x00\x00\x10\x00\
+          \x00\x00\x80DRB.RlcSduDelayDl\x00\x00\x10\x00\x00 '\x0f";
+    let (value, text) = per::decode_either::<ActionDefinition>(&Bytes::from_static(octets)).unwrap();
+    assert_eq!((text, value.style), (per::Text::Early, 3));
+    let ActionFormat::Conditional(it) = &value.format else { panic!("{value:?}") };
+    let anybody = Matching { condition: MatchingCondition::Label(Label::none()), or: false };
+    assert_eq!((it.measurements.len(), it.granularity_ms), (8, 10_000));
+    assert!(it.measurements.iter().all(|it| it.conditions == [anybody.clone()]));
+    let mut written = Vec::new();
+    per::encode_in(&value, text, &mut written).unwrap();
+    assert_eq!(written, octets);
+}
+
 /// Each value round-trips in the text in which it was encoded; if both texts fit the bytes, the standard one is used.
 #[test]
 fn text_that_consumes_all_bytes_is_used() {

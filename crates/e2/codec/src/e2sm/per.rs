@@ -35,9 +35,11 @@ fn encode_with(
 ) -> Result<(), EncodeError> {
     let before = out.len();
     let mut writer = Writer::new(std::mem::take(out), ANY_VERSION);
-    if text == Text::Modified {
-        writer = writer.with_merged_additions();
-    }
+    writer = match text {
+        Text::Standard => writer,
+        Text::Modified => writer.with_merged_additions(),
+        Text::Early => writer.with_bare_conditions(),
+    };
     let outcome = write(&mut writer);
     *out = writer.into_vec();
     if out.len() == before && outcome.is_ok() {
@@ -68,23 +70,20 @@ pub enum Text {
     Standard,
     /// The modified text that FlexRIC up to 2.0 uses by default: each extension mark follows the additions.
     Modified,
+    /// The text of KPM 2.00, in which a condition cannot be combined with others. O-RAN SC's kpimon-go uses it.
+    Early,
 }
 
 impl Text {
-    /// Returns the other text.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::Standard => Self::Modified,
-            Self::Modified => Self::Standard,
-        }
-    }
+    /// All texts, in the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::Standard, Self::Modified, Self::Early];
 
     /// Returns the name used in JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Standard => "standard",
             Self::Modified => "modified",
+            Self::Early => "early",
         }
     }
 }
@@ -94,11 +93,12 @@ impl fmt::Display for Text {
         f.write_str(match self {
             Self::Standard => "O-RAN's ASN.1",
             Self::Modified => "the modified ASN.1 of FlexRIC up to 2.0",
+            Self::Early => "the ASN.1 of KPM 2.00",
         })
     }
 }
 
-/// Decodes like [`decode`] in either text. The text that consumes all bytes is used, the standard one if both do.
+/// Decodes like [`decode`] in any text. The first text that consumes all bytes is used.
 pub fn decode_either<T: Per>(octets: &Bytes) -> Result<(T, Text), DecodeError> {
     either(|text| whole(reader_of(octets.clone(), text)))
 }
@@ -109,12 +109,12 @@ fn either<T>(read: impl Fn(Text) -> Result<T, DecodeError>) -> Result<(T, Text),
     Ok((value, text))
 }
 
-/// Decodes like [`decode`] in the text `text`, or in the other one, to which `text` is then set.
+/// Decodes like [`decode`] in the text `text`, or in another one, to which `text` is then set.
 pub fn decode_in<T: Per>(octets: &Bytes, text: &mut Text) -> Result<T, DecodeError> {
     learn(text, |text| whole(reader_of(octets.clone(), text)))
 }
 
-/// Calls `read` with the text `text`, or with the other one; the error is that of the standard text.
+/// Calls `read` with the text `text`, then with the others; the error is that of the standard text.
 pub(super) fn learn<T>(
     text: &mut Text,
     read: impl Fn(Text) -> Result<T, DecodeError>,
@@ -123,14 +123,18 @@ pub(super) fn learn<T>(
         Ok(value) => return Ok(value),
         Err(fault) => fault,
     };
-    match (read(text.other()), *text) {
-        (Ok(value), _) => {
-            *text = text.other();
-            Ok(value)
+    let mut standard = (*text == Text::Standard).then_some(first.clone());
+    for other in Text::ALL.into_iter().filter(|other| other != text) {
+        match read(other) {
+            Ok(value) => {
+                *text = other;
+                return Ok(value);
+            }
+            Err(fault) if other == Text::Standard => standard = Some(fault),
+            Err(_) => {}
         }
-        (Err(_), Text::Standard) => Err(first),
-        (Err(fault), Text::Modified) => Err(fault),
     }
+    Err(standard.unwrap_or(first))
 }
 
 /// Returns a reader for one of the texts.
@@ -138,6 +142,7 @@ pub(super) fn reader_of(octets: Bytes, text: Text) -> Reader {
     match text {
         Text::Standard => reader(octets),
         Text::Modified => reader(octets).with_merged_additions(),
+        Text::Early => reader(octets).with_bare_conditions(),
     }
 }
 

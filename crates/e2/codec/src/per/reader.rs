@@ -71,6 +71,10 @@ pub trait Source: Sized {
     ) -> Result<T> {
         read(self)
     }
+    /// Whether a condition of KPM is the CHOICE alone, as in KPM 2.00 ([`Reader::with_bare_conditions`]).
+    fn has_bare_conditions(&self) -> bool {
+        false
+    }
     /// Reads an extension alternative of a CHOICE: an open type.
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open(contents)
@@ -186,6 +190,8 @@ pub struct Reader {
     version: Version,
     /// Whether extension additions are part of the root.
     merged: bool,
+    /// Whether a condition of KPM is the CHOICE alone.
+    bare: bool,
     limits: Limits,
     depth_left: usize,
     elements_left: usize,
@@ -209,6 +215,7 @@ impl Reader {
             base: 0,
             version,
             merged: false,
+            bare: false,
             limits,
             depth_left: limits.depth,
             elements_left: limits.elements,
@@ -224,6 +231,12 @@ impl Reader {
     #[must_use]
     pub fn with_merged_additions(self) -> Self {
         Self { merged: true, ..self }
+    }
+
+    /// Decodes conditions of KPM without the SEQUENCE around the CHOICE, which KPM 2.00 lacks.
+    #[must_use]
+    pub fn with_bare_conditions(self) -> Self {
+        Self { bare: true, ..self }
     }
 
     pub(crate) fn into_observations(self) -> (Vec<Deviation>, Vec<IeDiagnostic>) {
@@ -477,6 +490,10 @@ impl Source for Reader {
 
     fn merges(&self, sequence: &'static str, component: &'static str) -> bool {
         self.merged && MERGED_COMPONENTS.contains(&(sequence, component))
+    }
+
+    fn has_bare_conditions(&self) -> bool {
+        self.bare
     }
 
     fn alternatives<T>(

@@ -14,19 +14,31 @@ pub struct Writer {
     free: u32,
     version: Version,
     merged: bool,
+    bare: bool,
     replay: Option<crate::e2ap::Replay>,
 }
 
 impl Writer {
     /// Creates a writer that appends to `buf`, which must end on a byte boundary.
     pub fn new(buf: Vec<u8>, version: Version) -> Self {
-        Self { buf, free: 0, version, merged: false, replay: None }
+        Self { buf, free: 0, version, merged: false, bare: false, replay: None }
     }
 
     /// Writes the form that [`Reader::with_merged_additions`](super::Reader::with_merged_additions) reads.
     #[must_use]
     pub fn with_merged_additions(self) -> Self {
         Self { merged: true, ..self }
+    }
+
+    /// Writes the form that [`Reader::with_bare_conditions`](super::Reader::with_bare_conditions) reads.
+    #[must_use]
+    pub fn with_bare_conditions(self) -> Self {
+        Self { bare: true, ..self }
+    }
+
+    /// Whether a condition of KPM is the CHOICE alone.
+    pub fn has_bare_conditions(&self) -> bool {
+        self.bare
     }
 
     /// Whether an extension addition of a SEQUENCE is part of the root.

@@ -221,6 +221,32 @@ fn reports_follow_asn1_text_of_definition() {
     }
 }
 
+/// O-RAN SC's kpimon-go asks and reads in the text of KPM 2.00: a label as the condition, a value of each UE.
+#[test]
+fn conditions_of_kpm_2_00_are_reported_in_it() {
+    let anybody = vec![Matching { condition: MatchingCondition::Label(Label::none()), or: false }];
+    let of = |name: &str| ConditionalMeasurement {
+        measurement: name.into(),
+        conditions: anybody.clone(),
+        bins: None,
+    };
+    let measurements = vec![of("DRB.UEThpDl"), of("RRU.PrbUsedDl")];
+    let asked = ConditionalMeasurements { measurements, granularity_ms: PERIOD_MS, cell: None };
+    let mut definition = Vec::new();
+    let asked = || ActionFormat::Conditional(asked.clone());
+    encode_in(&ActionDefinition::from(asked()), Text::Early, &mut definition).unwrap();
+    let Message::RicSubscriptionRequest(mut request) = asking([asked()]) else { panic!() };
+    request.details.actions[0].definition = Some(definition.into());
+    let mut bench = bench();
+    bench.ask(C0, &Message::RicSubscriptionRequest(request));
+    bench.pass(PERIOD_MS * MS);
+    let sent = bench.take(C0);
+    let [Message::RicIndication(indication)] = &sent[..] else { panic!("{sent:?}") };
+    let (message, text) = decode_either::<IndicationMessage>(&indication.message).unwrap();
+    let MessageFormat::Conditional(report) = message.format else { panic!("{message:?}") };
+    assert_eq!((text, report.records[0].values.len()), (Text::Early, 8));
+}
+
 #[test]
 fn measurements_can_be_requested_by_identifier() {
     let by_id = |id| MeasurementInfo { measurement: Measurement::Id(id), labels: vec![Label::none()] };

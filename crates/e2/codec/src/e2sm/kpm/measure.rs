@@ -3,7 +3,10 @@ use bytes::Bytes;
 
 use crate::e2ap::{Plmn, PlmnCodec};
 use crate::e2sm::common::{Snssai, SnssaiCodec, sole_component};
-use crate::per::{BitString, Free, Int, IntExt, List, Opt, Own, Str, True};
+use crate::per::{
+    BitString, Codec, DecodeError, EncodeError, Free, Int, IntExt, List, Notation, Opt, Own, Per, Source,
+    Str, True, Writer,
+};
 use crate::{choice, enumerated, sequence};
 
 /// Maximum number of elements of most lists.
@@ -150,8 +153,26 @@ sequence! {
     /// A measurement for the UEs that fulfil its conditions.
     ConditionalMeasurement "MeasurementCondItem" {
         measurement: Measurement [Own] "measType", "Measurement.",
-        conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "Conditions on the UEs.";
+        conditions: Vec<Matching> [List<1, CONDITIONS_MAX, Condition>] "matchingCond", "Conditions on the UEs.";
         bins: BinRanges [Own] "binRangeDef", "Bins of a distribution.",
+    }
+}
+/// Codec of [`Matching`]: in KPM 2.00 the condition alone.
+#[derive(Debug)]
+pub(super) struct Condition;
+
+impl Codec<Matching> for Condition {
+    fn encode(value: &Matching, w: &mut Writer) -> Result<(), EncodeError> {
+        if w.has_bare_conditions() { value.condition.encode(w) } else { value.encode(w) }
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<Matching, DecodeError> {
+        if !r.has_bare_conditions() {
+            return Matching::decode(r);
+        }
+        MatchingCondition::decode(r).map(|condition| Matching { condition, or: false })
+    }
+    fn show(value: &Matching, n: &mut Notation) {
+        value.show(n);
     }
 }
 choice! {

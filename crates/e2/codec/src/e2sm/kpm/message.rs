@@ -75,7 +75,7 @@ sequence! {
     /// A measurement and the UEs that fulfilled its conditions.
     MatchedMeasurement "MeasurementCondUEidItem" {
         measurement: Measurement [Own] "measType", "Measurement.",
-        conditions: Vec<Matching> [List<1, CONDITIONS_MAX>] "matchingCond", "The conditions.",
+        conditions: Vec<Matching> [List<1, CONDITIONS_MAX, Condition>] "matchingCond", "The conditions.",
         ues: Option<Vec<UeId>> [Opt<List<1, LIST_MAX, MatchingUe>>] "matchingUEidList", "UEs that fulfilled the conditions.";
         ues_per_period: Vec<MatchedInPeriod> [List<1, LIST_MAX, PeriodItem>] "matchingUEidPerGP", "UEs that fulfilled the conditions, per granularity period.",
     }
