@@ -8,17 +8,13 @@ use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_host::trusted;
-use ranlab_http::guard::Access;
-use ranlab_http::token::Trust;
 use ranlab_ric::console::ConsoleHandle;
 use ranlab_ric::monitor::{KpiExport, MonitorHandle, PublicationHandle, SERIES_MAX, Totals};
 use ranlab_ric::slicing::Slicing;
 use ranlab_ric::xapps::{Registry, XappRules};
 use ranlab_ric_server::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
 use ranlab_ric_server::commons::Commons;
-use ranlab_ric_server::hosted::Hosted;
-use ranlab_ric_server::rest::{self, Resources, RestConfig};
-use ranlab_ric_server::rmr::{self, RmrConfig};
+
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};
@@ -38,6 +34,10 @@ use ranlab_lab::field::{Each, Text};
 use ranlab_lab::folder::Folder;
 use ranlab_lab::worker::{Numbers, Report, Trouble};
 use ranlab_lab::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
+
+#[path = "ric_doors.rs"]
+mod doors;
+pub(crate) use doors::HttpListener;
 
 /// Maximum number of base stations in a configuration. Memory and file descriptors run out earlier.
 const NODES_MAX: i64 = 1_000_000;
@@ -341,74 +341,13 @@ impl Ric {
             installation.listen(&ric.handle).await?;
             desk = Some(installation.doors(&ric.handle, supervisor)?);
         }
-        if part.rmr.is_some() && part.http.is_none() {
-            return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
-        }
-        if let Some(address) = part.rmr {
-            // Before HTTP, which states its address.
-            let trust = Allowed::any_of(&part.trust).map(Trust::new);
-            ric.rmr = Some(ric.serve_rmr(address, trust).await?);
-        }
-        if let Some(address) = part.http {
-            let door = HttpListener::new(address, &part.host, part.http_token_file.as_deref())?;
-            let hosted = desk.as_ref().map(|(_, hosted)| hosted.clone());
-            ric.serve(
-                "http",
-                HttpListener { hosted, ..door.trusting(Allowed::any_of(&part.trust).map(Trust::new)) },
-                None,
-            )
-            .await?;
-        }
-        if let Some(address) = ric.rmr.clone() {
-            ric.bound.push(("rmr", address));
-        }
+        ric.listen(part, desk.as_ref().map(|(_, hosted)| hosted.clone())).await?;
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
             let hands = Hands::start(installation, supervisor, desk, http);
             ric._hands = Some(hands.map_err(|error| environment(format!("no thread for xApps: {error}")))?);
         }
         Ok(ric)
-    }
-
-    /// Serves the REST API over HTTP, with an iApp's resources. `name` is the name of the address in `bound`.
-    ///
-    /// # Errors
-    /// The address cannot be bound.
-    pub(crate) async fn serve(
-        &mut self,
-        name: &'static str,
-        door: HttpListener,
-        iapp: Option<Resources>,
-    ) -> Result<(), Trouble> {
-        let HttpListener { address, access, hosted } = door;
-        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let commons = self.commons.clone();
-        let a1 = self.a1.clone();
-        let published = self.inside.iter().find_map(|inside| match inside {
-            Inside::Monitor { published, .. } => published.clone(),
-            Inside::Ping { .. } | Inside::Slicing => None,
-        });
-        let kpis = self.inside.iter().find_map(|inside| match inside {
-            Inside::Monitor { handle, series_max, .. } => {
-                Some(KpiExport { monitor: handle.clone(), series_max: *series_max })
-            }
-            Inside::Ping { .. } | Inside::Slicing => None,
-        });
-        let termination = self.rmr.clone();
-        let config =
-            RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis, termination };
-        let served = rest::serve(self.handle.clone(), config).await;
-        let served =
-            served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
-        self.bound.push((name, format!("http://{served}")));
-        Ok(())
-    }
-
-    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<String, Trouble> {
-        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;
-        let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));
-        Ok(served.map_err(cannot)?.to_string())
     }
 
     /// Leaves the bus: hands its base stations over to other RICs and announces its end. Takes 30 s at most.
@@ -459,25 +398,6 @@ impl Ric {
             Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
             Inside::Monitor { .. } | Inside::Slicing => None,
         })
-    }
-}
-
-pub(crate) struct HttpListener {
-    address: SocketAddr,
-    access: Access,
-    hosted: Option<Hosted>,
-}
-
-impl HttpListener {
-    /// # Errors
-    /// The file contains no token.
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
-        Ok(Self { address, access: Access::read(hosts, token, None).map_err(rig)?, hosted: None })
-    }
-
-    /// Sets the peers that do not need the token.
-    fn trusting(self, trust: Option<Trust>) -> Self {
-        Self { access: Access { trust, ..self.access }, ..self }
     }
 }
 

@@ -45,7 +45,7 @@ fn node(id: GlobalE2NodeId, components: Vec<(ComponentInterfaceType, ComponentId
     }
 }
 
-fn told(node: &NodeInfo) -> Json {
+fn described(node: &NodeInfo) -> Json {
     json(&info(node, Some("10.0.2.10:38000"), CHANGED))
 }
 
@@ -80,11 +80,11 @@ fn nodes_of_a_split_gnb_are_as_the_e2_manager_tells() {
         "associatedE2tInstanceAddress": "10.0.2.10:38000", "setupFromNetwork": true,
         "statusUpdateTimeStamp": "1795860703672003801", "gnbNodeType": "gNB_CU_UP", "cuUpId": "255",
     });
-    assert_eq!(told(&cu_up), expected);
-    let du = told(&node(gnb(255, None, Some(255)), vec![f1(255)]));
+    assert_eq!(described(&cu_up), expected);
+    let du = described(&node(gnb(255, None, Some(255)), vec![f1(255)]));
     assert_eq!((&du["gnbNodeType"], &du["duId"]), (&json!("gNB_DU"), &json!("255")));
     assert_eq!(du["gnb"]["nodeConfigs"][0]["e2nodeComponentInterfaceTypeF1"], json!({"gNBDuId": "255"}));
-    let cu_cp = told(&node(gnb(256, None, None), vec![ng(), f1(256), e1(256)]));
+    let cu_cp = described(&node(gnb(256, None, None), vec![ng(), f1(256), e1(256)]));
     assert_eq!(cu_cp["gnbNodeType"], "gNB");
     // The type of an NG interface is protobuf's default.
     let expected = json!({
@@ -107,10 +107,10 @@ fn lte_nodes_have_no_functions_and_their_networks_are_cut_off() {
         "associatedE2tInstanceAddress": "10.0.2.10:38000", "setupFromNetwork": true,
         "statusUpdateTimeStamp": "1795860703672003801",
     });
-    assert_eq!(told(&node(ng_enb, vec![ng()])), expected);
+    assert_eq!(described(&node(ng_enb, vec![ng()])), expected);
     let enb = GlobalEnbId { plmn: plmn(), enb_id: EnbId::Macro(ShortBits::new(0x3a5, 20)) };
     let s1 = (ComponentInterfaceType::S1, ComponentId::S1(InterfaceS1 { mme_name: "mme".to_owned() }));
-    let enb = told(&node(GlobalE2NodeId::Enb(E2NodeEnb { enb }), vec![s1]));
+    let enb = described(&node(GlobalE2NodeId::Enb(E2NodeEnb { enb }), vec![s1]));
     assert_eq!(
         (&enb["ranName"], &enb["enb"]["enbType"]),
         (&json!("enB_macro_505_001_0003a5"), &json!("MACRO_ENB"))
@@ -135,7 +135,7 @@ fn what_is_stored_can_be_found_by_identity() {
     }
     let mut away = node(gnb(1, None, None), vec![]);
     away.connected = false;
-    let away = told(&away);
+    let away = described(&away);
     assert_eq!(
         (&away["connectionStatus"], away.get("associatedE2tInstanceAddress")),
         (&json!("DISCONNECTED"), None)
@@ -150,7 +150,7 @@ fn peers_of_interfaces_have_their_identities() {
     let gnb = GlobalGnbId { plmn: plmn(), gnb_id: ShortBits::new(7, 22) };
     let xn = (ComponentInterfaceType::Xn, ComponentId::Xn(InterfaceXn { node: GlobalNgRanNodeId::Gnb(gnb) }));
     let id = GlobalE2NodeId::EnGnb(E2NodeEnGnb { en_gnb, cu_up_id: None, du_id: None });
-    let told = told(&node(id, vec![x2(Some(enb), None), x2(Some(enb), Some(en_gnb)), xn]));
+    let told = described(&node(id, vec![x2(Some(enb), None), x2(Some(enb), Some(en_gnb)), xn]));
     assert_eq!((&told["gnb"]["gnbType"], &told["gnbNodeType"]), (&json!("EN_GNB"), &json!("gNB")));
     let peer = |at: usize, kind: &str| {
         told["gnb"]["nodeConfigs"][at][format!("e2nodeComponentInterfaceType{kind}")].clone()

@@ -1,0 +1,93 @@
+//! Sockets of a RIC for other programs: HTTP, and RMR next to it.
+use super::*;
+use ranlab_http::guard::Access;
+use ranlab_http::token::Trust;
+use ranlab_ric_server::hosted::Hosted;
+use ranlab_ric_server::rest::{self, Resources, RestConfig};
+use ranlab_ric_server::rmr::{self, RmrConfig};
+
+/// Address of an HTTP server, and who may use it.
+pub(crate) struct HttpListener {
+    address: SocketAddr,
+    access: Access,
+    hosted: Option<Hosted>,
+}
+
+impl HttpListener {
+    /// # Errors
+    /// The file contains no token.
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
+        Ok(Self { address, access: Access::read(hosts, token, None).map_err(rig)?, hosted: None })
+    }
+
+    /// Sets the peers that do not need the token.
+    fn trusting(self, trust: Option<Trust>) -> Self {
+        Self { access: Access { trust, ..self.access }, ..self }
+    }
+}
+
+impl Ric {
+    /// Listens for HTTP and RMR as the settings ask.
+    ///
+    /// # Errors
+    /// An address cannot be bound, or RMR is asked for without HTTP.
+    pub(super) async fn listen(&mut self, part: &RicPart, hosted: Option<Hosted>) -> Result<(), Trouble> {
+        if part.rmr.is_some() && part.http.is_none() {
+            return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
+        }
+        let trust = || Allowed::any_of(&part.trust).map(Trust::new);
+        if let Some(address) = part.rmr {
+            // Before HTTP, which states its address.
+            self.rmr = Some(self.serve_rmr(address, trust()).await?);
+        }
+        if let Some(address) = part.http {
+            let door = HttpListener::new(address, &part.host, part.http_token_file.as_deref())?;
+            self.serve("http", HttpListener { hosted, ..door.trusting(trust()) }, None).await?;
+        }
+        if let Some(address) = self.rmr.clone() {
+            self.bound.push(("rmr", address));
+        }
+        Ok(())
+    }
+
+    /// Serves the REST API over HTTP, with an iApp's resources. `name` is the name of the address in `bound`.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub(crate) async fn serve(
+        &mut self,
+        name: &'static str,
+        door: HttpListener,
+        iapp: Option<Resources>,
+    ) -> Result<(), Trouble> {
+        let HttpListener { address, access, hosted } = door;
+        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
+        let commons = self.commons.clone();
+        let a1 = self.a1.clone();
+        let published = self.inside.iter().find_map(|inside| match inside {
+            Inside::Monitor { published, .. } => published.clone(),
+            Inside::Ping { .. } | Inside::Slicing => None,
+        });
+        let kpis = self.inside.iter().find_map(|inside| match inside {
+            Inside::Monitor { handle, series_max, .. } => {
+                Some(KpiExport { monitor: handle.clone(), series_max: *series_max })
+            }
+            Inside::Ping { .. } | Inside::Slicing => None,
+        });
+        let termination = self.rmr.clone();
+        let config =
+            RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis, termination };
+        let served = rest::serve(self.handle.clone(), config).await;
+        let served =
+            served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
+        self.bound.push((name, format!("http://{served}")));
+        Ok(())
+    }
+
+    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<String, Trouble> {
+        let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
+        let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;
+        let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));
+        Ok(served.map_err(cannot)?.to_string())
+    }
+}
