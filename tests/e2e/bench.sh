@@ -22,7 +22,7 @@ result = json.loads(open("out.txt").read())
 keys = {"campaign", "report", "points", "expects", "counts", "behaviour", "headline", "warnings"}
 assert set(result) == keys, set(result)
 for point in result["points"]:
-    assert point["outcome"] in ("ok", "degraded", "overloaded"), point
+    assert point["outcome"] in ("ok", "degraded", "misses_budget", "overloaded"), point
     metric = point["metrics"]["indications_per_s"]
     assert set(metric) >= {"mean", "ci95", "interval", "n", "unit"} and metric["mean"] > 0, metric
     assert point["metrics"]["sut.rss_mb"]["mean"] > 0

@@ -16,7 +16,7 @@ import csv, json, sys
 rig = sys.argv[1]
 result = json.load(open(f"{rig}.json"))
 outcomes = [point["outcome"] for point in result["points"]]
-measured = sum(outcome in ("ok", "degraded", "overloaded") for outcome in outcomes)
+measured = sum(outcome in ("ok", "degraded", "misses_budget", "overloaded") for outcome in outcomes)
 rows = [row for row in csv.reader(open(f"{rig}/figure-1.csv"))][1:]
 print(f"{rig}: {measured} of {len(outcomes)} points measured, {len(rows)} in the first figure")
 assert measured >= 2 and len(rows) >= 2, (rig, outcomes, [point["reason"] for point in result["points"]])
