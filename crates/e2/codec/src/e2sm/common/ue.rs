@@ -199,7 +199,8 @@ impl UeId {
     }
 
     /// Returns whether a control with UE `order` refers to the UE `self` of a node: all common identifiers are equal,
-    /// and there is at least one. An identifier that only one of them has is ignored.
+    /// and there is at least one. An identifier that only one of them has is ignored, and so is the AMF of an order
+    /// whose region, set and pointer are 0: xApps that do not know it write that (oran-sc-ric).
     pub fn is_meant_by(&self, order: &Self) -> bool {
         let own = self.parts();
         let order_parts = order.parts();
@@ -208,7 +209,9 @@ impl UeId {
         let equal = common.peek().is_some() && common.all(|part| own.contains(part));
         let cores = match (self, order) {
             (Self::Gnb(GnbUe { guami: own, .. }), Self::Gnb(GnbUe { guami, .. }))
-            | (Self::NgEnb(NgEnbUe { guami: own, .. }), Self::NgEnb(NgEnbUe { guami, .. })) => own == guami,
+            | (Self::NgEnb(NgEnbUe { guami: own, .. }), Self::NgEnb(NgEnbUe { guami, .. })) => {
+                own == guami || (guami.region, guami.set, guami.pointer) == (0, 0, 0)
+            }
             (Self::Enb(own), Self::Enb(ue)) => own.gummei == ue.gummei,
             _ => true,
         };
@@ -432,6 +435,12 @@ mod tests {
         ] {
             assert_eq!(ue.is_meant_by(&order), expected, "{}", order.ids());
         }
+        let unknown = |amf| {
+            let UeId::Gnb(ue) = gnb(amf, &[10], 0) else { panic!() };
+            UeId::Gnb(GnbUe { guami: Guami { region: 0, set: 0, pointer: 0, ..ue.guami }, ..ue })
+        };
+        assert!(ue.is_meant_by(&unknown(2)));
+        assert!(!ue.is_meant_by(&unknown(3)), "the AMF's number still counts");
     }
 
     #[test]
