@@ -35,7 +35,8 @@ else
     skip 'advisories: the database cannot be fetched; ADVISORY_DB may name a clone of it'
 fi
 
-oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+# rustup keeps 1.93 and 1.93.0 apart.
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 step "Rust $oldest"
 if rustup toolchain list | grep -q "^$oldest" || rustup toolchain install --no-self-update --profile minimal "$oldest" >/dev/null 2>&1; then
     cargo "+$oldest" check --quiet --locked --workspace
