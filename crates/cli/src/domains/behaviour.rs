@@ -27,7 +27,7 @@ const RIGS: &[Entry] = &[
     ("sd-ran", 1, &["southbound", "ran-load"]),
     ("tenants", 1, &["model", "agent", "ric"]),
     ("upf", 1, &["upf", "upf-load"]),
-    ("xhaul", 1, &["model"]),
+    ("xhaul", 2, &["model"]),
     ("mock", 1, &[]),
 ];
 
