@@ -264,6 +264,29 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Maximum number of names that an error lists.
+const LISTED_MAX: usize = 24;
+
+/// Returns the names that the error about an unknown name lists: all if they are few, else those with the same section
+/// (before the first dot), else the sections.
+pub(crate) fn listed(word: &str, known: &[&str]) -> String {
+    let section = |name: &str| name.split_once('.').map(|(section, _)| section.to_owned());
+    let of_section: Vec<&str> = known.iter().copied().filter(|name| section(name) == section(word)).collect();
+    let names = match (known.len() <= LISTED_MAX, of_section.is_empty()) {
+        (true, _) => known.to_vec(),
+        (false, false) => of_section,
+        (false, true) => {
+            let mut sections: Vec<String> = known.iter().filter_map(|name| section(name)).collect();
+            sections.sort();
+            sections.dedup();
+            return format!("{} names in {} (ranlab bench list RIG)", known.len(), sections.join(", "));
+        }
+    };
+    let more = names.len().saturating_sub(LISTED_MAX);
+    let shown = names.iter().take(LISTED_MAX).copied().collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more (ranlab bench list RIG)") }
+}
+
 /// Edits between two words (Damerau-Levenshtein, adjacent transpositions count one).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
@@ -293,6 +316,18 @@ mod tests {
         assert_eq!(nearest("load.node", keys), Some("load.nodes"));
         assert_eq!(nearest("load.eus", keys), Some("load.ues"));
         assert_eq!(nearest("entirely.different", keys), None);
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        let many: Vec<String> =
+            (0..40).map(|it| format!("{}.{it}", if it < 30 { "net" } else { "cells" })).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(listed("x.y", &["a", "b.c"]), "a, b.c");
+        let of_cells: Vec<String> = (30..40).map(|it| format!("cells.{it}")).collect();
+        assert_eq!(listed("cells.unknown", &many), of_cells.join(", "));
+        assert!(listed("net.unknown", &many).contains(", net.23 and 6 more "));
+        assert_eq!(listed("speed", &many), "40 names in cells, net (ranlab bench list RIG)");
     }
 
     #[test]

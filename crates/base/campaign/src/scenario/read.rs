@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::description::RigDescription;
-use crate::schema::{Key, Presence, nearest};
+use crate::schema::{Key, Presence, listed, nearest};
 use crate::value::Value;
 
 use super::tree::{self, Node, Tree};
@@ -378,7 +378,7 @@ fn unknown(path: &str, known: &[&str]) -> String {
         .or_else(|| known.iter().copied().find(|key| key.rsplit('.').next() == Some(leaf)));
     match near {
         Some(near) => format!("unknown key `{path}`; `{near}` is the nearest"),
-        None => format!("unknown key `{path}`; known are {}", known.join(", ")),
+        None => format!("unknown key `{path}`; known are {}", listed(path, known)),
     }
 }
 

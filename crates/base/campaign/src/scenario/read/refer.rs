@@ -2,7 +2,7 @@
 
 use crate::description::RigDescription;
 use crate::rig::MetricKind;
-use crate::schema::{Kind, nearest};
+use crate::schema::{Kind, listed, nearest};
 use crate::value::Value;
 
 use super::super::tree::{Node, Tree};
@@ -306,7 +306,10 @@ impl Reader<'_> {
     fn no_such(&mut self, node: &Node, key: &str, what: &str, name: &str, known: &[String]) {
         let hint = match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => format!("; `{near}` is the nearest"),
-            None => format!("; rig \"{}\" has {}", self.rig.name, known.join(", ")),
+            None => {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                format!("; rig \"{}\" has {}", self.rig.name, listed(name, &known))
+            }
         };
         let node = node.child(key).unwrap_or(node);
         self.errors.push(node.error(format!("`{key}`: there is no {what} `{name}`{hint}")));
