@@ -224,6 +224,36 @@ impl Plan {
     }
 }
 
+/// Adds a stage to a network.
+pub(crate) fn add_stage(network: &mut Network, stage: Stage) -> StageId {
+    network.stages.push(stage);
+    // The network's check rejects more stages than there are numbers, before any number is used.
+    (network.stages.len() - 1) as StageId
+}
+
+/// Adds the stages of a host for receiving and sending. `None`: the node is not a host.
+pub(crate) fn host_stages(network: &mut Network, node: &Node) -> Option<(StageId, StageId)> {
+    let Role::Host { sharing, service, contention } = &node.role else { return None };
+    let mut add = |way: &str, sharing: &Duration| {
+        let host = Host {
+            name: format!("{} {way}", node.name),
+            service: service.clone(),
+            sharing: sharing.clone(),
+            coalescing_ps: 0,
+            contention: *contention,
+            queue_frames_max: RING_FRAMES,
+        };
+        add_stage(network, Stage::Host(host))
+    };
+    Some((add("in", &sharing[0]), add("out", &sharing[1])))
+}
+
+/// Returns the place of the one node with this name; `None` if there is none, or several.
+pub(crate) fn find_node(nodes: &[Node], name: &str) -> Option<usize> {
+    let mut found = nodes.iter().enumerate().filter(|(_, node)| node.name == name);
+    found.next().map(|(index, _)| index).filter(|_| found.next().is_none())
+}
+
 struct Builder<'s> {
     scenario: &'s Scenario,
     network: Network,
@@ -247,23 +277,8 @@ impl<'s> Builder<'s> {
         };
         for node in &scenario.nodes {
             builder.node("the scenario", &node.name)?;
-            let host = match &node.role {
-                Role::Host { sharing, service, contention } => {
-                    let mut add = |way: &str, sharing: &Duration| {
-                        builder.add(Stage::Host(Host {
-                            name: format!("{} {way}", node.name),
-                            service: service.clone(),
-                            sharing: sharing.clone(),
-                            coalescing_ps: 0,
-                            contention: *contention,
-                            queue_frames_max: RING_FRAMES,
-                        }))
-                    };
-                    Some((add("in", &sharing[0]), add("out", &sharing[1])))
-                }
-                _ => None,
-            };
-            builder.hosts.push(host);
+            let stages = host_stages(&mut builder.network, node);
+            builder.hosts.push(stages);
         }
         for link in &scenario.links {
             let what = format!("link {}-{}", link.a, link.b);
@@ -277,17 +292,12 @@ impl<'s> Builder<'s> {
     }
 
     fn node(&self, what: &str, name: &str) -> Result<usize, ScenarioError> {
-        let mut found = self.scenario.nodes.iter().enumerate().filter(|(_, node)| node.name == name);
-        match (found.next(), found.next()) {
-            (Some((index, _)), None) => Ok(index),
-            _ => Err(ScenarioError::Node { what: what.to_owned(), name: name.to_owned() }),
-        }
+        let missing = || ScenarioError::Node { what: what.to_owned(), name: name.to_owned() };
+        find_node(&self.scenario.nodes, name).ok_or_else(missing)
     }
 
     fn add(&mut self, stage: Stage) -> StageId {
-        self.network.stages.push(stage);
-        // The network's check rejects more stages than there are numbers, before any number is used.
-        (self.network.stages.len() - 1) as StageId
+        add_stage(&mut self.network, stage)
     }
 
     fn port(&mut self, link: &Link, from: usize, to: usize) -> StageId {

@@ -3,14 +3,11 @@
 use std::collections::VecDeque;
 
 use super::error::NetworkError;
-use super::network::{DelayWindow, Flow, Host, Network, Port, Shared, Stage, StageId};
+use super::network::{DelayWindow, Flow, Network, Port, Shared, Stage, StageId};
 use super::pattern::Pattern;
-use super::scenario::{Node, Role};
+use super::scenario::{Node, Role, add_stage, find_node, host_stages};
 use super::scheduler::{Scheduler, TokenBucket};
 use super::time::{Duration, Ps};
-
-/// Frames that a host's ring holds.
-const RING_FRAMES: u32 = 1024;
 
 /// Nodes, lines and demands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -163,39 +160,19 @@ impl<'t> Router<'t> {
         }
         for node in &topology.nodes {
             router.node("the network", &node.name)?;
-            let stages = match &node.role {
-                Role::Host { sharing, service, contention } => {
-                    let mut add = |way: &str, sharing: &Duration| {
-                        router.add(Stage::Host(Host {
-                            name: format!("{} {way}", node.name),
-                            service: service.clone(),
-                            sharing: sharing.clone(),
-                            coalescing_ps: 0,
-                            contention: *contention,
-                            queue_frames_max: RING_FRAMES,
-                        }))
-                    };
-                    Some((add("in", &sharing[0]), add("out", &sharing[1])))
-                }
-                _ => None,
-            };
+            let stages = host_stages(&mut router.network, node);
             router.hosts.push(stages);
         }
         Ok(router)
     }
 
     fn add(&mut self, stage: Stage) -> StageId {
-        self.network.stages.push(stage);
-        // Network::check rejects more stages than there are numbers, before any number is used.
-        (self.network.stages.len() - 1) as StageId
+        add_stage(&mut self.network, stage)
     }
 
     fn node(&self, of: &str, name: &str) -> Result<usize, TopologyError> {
-        let mut found = self.topology.nodes.iter().enumerate().filter(|(_, node)| node.name == name);
-        match (found.next(), found.next()) {
-            (Some((index, _)), None) => Ok(index),
-            _ => Err(TopologyError::Node { of: of.to_owned(), name: name.to_owned() }),
-        }
+        let missing = || TopologyError::Node { of: of.to_owned(), name: name.to_owned() };
+        find_node(&self.topology.nodes, name).ok_or_else(missing)
     }
 
     fn route(&mut self, demand: &Demand) -> Result<(), TopologyError> {
