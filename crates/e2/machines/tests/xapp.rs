@@ -321,8 +321,8 @@ fn standing_subscriptions_apply_to_named_nodes() {
     for (names, expected) in [
         (vec![other.clone()], vec![node_id(6)]),
         (vec![other.split_once(' ').unwrap().1.to_owned()], vec![node_id(6)]),
-        (vec!["nobody".to_owned(), node_id(6).plmn().to_string()], vec![node_id(5), node_id(6)]),
-        (vec!["nobody".to_owned()], vec![]),
+        (vec!["unknown".to_owned(), node_id(6).plmn().to_string()], vec![node_id(5), node_id(6)]),
+        (vec!["unknown".to_owned()], vec![]),
     ] {
         let mut bench = XappDriver::up(config().with(|it| it.nodes.clone_from(&names)), &[5, 6]);
         bench
