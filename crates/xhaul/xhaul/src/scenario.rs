@@ -248,7 +248,7 @@ pub(crate) fn host_stages(network: &mut Network, node: &Node) -> Option<(StageId
     Some((add("in", &sharing[0]), add("out", &sharing[1])))
 }
 
-/// Returns the place of the one node with this name; `None` if there is none, or several.
+/// Returns the index of the node with this name. `None` if no node or several nodes have it.
 pub(crate) fn find_node(nodes: &[Node], name: &str) -> Option<usize> {
     let mut found = nodes.iter().enumerate().filter(|(_, node)| node.name == name);
     found.next().map(|(index, _)| index).filter(|_| found.next().is_none())
