@@ -77,9 +77,13 @@ monitor() {
     grep -q ' [1-9][0-9]* indications' "$work/monitor.out" || { count failed "$meeting/monitor"; tail -n 1 "$work/monitor.out" >&2; }
 }
 
-# KPM of its agents, in a modified ASN.1, has values.
+# KPM of its agents, in a modified ASN.1, has values. Its reports are random, and may have none for seconds.
 kpm_values() {
-    xapp kpm_values xapp monitor --connect "$at:36422" --sm kpm --duration 4s
+    local attempt
+    for attempt in 1 2 3 4 5; do
+        xapp kpm_values xapp monitor --connect "$at:36422" --sm kpm --duration 4s
+        grep -q ' measurement=' "$work/kpm_values.out" && break
+    done
     grep -q ' measurement=' "$work/kpm_values.out" || { count failed "$meeting/kpm_values"; tail -n 1 "$work/kpm_values.out" >&2; }
 }
 

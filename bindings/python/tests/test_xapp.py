@@ -20,6 +20,11 @@ SLICES: list[dict[str, Any]] = [
 HALVES: dict[str, dict[str, Any]] = {"configure": {"algorithm": "nvs", "sharing": True, "slices": SLICES}}
 
 
+def columns(table: Any) -> dict[str, list[Any]]:
+    """Returns a table as columns, with and without pandas."""
+    return {name: list(table[name]) for name in table}
+
+
 class Network(unittest.TestCase):
     ric: ranlab.Ric
     fleet: ranlab.Fleet
@@ -231,6 +236,12 @@ class Network(unittest.TestCase):
             self.assertLess(change.after, 0.5 * change.before, kpi)
             self.assertEqual(change.slices["1"].after, change.after, kpi)
             self.assertAlmostEqual(sum(ue.after or 0 for ue in change.ues.values()), change.after, 6, kpi)
+        table = columns(told.frame())
+        rows = list(zip(table["kpi"], table["of"], table["after"]))
+        for kpi, change in told.effect.items():
+            self.assertIn((kpi, "total", change.after), rows)
+            self.assertIn((kpi, "slice 1", change.after), rows)
+            self.assertEqual(sum(it[0] == kpi and it[1].startswith("UE ") for it in rows), len(change.ues))
         # The same with the names of the ASN.1, and with a column as KPI.
         effect = ranlab.Effect(["dl_aggr_bytes_sdus"], sm="mac", periods=3, period_ms=50)
         told = self.xapp.control(node, "slice", HALVES, effect=effect)
@@ -247,6 +258,15 @@ class Network(unittest.TestCase):
             assert report is not None
             names = {row.measurement for row in report.rows}
             self.assertEqual(names, {"DRB.UEThpDl", "RRU.PrbTotDl"})
+            for _ in range(1000):
+                if reports.waiting < 3:
+                    time.sleep(0.01)
+            table = columns(reports.frame())
+            self.assertEqual(set(table["measurement"]), names)
+            self.assertEqual(set(table["node"]), {self.nodes[2].name})
+            moments = sorted(set(table["time"]))
+            self.assertGreaterEqual(len(moments), 3)
+            self.assertLess(abs(time.time() - moments[0].timestamp()), 60)
         with self.assertRaisesRegex(ranlab.ConfigError, "it offers DRB.UEThpDl"):
             self.xapp.subscribe(ranlab.Kpm(["DRB.Nothing"]), node=self.nodes[2])
         offers = [it for it in self.nodes[2].functions if it.sm == "kpm"][0].offers

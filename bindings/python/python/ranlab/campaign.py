@@ -10,6 +10,7 @@ from typing import Any, Mapping, Optional, Union
 from . import _native
 from .cli import program
 from .errors import CampaignError, ConfigError
+from .tables import frame
 
 #: The tables of a campaign.
 TABLES = ("points", "repeats", "series", "distributions")
@@ -32,11 +33,7 @@ class Campaign:
 
     def frame(self, table: str = "points") -> Any:
         """Returns a table as a pandas ``DataFrame``, or as its :meth:`columns` if pandas is not installed."""
-        try:
-            import pandas
-        except ImportError:
-            return self.columns(table)
-        return pandas.DataFrame(self.columns(table))
+        return frame(self.columns(table))
 
     def write(self, folder: Optional[_Path] = None, *, parquet: bool = True) -> list[Path]:
         """Writes the tables as Parquet or CSV to a folder (default: ``tables`` in the campaign's folder). Returns the files."""

@@ -7,12 +7,14 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, Sequence, TypeVar, Union, overload
 
 from . import _native
 from .errors import UnansweredError
 from .lab import _Part
 from .models import ROWS, KpmRow
+from .tables import frame
 
 #: A service model's name (``"kpm"``), an OID, or the id that the node assigned to the function.
 Function = Union[str, int]
@@ -82,6 +84,7 @@ class Node:
         return any(name in (it.id, it.oid, it.sm) for it in self.functions)
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 RC_OID = "1.3.6.1.4.1.53148.1.1.2.3"
 
 
@@ -147,6 +150,20 @@ class Acknowledged:
     outcome: Any
     #: Changes by KPI, if an effect was requested.
     effect: Optional[dict[str, Change]]
+
+    def frame(self) -> Any:
+        """Returns the effect as a pandas ``DataFrame``, or as columns if pandas is not installed.
+
+        A KPI has a row for the ``total``, for each ``slice`` and for each ``UE``: ``kpi``, ``of``, ``unit``, ``before``, ``after``.
+        """
+        rows = []
+        for kpi, change in (self.effect or {}).items():
+            parts: list[tuple[str, BeforeAfter]] = [("total", change)]
+            parts += [(f"slice {name}", it) for name, it in change.slices.items()]
+            parts += [(f"UE {name}", it) for name, it in change.ues.items()]
+            rows += [(kpi, of, change.unit, it.before, it.after) for of, it in parts]
+        names = ("kpi", "of", "unit", "before", "after")
+        return frame({name: [row[column] for row in rows] for column, name in enumerate(names)})
 
 
 @dataclass(frozen=True)
@@ -242,6 +259,23 @@ class Subscription(Generic[R]):
         node, action, sn, tstamp_us, rows, header, message = told
         made = tuple(map(self._row._make, rows)) if self._row is not None and rows is not None else ()
         return Report(node, action, sn, tstamp_us, made, header, message)
+
+    def frame(self) -> Any:
+        """Takes the queued reports, without waiting, and returns their rows as a pandas ``DataFrame``, or as columns if pandas
+        is not installed: ``node``, ``time`` (UTC; ``None`` if the model has no timestamp), and the fields of the model's class.
+        """
+        reports = []
+        # Not until the queue is empty: a fast base station could fill it for ever.
+        for _ in range(self.waiting):
+            if (report := self.next(0)) is not None:
+                reports.append(report)
+        columns: dict[str, list[Any]] = {name: [] for name in ("node", "time", *getattr(self._row, "_fields", ()))}
+        for report in reports:
+            at = None if report.tstamp_us is None else _EPOCH + timedelta(microseconds=report.tstamp_us)
+            for row in report.rows:
+                for name, value in zip(columns, (report.node, at, *row)):
+                    columns[name].append(value)
+        return frame(columns)
 
     def __iter__(self) -> Iterator[Report[R]]:
         while (report := self.next()) is not None:
