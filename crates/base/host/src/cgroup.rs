@@ -4,7 +4,7 @@
 
 mod group;
 
-pub use group::{Bounds, Group, Struck};
+pub use group::{ResourceLimits, Group, LimitEvents};
 
 use std::fs;
 use std::io;

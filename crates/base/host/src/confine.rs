@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cgroup::{Bounds, Group};
-use crate::kin;
+use crate::cgroup::{ResourceLimits, Group};
+use crate::process_tree;
 
 /// Priority of such a process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
 const OOM_SCORE: &[u8] = b"800";
@@ -127,7 +127,7 @@ pub struct Confinement {
     /// User that it runs as.
     pub user: User,
     /// Limits for the process and all its descendants.
-    pub bounds: Bounds,
+    pub bounds: ResourceLimits,
     /// Maximum open files of each of its processes.
     pub open_files: u64,
     /// Whether it sees this machine's network. Otherwise its network is empty; Unix sockets work where it may
@@ -183,7 +183,7 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
         });
     }
     // Must follow the change of user, which would undo it.
-    kin::die_with_us(command);
+    process_tree::die_with_us(command);
     Ok(())
 }
 
@@ -300,7 +300,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn confinement(uid: u32, network: bool) -> Confinement {
-        let bounds = Bounds { memory_bytes: 64 << 20, cpus: 0.5, processes: 12 };
+        let bounds = ResourceLimits { memory_bytes: 64 << 20, cpus: 0.5, processes: 12 };
         Confinement { user: User { uid, gid: uid }, bounds, open_files: 32, network }
     }
 

@@ -25,7 +25,7 @@ mod clock;
 pub mod confine;
 pub mod doctor;
 mod facts;
-pub mod kin;
+pub mod process_tree;
 mod machine;
 pub mod netns;
 mod pages;

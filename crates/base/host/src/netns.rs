@@ -14,7 +14,7 @@ use std::process::Command;
 
 use crate::ProcessMeter;
 pub use order::{LAUNCHED, Link, RankOrder};
-use ports::{Loan, TestbedPort};
+use ports::{BorrowedDevice, TestbedPort};
 pub use stamps::{StampConfig, Stamping, stamps_now};
 
 /// Prefix of the names of this program's namespaces.
@@ -67,7 +67,7 @@ pub enum NetnsError {
 pub struct Testbed {
     names: Vec<String>,
     /// Changes to the machine that have to be undone, in order.
-    loans: Vec<Loan>,
+    loans: Vec<BorrowedDevice>,
     taken: Vec<TestbedPort>,
     began: u64,
     run_file: PathBuf,
@@ -254,7 +254,7 @@ pub fn sweep() -> usize {
     let (living, dead): (Vec<_>, Vec<_>) = run_files().partition(|(_, pid, number)| lives(*pid, number));
     for (file, ..) in &dead {
         let text = std::fs::read_to_string(file).unwrap_or_default();
-        text.lines().rev().filter_map(Loan::read).for_each(|loan| loan.give_back());
+        text.lines().rev().filter_map(BorrowedDevice::read).for_each(|loan| loan.give_back());
     }
     let abandoned = |name: &str| {
         let mut parts = name.strip_prefix(PREFIX).unwrap_or("").split('-');

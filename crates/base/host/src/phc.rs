@@ -10,7 +10,7 @@ const SAMPLES: u32 = 10;
 const SAMPLES_MAX: usize = 25;
 /// `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE`, `PTP_SYS_OFFSET_EXTENDED` of linux/ptp_clock.h.
 const PLAIN: libc::c_ulong = request(1, 5, size_of::<PtpSysOffset<{ 2 * SAMPLES_MAX + 1 }>>());
-const PRECISE: libc::c_ulong = request(3, 8, size_of::<Crossed>());
+const PRECISE: libc::c_ulong = request(3, 8, size_of::<PtpSysOffsetPrecise>());
 const EXTENDED: libc::c_ulong = request(3, 9, size_of::<PtpSysOffset<{ 3 * SAMPLES_MAX }>>());
 /// Assumed error of a reading where the hardware takes both times at once (PCIe PTM, ART); no driver reports
 /// it.
@@ -48,7 +48,7 @@ struct PtpSysOffset<const TIMES: usize> {
 /// `struct ptp_sys_offset_precise`.
 #[repr(C)]
 #[derive(Default)]
-struct Crossed {
+struct PtpSysOffsetPrecise {
     card: Time,
     system: Time,
     raw: Time,
@@ -74,7 +74,7 @@ impl CrossReading {
 
 /// Method to read a card's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum ReadMethod {
     /// Between two readings of the system clock.
     Plain,
     /// The same, with both readings next to the card's own register access.
@@ -87,7 +87,7 @@ enum Way {
 #[derive(Debug)]
 pub struct Phc {
     file: File,
-    way: Way,
+    way: ReadMethod,
 }
 
 impl Phc {
@@ -97,8 +97,8 @@ impl Phc {
     /// It does not exist, this user may not read it, or its driver does not support it.
     pub fn open(number: u32) -> io::Result<Self> {
         let file = File::open(format!("/dev/ptp{number}"))?;
-        let mut phc = Self { file, way: Way::Precise };
-        for way in [Way::Precise, Way::Extended, Way::Plain] {
+        let mut phc = Self { file, way: ReadMethod::Precise };
+        for way in [ReadMethod::Precise, ReadMethod::Extended, ReadMethod::Plain] {
             phc.way = way;
             if phc.read().is_ok() {
                 return Ok(phc);
@@ -113,8 +113,8 @@ impl Phc {
     /// The driver's error.
     pub fn read(&self) -> io::Result<CrossReading> {
         let all = match self.way {
-            Way::Precise => {
-                let mut crossed = Crossed::default();
+            ReadMethod::Precise => {
+                let mut crossed = PtpSysOffsetPrecise::default();
                 self.ask(PRECISE, &mut crossed)?;
                 let system = crossed.system.ns();
                 let around = |ns: u64| (ns.saturating_sub(AT_ONCE_NS), ns + AT_ONCE_NS);
@@ -124,12 +124,12 @@ impl Phc {
                 });
                 reading.into_iter().collect()
             }
-            Way::Extended => {
+            ReadMethod::Extended => {
                 let mut asked = PtpSysOffset::<{ 3 * SAMPLES_MAX }>::new();
                 self.ask(EXTENDED, &mut asked)?;
                 readings(&asked.times[..3 * SAMPLES as usize], 3)
             }
-            Way::Plain => {
+            ReadMethod::Plain => {
                 let mut asked = PtpSysOffset::<{ 2 * SAMPLES_MAX + 1 }>::new();
                 self.ask(PLAIN, &mut asked)?;
                 readings(&asked.times[..=2 * SAMPLES as usize], 2)

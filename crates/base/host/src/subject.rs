@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::{MeterError, ProcessMeter, ProcessSample, kin, read};
+use crate::{MeterError, ProcessMeter, ProcessSample, process_tree, read};
 
 /// A system under test, as its user specifies it.
 #[derive(Debug, Clone)]
@@ -128,7 +128,7 @@ impl SubjectMeter {
         match &self.subject {
             Subject::Process { pid } => Ok(vec![*pid]),
             Subject::Command { name } => Ok(running(name)),
-            Subject::Below { pid } => Ok(kin::below(*pid)),
+            Subject::Below { pid } => Ok(process_tree::below(*pid)),
             Subject::Cgroup { path } => {
                 let mut pids = Vec::new();
                 members(path, &mut pids)?;

@@ -87,7 +87,7 @@ pub type Connections = BTreeMap<u64, TcpCounters>;
 
 /// Traffic of all connections of this process, as this process sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Carried {
+pub struct ProcessTraffic {
     /// Connections at the end.
     pub connections: u64,
     /// Bytes sent and acknowledged by the peers.
@@ -154,8 +154,8 @@ fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
 
 /// Traffic of the connections between two readings. A connection that is new counts from its beginning; one
 /// that is gone does not count.
-pub fn carried(before: &Connections, after: &Connections) -> Carried {
-    let mut sum = Carried { connections: after.len() as u64, ..Carried::default() };
+pub fn carried(before: &Connections, after: &Connections) -> ProcessTraffic {
+    let mut sum = ProcessTraffic { connections: after.len() as u64, ..ProcessTraffic::default() };
     for (inode, now) in after {
         let then = before.get(inode).copied().unwrap_or_default();
         // The kernel's 32-bit counters wrap.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Reason to distrust a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Distrust {
+pub enum UntrustedFile {
     /// It cannot be read.
     #[error("{}: {why}", path.display())]
     Unreadable {
@@ -72,11 +72,11 @@ pub fn own_uid() -> u32 {
 ///
 /// # Errors
 /// The reason for distrust.
-pub fn check_file(path: &Path) -> Result<(), Distrust> {
+pub fn check_file(path: &Path) -> Result<(), UntrustedFile> {
     let parent =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     check_folder(parent)?;
-    let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
+    let found = fs::metadata(path).map_err(|why| UntrustedFile::Unreadable { path: path.to_owned(), why })?;
     check(path, &found)
 }
 
@@ -84,13 +84,13 @@ pub fn check_file(path: &Path) -> Result<(), Distrust> {
 ///
 /// # Errors
 /// It is not trusted, cannot be read, or is longer than `most`.
-pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
-    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+pub fn read(path: &Path, most: u64) -> Result<String, UntrustedFile> {
+    let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     let parent =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     check_folder(parent)?;
     if fs::symlink_metadata(path).map_err(unreadable)?.is_symlink() {
-        return Err(Distrust::Symlink(path.to_owned()));
+        return Err(UntrustedFile::Symlink(path.to_owned()));
     }
     // The checks apply to the opened file, even if its name changes in the meantime; opening a pipe would
     // block without O_NONBLOCK.
@@ -98,13 +98,13 @@ pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() {
-        return Err(Distrust::Kind { path: path.to_owned(), wanted: "file" });
+        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "file" });
     }
     check(path, &found)?;
     let mut text = String::new();
     file.take(most + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > most {
-        return Err(Distrust::TooLong { path: path.to_owned(), most });
+        return Err(UntrustedFile::TooLong { path: path.to_owned(), most });
     }
     Ok(text)
 }
@@ -113,16 +113,16 @@ pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
 ///
 /// # Errors
 /// The folder is not trusted, the file is a link, or it cannot be written.
-pub fn append(path: &Path) -> Result<fs::File, Distrust> {
+pub fn append(path: &Path) -> Result<fs::File, UntrustedFile> {
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
-    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+    let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     // Opening a pipe would block without O_NONBLOCK.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = file.map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
     if !found.is_file() {
-        return Err(Distrust::Kind { path: path.to_owned(), wanted: "file" });
+        return Err(UntrustedFile::Kind { path: path.to_owned(), wanted: "file" });
     }
     check(path, &found)?;
     Ok(file)
@@ -132,11 +132,11 @@ pub fn append(path: &Path) -> Result<fs::File, Distrust> {
 ///
 /// # Errors
 /// Another user may read or write it, or it cannot be examined.
-pub fn is_secret(path: &Path) -> Result<(), Distrust> {
-    let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
+pub fn is_secret(path: &Path) -> Result<(), UntrustedFile> {
+    let found = fs::metadata(path).map_err(|why| UntrustedFile::Unreadable { path: path.to_owned(), why })?;
     check(path, &found)?;
     if found.mode() & 0o077 != 0 {
-        return Err(Distrust::Readable { path: path.to_owned(), mode: found.mode() & 0o7777 });
+        return Err(UntrustedFile::Readable { path: path.to_owned(), mode: found.mode() & 0o7777 });
     }
     Ok(())
 }
@@ -145,14 +145,14 @@ pub fn is_secret(path: &Path) -> Result<(), Distrust> {
 ///
 /// # Errors
 /// It is not trusted, or is not an executable file.
-pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
-    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+pub fn program(path: &Path) -> Result<PathBuf, UntrustedFile> {
+    let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     // The folder that holds the link decides its target, so it is checked as well.
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;
     if !found.is_file() || found.mode() & 0o111 == 0 {
-        return Err(Distrust::Kind { path: real, wanted: "file that can be run" });
+        return Err(UntrustedFile::Kind { path: real, wanted: "file that can be run" });
     }
     check(&real, &found)?;
     check_folder(real.parent().unwrap_or_else(|| Path::new("/")))?;
@@ -163,27 +163,27 @@ pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
 ///
 /// # Errors
 /// It is not trusted, or is not a folder.
-pub fn check_folder(path: &Path) -> Result<(), Distrust> {
-    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+pub fn check_folder(path: &Path) -> Result<(), UntrustedFile> {
+    let unreadable = |why: io::Error| UntrustedFile::Unreadable { path: path.to_owned(), why };
     let real = fs::canonicalize(path).map_err(unreadable)?;
     for folder in real.ancestors() {
         let found = fs::symlink_metadata(folder).map_err(unreadable)?;
         if !found.is_dir() {
-            return Err(Distrust::Kind { path: folder.to_owned(), wanted: "folder" });
+            return Err(UntrustedFile::Kind { path: folder.to_owned(), wanted: "folder" });
         }
         check(folder, &found)?;
     }
     Ok(())
 }
 
-fn check(path: &Path, found: &Metadata) -> Result<(), Distrust> {
+fn check(path: &Path, found: &Metadata) -> Result<(), UntrustedFile> {
     if found.uid() != 0 && found.uid() != own_uid() {
-        return Err(Distrust::Owner { path: path.to_owned(), uid: found.uid() });
+        return Err(UntrustedFile::Owner { path: path.to_owned(), uid: found.uid() });
     }
     // In a folder with the sticky bit, such as /tmp, users cannot remove files of other users.
     let is_shared = found.is_dir() && found.mode() & 0o1000 != 0;
     if found.mode() & 0o022 != 0 && !is_shared {
-        return Err(Distrust::Writable { path: path.to_owned(), mode: found.mode() & 0o7777 });
+        return Err(UntrustedFile::Writable { path: path.to_owned(), mode: found.mode() & 0o7777 });
     }
     Ok(())
 }
@@ -203,13 +203,13 @@ mod tests {
         fs::write(&file, "name").unwrap();
         mode(&file, 0o644);
         assert_eq!(read(&file, 9).unwrap(), "name");
-        assert!(matches!(read(&file, 3), Err(Distrust::TooLong { most: 3, .. })));
+        assert!(matches!(read(&file, 3), Err(UntrustedFile::TooLong { most: 3, .. })));
         for wrong in [0o646, 0o664, 0o666, 0o777] {
             mode(&file, wrong);
-            assert!(matches!(read(&file, 9), Err(Distrust::Writable { .. })), "{wrong:o}");
+            assert!(matches!(read(&file, 9), Err(UntrustedFile::Writable { .. })), "{wrong:o}");
         }
         mode(&file, 0o644);
-        assert!(matches!(is_secret(&file), Err(Distrust::Readable { mode: 0o644, .. })));
+        assert!(matches!(is_secret(&file), Err(UntrustedFile::Readable { mode: 0o644, .. })));
         mode(&file, 0o600);
         assert!(is_secret(&file).is_ok());
         mode(&file, 0o644);
@@ -222,21 +222,21 @@ mod tests {
         }
         let link = folder.join("b.toml");
         symlink(&file, &link).unwrap();
-        assert!(matches!(read(&link, 9), Err(Distrust::Symlink(_))));
-        assert!(matches!(read(&folder, 9), Err(Distrust::Kind { .. })));
-        assert!(matches!(read(&folder.join("none"), 9), Err(Distrust::Unreadable { .. })));
-        assert!(matches!(program(&file), Err(Distrust::Kind { .. })));
+        assert!(matches!(read(&link, 9), Err(UntrustedFile::Symlink(_))));
+        assert!(matches!(read(&folder, 9), Err(UntrustedFile::Kind { .. })));
+        assert!(matches!(read(&folder.join("none"), 9), Err(UntrustedFile::Unreadable { .. })));
+        assert!(matches!(program(&file), Err(UntrustedFile::Kind { .. })));
         mode(&file, 0o755);
         assert_eq!(program(&link).unwrap(), fs::canonicalize(&file).unwrap());
         mode(&folder, 0o777);
-        assert!(matches!(read(&file, 9), Err(Distrust::Writable { .. })), "others could exchange it");
+        assert!(matches!(read(&file, 9), Err(UntrustedFile::Writable { .. })), "others could exchange it");
         mode(&folder, 0o1777);
         assert_eq!(read(&file, 9).unwrap(), "name");
         mode(&folder, 0o755);
         if own_uid() == 0 {
             chown(&file, Some(65_001), None).unwrap();
-            assert!(matches!(read(&file, 9), Err(Distrust::Owner { uid: 65_001, .. })));
-            assert!(matches!(program(&file), Err(Distrust::Owner { .. })));
+            assert!(matches!(read(&file, 9), Err(UntrustedFile::Owner { uid: 65_001, .. })));
+            assert!(matches!(program(&file), Err(UntrustedFile::Owner { .. })));
         }
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -1,6 +1,6 @@
 //! A running process as a component. It is metered and not touched.
 
-use ranlab_host::{Subject, SubjectMeter, kin};
+use ranlab_host::{Subject, SubjectMeter, process_tree};
 
 use crate::watch::Watch;
 use crate::worker::{Report, Trouble};
@@ -31,7 +31,7 @@ impl Attached {
     pub fn new(part: AttachPart) -> Result<Self, Trouble> {
         let (subject, name) = match part {
             AttachPart { pid: Some(pid), .. } => {
-                (Some(Subject::Process { pid }), format!("{}, process {pid},", kin::name_of(pid)))
+                (Some(Subject::Process { pid }), format!("{}, process {pid},", process_tree::name_of(pid)))
             }
             AttachPart { command: Some(name), .. } => (Some(Subject::Command { name: name.clone() }), name),
             AttachPart { cgroup: Some(path), .. } => {

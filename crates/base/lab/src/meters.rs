@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_host::traffic::{Carried, Connections, carried, own_connections};
+use ranlab_host::traffic::{ProcessTraffic, Connections, carried, own_connections};
 use ranlab_host::{
     MachineMeter, MachineSample, PowerMeter, PowerSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns,
 };
@@ -166,7 +166,7 @@ fn boot() -> Option<String> {
 }
 
 /// Returns the traffic of this worker's connections since `before`, or `None` if it has no connections.
-fn wire(before: &Connections) -> Option<Carried> {
+fn wire(before: &Connections) -> Option<ProcessTraffic> {
     Some(carried(before, &own_connections().ok()?)).filter(|carried| carried.connections > 0)
 }
 

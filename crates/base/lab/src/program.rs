@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::value::Value;
-use ranlab_host::{Subject, kin};
+use ranlab_host::{Subject, process_tree};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::child::how_ended;
@@ -227,8 +227,8 @@ impl Program {
     }
 
     async fn come_up(part: ProgramPart) -> Result<Self, Trouble> {
-        kin::adopt_orphans().map_err(environment)?;
-        let others = kin::own_children(&BTreeSet::new()).into_iter().collect();
+        process_tree::adopt_orphans().map_err(environment)?;
+        let others = process_tree::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
         let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
         let counted = part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, _>>();
@@ -261,7 +261,7 @@ impl Program {
             command.current_dir(folder);
         }
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        kin::die_with_us(&mut command);
+        process_tree::die_with_us(&mut command);
         command
     }
 
@@ -344,14 +344,14 @@ impl Program {
         let mut asked = BTreeSet::new();
         let deadline = Instant::now() + self.part.run.grace();
         loop {
-            kin::bury(&self.others);
-            let children = kin::own_children(&self.others);
+            process_tree::bury(&self.others);
+            let children = process_tree::own_children(&self.others);
             if children.is_empty() || Instant::now() >= deadline {
                 return children.is_empty();
             }
             for pid in children {
                 if asks && asked.insert(pid) {
-                    kin::ask_child(pid);
+                    process_tree::ask_child(pid);
                 }
             }
             std::thread::sleep(POLL);
@@ -372,7 +372,7 @@ impl Program {
         if !self.gone(asks) && !asks {
             self.gone(true);
         }
-        kin::end_children(&self.others);
+        process_tree::end_children(&self.others);
         drop(main);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_host::kin::{Standing, name_of, standing};
+use ranlab_host::process_tree::{ProcessState, name_of, standing};
 use ranlab_host::{Subject, SubjectMeter};
 
 use crate::sut;
@@ -124,7 +124,7 @@ fn watch(seen: &Mutex<ProcessSamples>, over: &AtomicBool, subject: &Subject) {
         if over.load(Ordering::Relaxed) {
             return;
         }
-        let gone = |pid: &u32| standing(*pid) == Standing::Gone;
+        let gone = |pid: &u32| standing(*pid) == ProcessState::Gone;
         if look % RENEW == 0 || pids.as_ref().is_none_or(|pids| pids.iter().all(gone)) {
             pids = alive(subject);
         }
@@ -141,7 +141,7 @@ fn watch(seen: &Mutex<ProcessSamples>, over: &AtomicBool, subject: &Subject) {
 /// Returns the running processes. `None` if the system has ended; an empty control group also counts as ended.
 fn alive(subject: &Subject) -> Option<Vec<u32>> {
     let mut pids = SubjectMeter::new(subject.clone()).ok()?.alive();
-    pids.retain(|pid| standing(*pid) != Standing::Gone);
+    pids.retain(|pid| standing(*pid) != ProcessState::Gone);
     Some(pids).filter(|pids| !pids.is_empty() || matches!(subject, Subject::Cgroup { .. }))
 }
 
@@ -160,13 +160,13 @@ impl ProcessSamples {
         }
         let pids = pids.unwrap_or_default();
         for pid in pids {
-            if standing(*pid) == Standing::Stopped {
+            if standing(*pid) == ProcessState::Stopped {
                 let who = || format!("{}, process {pid}", name_of(*pid));
                 self.stopped.entry(*pid).or_insert_with(|| (who(), now));
             }
         }
         let over: Vec<u32> =
-            self.stopped.keys().copied().filter(|pid| standing(*pid) != Standing::Stopped).collect();
+            self.stopped.keys().copied().filter(|pid| standing(*pid) != ProcessState::Stopped).collect();
         for (who, from) in over.iter().filter_map(|pid| self.stopped.remove(pid)) {
             if self.stops.len() < STOPS_MAX {
                 self.stops.push((who, from, now));

@@ -26,7 +26,7 @@ pub enum Clock {
 
 /// Source of a time stamp; the later ones are nearer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
+pub enum TimestampSource {
     /// This program, after it had been scheduled.
     User,
     /// The kernel, when the frame came out of the driver.
@@ -35,13 +35,13 @@ pub enum Rung {
 
 /// A received frame or datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamped {
+pub struct TimestampedPacket {
     /// Bytes of it in the buffer.
     pub bytes: usize,
     /// Time stamp, ns since 1970.
     pub at_ns: u64,
     /// Source of the stamp.
-    pub rung: Rung,
+    pub rung: TimestampSource,
     /// Time stamp by the card's clock, if it was requested and the card stamped the packet.
     pub card_ns: Option<u64>,
 }
@@ -191,7 +191,7 @@ unsafe fn time_of(entry: *const libc::cmsghdr, clock: Clock) -> Option<u64> {
 }
 
 /// Waits for a packet; its stamp is the kernel's, if it has one. `WouldBlock` after the socket's timeout.
-pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stamped> {
+pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<TimestampedPacket> {
     let mut control = [0_u64; 32];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: the message points to the buffer and the control area, both alive and of the sizes given; the kernel writes
@@ -208,12 +208,12 @@ pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stam
             return Err(io::Error::last_os_error());
         }
         let mut stamped =
-            Stamped { bytes: received as usize, at_ns: real_ns(), rung: Rung::User, card_ns: None };
+            TimestampedPacket { bytes: received as usize, at_ns: real_ns(), rung: TimestampSource::User, card_ns: None };
         let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
         while !entry.is_null() {
             if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SO_TIMESTAMPING {
                 if let Some(at_ns) = time_of(entry, Clock::Kernel) {
-                    (stamped.at_ns, stamped.rung) = (at_ns, Rung::Kernel);
+                    (stamped.at_ns, stamped.rung) = (at_ns, TimestampSource::Kernel);
                 }
                 stamped.card_ns = time_of(entry, Clock::Card);
             }
@@ -248,12 +248,12 @@ mod tests {
             sender.send_to(b"0123456789", receiver.local_addr().unwrap()).unwrap();
             let stamped = receive_stamped(&receiver, &mut buffer).unwrap();
             tries += 1;
-            if stamped.rung >= Rung::Kernel || tries == 1_000 {
+            if stamped.rung >= TimestampSource::Kernel || tries == 1_000 {
                 break (before, stamped);
             }
         };
         assert_eq!((stamped.bytes, &buffer[..10]), (10, &b"0123456789"[..]));
-        assert!(stamped.rung >= Rung::Kernel, "{stamped:?}");
+        assert!(stamped.rung >= TimestampSource::Kernel, "{stamped:?}");
         assert!(stamped.at_ns >= before && stamped.at_ns <= real_ns(), "{stamped:?} {before}");
     }
 

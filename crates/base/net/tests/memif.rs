@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use ranlab_net::memif::{
-    Buffers, Control, DescriptorFault, Listener, Place, Receiver, Region, RegionError, RingFault, Sender,
+    Buffers, Control, DescriptorFault, Listener, RingLocation, Receiver, Region, RegionError, RingFault, Sender,
     TakeOutcome, interrupt,
 };
 
@@ -24,8 +24,8 @@ fn file(region: &Region) -> File {
     region.descriptor().try_clone_to_owned().unwrap().into()
 }
 
-fn place(log2_size: u8) -> Place {
-    Place { region: 0, offset: 0, log2_size }
+fn place(log2_size: u8) -> RingLocation {
+    RingLocation { region: 0, offset: 0, log2_size }
 }
 
 fn buffers() -> Option<Buffers> {
@@ -133,7 +133,7 @@ fn rings_and_buffers_lie_within_their_memory() {
         (0, 0, 200),
         (0, 0, 12),
     ] {
-        let place = Place { region, offset, log2_size };
+        let place = RingLocation { region, offset, log2_size };
         assert_eq!(ring(place, None), RingFault::Place { offset, log2_size });
     }
     for (region, offset, octets) in
@@ -222,7 +222,7 @@ fn hostile_peer_spoils_only_packets() {
         let (own, theirs) = shared();
         let scribble = file(&own[0]);
         let to_us = place(3);
-        let from_us = Place { offset: 1024, ..place(3) };
+        let from_us = RingLocation { offset: 1024, ..place(3) };
         let other = Some(Buffers { offset: 8192, ..buffers().unwrap() });
         // In even rounds this endpoint owns the memory, in odd ones the peer.
         let (mut sender, mut receiver) = if round % 2 == 0 {

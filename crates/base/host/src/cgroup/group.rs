@@ -20,7 +20,7 @@ const KILL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Limits on the joint use of resources by a group's processes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
+pub struct ResourceLimits {
     /// Memory in bytes; beyond it, the kernel kills one of the processes.
     pub memory_bytes: u64,
     /// CPUs: 0.5 is half of one.
@@ -31,7 +31,7 @@ pub struct Bounds {
 
 /// Number of times that the limits applied since the group was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Struck {
+pub struct LimitEvents {
     /// Processes that the kernel killed for lack of memory.
     pub memory: u64,
     /// Processes that could not be created.
@@ -52,11 +52,11 @@ impl Group {
     ///
     /// # Errors
     /// Neither is available, with the reason.
-    pub fn new(bounds: &Bounds) -> Result<Self, CgroupError> {
+    pub fn new(bounds: &ResourceLimits) -> Result<Self, CgroupError> {
         Self::below(Path::new("/"), bounds)
     }
 
-    fn below(root: &Path, bounds: &Bounds) -> Result<Self, CgroupError> {
+    fn below(root: &Path, bounds: &ResourceLimits) -> Result<Self, CgroupError> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let mounts = text("proc/self/mountinfo");
         let groups = text("proc/self/cgroup");
@@ -87,7 +87,7 @@ impl Group {
         Ok(made)
     }
 
-    fn make_second(parent: &Path, name: &str, bounds: &Bounds) -> Result<Self, CgroupError> {
+    fn make_second(parent: &Path, name: &str, bounds: &ResourceLimits) -> Result<Self, CgroupError> {
         let controllers = parent.join("cgroup.controllers");
         let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
         if let Some(lacking) = CONTROLLERS.iter().find(|it| !has.split_whitespace().any(|has| has == **it)) {
@@ -131,7 +131,7 @@ impl Group {
     }
 
     /// Number of times that its limits applied.
-    pub fn struck(&self) -> Struck {
+    pub fn struck(&self) -> LimitEvents {
         let number = |file: &str, name: &str| {
             self.folders.iter().find_map(|folder| {
                 let text = fs::read_to_string(folder.join(file)).ok()?;
@@ -139,7 +139,7 @@ impl Group {
             })
         };
         let memory = if self.is_second { "memory.events" } else { "memory.oom_control" };
-        Struck {
+        LimitEvents {
             memory: number(memory, "oom_kill ").unwrap_or(0),
             processes: number("pids.events", "max ").unwrap_or(0),
             cpu: number("cpu.stat", "nr_throttled ").unwrap_or(0),
@@ -154,11 +154,11 @@ impl Drop for Group {
     }
 }
 
-fn quota_us(bounds: &Bounds) -> u64 {
+fn quota_us(bounds: &ResourceLimits) -> u64 {
     ((bounds.cpus * PERIOD_US as f64) as u64).max(QUOTA_US_MIN)
 }
 
-fn bound_first(folder: &Path, controller: &str, bounds: &Bounds) -> Result<(), CgroupError> {
+fn bound_first(folder: &Path, controller: &str, bounds: &ResourceLimits) -> Result<(), CgroupError> {
     match controller {
         "memory" => {
             write(&folder.join("memory.limit_in_bytes"), &bounds.memory_bytes.to_string())?;
@@ -197,7 +197,7 @@ pub(super) fn kill_all(folder: &Path) {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { memory_bytes: 64 << 20, cpus: 0.5, processes: 16 };
+    const BOUNDS: ResourceLimits = ResourceLimits { memory_bytes: 64 << 20, cpus: 0.5, processes: 16 };
 
     /// A tree of ordinary files replaces the kernel's, and records the writes.
     #[test]
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(fs::read_to_string(own.join("cgroup.subtree_control")).unwrap(), "+cpu +memory +pids");
         fs::write(group.folders[0].join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
         fs::write(group.folders[0].join("pids.events"), "max 7\n").unwrap();
-        assert_eq!(group.struck(), Struck { memory: 2, processes: 7, cpu: 0 });
+        assert_eq!(group.struck(), LimitEvents { memory: 2, processes: 7, cpu: 0 });
         assert_eq!(group.kind(), "cgroup v2");
         std::mem::forget(group);
         fs::remove_dir_all(&root).unwrap();

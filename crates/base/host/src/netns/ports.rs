@@ -31,7 +31,7 @@ pub(super) struct TestbedPort {
 
 /// A change to the machine, as recorded in the run file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Loan {
+pub(super) enum BorrowedDevice {
     /// The port `own` is in a namespace as `inside`.
     Port { namespace: String, inside: String, own: String },
     /// A device was configured to create functions.
@@ -40,7 +40,7 @@ pub(super) enum Loan {
     Stamps { namespace: String, inside: String, before: StampConfig },
 }
 
-impl Loan {
+impl BorrowedDevice {
     /// A line of a run file. Names of ports and paths in `/sys` contain no blanks.
     fn line(&self) -> String {
         match self {
@@ -97,9 +97,9 @@ impl Loan {
 
 impl Testbed {
     /// Records a change before it is made, so that it is undone in all cases.
-    pub(super) fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
+    pub(super) fn note(&mut self, loan: BorrowedDevice) -> Result<(), NetnsError> {
         self.loans.push(loan);
-        let lines: Vec<_> = self.loans.iter().map(Loan::line).collect();
+        let lines: Vec<_> = self.loans.iter().map(BorrowedDevice::line).collect();
         write_whole(&self.run_file, &format!("{}\n{}\n", self.began, lines.join("\n")))
             .map_err(|error| NetnsError::Lacking(format!("{}: {error}", self.run_file.display())))
     }
@@ -112,7 +112,7 @@ impl Testbed {
     pub fn take(&mut self, name: &str, namespace: &str, inside: &str) -> Result<(), NetnsError> {
         let device = free(name)?;
         let here = |why: String| refused(name, why);
-        self.note(Loan::Port {
+        self.note(BorrowedDevice::Port {
             namespace: namespace.to_owned(),
             inside: inside.to_owned(),
             own: name.to_owned(),
@@ -254,7 +254,7 @@ fn made_functions(
     if number("sriov_numvfs") != Some(0) {
         return Err(lacks("it has virtual functions of another program: write 0 to its sriov_numvfs"));
     }
-    testbed.note(Loan::Functions { device: device.to_string_lossy().into_owned() })?;
+    testbed.note(BorrowedDevice::Functions { device: device.to_string_lossy().into_owned() })?;
     std::fs::write(device.join("sriov_numvfs"), count.to_string())
         .map_err(|error| lacks(&format!("its driver makes no functions: {error}")))?;
     (0..count)
@@ -281,24 +281,24 @@ mod tests {
     #[test]
     fn run_file_lists_changes_to_undo() {
         for loan in [
-            Loan::Port {
+            BorrowedDevice::Port {
                 namespace: "ranlab-1-0-cu".to_owned(),
                 inside: "nic".to_owned(),
                 own: "enp1s0f0".to_owned(),
             },
-            Loan::Functions { device: "/sys/devices/pci0000:00/0000:01:00.0".to_owned() },
-            Loan::Stamps {
+            BorrowedDevice::Functions { device: "/sys/devices/pci0000:00/0000:01:00.0".to_owned() },
+            BorrowedDevice::Stamps {
                 namespace: "ranlab-1-0-cu".to_owned(),
                 inside: "nic".to_owned(),
                 before: StampConfig { flags: 0, sent: 1, received: 12 },
             },
         ] {
-            assert_eq!(Loan::read(&loan.line()), Some(loan));
+            assert_eq!(BorrowedDevice::read(&loan.line()), Some(loan));
         }
         for line in
             ["123456", "", "port a b", "functions", "ports a b c", "stamps a b 0 1", "stamps a b 0 1 x"]
         {
-            assert_eq!(Loan::read(line), None, "{line}");
+            assert_eq!(BorrowedDevice::read(line), None, "{line}");
         }
     }
 

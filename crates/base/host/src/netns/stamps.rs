@@ -7,7 +7,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-use super::ports::Loan;
+use super::ports::BorrowedDevice;
 use super::{NetnsError, Testbed};
 
 /// linux/sockios.h.
@@ -119,7 +119,7 @@ impl Testbed {
         let told = before.and_then(|before| {
             let namespace = namespace.to_owned();
             let inside = inside.to_owned();
-            self.note(Loan::Stamps { namespace, inside, before }).map_err(io::Error::other)
+            self.note(BorrowedDevice::Stamps { namespace, inside, before }).map_err(io::Error::other)
         });
         let told = told.and_then(|()| within(namespace, || config.write(inside)));
         told.map_err(|error| NetnsError::Port {

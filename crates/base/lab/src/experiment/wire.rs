@@ -84,11 +84,11 @@ pub fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_host::traffic::Carried;
+    use ranlab_host::traffic::ProcessTraffic;
 
     #[test]
     fn sent_by_peers_is_received_by_the_controller() {
-        let wire = Carried {
+        let wire = ProcessTraffic {
             connections: 2,
             sent_bytes: 1_000_000,
             received_bytes: 1_000,

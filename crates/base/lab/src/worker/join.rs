@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ranlab_host::traffic::Carried;
+use ranlab_host::traffic::ProcessTraffic;
 
 use super::{Numbers, ProcessReport, Report};
 
@@ -73,9 +73,9 @@ fn processes(shares: Vec<&ProcessReport>) -> ProcessReport {
     }
 }
 
-fn wires(shares: Vec<Carried>) -> Carried {
-    let sum = |of: fn(&Carried) -> u64| shares.iter().map(of).sum();
-    Carried {
+fn wires(shares: Vec<ProcessTraffic>) -> ProcessTraffic {
+    let sum = |of: fn(&ProcessTraffic) -> u64| shares.iter().map(of).sum();
+    ProcessTraffic {
         connections: sum(|share| share.connections),
         sent_bytes: sum(|share| share.sent_bytes),
         received_bytes: sum(|share| share.received_bytes),
@@ -91,7 +91,7 @@ fn wires(shares: Vec<Carried>) -> Carried {
 mod tests {
     use super::*;
 
-    fn share(sent: f64, longest: f64, late: &[(u64, u64)], wire: Option<Carried>) -> Report {
+    fn share(sent: f64, longest: f64, late: &[(u64, u64)], wire: Option<ProcessTraffic>) -> Report {
         let numbers =
             [("sent", sent), ("delay_us_max", longest), ("set_up_us", longest), ("late_us_p99", 9.0)];
         Report {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn joined_reports_add_counts_keep_maxima_and_drop_quantiles() {
-        let wire = Some(Carried { sent_bytes: 7, ..Carried::default() });
+        let wire = Some(ProcessTraffic { sent_bytes: 7, ..ProcessTraffic::default() });
         let one = share(10.0, 2.0, &[(1, 5), (3, 1)], wire);
         let all = reports(&[one.clone(), share(4.0, 1.5, &[(1, 2), (9, 1)], wire)]);
         assert_eq!(

@@ -22,7 +22,7 @@ mod serve;
 use std::collections::BTreeMap;
 
 use ranlab_campaign::rig::RigError;
-use ranlab_host::traffic::Carried;
+use ranlab_host::traffic::ProcessTraffic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,7 @@ pub struct Report {
     #[serde(default)]
     pub boot: Option<String>,
     /// Traffic of the worker's TCP connections, without the connection to the campaign. `None` if it has none.
-    pub wire: Option<Carried>,
+    pub wire: Option<ProcessTraffic>,
     /// Processes of a third-party system that were stopped by a signal. `None` if the system is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<Stopped>>,

@@ -28,7 +28,7 @@ const NEXT: u16 = 1;
 
 /// Location of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RingLocation {
     /// Number of its region.
     pub region: u16,
     /// Offset in the region, a multiple of 8.
@@ -124,8 +124,8 @@ struct Ring {
 }
 
 impl Ring {
-    fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
-        let Place { region, offset, log2_size } = place;
+    fn new(regions: Arc<[Region]>, place: RingLocation, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+        let RingLocation { region, offset, log2_size } = place;
         let fault = RingFault::Place { offset, log2_size };
         let at = offset as usize;
         let region = usize::from(region);
@@ -247,7 +247,7 @@ impl Sender {
     ///
     /// # Errors
     /// The ring is not at this location.
-    pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+    pub fn new(regions: Arc<[Region]>, place: RingLocation, buffers: Option<Buffers>) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 
@@ -333,7 +333,7 @@ impl Receiver {
     ///
     /// # Errors
     /// The ring is not at this location.
-    pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+    pub fn new(regions: Arc<[Region]>, place: RingLocation, buffers: Option<Buffers>) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 

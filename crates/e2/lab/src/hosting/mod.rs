@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ranlab_host::cgroup::Bounds;
+use ranlab_host::cgroup::ResourceLimits;
 use ranlab_host::confine::{self, Confinement, User};
 use ranlab_host::trusted;
 use ranlab_http::token::Token;
@@ -231,7 +231,7 @@ impl Installed {
 
     fn confinement(&self) -> Confinement {
         let said = &self.manifest.said;
-        let bounds = Bounds {
+        let bounds = ResourceLimits {
             memory_bytes: said.limits.memory_mib << 20,
             cpus: said.limits.cpus,
             processes: said.limits.processes,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ranlab_machine::Time;
 use ranlab_net::memif::{
-    Buffers, Control, DescriptorFault, Listener, Place as RingPlace, Receiver, Region, RingFault, Sender,
+    Buffers, Control, DescriptorFault, Listener, RingLocation as RingPlace, Receiver, Region, RingFault, Sender,
     TakeOutcome, interrupt,
 };
 use ranlab_net::monotonic_ns;

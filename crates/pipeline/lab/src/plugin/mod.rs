@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
-use ranlab_host::kin;
+use ranlab_host::process_tree;
 use ranlab_pipeline::backends::{Equivalence, Outcomes, compare, port_name};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::pipelines::Pipeline;
@@ -92,7 +92,7 @@ impl Plugin {
     fn start(path: &str, role: Role) -> Result<Self, Trouble> {
         let mut command = Command::new(path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        kin::die_with_us(&mut command);
+        process_tree::die_with_us(&mut command);
         let cannot = |error: io::Error| environment(format!("the plug-in {path} cannot be started: {error}"));
         let mut child = Child::start_apart(&mut command).map_err(cannot)?;
         let closed = || rig("no pipes to a plug-in");

@@ -7,7 +7,7 @@ use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use ranlab_host::kin;
+use ranlab_host::process_tree;
 use ranlab_pipeline::backends::{Outcomes, Reader, Translation};
 use ranlab_pipeline::declare::Port;
 
@@ -139,7 +139,7 @@ impl Running {
         // connects.
         command.args(["--", "-i", BUFFERS, "--disable-link-check", "--no-flush-rx"]).args(arguments(job)?);
         dpdk::surroundings(&mut command, job.folder);
-        kin::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        process_tree::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         let cannot = |error: io::Error| environment(format!("{PROGRAM} cannot be started: {error}"));
         let mut child = Child::start_apart(&mut command).map_err(cannot)?;
         let closed = || rig("no pipes to a program");

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use ranlab_host::kin;
+use ranlab_host::process_tree;
 
 use super::dpdk::NO_HUGE_PAGES;
 use super::found;
@@ -29,7 +29,7 @@ pub(super) fn program(name: &str) -> Command {
 /// The tool is missing (an environment error), or it fails (an error of the system under test, with the tool's error
 /// output).
 pub(super) fn run(command: &mut Command) -> Result<String, Trouble> {
-    kin::die_with_us(command.stdin(Stdio::null()));
+    process_tree::die_with_us(command.stdin(Stdio::null()));
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| environment(format!("`{name}`: {error}")))?;
     if output.status.success() {
@@ -62,7 +62,7 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Starts it.
     pub(super) fn start(name: &'static str, command: &mut Command) -> Result<Self, Trouble> {
-        kin::die_with_us(command);
+        process_tree::die_with_us(command);
         command.stdin(Stdio::piped()).process_group(0);
         let said = Arc::new(Kept::new(None, None).map_err(environment)?);
         let child =

@@ -4,7 +4,7 @@ use super::addresses::Endpoint;
 use super::cycles::REST;
 use super::silence::Hearing;
 use ranlab_machine::Time;
-use ranlab_net::{DatagramOptions, ReceiveBatch, Rest, SendBatch, bind_datagrams, monotonic_ns};
+use ranlab_net::{DatagramOptions, ReceiveBatch, PreciseSleep, SendBatch, bind_datagrams, monotonic_ns};
 use ranlab_upf::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 use ranlab_upf::pfcp::message_type;
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub struct N4 {
     upf: SocketAddr,
     received: ReceiveBatch,
     to_send: SendBatch,
-    rest: Rest,
+    rest: PreciseSleep,
     /// Whether heartbeats are sent.
     heartbeats: bool,
     events: VecDeque<SmfEvent>,
@@ -82,7 +82,7 @@ impl N4 {
             upf,
             received: ReceiveBatch::merging(MAX_MESSAGE),
             to_send: SendBatch::segmenting(BATCH, MAX_MESSAGE),
-            rest: Rest::default(),
+            rest: PreciseSleep::default(),
             heartbeats,
             events: VecDeque::new(),
             trace: None,

@@ -4,7 +4,7 @@ use super::workers::Planes;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
 use crate::upf::packets::rules;
 use ranlab_machine::Time;
-use ranlab_net::{ReceiveBatch, Rest, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
+use ranlab_net::{ReceiveBatch, PreciseSleep, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
 use ranlab_upf::forwarding::{PlaneEvent, Refusal, UserPlane};
 use ranlab_upf::n4::{DataPlane, Mock, RuleFault, Session, UpfEvent, UpfInput, UpfOutput, UsageQuery};
 use ranlab_upf::pfcp::*;
@@ -62,7 +62,7 @@ pub(super) struct Control {
     live: Arc<AtomicUsize>,
     crashed_at: Option<u64>,
     unsent: u64,
-    rest: Rest,
+    rest: PreciseSleep,
 }
 
 impl Control {
@@ -78,7 +78,7 @@ impl Control {
             live,
             crashed_at: None,
             unsent: 0,
-            rest: Rest::default(),
+            rest: PreciseSleep::default(),
         }
     }
 

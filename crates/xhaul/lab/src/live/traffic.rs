@@ -11,7 +11,7 @@ use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::LAUNCHED;
 use ranlab_net::launch::{launch_timed, send_at, tai_ns};
 use ranlab_net::stamped::{
-    Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
+    TimestampSource, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
 };
 use ranlab_packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 use ranlab_xhaul::Delays;
@@ -115,7 +115,7 @@ pub(super) struct Arrived {
     /// Number of packets that arrived before they were sent, by the clocks of two machines.
     pub(super) early: u64,
     /// The least exact kind of time stamp. `None` if no packet arrived.
-    pub(super) rung: Option<Rung>,
+    pub(super) rung: Option<TimestampSource>,
 }
 
 impl Way {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_host::kin;
+use ranlab_host::process_tree;
 use ranlab_net::stamped::{open_frames, receive_stamped, stamp_received, urgent_thread};
 use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
@@ -192,7 +192,7 @@ impl Process {
             command.current_dir(folder);
         }
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        kin::die_with_us(&mut command);
+        process_tree::die_with_us(&mut command);
         let child = output.spawn(&mut command).map_err(|error| {
             environment(format!("{role} of {}: `ip netns exec` does not run: {error}", part.name))
         })?;
@@ -232,7 +232,7 @@ impl Drop for Process {
     /// The user's process is the child of `unshare`, which ignores signals. Processes that it leaves behind end with
     /// the namespace.
     fn drop(&mut self) {
-        if let Some(&first) = kin::below(self.child.id()).first() {
+        if let Some(&first) = process_tree::below(self.child.id()).first() {
             let _ = ranlab_host::ask_to_end(first);
             let _ = self.child.wait(self.grace);
         }

@@ -88,7 +88,7 @@ fn stat(pid: u32) -> Option<(char, u32)> {
 
 /// State of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ProcessState {
     /// It runs or waits.
     Lives,
     /// Stopped by a signal (SIGSTOP), or by a debugger.
@@ -98,11 +98,11 @@ pub enum Standing {
 }
 
 /// State of a process.
-pub fn standing(pid: u32) -> Standing {
+pub fn standing(pid: u32) -> ProcessState {
     match stat(pid) {
-        Some(('T' | 't', _)) => Standing::Stopped,
-        Some(('Z' | 'X' | 'x', _)) | None => Standing::Gone,
-        Some(_) => Standing::Lives,
+        Some(('T' | 't', _)) => ProcessState::Stopped,
+        Some(('Z' | 'X' | 'x', _)) | None => ProcessState::Gone,
+        Some(_) => ProcessState::Lives,
     }
 }
 
@@ -171,12 +171,12 @@ mod tests {
         assert!(below(std::process::id()).contains(&shell.id()));
         assert_eq!(by_parent(shell.id()).into_iter().collect::<BTreeSet<_>>(), all.iter().copied().collect());
         send(all[0], libc::SIGSTOP, false).unwrap();
-        while standing(all[0]) != Standing::Stopped {
+        while standing(all[0]) != ProcessState::Stopped {
             std::thread::yield_now();
         }
-        assert_eq!((standing(all[1]), name_of(shell.id()).as_str()), (Standing::Lives, "sh"));
+        assert_eq!((standing(all[1]), name_of(shell.id()).as_str()), (ProcessState::Lives, "sh"));
         all.iter().for_each(|pid| send(*pid, libc::SIGKILL, false).unwrap());
         shell.wait().unwrap();
-        assert_eq!(standing(shell.id()), Standing::Gone);
+        assert_eq!(standing(shell.id()), ProcessState::Gone);
     }
 }

@@ -12,17 +12,17 @@ const MOST_NS: u64 = 400_000;
 /// Waits for descriptors until shortly before a deadline, and learns the machine's wake-up delay: a sleeping
 /// virtual CPU needs some hundred microseconds. The caller polls for the rest.
 #[derive(Debug, Clone)]
-pub struct Rest {
+pub struct PreciseSleep {
     margin_ns: u64,
 }
 
-impl Default for Rest {
+impl Default for PreciseSleep {
     fn default() -> Self {
         Self { margin_ns: 60_000 }
     }
 }
 
-impl Rest {
+impl PreciseSleep {
     /// Waits if the deadline (by [`monotonic_ns`]) is far enough away; returns whether a descriptor is
     /// readable. At most 64 are used.
     pub fn wait(&mut self, descriptors: &[BorrowedFd<'_>], now_ns: u64, until_ns: u64) -> io::Result<bool> {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn margin_follows_timers_within_bounds() {
-        let mut rest = Rest::default();
+        let mut rest = PreciseSleep::default();
         rest.learn(200_000);
         assert_eq!(rest.margin_ns, 250_000);
         rest.learn(10_000);
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn deadline_within_margin_needs_no_sleep() {
-        let mut rest = Rest::default();
+        let mut rest = PreciseSleep::default();
         let now_ns = monotonic_ns();
         assert!(!rest.wait(&[], now_ns, now_ns + 1_000).unwrap());
         assert!(!rest.wait(&[], now_ns, now_ns.saturating_sub(1)).unwrap());
-        assert_eq!(rest.margin_ns, Rest::default().margin_ns);
+        assert_eq!(rest.margin_ns, PreciseSleep::default().margin_ns);
         assert!(!rest.wait(&[], now_ns, now_ns + 2_000_000).unwrap());
         assert!(monotonic_ns() >= now_ns + 1_500_000);
     }
