@@ -1,7 +1,7 @@
 //! Round trips of a bare echo, of an iApp and of an xApp.
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
-use ranlab_e2_lab::{HostedIApp, Ric, RicPart};
+use ranlab_e2_lab::{HostedIApp, Ric, RicComponent};
 use ranlab_lab::Listen;
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, ReadOutcome, SocketOptions, Stream, connect,
@@ -78,7 +78,8 @@ pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
         let address = free_address();
         let e2 = vec![Listen::At(address.clone())];
         let iapp = vec![HostedIApp::Ping];
-        let part = RicPart { e2, iapp, size: SIZE as u32, interval: Duration::ZERO, ..RicPart::default() };
+        let part =
+            RicComponent { e2, iapp, size: SIZE as u32, interval: Duration::ZERO, ..RicComponent::default() };
         let ric = Ric::start(&part).await.ok()?;
         let _node = Process::start_on(
             places.far,

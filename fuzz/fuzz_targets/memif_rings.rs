@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_net::memif::{Buffers, Place, Receiver, Region, Sender, TakeOutcome};
+use ranlab_net::memif::{Buffers, Receiver, Region, RingLocation, Sender, TakeOutcome};
 
 /// Size of the memory in bytes: a few pages, so that many random positions are near an end.
 const OCTETS: usize = 16 << 10;
@@ -52,7 +52,7 @@ fuzz_target!(|input: &[u8]| {
         let octets = if shape & 4 == 0 { 128 } else { script.word() % 70_000 };
         let at = if shape & 8 == 0 { first + 2048 } else { script.place() };
         let region = u16::from(shape >> 6 == 3);
-        (Place { region, offset, log2_size }, Buffers { region, offset: at, octets })
+        (RingLocation { region, offset, log2_size }, Buffers { region, offset: at, octets })
     };
     let ([to, from], write) = ([place(0), place(8192)], |octets: &[u8], at: u32| {
         // The memory has a fixed size; the peer's file does not grow.

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_e2::OutboxLimits;
-use ranlab_e2::ric::{ConnId, Limits, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_e2::ric::{ConnId, Limits, ListenerProtocol, Ric, RicConfig, RicInput, RicOutput};
 use ranlab_fuzz::{Keys, Script};
 
 /// Number of simultaneous connections; the first half are E2.
@@ -53,7 +53,7 @@ struct World {
 impl World {
     fn step(&mut self, script: &mut Script<'_>, op: u8) {
         let slot = usize::from(op >> 4) % SLOTS;
-        let side = if slot < SLOTS / 2 { Side::E2 } else { Side::E42 };
+        let side = if slot < SLOTS / 2 { ListenerProtocol::E2 } else { ListenerProtocol::E42 };
         match (op & 0xf, self.slots[slot]) {
             (0, _) => {
                 script.pass_time();
@@ -73,10 +73,10 @@ impl World {
             (op, Some(conn)) => {
                 let seen = &self.keys[slot];
                 let pdu = match (side, op) {
-                    (Side::E42, 4..12) => script.e42(seen),
-                    (Side::E2, 4 | 5) => script.e2ap_named("E2setupRequest", seen),
-                    (Side::E2, 6) => script.e2ap_named("RICindication", seen),
-                    (Side::E2, 7) => script.e2ap_named("RICsubscriptionResponse", seen),
+                    (ListenerProtocol::E42, 4..12) => script.e42(seen),
+                    (ListenerProtocol::E2, 4 | 5) => script.e2ap_named("E2setupRequest", seen),
+                    (ListenerProtocol::E2, 6) => script.e2ap_named("RICindication", seen),
+                    (ListenerProtocol::E2, 7) => script.e2ap_named("RICsubscriptionResponse", seen),
                     _ => script.e2ap(seen),
                 };
                 self.ric.handle(script.now(), RicInput::Received { conn, pdu });
@@ -85,7 +85,7 @@ impl World {
         self.drive(script);
     }
 
-    fn connect(&mut self, script: &Script<'_>, slot: usize, side: Side) {
+    fn connect(&mut self, script: &Script<'_>, slot: usize, side: ListenerProtocol) {
         self.next += 1;
         let conn = ConnId(self.next);
         self.slots[slot] = Some(conn);
@@ -132,7 +132,8 @@ impl World {
             assert!(xapp.requests <= limits.requests_per_owner);
         }
         for conn in &seen.connections {
-            let outbox = if conn.side == Side::E2 { limits.agent_outbox } else { limits.xapp_outbox };
+            let outbox =
+                if conn.side == ListenerProtocol::E2 { limits.agent_outbox } else { limits.xapp_outbox };
             assert!(conn.queued_bytes <= outbox.control_bytes + outbox.indication_bytes);
         }
     }

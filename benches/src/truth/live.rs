@@ -7,7 +7,7 @@ use ranlab_campaign::answer::Answer;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{DISTURBED, Rig};
 use ranlab_cli::domains::by_name;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row};
@@ -121,7 +121,7 @@ fn questions() -> Vec<Question> {
 }
 
 fn rig(name: &str) -> Box<dyn Rig> {
-    by_name(&Lab::new(ranlab()), name).unwrap_or_else(mock)
+    by_name(&RigContext::new(ranlab()), name).unwrap_or_else(mock)
 }
 
 fn disturbed(results: &Results) -> bool {

@@ -3,8 +3,8 @@
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_cli::domains::by_name;
-use ranlab_e2_lab::rigs::virtual_time::{self, Wish};
-use ranlab_lab::Lab;
+use ranlab_e2_lab::rigs::virtual_time::{self, RepeatOptions};
+use ranlab_lab::RigContext;
 
 use super::Row;
 use super::campaigns::{Question, mock, row};
@@ -30,7 +30,7 @@ impl Rig for InVirtualTime {
     }
 
     fn measure(&mut self, run: &Run<'_>, recorder: &mut Recorder) -> Result<Outcome, RigError> {
-        let passed = virtual_time::run(run, Wish::default())?;
+        let passed = virtual_time::run(run, RepeatOptions::default())?;
         passed.recording.metrics.iter().for_each(|(name, value)| recorder.scalar(name, *value));
         Ok(passed.outcome)
     }
@@ -39,11 +39,11 @@ impl Rig for InVirtualTime {
 }
 
 fn radio() -> Box<dyn Rig> {
-    Box::new(InVirtualTime(by_name(&Lab::new(ranlab()), "radio").unwrap_or_else(mock)))
+    Box::new(InVirtualTime(by_name(&RigContext::new(ranlab()), "radio").unwrap_or_else(mock)))
 }
 
 fn tenants() -> Box<dyn Rig> {
-    Box::new(InVirtualTime(by_name(&Lab::new(ranlab()), "tenants").unwrap_or_else(mock)))
+    Box::new(InVirtualTime(by_name(&RigContext::new(ranlab()), "tenants").unwrap_or_else(mock)))
 }
 
 /// Traffic of 4 Mbit/s that is sent for 150 ms and pauses for 50 ms: whole packets of 1,500 octets, and 20 periods in
@@ -53,7 +53,7 @@ const THREE_QUARTERS: &str = "udp:4:150ms:50ms";
 const TWO_UES_MBPS: f64 = 2.0 * 4.0 * 0.75;
 
 fn xhaul() -> Box<dyn Rig> {
-    by_name(&Lab::new(ranlab()), "xhaul").unwrap_or_else(mock)
+    by_name(&RigContext::new(ranlab()), "xhaul").unwrap_or_else(mock)
 }
 
 pub(super) fn rows(seeds: u64) -> Vec<Row> {

@@ -275,7 +275,7 @@ pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u6
     // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
-            inner.agent.rouse(Time::from_nanos(now_ns), function);
+            inner.agent.wake_function(Time::from_nanos(now_ns), function);
             Ok(())
         })
     }

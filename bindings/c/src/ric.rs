@@ -4,7 +4,9 @@ use crate::guard::*;
 use crate::iapp::{Callbacks, Nodes, ranlab_iapp};
 use crate::node::{is_network, version};
 use crate::types::*;
-use ranlab_e2::ric::{ConnId, IAppId, Limits, Ric, RicConfig, RicEvent, RicInput, RicOutput, Side};
+use ranlab_e2::ric::{
+    ConnId, IAppId, Limits, ListenerProtocol, Ric, RicConfig, RicEvent, RicInput, RicOutput,
+};
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_e2_codec::e2ap::{GlobalRicId, Plmn};
 use ranlab_e2_codec::per::ShortBits;
@@ -169,7 +171,7 @@ pub unsafe extern "C" fn ranlab_ric_rouse(ric: *mut ranlab_ric, now_ns: u64, iap
     unsafe {
         with(ric, |inner| {
             let iapp = inner.iapps.get(iapp as usize).ok_or(RANLAB_ERR_UNKNOWN_IAPP)?;
-            inner.ric.rouse(Time::from_nanos(now_ns), *iapp);
+            inner.ric.wake_iapp(Time::from_nanos(now_ns), *iapp);
             Ok(())
         })
     }
@@ -190,8 +192,8 @@ pub unsafe extern "C" fn ranlab_ric_connected(
             let peer = string(peer)?.to_owned();
             let connection = out(connection)?;
             let side = match side {
-                RANLAB_SIDE_E2 => Side::E2,
-                RANLAB_SIDE_E42 => Side::E42,
+                RANLAB_SIDE_E2 => ListenerProtocol::E2,
+                RANLAB_SIDE_E42 => ListenerProtocol::E42,
                 _ => return Err(RANLAB_ERR_INVALID),
             };
             inner.last_connection += 1;

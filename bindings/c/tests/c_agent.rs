@@ -4,7 +4,7 @@ mod build;
 
 use build::{Running, until};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
+use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, ListenerProtocol, RicConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RicSubscriptionDetails};
 use ranlab_sdk::wire::e2sm::common::UeId;
@@ -95,7 +95,7 @@ async fn ric_at(address: &Address) -> (RicHandle, Address, Arc<Mutex<Vec<u32>>>)
     ric.add_iapp(Box::new(Collector(reports.clone())));
     let mut bound = None;
     until("listening", async || {
-        bound = ric.listen(Side::E2, address, |_| true).await.ok();
+        bound = ric.listen(ListenerProtocol::E2, address, |_| true).await.ok();
         bound.is_some()
     })
     .await;
@@ -132,7 +132,8 @@ fn hello_agent_reports_kpm_without_undefined_behaviour() {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let throughputs = Arc::new(Mutex::new(Vec::new()));
         ric.add_iapp(Box::new(Throughputs(throughputs.clone())));
-        let bound = ric.listen(Side::E2, &"tcp://127.0.0.1:0".parse().unwrap(), |_| true).await.unwrap();
+        let bound =
+            ric.listen(ListenerProtocol::E2, &"tcp://127.0.0.1:0".parse().unwrap(), |_| true).await.unwrap();
         let port = bound.to_string().rsplit_once(':').unwrap().1.to_owned();
         let mut agent = Running::start(&program, &["127.0.0.1", &port, "4"]);
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");

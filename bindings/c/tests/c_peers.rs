@@ -8,7 +8,8 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig, UeFilter};
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, StatsSource};
 use ranlab_sdk::e2::ric::{
-    ControlDetails, IApp, IAppInput, IAppOutbox, NodeInfo, Outcome, RequestHandle, RicConfig, Side,
+    ControlDetails, IApp, IAppInput, IAppOutbox, ListenerProtocol, NodeInfo, Outcome, RequestHandle,
+    RicConfig,
 };
 use ranlab_sdk::e2::xapp::{XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
@@ -53,7 +54,7 @@ async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
     let config = RicConfig::default().with(|it| it.version = Version::V3_01);
     let ric = RicHandle::start(config, SocketOptions::default());
     ric.add_iapp(iapp);
-    let bound = ric.listen(Side::E2, &local("0"), |_| true).await.unwrap();
+    let bound = ric.listen(ListenerProtocol::E2, &local("0"), |_| true).await.unwrap();
     (ric, bound.to_string().rsplit_once(':').unwrap().1.to_owned())
 }
 
@@ -274,8 +275,8 @@ fn c_xapp_subscribes_and_controls_through_rust_ric() {
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let port = |bound: Address| bound.to_string().rsplit_once(':').unwrap().1.to_owned();
-        let e2 = port(ric.listen(Side::E2, &local("0"), |_| true).await.unwrap());
-        let e42 = port(ric.listen(Side::E42, &local("0"), |_| true).await.unwrap());
+        let e2 = port(ric.listen(ListenerProtocol::E2, &local("0"), |_| true).await.unwrap());
+        let e42 = port(ric.listen(ListenerProtocol::E42, &local("0"), |_| true).await.unwrap());
         let _agent = mac_agent(&e2);
         let mut station = Running::start(&station, &[&e2]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "3", "20"]);

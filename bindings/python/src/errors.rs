@@ -1,7 +1,7 @@
 //! Errors as exceptions: classes of `ranlab.errors`, which also derive from Python's own (`ValueError`,
 //! `TimeoutError`).
 use pyo3::prelude::*;
-use ranlab_lab::worker::{Fault as Side, Trouble};
+use ranlab_lab::worker::{ComponentError, FaultOwner as Side};
 use ranlab_sdk::e2::xapp::Failure;
 use ranlab_sdk::wire::e2sm::SmError;
 use ranlab_sdk::{ControlFailure, EffectFailure, SubscriptionError, XappConnectError};
@@ -74,8 +74,8 @@ impl From<Fault> for PyErr {
     }
 }
 
-impl From<Trouble> for Fault {
-    fn from(trouble: Trouble) -> Self {
+impl From<ComponentError> for Fault {
+    fn from(trouble: ComponentError) -> Self {
         let class = match trouble.fault {
             Side::Rig => Class::Config,
             Side::Environment => Class::Environment,

@@ -4,7 +4,7 @@ use crate::convert::{config, of_json};
 use crate::errors::{Class, Fault};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ranlab_e2_lab::{FleetPart, RicPart, Stations};
+use ranlab_e2_lab::{FleetComponent, RicComponent, RunningFleet};
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Ric {
     /// Creates it with the settings of `ranlab ric`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let part: RicPart = config(settings)?;
+        let part: RicComponent = config(settings)?;
         let actor =
             Actor::start(py, "ric", move || async move { Ok(ranlab_e2_lab::Ric::start(&part).await?) })?;
         let bound = actor.ask(py, PATIENCE, |ric| async move { Ok(ric.bound.clone()) })?;
@@ -73,21 +73,21 @@ impl Ric {
 
 /// Emulated base stations.
 #[pyclass(frozen)]
-pub(crate) struct Fleet(Held<RefCell<Stations>>);
+pub(crate) struct Fleet(Held<RefCell<RunningFleet>>);
 
 #[pymethods]
 impl Fleet {
     /// Creates them with the settings of `ranlab emulate`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let part: FleetPart = config(settings)?;
+        let part: FleetComponent = config(settings)?;
         if part.connect.is_empty() {
             return Err(
                 Fault::config("`connect` must name a controller, such as tcp://127.0.0.1:36421").into()
             );
         }
         let actor = Actor::start(py, "fleet", move || async move {
-            let mut stations = Stations::new(&part)?;
+            let mut stations = RunningFleet::new(&part)?;
             stations.ramp_up().await?;
             Ok(RefCell::new(stations))
         })?;
@@ -95,7 +95,7 @@ impl Fleet {
     }
 
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let look = |fleet: std::rc::Rc<RefCell<Stations>>| async move { Ok(fleet.borrow().report()) };
+        let look = |fleet: std::rc::Rc<RefCell<RunningFleet>>| async move { Ok(fleet.borrow().report()) };
         let report = self.0.get()?.ask(py, PATIENCE, look)?;
         of_json(py, &serde_json::to_value(report).unwrap_or_default())
     }

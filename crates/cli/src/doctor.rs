@@ -127,7 +127,7 @@ fn rigs(context: &Context) -> Vec<RigReady> {
             .collect();
         RigReady { rig: rig.name, ready: lacks.is_empty(), lacks }
     };
-    context.registry.descriptions(&ranlab_lab::Lab::new(program)).into_iter().map(ready).collect()
+    context.registry.descriptions(&ranlab_lab::RigContext::new(program)).into_iter().map(ready).collect()
 }
 
 /// Watches the machine; `None` if `period` is 0, or the kernel does not permit it.

@@ -24,7 +24,7 @@ mod tests_stranger;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_command::verb::{Domain, Verb};
 use ranlab_lab::base::BASE;
-use ranlab_lab::{Lab, Registry};
+use ranlab_lab::{Registry, RigContext};
 
 #[cfg(feature = "bench")]
 pub use behaviour::behaviour;
@@ -140,12 +140,12 @@ static LABS: [&ranlab_lab::Domain; COUNT] = {
 pub static REGISTRY: Registry = Registry(&LABS);
 
 /// Returns all rigs, in the order of presentation.
-pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
+pub fn all(lab: &RigContext) -> Vec<Box<dyn Rig>> {
     REGISTRY.rigs(lab)
 }
 
 /// Returns the rig with this name or former name.
-pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
+pub fn by_name(lab: &RigContext, name: &str) -> Option<Box<dyn Rig>> {
     REGISTRY.rig(lab, name)
 }
 
@@ -153,19 +153,19 @@ pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
 #[cfg(feature = "bench")]
 pub fn verdict(results: &ranlab_campaign::results::Results) -> Vec<String> {
     // Nothing is started, so the laboratory does not matter.
-    by_name(&Lab::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
+    by_name(&RigContext::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 
 /// Returns the drawing of a campaign's first point ([`Rig::picture`]), if the rig has one.
 #[cfg(feature = "bench")]
 pub fn pictures(results: &ranlab_campaign::results::Results) -> Vec<String> {
-    let rig = by_name(&Lab::new(""), &results.scenario.rig);
+    let rig = by_name(&RigContext::new(""), &results.scenario.rig);
     let first = results.points.first();
     rig.zip(first).and_then(|(rig, first)| rig.picture(&first.point.settings)).into_iter().collect()
 }
 
 /// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
-pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
+pub fn descriptions(lab: &RigContext) -> Vec<RigDescription> {
     REGISTRY.descriptions(lab)
 }
 
@@ -180,7 +180,7 @@ mod tests {
     /// Older files and results refer to rigs by former names.
     #[test]
     fn former_rig_names_are_found_and_unique() {
-        let lab = Lab::new("ranlab");
+        let lab = RigContext::new("ranlab");
         let rigs = descriptions(&lab);
         let names: Vec<_> = rigs.iter().flat_map(|rig| rig.aliases.iter().chain([&rig.name])).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn every_profile_belongs_to_a_domain() {
         let named: BTreeSet<&str> = DOMAINS.iter().flat_map(|domain| domain.profiles).copied().collect();
-        assert_eq!(named, ranlab_lab::experiment::peer::names().into_iter().collect());
+        assert_eq!(named, ranlab_lab::experiment::profile::names().into_iter().collect());
     }
 
     fn parsed(name: &str, text: &str, rigs: &[RigDescription]) -> Scenario {
@@ -209,7 +209,7 @@ mod tests {
     /// the scenario is the same.
     #[test]
     fn starter_scenarios_run_within_two_minutes() {
-        let lab = Lab::new(std::path::PathBuf::from("ranlab"));
+        let lab = RigContext::new(std::path::PathBuf::from("ranlab"));
         let rigs = descriptions(&lab);
         for (rig, description) in all(&lab).iter().zip(&rigs) {
             let name = &description.name;
@@ -237,7 +237,7 @@ mod tests {
     /// The commented `[search]` of each starter, used instead of its axes, is valid.
     #[test]
     fn starter_searches_are_valid() {
-        let rigs = descriptions(&Lab::new(std::path::PathBuf::from("ranlab")));
+        let rigs = descriptions(&RigContext::new(std::path::PathBuf::from("ranlab")));
         // A rig without load has no search.
         for rig in rigs.iter().filter(|rig| rig.keys.iter().any(|key| key.section() == "load")) {
             let text = rig.starter;

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn every_rig_is_of_a_feature() {
-        for rig in crate::domains::descriptions(&ranlab_lab::Lab::new("")) {
+        for rig in crate::domains::descriptions(&ranlab_lab::RigContext::new("")) {
             for name in rig.aliases.iter().chain([&rig.name]).filter(|name| *name != "mock") {
                 assert!(RIGS.iter().any(|(own, _)| own == name), "{name} has no feature");
                 assert!(missing_rig(name).is_none(), "{name}");

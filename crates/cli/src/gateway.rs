@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use ranlab_command::verb::{Context, Run};
-use ranlab_lab::{Gateway, GatewayPart};
+use ranlab_lab::{Gateway, GatewayComponent};
 
 use crate::args;
 use crate::exit::Failure;
@@ -17,7 +17,7 @@ use crate::output::{Format, Output};
 )]
 pub struct Arguments {
     #[command(flatten)]
-    gateway: Flags<GatewayPart>,
+    gateway: Flags<GatewayComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,

@@ -17,10 +17,10 @@ use ranlab_campaign::results::{Finished, Results};
 use ranlab_campaign::rig::{Outcome, RigError, Run, Stop};
 use ranlab_campaign::run::{Event, seed_of};
 use ranlab_campaign::scenario::{self, Scenario};
-use ranlab_command::scenario::Reading;
+use ranlab_command::scenario::ScenarioArguments;
 use ranlab_command::verb::{self, Context, Verb};
 use ranlab_e2_lab::rigs::virtual_time::record::Tables;
-use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without};
+use ranlab_e2_lab::rigs::virtual_time::{self, Omitted, RepeatOptions, RepeatResult};
 use serde_json::{Value as Json, json};
 
 use crate::bench::gate::{self, Gate};
@@ -45,7 +45,7 @@ const USUAL_FACTOR: f64 = 100.0;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    reading: Reading,
+    reading: ScenarioArguments,
     /// Index of the only point to run, from 0 [default: all points]
     #[arg(long, value_name = "N")]
     point: Option<usize>,
@@ -208,12 +208,12 @@ impl Job {
                 let repeat = run.repeat;
                 progress.take(Event::Measuring { point: index, label, repeat }, &[]);
                 let taken = early.remove(&at).map(|result| take(index, &run, result));
-                if stop.wished() {
+                if stop.stop_requested() {
                     return Err(Failure::Interrupted("stopped before the end".to_owned()));
                 }
                 // If a thread panicked, the scope reports it at its end.
                 let Some(taken) = taken else { return Ok(()) };
-                let (outcome, reason) = taken.inspect_err(|_| stop.wish())?;
+                let (outcome, reason) = taken.inspect_err(|_| stop.request_stop())?;
                 let left = total - at - 1;
                 let remaining = begun.elapsed().mul_f64(left as f64 / (at + 1) as f64);
                 let metrics = BTreeMap::new();
@@ -255,7 +255,7 @@ fn run(arguments: &Arguments, context: &Context) -> Result<(), Failure> {
 /// Events of a repeat as text, and the number of further ones that were dropped.
 type EventLog = (Vec<(f64, String)>, u64);
 
-fn witness(told: &Rc<RefCell<EventLog>>) -> virtual_time::Witness {
+fn witness(told: &Rc<RefCell<EventLog>>) -> virtual_time::EventObserver {
     let told = told.clone();
     Box::new(move |at, words| {
         let (lines, more) = &mut *told.borrow_mut();
@@ -288,7 +288,7 @@ fn alone(
 ) -> Result<(), Failure> {
     let events = arguments.events;
     let left_out =
-        |point: &Point| without.map_or(Ok(Without::Nobody), |it| Without::named(it, &point.settings));
+        |point: &Point| without.map_or(Ok(Omitted::Nobody), |it| Omitted::named(it, &point.settings));
     for point in &job.plan.points {
         left_out(point).map_err(Failure::Usage)?;
     }
@@ -302,8 +302,8 @@ fn alone(
         let told = Rc::new(RefCell::new(EventLog::default()));
         let witness = events.then(|| witness(&told));
         let without = left_out(run.point).map_err(RigError::Rig);
-        let passed =
-            without.and_then(|without| virtual_time::run(run, Wish { without, witness, record: keep }));
+        let passed = without
+            .and_then(|without| virtual_time::run(run, RepeatOptions { without, witness, record: keep }));
         (told.take(), passed)
     };
     job.each(work, |index, run, (told, mut passed)| {
@@ -395,7 +395,7 @@ fn conclude(
 }
 
 /// Converts a run to a campaign's repeat.
-fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<Passed, RigError>) -> Finished {
+fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<RepeatResult, RigError>) -> Finished {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (outcome, reason, recording, elapsed) = match passed {
         Ok(passed) => {
@@ -416,7 +416,7 @@ fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<Passed, 
 }
 
 /// Returns the attributes of a repeat other than its metrics.
-fn run_json(point: usize, run: &Run<'_>, passed: &Result<Passed, RigError>) -> Json {
+fn run_json(point: usize, run: &Run<'_>, passed: &Result<RepeatResult, RigError>) -> Json {
     match passed {
         Ok(passed) => json!({
             "point": point,

@@ -10,8 +10,8 @@ use crate::domains::REGISTRY;
 use ranlab_campaign::rig::Stop;
 use ranlab_command::verb::{Context, Run};
 use ranlab_lab::child::Child;
-use ranlab_lab::worker::{Trust, Worker, grace, serve};
-use ranlab_lab::{Allowed, Host, Lab, found};
+use ranlab_lab::worker::{Worker, WorkerTrust, grace, serve};
+use ranlab_lab::{AllowedPeer, RigContext, WorkerLocation, discovery};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -34,16 +34,16 @@ pub struct Arguments {
     listen: Option<SocketAddr>,
     /// Accept connections only from these addresses; repeatable; required on a non-loopback address
     #[arg(long, value_name = "IP[/BITS]")]
-    allow: Vec<Allowed>,
+    allow: Vec<AllowedPeer>,
     /// NATS server on which this worker announces itself
     #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", requires = "listen")]
-    bus: Option<Bus>,
+    bus: Option<WorkerGroupAddress>,
     /// With --bus: address at which campaigns reach this worker [default: --listen]
     #[arg(long, value_name = "HOST:PORT", requires = "bus")]
     advertise: Option<String>,
     /// List the workers announced on a NATS server, with the errors of their clocks
     #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", conflicts_with_all = ["listen", "socket"])]
-    find: Option<Bus>,
+    find: Option<WorkerGroupAddress>,
     /// Serve the socket that is the standard input and output
     #[arg(long, hide = true, conflicts_with = "listen")]
     socket: bool,
@@ -55,9 +55,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Input from a campaign. When it ends, this process exits within [`GRACE`] or the component's own time, and
 /// with it all processes that it started (by the kernel's parent-death signal). This is needed because a
 /// component that is starting may wait much longer for a program without reading the input.
-struct Watched<R>(R);
+struct ParentWatch<R>(R);
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for ParentWatch<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.0.read(buffer);
         if matches!(read, Ok(0)) && !buffer.is_empty() {
@@ -72,18 +72,18 @@ impl<R: Read> Read for Watched<R> {
 
 /// NATS server for worker discovery.
 #[derive(Debug, Clone)]
-struct Bus {
+struct WorkerGroupAddress {
     server: String,
     group: String,
 }
 
-impl FromStr for Bus {
+impl FromStr for WorkerGroupAddress {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         // Only NATS is supported, so the scheme is optional.
         let url = if text.contains("://") { text.to_owned() } else { format!("nats://{text}") };
         match url.parse() {
-            Ok(Host::Bus { server, group }) => Ok(Self { server, group }),
+            Ok(WorkerLocation::Bus { server, group }) => Ok(Self { server, group }),
             _ => Err("expected nats://HOST:PORT[/GROUP], for example nats://10.0.0.1:4222".to_owned()),
         }
     }
@@ -103,8 +103,8 @@ fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     match arguments.listen {
         Some(address) => listen(address, arguments, format),
         None => {
-            let trust = if arguments.socket { Trust::PartsOnly } else { Trust::Full };
-            match serve(Watched(io::stdin()), io::stdout().lock(), trust, REGISTRY) {
+            let trust = if arguments.socket { WorkerTrust::PartsOnly } else { WorkerTrust::Full };
+            match serve(ParentWatch(io::stdin()), io::stdout().lock(), trust, REGISTRY) {
                 // The campaign has disconnected.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 Err(error) => Err(Failure::of_output(&error)),
@@ -133,7 +133,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
                 "{bound} is not reachable from other machines; set the address for campaigns with --advertise"
             )));
         }
-        found::announce(&bus.server, &bus.group, &format!("tcp://{at}")).map_err(Failure::Environment)?;
+        discovery::announce(&bus.server, &bus.group, &format!("tcp://{at}")).map_err(Failure::Environment)?;
     }
     let mut output = Output::new(format);
     output.text(format_args!("worker tcp://{bound}"))?;
@@ -146,7 +146,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
             continue;
         };
         children.retain_mut(|child| child.ended().is_none());
-        if !Allowed::any(allow, &format!("tcp://{peer}")) {
+        if !AllowedPeer::any(allow, &format!("tcp://{peer}")) {
             eprintln!("ranlab worker: {peer} is not on the list of allowed peers");
             continue;
         }
@@ -170,9 +170,10 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
 }
 
 /// Lists the workers that respond, their features, and their clock errors.
-fn find(bus: &Bus, format: Format) -> Result<(), Failure> {
-    let hosts = found::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
-    let lab = Lab::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);
+fn find(bus: &WorkerGroupAddress, format: Format) -> Result<(), Failure> {
+    let hosts = discovery::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
+    let lab =
+        RigContext::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);
     let mut output = Output::new(format);
     let mut good = 0_usize;
     let mut worst = 0.0_f64;

@@ -7,16 +7,16 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
-use ranlab_e2_lab::{FleetPart, MonitorPart, RADIO_KEYS, RicPart};
+use ranlab_e2_lab::{FleetComponent, MonitorComponent, RADIO_KEYS, RicComponent};
 use ranlab_lab::experiment::account;
-use ranlab_lab::{Config, Listen, Part, Seed, loopback};
+use ranlab_lab::{AnyComponent, Config, Listen, Seed, loopback};
 use ranlab_ran::radio::RadioMeter;
 use ranlab_sdran_lab::{FlexranPart, Period, SouthDetail, SouthFleetPart, Southbound};
 
-use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::{keys, noise};
 
 const STATION: &str = "base station";
@@ -34,7 +34,7 @@ impl Experiment for BaseStation {
         // stations.
         let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
-        let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
+        let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
         let mut keys = keys! {
             ("sut.agent", Kind::choice(&["none", "e2", "flexran"]), "agent; none; e2: ranlab's, with ranlab's RIC and an xApp; flexran: FlexRAN's protocol, with a FlexRAN-style controller").or("e2");
         };
@@ -60,17 +60,18 @@ impl Experiment for BaseStation {
         }
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
+        let fleet = FleetComponent { seed: Seed(run.seed), ..FleetComponent::read(run, "load")? };
         match keys::text(run, "sut.agent")? {
             "e2" => e2(run, stage, fleet),
             "flexran" => {
                 let period = keys::setting(run, "load.period")?;
                 let listen = ([127, 0, 0, 1], 0).into();
                 let part = FlexranPart { listen, period, ..FlexranPart::default() };
-                let told = &stage.tool(CONTROLLER, "controller.at", Part::from(part))?.ready.addresses;
+                let told =
+                    &stage.tool(CONTROLLER, "controller.at", AnyComponent::from(part))?.ready.addresses;
                 let connect = vec![account::address(told, "southbound")?];
-                let FleetPart { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
+                let FleetComponent { radio, channel, rlc_buffer, flows, stay, snssai, seed, ues, .. } = fleet;
                 let part = SouthFleetPart {
                     protocol: Southbound::Flexran,
                     period: Some(Period::every(period)),
@@ -79,12 +80,16 @@ impl Experiment for BaseStation {
                 };
                 let part =
                     SouthFleetPart { connect, radio, channel, rlc_buffer, flows, stay, snssai, seed, ..part };
-                stage.sut(STATION, "sut.at", Part::from(part))?;
+                stage.sut(STATION, "sut.at", AnyComponent::from(part))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
             // Base station without agent.
             _ => {
-                stage.sut(STATION, "sut.at", Part::from(FleetPart { connect: Vec::new(), ..fleet }))?;
+                stage.sut(
+                    STATION,
+                    "sut.at",
+                    AnyComponent::from(FleetComponent { connect: Vec::new(), ..fleet }),
+                )?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
         }
@@ -108,23 +113,24 @@ impl Experiment for BaseStation {
         recorder.scalar("late_us_p99", radio.summary().late_us_p99 as f64);
         let silent = agent != "none" && reports_per_s == 0.0;
         Ok(recorder.judge([
-            (Outcome::Invalid, Breach::said(silent, "the agent reported nothing")),
-            (Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0)),
+            (Outcome::Invalid, LimitViolation::said(silent, "the agent reported nothing")),
+            (Outcome::Degraded, LimitViolation::below("real_time_factor", radio.real_time_factor, 1.0)),
         ]))
     }
 }
 
 /// ranlab's agent, under its RIC, and an xApp that subscribes to everything the agent offers.
-fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigError> {
+fn e2(run: &Run<'_>, stage: &mut Deployment<'_>, fleet: FleetComponent) -> Result<(), RigError> {
     let listen = || vec![Listen::At(loopback(0))];
-    let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
-    let told = stage.tool(CONTROLLER, "controller.at", Part::from(ric))?.ready.addresses.clone();
+    let ric = RicComponent { e2: listen(), e42: listen(), ..RicComponent::default() };
+    let told = stage.tool(CONTROLLER, "controller.at", AnyComponent::from(ric))?.ready.addresses.clone();
     let expected = fleet.sm.len() as f64;
-    let monitor = MonitorPart { connect: account::address(&told, "e42")?, ..MonitorPart::read(run, "load")? };
-    let fleet = FleetPart { connect: vec![account::address(&told, "e2")?], ..fleet };
-    stage.sut(STATION, "sut.at", Part::from(fleet))?;
+    let monitor =
+        MonitorComponent { connect: account::address(&told, "e42")?, ..MonitorComponent::read(run, "load")? };
+    let fleet = FleetComponent { connect: vec![account::address(&told, "e2")?], ..fleet };
+    stage.sut(STATION, "sut.at", AnyComponent::from(fleet))?;
     stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))?;
-    stage.tool(XAPP, "xapp.at", Part::from(monitor))?;
+    stage.tool(XAPP, "xapp.at", AnyComponent::from(monitor))?;
     stage.wait(XAPP, "all subscriptions admitted", SET_UP, |numbers| {
         numbers.get("subscriptions").is_some_and(|active| *active >= expected)
     })

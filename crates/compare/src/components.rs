@@ -2,7 +2,7 @@
 
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::experiment::harness::RunningExperiment;
-use ranlab_lab::worker::Trust;
+use ranlab_lab::worker::WorkerTrust;
 
 use crate::{PingFlexranPart, base_station, e2_rtt, ping_flexran, southbound};
 
@@ -20,7 +20,7 @@ pub static COMPARE: Domain = Domain {
 impl Component for PingFlexranPart {
     const TYPE: &'static str = "ping_flexran";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(ping_flexran::PingingFlexran::start(self.clone()).await?))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::PingFlexranPart;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
-    Breach, Metric, Outcome, RepeatTime, ResponseTimeout, RigDescription, RigError, Run,
+    LimitViolation, Metric, Outcome, RepeatTime, ResponseTimeout, RigDescription, RigError, Run,
 };
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
@@ -16,16 +16,17 @@ use ranlab_campaign::{keys, metrics};
 use ranlab_e2_codec::flat::Coding;
 use ranlab_e2_lab::rigs::e2_keys;
 use ranlab_e2_lab::{
-    E2Names, ECHO_WAIT, FleetPart, HW, HostedIApp, PingPart, RicPart, control_bytes, indication_bytes,
+    E2Names, ECHO_WAIT, FleetComponent, HW, HostedIApp, PingComponent, RicComponent, control_bytes,
+    indication_bytes,
 };
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
-use ranlab_lab::{As, Config, Part};
+use ranlab_lab::{AnyComponent, As, Config};
 use ranlab_sdran_lab::{SouthFleetPart, Southbound};
 use ranlab_transport::Address;
 
 use ranlab_e2_lab::rigs::sut;
-use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};
+use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST, Deployment, Experiment, Judged, Window, copy};
 use ranlab_lab::experiment::{keys, noise, readback, wire};
 
 /// Time limit for the setup of the base station and the first echo.
@@ -86,35 +87,39 @@ impl Pinging {
 }
 
 /// Starts the RIC with a pinging iApp; returns its address for base stations.
-fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Result<Address, RigError> {
+fn ric_with_iapp(
+    run: &Run<'_>,
+    stage: &mut Deployment<'_>,
+    ping: &PingComponent,
+) -> Result<Address, RigError> {
     let size = ping.size;
     let interval = ping.interval;
     let window = ping.window;
     let iapp = vec![HostedIApp::Ping];
     let sm_encoding = ping.sm_encoding;
-    let part = RicPart { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
-    account::address(&stage.sut(sut::RIC, "sut.at", Part::from(part))?.ready.addresses, "e2")
+    let part = RicComponent { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
+    account::address(&stage.sut(sut::RIC, "sut.at", AnyComponent::from(part))?.ready.addresses, "e2")
 }
 
 /// Starts a FlexRAN controller that sends pings; returns its address for agents.
-fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
+fn flexran(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Address, RigError> {
     if keys::text(run, "sut.transport")? != "tcp" {
         return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
     }
     let listen = SocketAddr::new(account::ip(run)?, 0);
     let part = PingFlexranPart { listen, ..PingFlexranPart::read(run, "load")? };
-    let controller = stage.sut(CONTROLLER, "sut.at", Part::from(part))?;
+    let controller = stage.sut(CONTROLLER, "sut.at", AnyComponent::from(part))?;
     account::address(&controller.ready.addresses, "southbound")
 }
 
 /// Returns the E2 base station; echoes need no UEs.
-fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
+fn base_station(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
     let part = e2_keys::fleet(run, connect, e2ap, encoding)?;
     let sm = vec![HW.to_owned()];
     let ramp = Some(Duration::ZERO);
     let sm_encoding = Some(keys::setting_as::<E2Names, Coding>(run, "load.encoding")?.into());
-    Ok(Part::from(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
+    Ok(AnyComponent::from(FleetComponent { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
 }
 
 impl Experiment for E2Rtt {
@@ -132,7 +137,7 @@ impl Experiment for E2Rtt {
             ("load.path", Kind::choice(&["iapp", "xapp"]), "iapp: RIC to base station, one hop; xapp: xApp to base station through the RIC, two hops").or("xapp");
         });
         let paced = "interval of pings, at least 100 us; 0s: each ping follows the previous echo";
-        let ping = PingPart::keys("load")
+        let ping = PingComponent::keys("load")
             .or("interval", Duration::from_millis(1))
             .change("interval", |key| Key { comment: paced.to_owned(), ..key });
         keys.extend(ping.keys());
@@ -168,21 +173,21 @@ impl Experiment for E2Rtt {
         sut::preview(settings)
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let kind = Pinging::from_run(run)?;
         let sm_encoding = keys::setting_as::<E2Names, _>(run, "load.encoding")?;
         if kind == Pinging::Flexran && sm_encoding != Coding::Per {
             let why = "FlexRAN's echo has no service model inside that could be encoded";
             return Err(RigError::Environment(why.to_owned()));
         }
-        let ping = PingPart { punctual: true, sm_encoding, ..PingPart::read(run, "load")? };
-        let up = |stage: &mut Stage<'_>, name: &'static str| {
+        let ping = PingComponent { punctual: true, sm_encoding, ..PingComponent::read(run, "load")? };
+        let up = |stage: &mut Deployment<'_>, name: &'static str| {
             stage.wait(NODE, "the base station up", SET_UP, |numbers| numbers.get(name) == Some(&1.0))
         };
         match kind {
             Pinging::Flexran => {
                 let agent = SouthFleetPart::one(Southbound::Flexran, flexran(run, stage)?);
-                stage.tool(NODE, "load.at", Part::from(agent))?;
+                stage.tool(NODE, "load.at", AnyComponent::from(agent))?;
                 up(stage, "connected")?;
             }
             Pinging::IApp => {
@@ -195,8 +200,8 @@ impl Experiment for E2Rtt {
                 stage.tool(NODE, "load.at", base_station(run, &sut.e2)?)?;
                 up(stage, "alive")?;
                 let ((e2ap, encoding), dialect) = (sut::language(run)?, sut.dialect);
-                let part = PingPart { connect: sut.e42, e2ap, encoding, dialect, ..ping };
-                stage.tool(XAPP, "xapp.at", Part::from(part))?;
+                let part = PingComponent { connect: sut.e42, e2ap, encoding, dialect, ..ping };
+                stage.tool(XAPP, "xapp.at", AnyComponent::from(part))?;
             }
         }
         stage.wait(kind.role(), "the first echo", SET_UP, |numbers| {
@@ -309,9 +314,9 @@ fn record(
         copy(recorder, name, pings, theirs);
     }
     Ok(recorder.judge([
-        (Outcome::Overloaded, Breach::said(received == 0.0, "no ping came back")),
-        (Outcome::Overloaded, Breach::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
-        (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
-        (Outcome::Degraded, Breach::above("late_ratio", late / sent.max(1.0), 0.0)),
+        (Outcome::Overloaded, LimitViolation::said(received == 0.0, "no ping came back")),
+        (Outcome::Overloaded, LimitViolation::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
+        (Outcome::Degraded, LimitViolation::above("loss_ratio", loss_ratio, 0.0)),
+        (Outcome::Degraded, LimitViolation::above("late_ratio", late / sent.max(1.0), 0.0)),
     ]))
 }

@@ -143,13 +143,13 @@ mod tests {
     use ranlab_campaign::results::Finished;
     use ranlab_campaign::rig::{Outcome, RigDescription};
     use ranlab_campaign::scenario::{Overrides, Scenario};
-    use ranlab_lab::Lab;
+    use ranlab_lab::RigContext;
     use std::time::Duration;
 
     const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::COMPARE]);
 
     fn rig() -> RigDescription {
-        REGISTRY.rig(&Lab::new("ranlab"), "southbound").unwrap().describe()
+        REGISTRY.rig(&RigContext::new("ranlab"), "southbound").unwrap().describe()
     }
 
     /// Returns results of two points, with 10 and 50 base stations and these values of a metric.

@@ -10,6 +10,8 @@ mod southbound;
 #[cfg(test)]
 mod tests_components;
 #[cfg(test)]
+mod tests_configs;
+#[cfg(test)]
 mod tests_places;
 #[cfg(test)]
 mod tests_ran;

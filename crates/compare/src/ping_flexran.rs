@@ -15,12 +15,12 @@ use ranlab_machine::Time;
 use ranlab_sdran::agent::{ControllerInput, ControllerOutput, SouthboundController};
 use ranlab_sdran::flexran::protocol::LENGTH_BYTES;
 use ranlab_sdran::flexran::{FlexranEvent, FlexranSession, SessionSettings};
-use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+use ranlab_transport::driver::{Action, Driver, Machine, ReadInterest};
 use ranlab_transport::{Address, SocketOptions};
 
 use ranlab_e2_lab::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, Task, config, environment};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, Task, config, environment};
 
 config! {
     /// A FlexRAN controller that pings.
@@ -171,14 +171,15 @@ pub(crate) struct PingingFlexran {
 }
 
 impl PingingFlexran {
-    pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: PingFlexranPart) -> Result<Self, ComponentError> {
         let size = part.size;
         let coding = Coding::Per;
         let pinger = Pinger::new(Pace { size, interval: part.interval, window: part.window, coding })?;
         let flat_out = part.interval.is_zero();
         let (agent, agents, actions, octets) = Default::default();
         let echoes = Echoes { pinger: pinger.clone(), flat_out, agent, agents, actions, octets };
-        let driver = Driver::start(echoes, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
+        let driver =
+            Driver::start(echoes, SocketOptions::of_the_kernel(), usize::MAX, |()| ReadInterest::GoesOn);
         let place = Address::Tcp { host: part.listen.ip().to_string(), port: part.listen.port() };
         let admit = |echoes: &mut Echoes, now, _: &str| echoes.admit(now);
         let address = driver.listen(&place, admit).await.map_err(environment)?;
@@ -206,12 +207,12 @@ async fn pace(driver: Rc<Driver<Echoes>>, pinger: Shared) {
     }
 }
 
-impl Running for PingingFlexran {
+impl RunningComponent for PingingFlexran {
     fn addresses(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("southbound".to_owned(), self.address.to_string())])
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         lock(&self.pinger).counters()
     }
 

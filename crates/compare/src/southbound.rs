@@ -17,11 +17,11 @@ use ranlab_campaign::value::Value;
 use ranlab_e2_codec::e2ap::Version;
 use ranlab_e2_codec::flat::Coding;
 use ranlab_e2_lab::rigs::e2_keys;
-use ranlab_e2_lab::{FleetPart, HostedIApp, RicPart};
+use ranlab_e2_lab::{FleetComponent, HostedIApp, RicComponent};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::Text;
 use ranlab_lab::worker::{Worker, number};
-use ranlab_lab::{As, AttachPart, Config, Host, Listen, Part, Seed, loopback};
+use ranlab_lab::{AnyComponent, As, AttachComponent, Config, Listen, Seed, WorkerLocation, loopback};
 use ranlab_sdran::arrivals::{Law, Profile};
 use ranlab_sdran_lab::{
     EmpowerPart, Events, FlexranPart, Period, RibShare, SdranNames, Share, SouthDetail, SouthFleetPart,
@@ -30,9 +30,9 @@ use ranlab_sdran_lab::{
 use ranlab_transport::Address;
 
 use crate::guides;
-use outcome::{ControllerCounters, Probe, WindowObservation};
-use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
-use ranlab_lab::experiment::{keys, readback, stranger};
+use outcome::{ControllerCounters, ExtraStation, WindowObservation};
+use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
+use ranlab_lab::experiment::{keys, readback, third_party};
 
 /// E2AP version between the RIC and its base stations.
 const E2AP: Version = Version::V2_03;
@@ -59,7 +59,7 @@ fn protocol(run: &Run<'_>) -> Result<Southbound, RigError> {
     Ok(match keys::text(run, "sut.type")? {
         "empower" => Southbound::EmpowerV1,
         "external" => {
-            let text = stranger::said(run, "sut.protocol", "flexran", |peer| &peer.dialect.southbound)?;
+            let text = third_party::said(run, "sut.protocol", "flexran", |peer| &peer.dialect.southbound)?;
             let wrong = |allowed| RigError::Rig(format!("`sut.protocol` must be {allowed}"));
             <SdranNames as As<Southbound>>::from_value(&text.as_str().into()).map_err(wrong)?
         }
@@ -76,18 +76,18 @@ fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
     Ok(Some(if period.is_zero() { protocol(run)?.marc_period() } else { period }))
 }
 
-fn controller(run: &Run<'_>) -> Result<Part, RigError> {
+fn controller(run: &Run<'_>) -> Result<AnyComponent, RigError> {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
     Ok(match keys::text(run, "sut.type")? {
-        "external" => stranger::component(run)?,
+        "external" => third_party::component(run)?,
         "empower" => {
             let part = EmpowerPart::read_but(run, "sut", &["period"])?;
-            Part::from(EmpowerPart { listen: Some(listen), ..part })
+            AnyComponent::from(EmpowerPart { listen: Some(listen), ..part })
         }
         "ric" => {
-            let fleet = FleetPart::read(run, "load")?;
-            let part = RicPart::default();
-            Part::from(RicPart {
+            let fleet = FleetComponent::read(run, "load")?;
+            let part = RicComponent::default();
+            AnyComponent::from(RicComponent {
                 e2: vec![Listen::At(loopback(0))],
                 e2ap: E2AP,
                 iapp: vec![HostedIApp::Monitor],
@@ -101,7 +101,7 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
         }
         which => {
             let part = FlexranPart { listen, ..FlexranPart::read(run, "sut")? };
-            Part::from(match which {
+            AnyComponent::from(match which {
                 "alt-flexran" => FlexranPart { rib_share: Share(RibShare::Fixed(0.8)), ..part },
                 _ => part,
             })
@@ -110,9 +110,9 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
 }
 
 /// Returns the base stations, connected to a controller.
-fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
+fn base_stations(run: &Run<'_>, connect: &Address) -> Result<AnyComponent, RigError> {
     if is_ric(run)? {
-        return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(Part::from);
+        return e2_keys::fleet(run, connect, E2AP, Coding::Per).map(AnyComponent::from);
     }
     let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
     // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
@@ -138,7 +138,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     }
     match part.warning() {
         Some(why) => Err(RigError::Rig(why)),
-        None => Ok(Part::from(part)),
+        None => Ok(AnyComponent::from(part)),
     }
 }
 
@@ -146,7 +146,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
 fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, RigError> {
     match keys::text(run, "sut.type")? {
         "external" => {
-            let text = stranger::said(run, "sut.address", "", |peer| &peer.addresses.southbound)?;
+            let text = third_party::said(run, "sut.address", "", |peer| &peer.addresses.southbound)?;
             let text = text.trim_start_matches("tcp://");
             let wrong = |error| RigError::Rig(format!("`sut.address`: {error}"));
             format!("tcp://{text}").parse().map_err(wrong)
@@ -163,24 +163,24 @@ fn probe(
     window: &Window<'_>,
     connect: &Address,
     patience: Duration,
-) -> Result<Option<Probe>, RigError> {
+) -> Result<Option<ExtraStation>, RigError> {
     let stations = base_stations(run, connect)?;
     let Some(part) = stations.get::<SouthFleetPart>() else { return Ok(None) };
     let part = SouthFleetPart { nodes: 1, first: part.nodes, ues: 0, ..part.clone() };
     let places = keys::places(run, "load.at")?;
-    let host = places.first().unwrap_or(&Host::Local);
-    let part = Part::from(part);
+    let host = places.first().unwrap_or(&WorkerLocation::Local);
+    let part = AnyComponent::from(part);
     let mut probe = Worker::start(window.lab, host, "one more base station", part, &run.stop)?;
     let mut waited = Duration::ZERO;
     loop {
         let numbers = probe.counters(&run.stop)?;
         let of = |name: &str| number(&numbers, name);
         if of("alive")? >= 1.0 {
-            return Ok(Some(Probe::Served(of("init_reporting_us_max")?, of("init_requests_us_max")?)));
+            return Ok(Some(ExtraStation::Served(of("init_reporting_us_max")?, of("init_requests_us_max")?)));
         }
         if waited >= patience {
             let hung_up = of("reconnects")? > 0.0;
-            return Ok(Some(if hung_up { Probe::HungUp } else { Probe::Unserved }));
+            return Ok(Some(if hung_up { ExtraStation::HungUp } else { ExtraStation::Unserved }));
         }
         run.stop.sleep(PROBE)?;
         waited += PROBE;
@@ -221,9 +221,9 @@ fn sut_keys() -> Vec<Key> {
         ("sut.protocol", Kind::choice(&["flexran", "mosaic", "empower1", "empower2"]), "its protocol, if its profile does not contain it; default: flexran").optional().when("sut.type", external);
     };
     keys.insert(1, keys::place("sut.at", "the controller"));
-    keys.extend(stranger::keys("sut.type", external));
+    keys.extend(third_party::keys("sut.type", external));
     let pid = "its process id on sut.at; without it, sut.command and sut.cgroup, the processes named in its profile are metered, if any";
-    let attach = AttachPart::keys("sut").change("pid", said(pid)).when("sut.type", external);
+    let attach = AttachComponent::keys("sut").change("pid", said(pid)).when("sut.type", external);
     keys.splice(2..2, reference_keys());
     keys.extend(attach.keys());
     keys.extend(readback::keys(external));
@@ -285,11 +285,11 @@ impl Experiment for SdRan {
         }
     }
 
-    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+    fn load(&self, run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
         base_stations(run, &loopback(0)).map(Some)
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let told = &stage.sut(CONTROLLER, "sut.at", controller(run)?)?.ready.addresses;
         let connect = address(run, told)?;
         stage.tool(FLEET, "load.at", base_stations(run, &connect)?)?;

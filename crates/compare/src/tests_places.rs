@@ -5,7 +5,7 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig};
 use ranlab_campaign::value::Value;
-use ranlab_lab::{Lab, PLACES_MAX, Registry};
+use ranlab_lab::{PLACES_MAX, Registry, RigContext};
 
 use crate::{e2_rtt, southbound};
 use ranlab_e2_lab::rigs::controller;
@@ -18,7 +18,7 @@ const ONLY_E2: Registry = Registry(&[&RIC, &RAN, &E2]);
 /// Two workers over TCP, each with its share of real base stations.
 #[test]
 fn divided_base_stations_are_complete_and_unique() {
-    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), controller::Controller);
+    let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), controller::Controller);
     let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real(ONLY_E2))).collect();
     let set = [
         ("sut.at", Value::Text(fake::real(ONLY_E2))),
@@ -46,7 +46,7 @@ fn indivisible_loads_are_rejected() {
     let refused = |rig: &dyn Rig, set: &[(&str, Value)]| {
         rig.preview(&fake::point(rig, set).settings).and_then(Result::err).unwrap_or_default()
     };
-    let lab = Lab::new("no-such-program");
+    let lab = RigContext::new("no-such-program");
     let ping = refused(&RunningExperiment::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
     assert_eq!(ping, "this rig's load is one: `load.at` must be one place, and not 2");
     let statistics = RunningExperiment::new(&lab, controller::Controller);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig, RigError, Stop};
 use ranlab_campaign::value::Value;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::worker::Report;
 
 use crate::{e2_rtt, southbound};
 use ranlab_e2_lab::rigs::{controller, footprint};
-use ranlab_lab::experiment::fake::{self, Acts, Log};
+use ranlab_lab::experiment::fake::{self, FakeBehaviour, Log};
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
 const ADDRESSES: [(&str, &str); 4] = [
@@ -23,23 +23,23 @@ const ADDRESSES: [(&str, &str); 4] = [
 ];
 
 /// Returns a component with these snapshot and report values.
-fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> Acts {
-    Acts {
+fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> FakeBehaviour {
+    FakeBehaviour {
         look: look.iter().copied().collect(),
         addresses: ADDRESSES.into(),
         report: fake::report(0.1, 0.3, report),
-        ..Acts::default()
+        ..FakeBehaviour::default()
     }
 }
 
 /// Measures a point with test workers at `places`; returns outcome, metrics, and requests.
 fn measured<E: Experiment>(
     experiment: E,
-    places: &[(&str, Acts)],
+    places: &[(&str, FakeBehaviour)],
     set: &[(&str, Value)],
 ) -> (Result<Outcome, RigError>, BTreeMap<String, f64>, Vec<String>) {
     let log = Log::default();
-    let mut rig = RunningExperiment::new(&Lab::new(std::env::current_exe().unwrap()), experiment);
+    let mut rig = RunningExperiment::new(&RigContext::new(std::env::current_exe().unwrap()), experiment);
     let mut all: Vec<(&str, Value)> = set.to_vec();
     for (path, acts) in places {
         let role: &'static str = match *path {
@@ -67,7 +67,7 @@ fn measured<E: Experiment>(
 
 /// Returns ten base stations that sent 1,000 indications, and the xApp that received them, with these
 /// changes.
-fn statistics(fleet: &[(&str, f64)], xapp: &[(&str, f64)]) -> [(&'static str, Acts); 3] {
+fn statistics(fleet: &[(&str, f64)], xapp: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 3] {
     let sent = [
         ("alive", 10.0),
         ("sent", 1_000.0),
@@ -160,7 +160,7 @@ fn external_controller_follows_its_profile() {
 }
 
 /// Returns the component that sends pings, and the base station.
-fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, Acts)> {
+fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, FakeBehaviour)> {
     let all = [
         ("sent", 100.0),
         ("received", 100.0),
@@ -182,7 +182,7 @@ fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, Acts)> {
 
 #[test]
 fn round_trips_are_recorded_for_each_sender() {
-    let one = |places: &[(&str, Acts)], set: &[(&str, Value)]| measured(e2_rtt::E2Rtt, places, set);
+    let one = |places: &[(&str, FakeBehaviour)], set: &[(&str, Value)]| measured(e2_rtt::E2Rtt, places, set);
     let (outcome, metrics, asked) = one(&pings("xapp", &[]), &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!(
@@ -260,7 +260,7 @@ fn footprint_measures_size_and_idle_memory() {
 
 /// Returns a FlexRAN fleet with two base stations and a controller, with these changes of the fleet's
 /// numbers.
-fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, Acts); 2] {
+fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, FakeBehaviour); 2] {
     let numbers = [
         ("alive", 2.0),
         ("connected", 2.0),
@@ -336,7 +336,7 @@ fn divided_sd_ran_load_acts_as_one() {
         serde_json::to_value(ranlab_sdran_lab::SouthDetail { incidents, radios: Vec::new() }).unwrap()
     };
     (half.report.detail, other.report.detail) = (told(Vec::new()), told(vec![hung_up]));
-    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), southbound::SdRan);
+    let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), southbound::SdRan);
     let places = [half, other].map(|acts| fake::worker("load", acts, &log)).join(",");
     let set = [
         ("sut.at", Value::Text(fake::worker("sut", controller, &log))),
@@ -388,7 +388,7 @@ fn over_e2_the_monitoring_iapp_provides_the_counters() {
 #[test]
 fn a_soak_can_be_stopped() {
     let log = Log::default();
-    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), southbound::SdRan);
+    let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), southbound::SdRan);
     let mut set = vec![("load.nodes", Value::Int(2)), ("load.soak", Value::Span(Duration::from_secs(3_600)))];
     for (path, acts) in sd_ran(&[]) {
         set.push((path, Value::Text(fake::worker("part", acts, &log))));
@@ -399,7 +399,7 @@ fn a_soak_can_be_stopped() {
     run.stop = stop.clone();
     let asks = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
-        stop.wish();
+        stop.request_stop();
     });
     assert_eq!(rig.prepare(&run), Err(RigError::Stopped));
     asks.join().unwrap();

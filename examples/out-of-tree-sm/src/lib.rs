@@ -21,7 +21,7 @@ pub use iapp::Guardian;
 pub use model::Temperature;
 pub use xapp::hottest;
 
-use ranlab_sdk::wire::per::{Free, Int, List, Own};
+use ranlab_sdk::wire::per::{Int, List, SelfCoded, Unconstrained};
 use ranlab_sdk::wire::{enumerated, sequence};
 
 /// Highest temperature that can be reported, in tenths of a kelvin.
@@ -47,7 +47,7 @@ sequence! {
         /// Temperature, in tenths of a kelvin.
         temperature_dk: u16 [Int<0, { TEMPERATURE_DK_MAX as u64 }>] "temperatureDk",
         /// Whether a policy throttles the cell.
-        throttled: bool [Free] "throttled",
+        throttled: bool [Unconstrained] "throttled",
     }
 }
 
@@ -77,7 +77,7 @@ sequence! {
         /// Threshold, in tenths of a kelvin; a cell exactly at the threshold is not hot.
         threshold_dk: u16 [Int<0, { TEMPERATURE_DK_MAX as u64 }>] "thresholdDk",
         /// Reaction above the threshold.
-        reaction: Reaction [Own] "reaction",
+        reaction: Reaction [SelfCoded] "reaction",
     }
 }
 

@@ -2,7 +2,7 @@
 use out_of_tree_sm::{CellTemperature, Guardian, Policy, Reaction, Temperature, Thermometers, hottest};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
-use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::e2::ric::{ListenerProtocol, RicConfig};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{
@@ -45,7 +45,9 @@ fn reports_arrive_and_policy_throttles_the_hot_cell() {
         let options = SocketOptions::default;
         let ric = RicHandle::start(RicConfig::default(), options());
         ric.add_iapp(Box::new(Guardian::new(10, policy).unwrap()));
-        for (side, address) in [(Side::E2, "mem://temperature-e2"), (Side::E42, "mem://temperature-e42")] {
+        for (side, address) in
+            [(ListenerProtocol::E2, "mem://temperature-e2"), (ListenerProtocol::E42, "mem://temperature-e42")]
+        {
             ric.listen(side, &address.parse().unwrap(), |_| true).await.unwrap();
         }
         let agent = AgentHandle::start(agent, options());

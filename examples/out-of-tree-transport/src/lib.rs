@@ -1,8 +1,8 @@
 //! Third-party transport: ring buffers of whole messages, under `ring://NAME`.
 use bytes::{Bytes, BytesMut};
 use ranlab_sdk::transport::{
-    Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener, Messages,
-    SocketOptions, Stream, Transport,
+    Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener,
+    MessageBoundaries, SocketOptions, Stream, Transport,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSlice};
@@ -163,7 +163,7 @@ impl Connection for End {
     }
 
     fn framer(&self) -> &'static dyn Framer {
-        &Messages
+        &MessageBoundaries
     }
 }
 

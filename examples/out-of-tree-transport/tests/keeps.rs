@@ -2,7 +2,7 @@
 use out_of_tree_transport::Ring;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::hw::Hw as HwFunction;
-use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::e2::ric::{ListenerProtocol, RicConfig};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, RegisterError, SocketOptions, register, suite};
 use ranlab_sdk::wire::e2ap::{
@@ -43,8 +43,8 @@ fn agent_ric_and_xapp_talk_over_it() {
     let story = async {
         let options = SocketOptions::default;
         let ric = RicHandle::start(RicConfig::default(), options());
-        ric.listen(Side::E2, &ring("e2"), |peer| peer == "ring://e2").await.unwrap();
-        ric.listen(Side::E42, &ring("e42"), |_| true).await.unwrap();
+        ric.listen(ListenerProtocol::E2, &ring("e2"), |peer| peer == "ring://e2").await.unwrap();
+        ric.listen(ListenerProtocol::E42, &ring("e42"), |_| true).await.unwrap();
         let agent = AgentHandle::start(agent, options());
         agent.connect(&ring("e2")).await.unwrap();
         let xapp = XappHandle::connect(XappConfig::new("ring://e42"), options()).await.unwrap();

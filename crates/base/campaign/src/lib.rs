@@ -23,6 +23,6 @@ pub mod schema;
 pub mod search;
 pub mod stats;
 pub mod table;
-pub mod tried;
+pub mod trials;
 pub mod usl;
 pub mod value;

@@ -7,7 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 
 use crate::record::Recorder;
-use crate::rig::{Breach, DISTURBED, Metric, Outcome, RepeatTime, Rig, RigDescription, RigError, Run};
+use crate::rig::{
+    DISTURBED, LimitViolation, Metric, Outcome, RepeatTime, Rig, RigDescription, RigError, Run,
+};
 use crate::schema::Kind;
 use crate::usl::Usl;
 use crate::{keys, metrics};
@@ -72,7 +74,7 @@ impl Rig for MockRig {
             Some("panic") => panic!("a defect of the rig"),
             Some("disturbed") => recorder.scalar(DISTURBED, 1.0),
             Some("busy") => {
-                let steal = Breach::above("host.steal_share", 0.36, 0.02);
+                let steal = LimitViolation::above("host.steal_share", 0.36, 0.02);
                 let steal = steal.map(|breach| breach.set_by("host.steal_at_most"));
                 return Ok(recorder.judge([(Outcome::Invalid, steal)]));
             }
@@ -125,7 +127,7 @@ fn usl(run: &Run<'_>, recorder: &mut Recorder, rng: &mut ChaCha8Rng, rate: f64) 
         let latency: f64 = Exp::new(capacity.max(1.0) / 1e6).map_or(0.0, |exp| exp.sample(rng));
         recorder.value("rtt_us", latency as u64);
     }
-    recorder.judge([(Outcome::Degraded, Breach::above("loss_ratio", lost, 0.0))])
+    recorder.judge([(Outcome::Degraded, LimitViolation::above("loss_ratio", lost, 0.0))])
 }
 
 /// A single server with exponential service fed by Poisson arrivals (M/M/1) in virtual time, started in equilibrium.
@@ -165,7 +167,8 @@ fn queue(
     recorder.scalar("throughput", requests as f64 / free_us * 1e6);
     recorder.scalar("loss_ratio", 0.0);
     recorder.sample("sut.cpu_cores", run.duration / 2, busy_us / now_us.max(1.0));
-    let busy = Breach::said(load >= 1.0, &format!("`load.rate` keeps the server busy {load} times over"));
+    let busy =
+        LimitViolation::said(load >= 1.0, &format!("`load.rate` keeps the server busy {load} times over"));
     Ok(recorder.judge([(Outcome::Overloaded, busy)]))
 }
 

@@ -18,7 +18,7 @@ pub struct Objective {
 
 /// The largest load that met the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Served {
+pub struct ServedLoad {
     /// That load, by the axis.
     pub load: f64,
     /// Cores that the system used for it.
@@ -70,7 +70,7 @@ pub fn served(
     objective: &Objective,
     axis: &str,
     cores: &str,
-) -> Result<Served, ObjectiveError> {
+) -> Result<ServedLoad, ObjectiveError> {
     let names = results.metric_names();
     let unknown = |what, name: &str, known: Vec<String>| ObjectiveError::Unknown {
         what,
@@ -95,14 +95,14 @@ pub fn served(
     let confidence = results.scenario.measure.confidence;
     // The whole interval, which is open above for a censored metric.
     let kept = |answer: Answer| answer.interval.is_some_and(|(_, high)| high <= objective.at_most);
-    let mut best: Option<Served> = None;
+    let mut best: Option<ServedLoad> = None;
     for (load, point) in points {
         let within = results.answer(point, &objective.metric).is_some_and(kept);
         match point.summary(cores, confidence).filter(|_| within) {
-            Some(used) => best = Some(Served { load, cores: used.mean, missed_at: None }),
+            Some(used) => best = Some(ServedLoad { load, cores: used.mean, missed_at: None }),
             None => {
                 return best
-                    .map(|served| Served { missed_at: Some(load), ..served })
+                    .map(|served| ServedLoad { missed_at: Some(load), ..served })
                     .ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() });
             }
         }
@@ -115,7 +115,7 @@ pub fn served(
 ///
 /// # Errors
 /// [`ObjectiveError::NoSearch`].
-pub fn found(results: &Results, cores: &str) -> Result<Served, ObjectiveError> {
+pub fn found(results: &Results, cores: &str) -> Result<ServedLoad, ObjectiveError> {
     let find = results.scenario.search.as_ref().and_then(Search::load).map(|load| load.find);
     if find == Some(Find::Smallest) {
         return Err(ObjectiveError::Smallest);
@@ -125,7 +125,7 @@ pub fn found(results: &Results, cores: &str) -> Result<Served, ObjectiveError> {
         let missed_at = results.answer(point, "search.upper").map(|upper| upper.value);
         let missed_at = missed_at.filter(|_| load.bound == Bound::Exact);
         let low = load.ends().0.unwrap_or(load.value);
-        Some(Served { load: low, cores: results.answer(point, cores)?.value, missed_at })
+        Some(ServedLoad { load: low, cores: results.answer(point, cores)?.value, missed_at })
     });
     answer.filter(|served| served.load > 0.0).ok_or(ObjectiveError::NoSearch)
 }

@@ -34,13 +34,13 @@ impl Outcome {
 
 /// A limit that a measured value broke, in words: `loss_ratio is 0.03, more than 0`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Breach {
+pub struct LimitViolation {
     pub(crate) words: String,
     /// The metric; empty if the breach is not of a metric.
     pub(crate) metric: String,
 }
 
-impl Breach {
+impl LimitViolation {
     /// A breach if the value of a metric is above the limit.
     pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
         (value > at_most)
@@ -76,21 +76,21 @@ mod tests {
 
     #[test]
     fn a_breach_names_metric_value_limit_and_setting() {
-        let said = |breach: Option<Breach>| breach.map(|breach| breach.words);
-        assert_eq!(said(Breach::above("loss_ratio", 0.0, 0.0)), None);
+        let said = |breach: Option<LimitViolation>| breach.map(|breach| breach.words);
+        assert_eq!(said(LimitViolation::above("loss_ratio", 0.0, 0.0)), None);
         assert_eq!(
-            said(Breach::above("loss_ratio", 0.03, 0.0)).as_deref(),
+            said(LimitViolation::above("loss_ratio", 0.03, 0.0)).as_deref(),
             Some("loss_ratio is 0.03, more than 0")
         );
-        let steal = Breach::above("host.steal_share", 0.3694, 0.02);
+        let steal = LimitViolation::above("host.steal_share", 0.3694, 0.02);
         assert_eq!(
             said(steal.map(|breach| breach.set_by("host.steal_at_most"))).as_deref(),
             Some("host.steal_share is 0.3694, more than 0.02, which `host.steal_at_most` allows")
         );
         assert_eq!(
-            said(Breach::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),
+            said(LimitViolation::below("nodes_alive_ratio", 0.5, 1.0)).as_deref(),
             Some("nodes_alive_ratio is 0.5, less than 1")
         );
-        assert_eq!(said(Breach::below("nodes_alive_ratio", f64::NAN, 1.0)), None);
+        assert_eq!(said(LimitViolation::below("nodes_alive_ratio", f64::NAN, 1.0)), None);
     }
 }

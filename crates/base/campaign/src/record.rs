@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Bound;
 use crate::metric::HISTOGRAM_SUFFIXES;
-use crate::outcome::{Breach, Outcome};
+use crate::outcome::{LimitViolation, Outcome};
 
 /// Significant digits of every distribution: values are exact within 0.1 %.
 const DIGITS: u8 = 3;
@@ -124,11 +124,11 @@ impl Recorder {
     /// The outcome of the first limit that was broken, `ok` if no limit was broken. All broken limits with
     /// that outcome form the repeat's reason. A second call, which checks the machine after the system,
     /// replaces the reason if it finds a broken limit.
-    pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<Breach>)>) -> Outcome {
-        let broken: Vec<(Outcome, Breach)> =
+    pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<LimitViolation>)>) -> Outcome {
+        let broken: Vec<(Outcome, LimitViolation)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
         let Some(&(outcome, _)) = broken.first() else { return Outcome::Ok };
-        let deciding: Vec<Breach> =
+        let deciding: Vec<LimitViolation> =
             broken.into_iter().filter(|(own, _)| *own == outcome).map(|(_, breach)| breach).collect();
         self.reason = deciding.iter().map(|breach| breach.words.as_str()).collect::<Vec<_>>().join("; ");
         self.breached = deciding.into_iter().map(|breach| breach.metric).collect();
@@ -314,9 +314,9 @@ mod tests {
         let mut recorder = Recorder::default();
         let limits = |lost: f64| {
             [
-                (Outcome::Overloaded, Breach::above("loss_ratio", lost, 0.5)),
-                (Outcome::Degraded, Breach::above("loss_ratio", lost, 0.0)),
-                (Outcome::Degraded, Breach::above("nodes_lost", 2.0, 0.0)),
+                (Outcome::Overloaded, LimitViolation::above("loss_ratio", lost, 0.5)),
+                (Outcome::Degraded, LimitViolation::above("loss_ratio", lost, 0.0)),
+                (Outcome::Degraded, LimitViolation::above("nodes_lost", 2.0, 0.0)),
             ]
         };
         assert_eq!(recorder.judge(limits(0.25)), Outcome::Degraded);

@@ -35,7 +35,7 @@ pub struct Finished {
 }
 
 /// Storage of finished repeats. One call of [`commit`](Self::commit) stores a repeat entirely or not at all.
-pub trait Journal {
+pub trait ResultSink {
     /// The (point, repeat) pairs that need not be measured again.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ pub struct MemoryJournal {
     pub finished: Vec<Finished>,
 }
 
-impl Journal for MemoryJournal {
+impl ResultSink for MemoryJournal {
     fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError> {
         Ok(self.finished.iter().map(|finished| (finished.point, finished.repeat)).collect())
     }
@@ -86,14 +86,14 @@ pub struct Results {
     /// The points in the order of the plan, with their repeats in order.
     pub points: Vec<PointResult>,
     /// Further data of a stored result, whose repeats are stand-ins for its means and intervals.
-    pub kept: Option<Kept>,
+    pub kept: Option<StoredHeader>,
     /// Reason why they do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
 }
 
 /// Content of a stored result in addition to its points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredHeader {
     /// Warnings as they were at the time of the measurement.
     pub warnings: Vec<String>,
     /// Reason why no conclusion is possible.

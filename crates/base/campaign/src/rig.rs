@@ -12,7 +12,7 @@ use crate::value::Value;
 
 pub use crate::description::{Need, RepeatTime, ResponseTimeout, RigDescription};
 pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, Noise, UNSENT_AT_MOST};
-pub use crate::outcome::{Breach, Outcome};
+pub use crate::outcome::{LimitViolation, Outcome};
 
 /// A system under test with its load and its meters. One file of the `rigs` library each.
 ///
@@ -143,22 +143,22 @@ impl Stop {
     }
 
     /// Requests a stop, for all clones (Ctrl-C).
-    pub fn wish(&self) {
+    pub fn request_stop(&self) {
         self.wish.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the user requested a stop.
-    pub fn wished(&self) -> bool {
+    pub fn stop_requested(&self) -> bool {
         self.wish.load(Ordering::Relaxed)
     }
 
     /// Requests a stop after the current repeat has been stored, for all clones. Rigs do not see this request.
-    pub fn wish_after(&self) {
+    pub fn request_stop_after_repeat(&self) {
         self.after.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether [`wish_after`](Self::wish_after) was called.
-    pub fn wished_after(&self) -> bool {
+    pub fn stop_after_repeat_requested(&self) -> bool {
         self.after.load(Ordering::Relaxed)
     }
 
@@ -169,7 +169,7 @@ impl Stop {
 
     /// Returns whether the rig must stop now.
     pub fn now(&self) -> bool {
-        self.wished() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.stop_requested() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Sleeps in slices, so that a stop request takes effect within 20 ms.

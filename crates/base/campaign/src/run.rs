@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::plan::{Plan, Point};
 use crate::record::Recording;
-use crate::results::{Finished, Journal, JournalError};
+use crate::results::{Finished, JournalError, ResultSink};
 use crate::rig::{Need, Outcome, Rig, RigError, Stop};
 use crate::scenario::{Order, Scenario};
 use crate::value::Value;
@@ -86,7 +86,7 @@ pub struct Window {
 
 /// Summary of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Session {
+pub struct SessionSummary {
     /// Number of repeats that this session finished.
     pub finished: usize,
     /// The user stopped the session. The next run resumes it.
@@ -163,10 +163,10 @@ pub fn run(
     rig: Box<dyn Rig>,
     scenario: &Scenario,
     plan: &Plan,
-    journal: &mut dyn Journal,
+    journal: &mut dyn ResultSink,
     stop: &Stop,
     on_event: &mut dyn FnMut(Event),
-) -> Result<Session, RunError> {
+) -> Result<SessionSummary, RunError> {
     let description = rig.describe();
     let missing: Vec<Need> = description.needs.into_iter().filter(|need| need.met.is_err()).collect();
     if !missing.is_empty() {
@@ -183,9 +183,9 @@ pub fn run(
     on_event(Event::Started { to_do: to_do.len(), done_before: all.len() - to_do.len(), expected });
     let worker = Worker::start(rig, scenario.clone());
     let begun = Instant::now();
-    let mut session = Session { finished: 0, stopped: false };
+    let mut session = SessionSummary { finished: 0, stopped: false };
     for (position, point, repeat) in to_do.iter().copied() {
-        if stop.wished() || stop.wished_after() {
+        if stop.stop_requested() || stop.stop_after_repeat_requested() {
             session.stopped = true;
             break;
         }
@@ -195,7 +195,7 @@ pub fn run(
             worker.measure(point, repeat, plan.repeat_timeout, stop, on_event);
         let lost = reply.is_none();
         let reply = reply.unwrap_or_else(|| Reply::lost(plan.repeat_timeout));
-        if stop.wished() && reply.stopped {
+        if stop.stop_requested() && reply.stopped {
             session.stopped = true;
             break;
         }
@@ -224,7 +224,7 @@ pub fn run(
 }
 
 /// Message of the rig's thread.
-enum Said {
+enum RigMessage {
     Window(Window),
     Ended(Reply),
 }
@@ -254,7 +254,7 @@ struct Job {
 /// Runs the rig on a separate thread, so that a rig that hangs does not block the campaign.
 struct Worker {
     jobs: Option<Sender<Job>>,
-    replies: Receiver<Said>,
+    replies: Receiver<RigMessage>,
 }
 
 impl Drop for Worker {
@@ -273,9 +273,9 @@ impl Worker {
         std::thread::spawn(move || {
             while let Ok(job) = inbox.recv() {
                 // Sending fails once the campaign has given up this rig.
-                let tell = |window| drop(outbox.send(Said::Window(window)));
+                let tell = |window| drop(outbox.send(RigMessage::Window(window)));
                 let reply = guarded(&mut *rig, &scenario, &job, &tell);
-                if outbox.send(Said::Ended(reply)).is_err() {
+                if outbox.send(RigMessage::Ended(reply)).is_err() {
                     return;
                 }
             }
@@ -305,14 +305,14 @@ impl Worker {
             if !sent {
                 break None;
             }
-            if stop.wished() {
+            if stop.stop_requested() {
                 give_up = give_up.min(Instant::now() + GRACE);
             }
             // Short waits, so that the user's stop request takes effect soon.
             let wait = give_up.saturating_duration_since(Instant::now()).min(Duration::from_millis(200));
             match self.replies.recv_timeout(wait) {
-                Ok(Said::Ended(reply)) => break Some(reply),
-                Ok(Said::Window(window)) => {
+                Ok(RigMessage::Ended(reply)) => break Some(reply),
+                Ok(RigMessage::Window(window)) => {
                     on_event(Event::Measured { point: point.index, repeat, window });
                 }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < give_up => {}

@@ -18,7 +18,7 @@ pub struct Trial {
 
 /// Result of a trial of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gave {
+pub enum TrialOutcome {
     /// The system kept up.
     Pass,
     /// It did not.
@@ -29,7 +29,7 @@ pub enum Gave {
 
 /// Result of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct RateFound {
     /// The largest load that passed a full trial; `None`: no load passed.
     pub lower: Option<f64>,
     /// The smallest load that failed a full trial; `None`: no load failed, so the true value is higher.
@@ -99,8 +99,8 @@ impl RateSearch {
         }
     }
 
-    /// Searches for the smallest load that passes instead. [`Found::lower`] is then the smallest that passed
-    /// and [`Found::upper`] the largest that failed.
+    /// Searches for the smallest load that passes instead. [`LawFinding::lower`] is then the smallest that passed
+    /// and [`LawFinding::upper`] the largest that failed.
     pub fn smallest(mut self) -> Self {
         self.sign = -self.sign;
         (self.min, self.max) = (-self.max, -self.min);
@@ -137,18 +137,18 @@ impl RateSearch {
     }
 
     /// Records the result of the trial.
-    pub fn report(&mut self, gave: Gave) {
+    pub fn report(&mut self, gave: TrialOutcome) {
         let Some(Trial { load, .. }) = self.asked.take() else { return };
         self.trials += 1;
         let phase = self.phase;
-        if gave == Gave::Pass {
+        if gave == TrialOutcome::Pass {
             self.passed = Some((load, phase));
             // A shorter trial's verdict against this load is void.
             if self.failed.is_some_and(|(failed, _)| failed <= load) {
                 self.failed = None;
             }
         } else {
-            (self.failed, self.unsent) = (Some((load, phase)), gave == Gave::Unsent);
+            (self.failed, self.unsent) = (Some((load, phase)), gave == TrialOutcome::Unsent);
             if self.passed.is_some_and(|(passed, _)| passed >= load) {
                 self.passed = None;
             }
@@ -156,7 +156,7 @@ impl RateSearch {
     }
 
     /// Returns the current result.
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> RateFound {
         let full = PHASES.len() - 1;
         let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
         let upper = self.failed.filter(|(_, phase)| *phase == full && !self.unsent).map(|(load, _)| load);
@@ -168,7 +168,7 @@ impl RateSearch {
             (None, None) => false,
         };
         let signed = |load: Option<f64>| load.map(|load| load * self.sign);
-        Found { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
+        RateFound { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
     }
 
     /// `factor`: allowed width of the interval now, relative to the final width.
@@ -309,10 +309,10 @@ impl TuneSearch {
 mod tests {
     use super::*;
 
-    fn search(mut search: RateSearch, mut passes: impl FnMut(Trial) -> bool) -> Found {
+    fn search(mut search: RateSearch, mut passes: impl FnMut(Trial) -> bool) -> RateFound {
         while let Some(trial) = search.next_trial() {
             let pass = passes(trial);
-            search.report(if pass { Gave::Pass } else { Gave::Fail });
+            search.report(if pass { TrialOutcome::Pass } else { TrialOutcome::Fail });
         }
         search.found()
     }
@@ -324,9 +324,9 @@ mod tests {
             let mut search = RateSearch::new(1.0, 1000.0, 0.01, 60);
             while let Some(trial) = search.next_trial() {
                 search.report(match trial.load {
-                    load if load > 300.0 => Gave::Unsent,
-                    load if load > capacity => Gave::Fail,
-                    _ => Gave::Pass,
+                    load if load > 300.0 => TrialOutcome::Unsent,
+                    load if load > capacity => TrialOutcome::Fail,
+                    _ => TrialOutcome::Pass,
                 });
             }
             search.found()

@@ -9,7 +9,7 @@ use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
 use crate::args;
 use crate::exit::Failure;
 use crate::verb::{Context, Domains, Parsed, Verb};
-use crate::web::Web;
+use crate::web::WebArguments;
 
 /// The verb, which exists in a program with at least one protocol.
 pub(crate) static VERB: Verb = Verb::of_domains(
@@ -39,7 +39,7 @@ pub struct Request {
     /// Duration of the run; `None`: until Ctrl-C.
     pub duration: Option<Duration>,
     /// The live page.
-    pub web: Web,
+    pub web: WebArguments,
 }
 
 /// Options of the base stations of some protocols.
@@ -106,7 +106,7 @@ fn augment(command: Command, domains: Domains) -> Command {
     let command = Common::augment_args(command.arg(protocol));
     let command = protocols(domains).fold(command, |command, all| (all.augment)(command));
     let examples: Vec<&str> = protocols(domains).flat_map(|all| all.examples).copied().collect();
-    Web::augment_args(command).after_help(format!("Examples:\n  {}", examples.join("\n  ")))
+    WebArguments::augment_args(command).after_help(format!("Examples:\n  {}", examples.join("\n  ")))
 }
 
 fn read(matches: &ArgMatches, domains: Domains) -> Result<Parsed, Error> {
@@ -123,7 +123,7 @@ fn read(matches: &ArgMatches, domains: Domains) -> Result<Parsed, Error> {
         }
     }
     let Common { duration } = Common::from_arg_matches(matches)?;
-    let web = Web::from_arg_matches(matches)?;
+    let web = WebArguments::from_arg_matches(matches)?;
     (selected.read)(matches, Request { protocol: protocol.to_owned(), duration, web })
 }
 

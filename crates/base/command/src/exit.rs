@@ -2,7 +2,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use ranlab_lab::worker::{Fault, Trouble};
+use ranlab_lab::worker::{ComponentError, FaultOwner};
 use ranlab_transport::{BindError, ConnectError};
 
 /// Exit code of a verb that Ctrl-C or SIGTERM stopped, as shells report it (128 + SIGINT).
@@ -85,12 +85,12 @@ impl From<ConnectError> for Failure {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
+impl From<ComponentError> for Failure {
+    fn from(trouble: ComponentError) -> Self {
         match trouble.fault {
-            Fault::Sut => Self::Check(trouble.what),
-            Fault::Environment => Self::Environment(trouble.what),
-            Fault::Rig => Self::Usage(trouble.what),
+            FaultOwner::Sut => Self::Check(trouble.what),
+            FaultOwner::Environment => Self::Environment(trouble.what),
+            FaultOwner::Rig => Self::Usage(trouble.what),
         }
     }
 }

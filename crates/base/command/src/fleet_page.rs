@@ -2,7 +2,7 @@
 use ranlab_http::board::Board;
 
 use crate::exit::Failure;
-use crate::web::{Machine, Now, OverTime, Web, introduce, publish_finished};
+use crate::web::{CurrentValues, HostMeters, OverTime, WebArguments, introduce, publish_finished};
 
 /// Figure of the send delay.
 pub const LATE: OverTime = OverTime {
@@ -28,16 +28,16 @@ pub fn rate(now: u64, before: u64, seconds: f64) -> f64 {
 /// Page of emulated base stations.
 pub struct FleetPage {
     board: Board,
-    machine: Machine,
+    machine: HostMeters,
 }
 
 impl FleetPage {
     /// Opens the page; `None` if no page is requested.
     ///
     /// # Errors
-    /// See [`Web::open`].
+    /// See [`WebArguments::open`].
     pub fn open(
-        web: &Web,
+        web: &WebArguments,
         title: &str,
         towards: impl Iterator<Item = String>,
         time: &[OverTime],
@@ -45,7 +45,7 @@ impl FleetPage {
         let Some(board) = web.open()? else { return Ok(None) };
         let facts: Vec<String> = towards.map(|to| format!("towards {to}")).collect();
         introduce(&board, title, "Base stations", &facts, time, "");
-        let page = Self { board, machine: Machine::default() };
+        let page = Self { board, machine: HostMeters::default() };
         page.running("Base stations begin.".to_owned(), (0, 0), Vec::new());
         Ok(Some(page))
     }
@@ -60,7 +60,8 @@ impl FleetPage {
     /// Shows a sentence, the number of served base stations and of all, and tiles.
     pub fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
         let done = (done as usize, all as usize);
-        Now { phase: "running", words, done, tiles, ..Now::default() }.publish(&self.board);
+        CurrentValues { phase: "running", words, done, tiles, ..CurrentValues::default() }
+            .publish(&self.board);
     }
 
     /// Reports the end to connected pages.

@@ -75,12 +75,12 @@ pub async fn until(
 
 /// Display that replaces its previous content on a terminal; otherwise each update is appended.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub struct LiveView {
     /// Number of lines that the next update replaces.
     lines: usize,
 }
 
-impl Screen {
+impl LiveView {
     /// Returns the text of an update, without final line feed. Lines are cut to the width of the terminal, so
     /// that none wraps.
     pub fn render(&mut self, lines: &[String], columns: usize) -> String {
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn update_replaces_the_last_and_lines_do_not_wrap() {
-        let mut screen = Screen::default();
+        let mut screen = LiveView::default();
         let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         assert_eq!(screen.render(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");
         assert_eq!(screen.render(&lines(&["h"]), 4), "\x1b[2F\x1b[Jh");

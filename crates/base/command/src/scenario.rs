@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::experiment::keys::WHEN_NOISY;
 
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ use crate::verb::Context;
 
 /// Options for reading a scenario.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Reading {
+pub struct ScenarioArguments {
     /// File of the scenario
     #[arg(value_name = "FILE")]
     pub scenario: PathBuf,
@@ -24,7 +24,7 @@ pub struct Reading {
     pub quick: bool,
 }
 
-impl Reading {
+impl ScenarioArguments {
     /// Returns the command line that repeats this with a verb.
     pub fn command(&self, verb: &str) -> String {
         let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
@@ -83,10 +83,10 @@ impl Reading {
 ///
 /// # Errors
 /// The executable of this process is unknown.
-pub fn lab() -> Result<Lab, Failure> {
+pub fn lab() -> Result<RigContext, Failure> {
     let program = crate::program::path()
         .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
-    Ok(Lab::new(program))
+    Ok(RigContext::new(program))
 }
 
 /// Resolves the values of some keys relative to the folder of the scenario's file.

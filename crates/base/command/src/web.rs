@@ -25,7 +25,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Address and access options of a page.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct Web {
+pub struct WebArguments {
     /// Serve a live page, at this address or on loopback at a free port
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = crate::args::socket_address)]
     web: Option<SocketAddr>,
@@ -37,7 +37,7 @@ pub struct Web {
     web_host: Vec<String>,
 }
 
-impl Web {
+impl WebArguments {
     /// Returns whether a page is requested.
     pub fn wanted(&self) -> bool {
         self.web.is_some()
@@ -140,7 +140,7 @@ impl Sampler {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
-            let mut machine = Machine::default();
+            let mut machine = HostMeters::default();
             let mut due = Instant::now();
             while !ends.load(Ordering::Relaxed) {
                 if Instant::now() >= due {
@@ -160,12 +160,12 @@ impl Sampler {
 
 /// Meters with their last values.
 #[derive(Default)]
-pub struct Machine {
+pub struct HostMeters {
     meter: MachineMeter,
     before: Option<(MachineSample, f64)>,
 }
 
-impl Machine {
+impl HostMeters {
     /// Returns the time and, from the second call on, the shares of all processors in percent.
     pub fn sample(&mut self) -> Map<String, Value> {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -188,7 +188,7 @@ impl Machine {
 
 /// Current status, see `web/live.js`.
 #[derive(Debug, Clone, Default)]
-pub struct Now {
+pub struct CurrentValues {
     /// `measuring`, `stopping`, `paused` or `done`.
     pub phase: &'static str,
     /// Status as a sentence.
@@ -203,7 +203,7 @@ pub struct Now {
     pub actions: Vec<(&'static str, &'static str)>,
 }
 
-impl Now {
+impl CurrentValues {
     /// Sends the status to the page, and offers the actions.
     pub fn publish(&self, board: &Board) {
         let actions: Vec<&'static str> = self.actions.iter().map(|(name, _)| *name).collect();
@@ -222,7 +222,7 @@ impl Now {
 
 /// Reports that the verb is done; waits until connected pages have fetched the last document.
 pub fn publish_finished(board: &Board, words: &str, tiles: Vec<(String, String, String, bool)>) {
-    let now = Now { phase: "done", words: words.to_owned(), tiles, ..Now::default() };
+    let now = CurrentValues { phase: "done", words: words.to_owned(), tiles, ..CurrentValues::default() };
     now.publish(board);
     board.farewell(FAREWELL);
 }

@@ -4,7 +4,7 @@
 
 mod group;
 
-pub use group::{ResourceLimits, Group, LimitEvents};
+pub use group::{Group, LimitEvents, ResourceLimits};
 
 use std::fs;
 use std::io;

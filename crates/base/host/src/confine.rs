@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::cgroup::{ResourceLimits, Group};
+use crate::cgroup::{Group, ResourceLimits};
 use crate::process_tree;
 
 /// Priority of such a process for the out-of-memory killer (`oom_score_adj`, at most 1,000).

@@ -9,7 +9,7 @@
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
 //! * [`phc`]: clocks of network cards.
-//! * [`kin`]: a program with all its descendants.
+//! * [`process_tree`]: a program with all its descendants.
 //! * [`cgroup`]: a share of a CPU for some threads of this process, and limits for processes that it starts.
 //! * [`confine`]: confinement of an untrusted process: another user, resource limits.
 //! * [`trusted`]: checks that no other user could have written a file.
@@ -25,7 +25,6 @@ mod clock;
 pub mod confine;
 pub mod doctor;
 mod facts;
-pub mod process_tree;
 mod machine;
 pub mod netns;
 mod pages;
@@ -33,6 +32,7 @@ pub mod phc;
 pub mod placement;
 mod power;
 mod process;
+pub mod process_tree;
 mod signal;
 mod subject;
 mod terminal;

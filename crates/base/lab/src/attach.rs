@@ -2,14 +2,14 @@
 
 use ranlab_host::{Subject, SubjectMeter, process_tree};
 
-use crate::watch::Watch;
-use crate::worker::{Report, Trouble};
-use crate::{Running, config, environment};
+use crate::watch::ProcessWatch;
+use crate::worker::{ComponentError, Report};
+use crate::{RunningComponent, config, environment};
 
 config! {
     /// Selection of the running process; the first configured field counts. Without any, nothing is metered, because
     /// the system runs on another machine.
-    pub struct AttachPart {
+    pub struct AttachComponent {
         /// process id of the system under test on sut.at; without this, sut.command and sut.cgroup its resource usage
         /// is not measured
         pid: Option<u32> = None, range(1, 1 << 22), local();
@@ -24,17 +24,19 @@ config! {
 /// The subject of the meters.
 pub struct Attached {
     subject: Option<Subject>,
-    watch: Watch,
+    watch: ProcessWatch,
 }
 
 impl Attached {
-    pub fn new(part: AttachPart) -> Result<Self, Trouble> {
+    pub fn new(part: AttachComponent) -> Result<Self, ComponentError> {
         let (subject, name) = match part {
-            AttachPart { pid: Some(pid), .. } => {
+            AttachComponent { pid: Some(pid), .. } => {
                 (Some(Subject::Process { pid }), format!("{}, process {pid},", process_tree::name_of(pid)))
             }
-            AttachPart { command: Some(name), .. } => (Some(Subject::Command { name: name.clone() }), name),
-            AttachPart { cgroup: Some(path), .. } => {
+            AttachComponent { command: Some(name), .. } => {
+                (Some(Subject::Command { name: name.clone() }), name)
+            }
+            AttachComponent { cgroup: Some(path), .. } => {
                 (Some(Subject::Cgroup { path: path.clone().into() }), path)
             }
             _ => (None, String::new()),
@@ -42,16 +44,16 @@ impl Attached {
         if let Some(subject) = &subject {
             SubjectMeter::new(subject.clone()).map_err(environment)?;
         }
-        Ok(Self { watch: Watch::start(&name, subject.clone(), None, false), subject })
+        Ok(Self { watch: ProcessWatch::start(&name, subject.clone(), None, false), subject })
     }
 }
 
-impl Running for Attached {
+impl RunningComponent for Attached {
     fn subject(&self) -> Option<Subject> {
         self.subject.clone()
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.watch.check()
     }
 

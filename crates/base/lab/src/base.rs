@@ -3,40 +3,40 @@
 use std::path::Path;
 
 use crate::component::{Component, ComponentType, Domain, Foreign, Started, Waits};
-use crate::worker::Trust;
-use crate::{AttachPart, Each, Gateway, GatewayPart, ProgramPart, attach, program};
+use crate::worker::WorkerTrust;
+use crate::{AttachComponent, Each, Gateway, GatewayComponent, ProgramComponent, attach, program};
 
 /// What every program has.
 pub static BASE: Domain = Domain {
     name: "base",
     components: &[
-        ComponentType::new::<AttachPart>(),
-        ComponentType::new::<ProgramPart>(),
-        ComponentType::new::<GatewayPart>(),
+        ComponentType::new::<AttachComponent>(),
+        ComponentType::new::<ProgramComponent>(),
+        ComponentType::new::<GatewayComponent>(),
     ],
     rigs: &[],
 };
 
-impl Component for AttachPart {
+impl Component for AttachComponent {
     const TYPE: &'static str = "attach";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(attach::Attached::new(self.clone())?))
     }
 }
 
-impl Component for GatewayPart {
+impl Component for GatewayComponent {
     const TYPE: &'static str = "gateway";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(Gateway::start(self).await?))
     }
 }
 
-impl Component for ProgramPart {
+impl Component for ProgramComponent {
     const TYPE: &'static str = "program";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(program::Program::start(self.clone()).await?))
     }
 

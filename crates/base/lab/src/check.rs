@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::rig;
-use crate::worker::Trouble;
+use crate::worker::ComponentError;
 
 /// Result of one check.
 #[derive(Debug, Clone, Serialize)]
@@ -27,7 +27,7 @@ pub struct Verdict {
     pub capture: Option<PathBuf>,
 }
 
-pub enum Fault {
+pub enum CaseFailure {
     /// The peer violated the clause.
     Fails(String),
     /// The check is not possible here.
@@ -37,20 +37,20 @@ pub enum Fault {
     /// The peer failed at the named check, on which this one depends.
     Needs(&'static str, String),
     /// No check is possible.
-    Trouble(Trouble),
+    Trouble(ComponentError),
 }
 
-pub type Outcome = Result<(), Fault>;
+pub type Outcome = Result<(), CaseFailure>;
 
-pub fn fails<T>(why: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Fails(why.into()))
+pub fn fails<T>(why: impl Into<String>) -> Result<T, CaseFailure> {
+    Err(CaseFailure::Fails(why.into()))
 }
 
 /// Name, clause, and function of a check.
 pub type Case<P> = (&'static str, &'static str, fn(&mut P) -> Outcome);
 
 /// The checked system, and the connection of a case to it.
-pub trait Rig {
+pub trait CheckTarget {
     /// The peer that a case uses.
     type Peer;
     /// Prefix and extension of a capture's file name.
@@ -62,19 +62,22 @@ pub trait Rig {
         None
     }
     /// Returns whether the peer under test still responds. Called after each case.
-    fn answers(&self, _peer: &mut Self::Peer) -> Result<bool, Trouble> {
+    fn answers(&self, _peer: &mut Self::Peer) -> Result<bool, ComponentError> {
         Ok(true)
     }
     /// Returns the peer for the case with this number.
-    fn peer(&self, number: usize) -> Result<Self::Peer, Trouble>;
+    fn peer(&self, number: usize) -> Result<Self::Peer, ComponentError>;
     /// Restores the initial state of the peer.
-    fn leave(&self, peer: &mut Self::Peer) -> Result<(), Trouble>;
+    fn leave(&self, peer: &mut Self::Peer) -> Result<(), ComponentError>;
     /// Writes the recorded traffic.
     fn capture(&self, peer: &Self::Peer, file: &Path) -> io::Result<()>;
 }
 
 /// Returns the selected cases, with their numbers among all.
-pub fn chosen<'c, P>(cases: &'c [Case<P>], only: &[String]) -> Result<Vec<(usize, &'c Case<P>)>, Trouble> {
+pub fn chosen<'c, P>(
+    cases: &'c [Case<P>],
+    only: &[String],
+) -> Result<Vec<(usize, &'c Case<P>)>, ComponentError> {
     let named = |case: &Case<P>, part: &String| case.0.to_lowercase().contains(&part.to_lowercase());
     if let Some(nobody) = only.iter().find(|part| !cases.iter().any(|case| named(case, part))) {
         let names: Vec<_> = cases.iter().map(|case| case.0).collect();
@@ -85,16 +88,16 @@ pub fn chosen<'c, P>(cases: &'c [Case<P>], only: &[String]) -> Result<Vec<(usize
 }
 
 /// Creates the folder of captures.
-pub fn folder(captures: &Path) -> Result<(), Trouble> {
+pub fn folder(captures: &Path) -> Result<(), ComponentError> {
     std::fs::create_dir_all(captures).map_err(|error| unwritable(captures, &error))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Trouble {
+fn unwritable(path: &Path, error: &io::Error) -> ComponentError {
     rig(format!("{}: {error}", path.display()))
 }
 
 /// Runs the cases one by one. `told` is called with each verdict.
-pub fn run<R: Rig, E: From<Trouble>>(
+pub fn run<R: CheckTarget, E: From<ComponentError>>(
     rig: &R,
     cases: Vec<(usize, &Case<R::Peer>)>,
     captures: &Path,
@@ -121,19 +124,19 @@ pub fn run<R: Rig, E: From<Trouble>>(
     Ok(verdicts)
 }
 
-fn skipped<R: Rig>(rig: &R, &(name, clause, _): &Case<R::Peer>, why: String) -> Verdict {
+fn skipped<R: CheckTarget>(rig: &R, &(name, clause, _): &Case<R::Peer>, why: String) -> Verdict {
     Verdict { name, clause, node: rig.node(), verdict: "skipped", why: Some(why), capture: None }
 }
 
 /// Runs a case, and checks whether the peer still responds. `open` contains the names of earlier cases that did not
 /// pass.
-fn verdict<R: Rig>(
+fn verdict<R: CheckTarget>(
     rig: &R,
     number: usize,
     entry: &Case<R::Peer>,
     captures: &Path,
     open: &[&str],
-) -> Result<(Verdict, bool), Trouble> {
+) -> Result<(Verdict, bool), ComponentError> {
     let &(name, clause, case) = entry;
     if let Some(why) = rig.ended() {
         return Ok((skipped(rig, entry, why.to_owned()), true));
@@ -144,7 +147,7 @@ fn verdict<R: Rig>(
         rig.leave(&mut peer)?;
     }
     let mut answers = true;
-    if !matches!(outcome, Err(Fault::Trouble(_))) {
+    if !matches!(outcome, Err(CaseFailure::Trouble(_))) {
         if let Some(ended) = rig.ended() {
             outcome = fails(with_reason(ended, outcome));
         } else if !rig.answers(&mut peer)? {
@@ -155,13 +158,13 @@ fn verdict<R: Rig>(
     let mut verdict = Verdict { name, clause, node: rig.node(), verdict: "passed", why: None, capture: None };
     match outcome {
         Ok(()) => {}
-        Err(Fault::Skipped(why)) => verdict = skipped(rig, entry, why.to_owned()),
-        Err(Fault::Refused(why)) => verdict = skipped(rig, entry, why),
-        Err(Fault::Needs(needed, why)) if open.contains(&needed) => {
+        Err(CaseFailure::Skipped(why)) => verdict = skipped(rig, entry, why.to_owned()),
+        Err(CaseFailure::Refused(why)) => verdict = skipped(rig, entry, why),
+        Err(CaseFailure::Needs(needed, why)) if open.contains(&needed) => {
             verdict = skipped(rig, entry, format!("it needs \"{needed}\", which did not pass: {why}"));
         }
-        Err(Fault::Trouble(trouble)) => return Err(trouble),
-        Err(Fault::Fails(why) | Fault::Needs(_, why)) => {
+        Err(CaseFailure::Trouble(trouble)) => return Err(trouble),
+        Err(CaseFailure::Fails(why) | CaseFailure::Needs(_, why)) => {
             (verdict.verdict, verdict.why) = ("failed", Some(why));
             let (begin, end) = R::CAPTURE;
             let file = captures.join(format!("{begin}-{:02}.{end}", number + 1));
@@ -176,7 +179,9 @@ fn verdict<R: Rig>(
 /// Combines the reason why no further check is possible with the failure that shows it.
 fn with_reason(ended: &str, outcome: Outcome) -> String {
     match outcome {
-        Err(Fault::Fails(why) | Fault::Needs(_, why)) if why != ended => format!("{ended}: {why}"),
+        Err(CaseFailure::Fails(why) | CaseFailure::Needs(_, why)) if why != ended => {
+            format!("{ended}: {why}")
+        }
         _ => ended.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Components and the registry that knows all of them.
 //!
-//! A component is a typed configuration ([`Component`]) and what it starts ([`Running`]). Each domain has a table of its
+//! A component is a typed configuration ([`Component`]) and what it starts ([`RunningComponent`]). Each domain has a table of its
 //! components and rigs ([`Domain`]). A [`Registry`] joins the tables of the domains that a program was built with.
 
 use std::any::Any;
@@ -17,9 +17,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use crate::divide::PLACES_MAX;
-use crate::lab::Lab;
-use crate::worker::{Numbers, Report, Trouble, Trust};
-use crate::{Described, environment, rig};
+use crate::lab::RigContext;
+use crate::worker::{ComponentError, Counters, Report, WorkerTrust};
+use crate::{ConfigFields, environment, rig};
 
 /// Default timeout until a component is ready.
 pub const START_WAIT: Duration = Duration::from_secs(60);
@@ -32,21 +32,21 @@ pub const OVER: &str = "over";
 pub const SET_UP: &str = "set_up";
 
 /// A started component, or why it did not start.
-pub type Started = Result<Box<dyn Running>, Trouble>;
+pub type Started = Result<Box<dyn RunningComponent>, ComponentError>;
 
 /// The configuration of a component, and what it starts.
-pub trait Component: Described + Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {
+pub trait Component: ConfigFields + Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {
     /// The `type` of a worker's message. It never changes.
     const TYPE: &'static str;
 
     /// Starts the component and waits until it is ready.
-    fn start(&self, trust: Trust) -> impl Future<Output = Started>;
+    fn start(&self, trust: WorkerTrust) -> impl Future<Output = Started>;
 
     /// Returns the shares of a load for a number of places (2 to [`PLACES_MAX`]), in their order.
     ///
     /// # Errors
     /// The component cannot be divided, or the load is too small.
-    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         Err(rig(format!("this load is one and cannot be divided among {places} places")))
     }
 
@@ -96,7 +96,7 @@ pub enum Foreign<'a> {
 }
 
 /// A running component.
-pub trait Running {
+pub trait RunningComponent {
     /// Returns what is metered, or `None` if it does not run on this machine.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Process { pid: std::process::id() })
@@ -110,19 +110,19 @@ pub trait Running {
         BTreeMap::new()
     }
     /// Returns an error if it has failed.
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         Ok(())
     }
     /// Returns its current numbers.
-    fn counters(&mut self) -> Numbers {
-        Numbers::new()
+    fn counters(&mut self) -> Counters {
+        Counters::new()
     }
     /// Begins a measurement window.
     fn begin(&mut self) {}
     /// Ends the window. Adds its numbers and distributions to the report.
     fn end(&mut self, _report: &mut Report) {}
     /// Resets it for the next repetition.
-    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {
+    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), ComponentError>> + '_>> {
         Box::pin(std::future::ready(Ok(())))
     }
     /// Shuts down in order within [`LEAVE_WAIT`], for systems that do not clean up by themselves.
@@ -131,14 +131,14 @@ pub trait Running {
     }
 }
 
-/// What [`Part`] needs of a component, without its type.
+/// What [`AnyComponent`] needs of a component, without its type.
 trait Erased: fmt::Debug {
     fn name(&self) -> &'static str;
     fn copy(&self) -> Box<dyn Erased>;
-    fn described(&self) -> &dyn Described;
+    fn described(&self) -> &dyn ConfigFields;
     fn fields(&self) -> serde_json::Result<Json>;
-    fn start(&self, trust: Trust) -> Pin<Box<dyn Future<Output = Started> + '_>>;
-    fn divide(&self, places: usize) -> Result<Vec<Part>, Trouble>;
+    fn start(&self, trust: WorkerTrust) -> Pin<Box<dyn Future<Output = Started> + '_>>;
+    fn divide(&self, places: usize) -> Result<Vec<AnyComponent>, ComponentError>;
     fn waits(&self) -> Waits;
     fn foreign(&self) -> Foreign<'_>;
     fn admit(&mut self, folder: Option<&Path>) -> bool;
@@ -152,17 +152,17 @@ impl<C: Component> Erased for C {
     fn copy(&self) -> Box<dyn Erased> {
         Box::new(self.clone())
     }
-    fn described(&self) -> &dyn Described {
+    fn described(&self) -> &dyn ConfigFields {
         self
     }
     fn fields(&self) -> serde_json::Result<Json> {
         serde_json::to_value(self)
     }
-    fn start(&self, trust: Trust) -> Pin<Box<dyn Future<Output = Started> + '_>> {
+    fn start(&self, trust: WorkerTrust) -> Pin<Box<dyn Future<Output = Started> + '_>> {
         Box::pin(Component::start(self, trust))
     }
-    fn divide(&self, places: usize) -> Result<Vec<Part>, Trouble> {
-        Ok(Component::divide(self, places)?.into_iter().map(Part::from).collect())
+    fn divide(&self, places: usize) -> Result<Vec<AnyComponent>, ComponentError> {
+        Ok(Component::divide(self, places)?.into_iter().map(AnyComponent::from).collect())
     }
     fn waits(&self) -> Waits {
         Component::waits(self)
@@ -180,21 +180,21 @@ impl<C: Component> Erased for C {
 
 /// The configuration of any component.
 #[derive(Debug)]
-pub struct Part(Box<dyn Erased>);
+pub struct AnyComponent(Box<dyn Erased>);
 
-impl<C: Component> From<C> for Part {
+impl<C: Component> From<C> for AnyComponent {
     fn from(component: C) -> Self {
         Self(Box::new(component))
     }
 }
 
-impl Clone for Part {
+impl Clone for AnyComponent {
     fn clone(&self) -> Self {
         Self(self.0.copy())
     }
 }
 
-impl Serialize for Part {
+impl Serialize for AnyComponent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut message = Map::from_iter([("type".to_owned(), Json::from(self.name()))]);
         if let Json::Object(fields) = self.0.fields().map_err(serde::ser::Error::custom)? {
@@ -204,7 +204,7 @@ impl Serialize for Part {
     }
 }
 
-impl Part {
+impl AnyComponent {
     /// Returns the `type` of its message.
     pub fn name(&self) -> &'static str {
         self.0.name()
@@ -216,7 +216,7 @@ impl Part {
     }
 
     /// Returns its fields.
-    pub fn described(&self) -> &dyn Described {
+    pub fn described(&self) -> &dyn ConfigFields {
         self.0.described()
     }
 
@@ -224,10 +224,10 @@ impl Part {
     ///
     /// # Errors
     /// Names the setting.
-    pub fn permitted(&self, trust: Trust) -> Result<(), Trouble> {
+    pub fn permitted(&self, trust: WorkerTrust) -> Result<(), ComponentError> {
         let locals = self.described().locals();
         match locals.first() {
-            Some(name) if trust != Trust::Full => Err(environment(format!(
+            Some(name) if trust != WorkerTrust::Full => Err(environment(format!(
                 "`{name}` names something of the worker's machine: a worker that ssh or this program started takes it, \
                  not one over TCP"
             ))),
@@ -239,7 +239,7 @@ impl Part {
     ///
     /// # Errors
     /// A setting is not permitted, or the component failed.
-    pub async fn start(&self, trust: Trust) -> Started {
+    pub async fn start(&self, trust: WorkerTrust) -> Started {
         self.permitted(trust)?;
         if let Err(error) = ranlab_net::raise_open_files() {
             // Few connections work with the current limit. With many, some will be rejected, which is reported.
@@ -252,7 +252,7 @@ impl Part {
     ///
     /// # Errors
     /// The component cannot be divided, or the load is too small.
-    pub fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    pub fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         if places == 1 {
             return Ok(vec![self.clone()]);
         }
@@ -283,7 +283,7 @@ impl Part {
 pub struct ComponentType {
     /// The `type` of its message.
     pub name: &'static str,
-    read: fn(Json) -> serde_json::Result<Part>,
+    read: fn(Json) -> serde_json::Result<AnyComponent>,
 }
 
 impl ComponentType {
@@ -293,8 +293,8 @@ impl ComponentType {
     }
 }
 
-fn read<C: Component>(fields: Json) -> serde_json::Result<Part> {
-    serde_json::from_value::<C>(fields).map(Part::from)
+fn read<C: Component>(fields: Json) -> serde_json::Result<AnyComponent> {
+    serde_json::from_value::<C>(fields).map(AnyComponent::from)
 }
 
 /// What a domain contributes to experiments.
@@ -314,7 +314,7 @@ pub struct RigType {
     /// Its place in the order in which all rigs are presented.
     pub place: u8,
     /// Creates it.
-    pub make: fn(&Lab) -> Box<dyn Rig>,
+    pub make: fn(&RigContext) -> Box<dyn Rig>,
 }
 
 /// The domains of a program.
@@ -331,7 +331,7 @@ impl Registry {
     ///
     /// # Errors
     /// There is no such component in this program, or a field is wrong.
-    pub fn component(&self, mut message: Json) -> Result<Part, String> {
+    pub fn component(&self, mut message: Json) -> Result<AnyComponent, String> {
         let name = message.as_object_mut().and_then(|message| message.shift_remove("type"));
         let name = name.as_ref().and_then(Json::as_str).ok_or("a part has a `type`")?;
         let known = || self.components().map(|component| component.name).collect::<Vec<_>>().join(", ");
@@ -341,19 +341,19 @@ impl Registry {
     }
 
     /// Returns all rigs, in the order of presentation.
-    pub fn rigs(&self, lab: &Lab) -> Vec<Box<dyn Rig>> {
+    pub fn rigs(&self, lab: &RigContext) -> Vec<Box<dyn Rig>> {
         let mut types: Vec<_> = self.0.iter().flat_map(|domain| domain.rigs).collect();
         types.sort_by_key(|rig| rig.place);
         types.into_iter().map(|rig| (rig.make)(lab)).collect()
     }
 
     /// Returns the rig with this name or former name.
-    pub fn rig(&self, lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
+    pub fn rig(&self, lab: &RigContext, name: &str) -> Option<Box<dyn Rig>> {
         self.rigs(lab).into_iter().find(|rig| rig.describe().is(name))
     }
 
     /// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
-    pub fn descriptions(&self, lab: &Lab) -> Vec<RigDescription> {
+    pub fn descriptions(&self, lab: &RigContext) -> Vec<RigDescription> {
         self.rigs(lab).iter().map(|rig| rig.describe()).collect()
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::rig;
-use crate::worker::Trouble;
+use crate::worker::ComponentError;
 
 /// Maximum number of locations of a load.
 pub const PLACES_MAX: usize = 128;
@@ -17,7 +17,7 @@ pub fn share(total: u64, place: usize, places: usize) -> u64 {
 }
 
 /// Checks that each location gets at least one.
-pub fn divisible(what: &str, total: u64, places: usize) -> Result<(), Trouble> {
+pub fn divisible(what: &str, total: u64, places: usize) -> Result<(), ComponentError> {
     if total >= places as u64 {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub fn stations(
     first: u32,
     ramp: Option<Duration>,
     places: usize,
-) -> Result<impl Iterator<Item = (u32, u32, Option<Duration>)>, Trouble> {
+) -> Result<impl Iterator<Item = (u32, u32, Option<Duration>)>, ComponentError> {
     divisible("base stations", nodes.into(), places)?;
     let ramp = ramp.unwrap_or_else(|| Duration::from_millis(nodes.into()));
     let mut next = first;

@@ -47,7 +47,7 @@ pub enum Role {
     /// Set by the code that connects components, such as a peer's address or a clock offset. A CLI flag, but no
     /// scenario key.
     Wiring,
-    /// Like `Setting`, but the value names a resource of the machine on which the component runs (a file, program,
+    /// Like `FieldType`, but the value names a resource of the machine on which the component runs (a file, program,
     /// interface or namespace). Workers that are reached over TCP reject such fields.
     Local,
     /// Set by the code that starts the component. Neither a flag nor a key.
@@ -130,7 +130,7 @@ impl Field {
 }
 
 /// The configuration of a component: plain data with described fields. Implemented by [`config!`](crate::config).
-pub trait Config: Described + Default + Clone {
+pub trait Config: ConfigFields + Default + Clone {
     /// Returns all fields in display order.
     fn fields() -> Vec<Field>;
 
@@ -186,7 +186,7 @@ pub trait Config: Described + Default + Clone {
 }
 
 /// The part of a configuration's interface that does not need its type.
-pub trait Described {
+pub trait ConfigFields {
     /// Returns all fields.
     fn described(&self) -> Vec<Field>;
     /// Returns the value of a field, or `None` if it is absent or the field is unknown.
@@ -267,7 +267,7 @@ pub fn checked<A: As<T>, T>(name: &str, fields: &[Field], value: &Value) -> Resu
 }
 
 /// A type that a field can have.
-pub trait Setting: Sized {
+pub trait FieldType: Sized {
     /// Whether an error of [`from_value`](Self::from_value) is a complete sentence.
     const EXPLAINS: bool = false;
     /// Returns the allowed values, unless the field restricts them further.
@@ -287,7 +287,7 @@ pub trait Setting: Sized {
 
 macro_rules! whole {
     ($($type:ty),*) => {$(
-        impl Setting for $type {
+        impl FieldType for $type {
             fn kind() -> Kind {
                 Kind::Int {
                     min: i64::try_from(<$type>::MIN).unwrap_or(i64::MIN),
@@ -312,7 +312,7 @@ whole!(u8, u16, u32, u64, usize, i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seed(pub u64);
 
-impl Setting for Seed {
+impl FieldType for Seed {
     fn kind() -> Kind {
         Kind::Int { min: i64::MIN, max: i64::MAX }
     }
@@ -324,7 +324,7 @@ impl Setting for Seed {
     }
 }
 
-impl Setting for bool {
+impl FieldType for bool {
     fn kind() -> Kind {
         Kind::Bool
     }
@@ -336,7 +336,7 @@ impl Setting for bool {
     }
 }
 
-impl Setting for f64 {
+impl FieldType for f64 {
     fn kind() -> Kind {
         Kind::any_number()
     }
@@ -348,7 +348,7 @@ impl Setting for f64 {
     }
 }
 
-impl Setting for Duration {
+impl FieldType for Duration {
     fn kind() -> Kind {
         Kind::Span
     }
@@ -360,7 +360,7 @@ impl Setting for Duration {
     }
 }
 
-impl<T: Setting> Setting for Option<T> {
+impl<T: FieldType> FieldType for Option<T> {
     const EXPLAINS: bool = T::EXPLAINS;
     fn kind() -> Kind {
         T::kind()
@@ -376,7 +376,7 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-impl<T: Setting> Setting for Vec<T> {
+impl<T: FieldType> FieldType for Vec<T> {
     const EXPLAINS: bool = T::EXPLAINS;
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
@@ -392,12 +392,12 @@ impl<T: Setting> Setting for Vec<T> {
     }
 }
 
-/// Implements [`Setting`] for types with a text form: [`FromStr`](std::str::FromStr), whose error is a sentence, and
+/// Implements [`FieldType`] for types with a text form: [`FromStr`](std::str::FromStr), whose error is a sentence, and
 /// [`Display`](fmt::Display).
 #[macro_export]
 macro_rules! setting_by_text {
     ($($type:ty),* $(,)?) => {$(
-        impl $crate::Setting for $type {
+        impl $crate::FieldType for $type {
             const EXPLAINS: bool = true;
             fn kind() -> $crate::field::KindOf {
                 $crate::field::KindOf::Text
@@ -420,7 +420,7 @@ pub fn quoted(text: &str, error: impl fmt::Display) -> String {
     if error.contains(text) { error } else { format!("\"{text}\": {error}") }
 }
 
-impl Setting for PathBuf {
+impl FieldType for PathBuf {
     fn kind() -> Kind {
         Kind::Text
     }
@@ -435,9 +435,9 @@ impl Setting for PathBuf {
 /// A structured value, such as a list of flows, written as JSON text. Used for wiring only, which users do not write by
 /// hand.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plain<T>(pub T);
+pub struct JsonField<T>(pub T);
 
-impl<T: serde::Serialize + serde::de::DeserializeOwned> Setting for Plain<T> {
+impl<T: serde::Serialize + serde::de::DeserializeOwned> FieldType for JsonField<T> {
     fn kind() -> Kind {
         Kind::Text
     }
@@ -452,7 +452,7 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned> Setting for Plain<T> {
 
 setting_by_text!(String, std::net::IpAddr);
 
-impl Setting for SocketAddr {
+impl FieldType for SocketAddr {
     const EXPLAINS: bool = true;
     fn kind() -> Kind {
         Kind::Text
@@ -468,7 +468,7 @@ impl Setting for SocketAddr {
 
 /// Serializes a configuration as an object with the fields that are present.
 #[doc(hidden)]
-pub fn write<S: serde::Serializer>(config: &dyn Described, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn write<S: serde::Serializer>(config: &dyn ConfigFields, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(
         config.described().iter().filter_map(|field| Some((field.name, config.get(field.name)?))),
     )
@@ -513,7 +513,7 @@ macro_rules! adapter {
 }
 
 /// Declares the configuration of a component. Each field has a description (used for flags, keys and rustdoc), a type
-/// that implements [`Setting`], a default, and optional calls of [`Field`]'s methods. For a type of another crate,
+/// that implements [`FieldType`], a default, and optional calls of [`Field`]'s methods. For a type of another crate,
 /// `field: Type as Adapter` names how it is written ([`As`]).
 #[macro_export]
 macro_rules! config {
@@ -537,7 +537,7 @@ macro_rules! config {
             }
         }
 
-        impl $crate::Described for $name {
+        impl $crate::ConfigFields for $name {
             fn described(&self) -> Vec<$crate::Field> {
                 <Self as $crate::Config>::fields()
             }

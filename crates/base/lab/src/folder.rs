@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ranlab_transport::Address;
 
-use crate::worker::Trouble;
+use crate::worker::ComponentError;
 use crate::{Listen, environment};
 
 /// Prefix of folder names.
@@ -17,7 +17,7 @@ pub struct Folder(Option<PathBuf>);
 
 impl Folder {
     /// Returns the address on which to listen. `name` is the file name of a socket in the folder.
-    pub fn place(&mut self, listen: &Listen, name: &str) -> Result<Address, Trouble> {
+    pub fn place(&mut self, listen: &Listen, name: &str) -> Result<Address, ComponentError> {
         match listen {
             Listen::At(address) => Ok(address.clone()),
             Listen::Own => Ok(Address::Unix(self.made()?.join(name))),
@@ -25,19 +25,19 @@ impl Folder {
     }
 
     /// Returns the path of the folder. Creates it if necessary.
-    pub fn made(&mut self) -> Result<PathBuf, Trouble> {
+    pub fn made(&mut self) -> Result<PathBuf, ComponentError> {
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
         self.made_below(&base, 0o700)
     }
 
     /// Like [`made`](Self::made), but other users may access files in it by name. Located in `/run` or in the folder of
     /// temporary files.
-    pub fn passable(&mut self) -> Result<PathBuf, Trouble> {
+    pub fn passable(&mut self) -> Result<PathBuf, ComponentError> {
         let run = Path::new("/run");
         self.made_below(run, 0o711).or_else(|_| self.made_below(&std::env::temp_dir(), 0o711))
     }
 
-    fn made_below(&mut self, base: &Path, mode: u32) -> Result<PathBuf, Trouble> {
+    fn made_below(&mut self, base: &Path, mode: u32) -> Result<PathBuf, ComponentError> {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         static MADE: AtomicU32 = AtomicU32::new(0);
         if let Some(path) = &self.0 {

@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use bytes::Bytes;
-use ranlab_transport::{Address, Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
+use ranlab_transport::{Address, Listener, Proxy, ProxyDirection, ProxyError, ProxyObserver, SocketOptions};
 use serde::Serialize;
 
 use crate::folder::Folder;
-use crate::worker::{Numbers, Trouble};
-use crate::{Listen, Running, config, environment, numbers, rig};
+use crate::worker::{ComponentError, Counters};
+use crate::{Listen, RunningComponent, config, environment, numbers, rig};
 
 /// Maximum number of pending log lines. The oldest are dropped.
 const LINES_MAX: usize = 1_000;
 
 config! {
     /// A gateway between transports.
-    pub struct GatewayPart {
+    pub struct GatewayComponent {
         /// address on which connections are accepted; repeatable: the first --listen is forwarded to the first
         /// --connect, and so on
         listen: Vec<Listen> = Vec::new(), wiring();
@@ -53,13 +53,13 @@ pub struct GatewayReport {
 /// A running gateway.
 pub struct Gateway {
     routes: Vec<Rc<Proxy>>,
-    counted: Rc<Counted>,
+    counted: Rc<ForwardingCounters>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
     _folder: Folder,
 }
 
 #[derive(Default)]
-struct Counted(RefCell<Counts>);
+struct ForwardingCounters(RefCell<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -69,13 +69,13 @@ struct Counts {
 
 /// Counters of one route.
 struct Route {
-    counted: Rc<Counted>,
+    counted: Rc<ForwardingCounters>,
     name: String,
     spoken: RefCell<BTreeSet<u64>>,
 }
 
-impl Tap for Route {
-    fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>) {
+impl ProxyObserver for Route {
+    fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>) {
         let mut counts = self.counted.0.borrow_mut();
         if passage.forth && self.spoken.borrow_mut().insert(passage.connection) {
             counts.report.passed_on += 1;
@@ -104,7 +104,7 @@ impl Gateway {
     ///
     /// # Errors
     /// There is no route, a `--listen` lacks its `--connect`, or an address cannot be bound.
-    pub async fn start(part: &GatewayPart) -> Result<Self, Trouble> {
+    pub async fn start(part: &GatewayComponent) -> Result<Self, ComponentError> {
         if part.listen.is_empty() || part.listen.len() != part.connect.len() {
             return Err(rig(format!(
                 "a gateway needs a --connect for each --listen, and at least one of both: there are {} --listen and {} --connect",
@@ -114,7 +114,7 @@ impl Gateway {
         }
         let mut folder = Folder::default();
         let options = SocketOptions::default();
-        let counted = Rc::new(Counted::default());
+        let counted = Rc::new(ForwardingCounters::default());
         let mut routes = Vec::new();
         let mut tasks = Vec::new();
         for (number, (listen, connect)) in part.listen.iter().zip(&part.connect).enumerate() {
@@ -146,13 +146,13 @@ impl Gateway {
     }
 }
 
-impl Running for Gateway {
+impl RunningComponent for Gateway {
     fn addresses(&self) -> BTreeMap<String, String> {
         let named = |(number, place): (usize, String)| (format!("gateway{number}"), place);
         self.listening().into_iter().enumerate().map(named).collect()
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         numbers(&self.report())
     }
 }

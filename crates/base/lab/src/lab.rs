@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use ranlab_campaign::rig::{Need, RigError};
 
-use crate::found;
+use crate::discovery;
 
 /// Settings shared by all rigs, such as the program that runs as worker.
 #[derive(Debug, Clone)]
-pub struct Lab {
+pub struct RigContext {
     /// Path of the `ranlab` binary on this machine.
     pub program: PathBuf,
     /// The secure shell client.
@@ -23,7 +23,7 @@ pub struct Lab {
     pub folder: Option<PathBuf>,
 }
 
-impl Lab {
+impl RigContext {
     /// Creates a laboratory whose components on this machine are processes of `program`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let program = program.into();
@@ -53,7 +53,7 @@ impl Lab {
 
 /// The location of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Host {
+pub enum WorkerLocation {
     /// This machine.
     Local,
     /// Another machine, connected over ssh. `program` is the path of `ranlab` there.
@@ -85,7 +85,7 @@ pub enum Host {
 )]
 pub struct HostError(String);
 
-impl FromStr for Host {
+impl FromStr for WorkerLocation {
     type Err = HostError;
 
     fn from_str(text: &str) -> Result<Self, HostError> {
@@ -114,8 +114,8 @@ impl FromStr for Host {
             good.then(|| text.to_owned()).ok_or_else(wrong)
         };
         if let Some(rest) = text.strip_prefix("nats://") {
-            let (place, group) = rest.split_once('/').unwrap_or((rest, found::GROUP));
-            if !found::is_group(group) {
+            let (place, group) = rest.split_once('/').unwrap_or((rest, discovery::GROUP));
+            if !discovery::is_group(group) {
                 return Err(wrong());
             }
             return Ok(Self::Bus { server: format!("nats://{}", address(place)?), group: group.to_owned() });
@@ -124,27 +124,27 @@ impl FromStr for Host {
     }
 }
 
-impl Host {
+impl WorkerLocation {
     /// Resolves the location. For a bus, returns the workers that answer now.
     ///
     /// # Errors
     /// No worker answers.
-    pub fn met(self) -> Result<Vec<Self>, RigError> {
+    pub fn resolve(self) -> Result<Vec<Self>, RigError> {
         match self {
-            Self::Bus { server, group } => found::workers(&server, &group).map_err(RigError::Environment),
+            Self::Bus { server, group } => discovery::workers(&server, &group).map_err(RigError::Environment),
             host => Ok(vec![host]),
         }
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for WorkerLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.write_str("local"),
             Self::Ssh { destination, program } if program == "ranlab" => write!(f, "ssh://{destination}"),
             Self::Ssh { destination, program } => write!(f, "ssh://{destination}{program}"),
             Self::Tcp { address } => write!(f, "tcp://{address}"),
-            Self::Bus { server, group } if group == found::GROUP => f.write_str(server),
+            Self::Bus { server, group } if group == discovery::GROUP => f.write_str(server),
             Self::Bus { server, group } => write!(f, "{server}/{group}"),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
             "nats://a:4222",
             "nats://a:4222/lab",
         ] {
-            assert_eq!(text.parse::<Host>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<WorkerLocation>().unwrap().to_string(), text);
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
             "nats://me:secret@a:4222",
             "nats://a:4222/x.y",
         ] {
-            let error = text.parse::<Host>().unwrap_err().to_string();
+            let error = text.parse::<WorkerLocation>().unwrap_err().to_string();
             assert!(error.contains("allowed are"), "{text}: {error}");
         }
     }

@@ -4,7 +4,7 @@
 //! the JSON schema and the message to a worker ([`field`]). A component runs in the process that starts it: that of a
 //! verb, or a [`worker`] on any machine, which meters it and reports its results. [`experiment`] has what rigs share.
 //!
-//! To add a component, create a file with its configuration and its [`Running`] implementation in its domain's crate,
+//! To add a component, create a file with its configuration and its [`RunningComponent`] implementation in its domain's crate,
 //! implement [`Component`] for it, and add it to the domain's table ([`Domain`]). No domain is imported here.
 
 pub mod attach;
@@ -12,11 +12,11 @@ pub mod base;
 pub mod check;
 pub mod child;
 pub mod component;
+pub mod discovery;
 pub mod divide;
 pub mod experiment;
 pub mod field;
 pub mod folder;
-pub mod found;
 pub mod gateway;
 pub mod lab;
 pub mod meters;
@@ -34,19 +34,19 @@ pub mod worker;
 
 use serde::Serialize;
 
-use crate::worker::{Fault, Numbers, Trouble};
+use crate::worker::{ComponentError, Counters, FaultOwner};
 
-pub use attach::AttachPart;
+pub use attach::AttachComponent;
 pub use component::{
-    Component, ComponentType, Domain, Foreign, LEAVE_WAIT, OVER, Part, Registry, RigType, Running, SET_UP,
-    Started, Waits,
+    AnyComponent, Component, ComponentType, Domain, Foreign, LEAVE_WAIT, OVER, Registry, RigType,
+    RunningComponent, SET_UP, Started, Waits,
 };
 pub use divide::PLACES_MAX;
-pub use field::{As, Config, Described, Field, FieldError, Plain, Role, Section, Seed, Setting};
-pub use gateway::{Gateway, GatewayPart, GatewayReport};
-pub use lab::{Host, HostError, Lab};
-pub use peers::{Allowed, NotANetwork};
-pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span, WarnLine};
+pub use field::{As, Config, ConfigFields, Field, FieldError, FieldType, JsonField, Role, Section, Seed};
+pub use gateway::{Gateway, GatewayComponent, GatewayReport};
+pub use lab::{HostError, RigContext, WorkerLocation};
+pub use peers::{AllowedPeer, NotANetwork};
+pub use program::{Commands, Each, MeterBy, ProgramComponent, ReadyWhen, Span, WarnLine};
 pub use ready::port;
 pub use settings::{Listen, loopback};
 
@@ -67,34 +67,34 @@ impl Drop for Task {
 }
 
 /// Returns an error of the machine or the network.
-pub fn environment(what: impl ToString) -> Trouble {
-    Trouble { fault: Fault::Environment, what: what.to_string() }
+pub fn environment(what: impl ToString) -> ComponentError {
+    ComponentError { fault: FaultOwner::Environment, what: what.to_string() }
 }
 
 /// Returns an error of the system under test.
-pub fn sut(what: impl ToString) -> Trouble {
-    Trouble { fault: Fault::Sut, what: what.to_string() }
+pub fn sut(what: impl ToString) -> ComponentError {
+    ComponentError { fault: FaultOwner::Sut, what: what.to_string() }
 }
 
 /// Returns an error of the rig or the scenario.
-pub fn rig(what: impl ToString) -> Trouble {
-    Trouble { fault: Fault::Rig, what: what.to_string() }
+pub fn rig(what: impl ToString) -> ComponentError {
+    ComponentError { fault: FaultOwner::Rig, what: what.to_string() }
 }
 
 /// Parses an address or a version.
-pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, Trouble> {
+pub fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, ComponentError> {
     text.parse().map_err(rig)
 }
 
 /// Returns the numeric fields of a report by name. Other fields are left out.
-pub fn numbers(report: &impl Serialize) -> Numbers {
+pub fn numbers(report: &impl Serialize) -> Counters {
     let report = serde_json::to_value(report).unwrap_or_default();
     let fields = report.as_object().into_iter().flatten();
     fields.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }
 
 /// Returns the difference between two reports: counters as differences, states as they are now.
-pub fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Numbers {
+pub fn since<R: Serialize>(then: &R, now: &R, states: &[&str]) -> Counters {
     let then = numbers(then);
     let mut now = numbers(now);
     for (name, value) in now.iter_mut().filter(|(name, _)| !states.contains(&name.as_str())) {
@@ -126,7 +126,7 @@ mod tests {
         }
         let then = FakeState { sent: 5, alive: 2, lost: None, words: vec!["a"] };
         let now = FakeState { sent: 12, alive: 1, lost: Some(3), words: Vec::new() };
-        let expected: Numbers =
+        let expected: Counters =
             [("sent", 7.0), ("alive", 1.0), ("lost", 3.0)].map(|(n, v)| (n.to_owned(), v)).into();
         assert_eq!(since(&then, &now, &["alive"]), expected);
         assert!(!numbers(&then).contains_key("lost") && !numbers(&then).contains_key("words"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ranlab_host::traffic::{ProcessTraffic, Connections, carried, own_connections};
+use ranlab_host::traffic::{Connections, ProcessTraffic, carried, own_connections};
 use ranlab_host::{
     MachineMeter, MachineSample, PowerMeter, PowerSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns,
 };
@@ -23,7 +23,7 @@ const SAMPLES_MAX: usize = 100_000;
 /// CPU time that this process spends on the measurement itself, which is not attributed to the component in it. One
 /// thread works and meters; another reads requests.
 #[derive(Default)]
-pub struct Cost {
+pub struct MeteringOverhead {
     spent_ns: Cell<u64>,
     /// CPU time of the thread when the current measurement task began.
     since: Cell<Option<u64>>,
@@ -31,7 +31,7 @@ pub struct Cost {
     pulse_ns: Arc<AtomicU64>,
 }
 
-impl Cost {
+impl MeteringOverhead {
     /// Begins a measurement task of this thread, which lasts until [`end`](Self::end).
     pub fn begin(&self) {
         self.since.set(thread_cpu_ns());
@@ -66,7 +66,7 @@ impl Cost {
 /// Meter of a subject. If the subject is this process, the measurement's own CPU time is subtracted.
 struct Metered {
     meter: SubjectMeter,
-    cost: Option<Rc<Cost>>,
+    cost: Option<Rc<MeteringOverhead>>,
 }
 
 impl Metered {
@@ -78,12 +78,12 @@ impl Metered {
 }
 
 /// Meters of the machine and, optionally, of a subject.
-pub struct Meters {
+pub struct WindowMeters {
     subject: Option<Rc<RefCell<Metered>>>,
     machine: MachineMeter,
     /// Power meter of the machine, if it has one.
     power: Option<PowerMeter>,
-    cost: Rc<Cost>,
+    cost: Rc<MeteringOverhead>,
     open: Option<Open>,
 }
 
@@ -100,9 +100,9 @@ struct Open {
     _sampler: Option<Task>,
 }
 
-impl Meters {
+impl WindowMeters {
     /// A subject that cannot be metered is treated as absent.
-    pub fn new(subject: Option<Subject>, cost: Rc<Cost>) -> Self {
+    pub fn new(subject: Option<Subject>, cost: Rc<MeteringOverhead>) -> Self {
         let own = matches!(subject, Some(Subject::Process { pid }) if pid == std::process::id());
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
         let subject = subject.map(|meter| Metered { meter, cost: own.then(|| cost.clone()) });
@@ -192,7 +192,7 @@ fn used(before: &SubjectSample, after: &SubjectSample, mut series: Series, wall_
 
 async fn sample(
     metered: Rc<RefCell<Metered>>,
-    cost: Rc<Cost>,
+    cost: Rc<MeteringOverhead>,
     mut before: SubjectSample,
     series: Rc<RefCell<Series>>,
 ) {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn measurement_cost_is_not_attributed_to_component() {
-        let cost = Rc::new(Cost::default());
+        let cost = Rc::new(MeteringOverhead::default());
         let own = Subject::Process { pid: std::process::id() };
         let new = |cost| Metered { meter: SubjectMeter::new(own.clone()).unwrap(), cost };
         let mut bare = new(None);

@@ -23,7 +23,7 @@ const QUOTED_CHARS: usize = 160;
 
 /// Limits of the kept output and of the reading rate.
 #[derive(Debug, Clone, Copy)]
-pub struct Keep {
+pub struct OutputLimits {
     /// Maximum size of the log file, in bytes, before it is renamed.
     pub file_bytes: u64,
     /// Number of last lines kept in memory.
@@ -34,7 +34,7 @@ pub struct Keep {
     pub bytes_per_s: Option<u64>,
 }
 
-impl Default for Keep {
+impl Default for OutputLimits {
     fn default() -> Self {
         Self { file_bytes: FILE_BYTES_MAX, lines: LAST_LINES, chars: QUOTED_CHARS, bytes_per_s: None }
     }
@@ -64,15 +64,15 @@ impl Counted {
 
 /// The output of a program.
 pub struct Output {
-    kept: Mutex<Kept>,
+    kept: Mutex<OutputState>,
 }
 
-struct Kept {
+struct OutputState {
     file: Option<(PathBuf, File, u64)>,
     last: VecDeque<String>,
     wanted: Option<ExpectedLine>,
     counted: Vec<Counted>,
-    keep: Keep,
+    keep: OutputLimits,
 }
 
 impl Output {
@@ -97,17 +97,23 @@ impl Output {
             let length = file.metadata()?.len();
             Ok::<_, io::Error>((path, file, length))
         };
-        Ok(Self::with_open_file(file.map(open).transpose()?, wanted, Keep::default()))
+        Ok(Self::with_open_file(file.map(open).transpose()?, wanted, OutputLimits::default()))
     }
 
     /// Keeps the output in an open file, within the given limits.
-    pub fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
+    pub fn keeping(path: PathBuf, file: File, keep: OutputLimits) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self::with_open_file(Some((path, file, length)), None, keep))
     }
 
-    fn with_open_file(file: Option<(PathBuf, File, u64)>, wanted: Option<ExpectedLine>, keep: Keep) -> Self {
-        Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, counted: Vec::new(), keep }) }
+    fn with_open_file(
+        file: Option<(PathBuf, File, u64)>,
+        wanted: Option<ExpectedLine>,
+        keep: OutputLimits,
+    ) -> Self {
+        Self {
+            kept: Mutex::new(OutputState { file, last: VecDeque::new(), wanted, counted: Vec::new(), keep }),
+        }
     }
 
     /// Returns the last lines, oldest first.
@@ -123,7 +129,7 @@ impl Output {
         Ok(child)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, OutputState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +146,7 @@ impl Output {
         std::thread::spawn(move || {
             let mut from = BufReader::new(from);
             let mut line = Vec::new();
-            let mut pace = own.kept().keep.bytes_per_s.map(Pace::new);
+            let mut pace = own.kept().keep.bytes_per_s.map(ReadRate::new);
             while matches!(from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line), Ok(1..)) {
                 own.kept().line(&line);
                 if let Some(pace) = &mut pace {
@@ -170,13 +176,13 @@ impl Output {
 }
 
 /// Limits the reading rate, in bytes per second. Bursts of one second are allowed.
-struct Pace {
+struct ReadRate {
     per_s: u64,
     begun: Instant,
     read: u64,
 }
 
-impl Pace {
+impl ReadRate {
     fn new(per_s: u64) -> Self {
         Self { per_s: per_s.max(1), begun: Instant::now(), read: 0 }
     }
@@ -194,7 +200,7 @@ impl Pace {
     }
 }
 
-impl Kept {
+impl OutputState {
     fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();

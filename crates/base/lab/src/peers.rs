@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// An address or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedPeer {
     network: IpAddr,
     bits: u8,
 }
@@ -15,7 +15,7 @@ pub struct Allowed {
 #[error("\"{0}\" is neither an IP address nor a network like 10.0.0.0/8 or fd00::/8")]
 pub struct NotANetwork(String);
 
-impl FromStr for Allowed {
+impl FromStr for AllowedPeer {
     type Err = NotANetwork;
 
     fn from_str(text: &str) -> Result<Self, NotANetwork> {
@@ -28,7 +28,7 @@ impl FromStr for Allowed {
     }
 }
 
-impl Allowed {
+impl AllowedPeer {
     /// Returns whether a peer is on the list. `peer` is its name in the transport. An empty list allows all peers.
     /// Peers over a Unix socket or inside the process are always allowed, because the file system has checked them.
     pub fn any(list: &[Self], peer: &str) -> bool {
@@ -66,7 +66,7 @@ fn prefix(address: u128, bits: u8) -> u128 {
     if bits == 0 { 0 } else { address >> (128 - u32::from(bits)) }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.network, self.bits)
     }
@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn network_contains_only_its_addresses() {
-        let list: Vec<Allowed> = ["10.0.0.0/8", "192.0.2.7", "fd00::/8"].map(|t| t.parse().unwrap()).to_vec();
+        let list: Vec<AllowedPeer> =
+            ["10.0.0.0/8", "192.0.2.7", "fd00::/8"].map(|t| t.parse().unwrap()).to_vec();
         for (peer, allowed) in [
             ("tcp://10.255.0.1:1", true),
             ("tcp://11.0.0.1:1", false),
@@ -93,9 +94,9 @@ mod tests {
             ("tls://10.0.0.1:9 as gnb-1.lab", true),
             ("tls://11.0.0.1:9 as gnb-1.lab", false),
         ] {
-            assert_eq!(Allowed::any(&list, peer), allowed, "{peer}");
+            assert_eq!(AllowedPeer::any(&list, peer), allowed, "{peer}");
         }
-        assert!(Allowed::any(&[], "tcp://8.8.8.8:53"));
-        assert!(["10.0.0.0/33", "x", "10.0.0.0/", ""].iter().all(|t| t.parse::<Allowed>().is_err()));
+        assert!(AllowedPeer::any(&[], "tcp://8.8.8.8:53"));
+        assert!(["10.0.0.0/33", "x", "10.0.0.0/", ""].iter().all(|t| t.parse::<AllowedPeer>().is_err()));
     }
 }

@@ -16,9 +16,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::child::how_ended;
 use crate::output::{Counted, ExpectedLine, Output};
-use crate::watch::Watch;
-use crate::worker::{Report, Trouble};
-use crate::{Described, Field, Running, environment, ready, rig, sut};
+use crate::watch::ProcessWatch;
+use crate::worker::{ComponentError, Report};
+use crate::{ConfigFields, Field, RunningComponent, environment, ready, rig, sut};
 
 /// Polling interval.
 const POLL: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// A program and its handling: a profile with placeholders filled in.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ProgramPart {
+pub struct ProgramComponent {
     /// Name used in messages.
     pub name: String,
     /// Its commands.
@@ -152,7 +152,7 @@ impl ReadyWhen {
     }
 }
 
-impl ProgramPart {
+impl ProgramComponent {
     /// Returns all commands with their arguments, by name, in the order of execution.
     pub fn commands(&self) -> Vec<(&'static str, &[String])> {
         let all = [
@@ -175,7 +175,7 @@ impl ProgramPart {
     }
 }
 
-impl Described for ProgramPart {
+impl ConfigFields for ProgramComponent {
     fn described(&self) -> Vec<Field> {
         Vec::new()
     }
@@ -193,9 +193,9 @@ impl Described for ProgramPart {
 
 /// A running program.
 pub struct Program {
-    part: ProgramPart,
+    part: ProgramComponent,
     output: Arc<Output>,
-    watch: Watch,
+    watch: ProcessWatch,
     /// Subject of the metering. `None` if nothing is known about it.
     subject: Option<Subject>,
     /// Child processes of this process that do not belong to the program.
@@ -205,7 +205,7 @@ pub struct Program {
 impl Program {
     /// Starts the program and waits until it is ready. If it fails because a port is occupied by closed connections, it
     /// is started again after the kernel has released the port.
-    pub async fn start(part: ProgramPart) -> Result<Self, Trouble> {
+    pub async fn start(part: ProgramComponent) -> Result<Self, ComponentError> {
         let starts = !part.run.start.is_empty();
         if let Some(port) = ready::taken(&part.ready).filter(|_| starts) {
             let name = &part.name;
@@ -226,7 +226,7 @@ impl Program {
         }
     }
 
-    async fn come_up(part: ProgramPart) -> Result<Self, Trouble> {
+    async fn come_up(part: ProgramComponent) -> Result<Self, ComponentError> {
         process_tree::adopt_orphans().map_err(environment)?;
         let others = process_tree::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
@@ -234,7 +234,7 @@ impl Program {
         let counted = part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, _>>();
         let output = Output::new(part.log.clone(), wanted).map_err(environment)?;
         let output = Arc::new(output.counting(counted.map_err(rig)?));
-        let watch = Watch::start(&part.name, None, None, false);
+        let watch = ProcessWatch::start(&part.name, None, None, false);
         let mut program = Self { part, output, watch, subject: None, others };
         if program.part.run.start.is_empty() {
             program.reset_it().await?;
@@ -245,7 +245,7 @@ impl Program {
             let below = Subject::Below { pid: std::process::id() };
             let launches = program.part.meter != MeterBy::default();
             program.subject = Some(below.clone());
-            program.watch = Watch::start(&program.part.name, Some(below), Some(child), launches);
+            program.watch = ProcessWatch::start(&program.part.name, Some(below), Some(child), launches);
         }
         program.until_ready().await?;
         program.find().await?;
@@ -265,7 +265,7 @@ impl Program {
         command
     }
 
-    fn cannot(&self, which: &str, error: &std::io::Error) -> Trouble {
+    fn cannot(&self, which: &str, error: &std::io::Error) -> ComponentError {
         let argv = self.part.commands().into_iter().find(|(name, _)| *name == which).map(|(_, argv)| argv);
         environment(format!(
             "{} cannot be started: `{which}` {:?}: {error}",
@@ -275,7 +275,7 @@ impl Program {
     }
 
     /// Runs a command to its end. The error contains its exit status and last output lines.
-    async fn done(&self, which: &str, argv: &[String]) -> Result<(), Trouble> {
+    async fn done(&self, which: &str, argv: &[String]) -> Result<(), ComponentError> {
         let mut child =
             self.output.spawn(&mut self.command(argv)).map_err(|error| self.cannot(which, &error))?;
         let deadline = Instant::now() + self.part.run.grace();
@@ -294,7 +294,7 @@ impl Program {
         Err(sut(format!("`{which}` of {} {argv:?}: {how}{}", self.part.name, self.output.last_words())))
     }
 
-    async fn reset_it(&self) -> Result<(), Trouble> {
+    async fn reset_it(&self) -> Result<(), ComponentError> {
         match &self.part.run.reset[..] {
             [] => Ok(()),
             argv => self.done("reset", argv).await,
@@ -302,11 +302,11 @@ impl Program {
     }
 
     /// Returns an error with the last output lines if the program has ended.
-    fn alive(&self) -> Result<(), Trouble> {
+    fn alive(&self) -> Result<(), ComponentError> {
         self.watch.check().map_err(|trouble| sut(format!("{trouble}{}", self.output.last_words())))
     }
 
-    async fn until_ready(&self) -> Result<(), Trouble> {
+    async fn until_ready(&self) -> Result<(), ComponentError> {
         let when = &self.part.ready;
         let begun = Instant::now();
         loop {
@@ -330,11 +330,11 @@ impl Program {
     }
 
     /// Finds the metered processes after the program is ready.
-    async fn find(&mut self) -> Result<(), Trouble> {
+    async fn find(&mut self) -> Result<(), ComponentError> {
         let Some(subject) = self.part.meter.subject().map_err(environment)? else { return Ok(()) };
         let main = self.watch.stop();
         self.subject = Some(subject.clone());
-        self.watch = Watch::start(&self.part.name, Some(subject), main, false);
+        self.watch = ProcessWatch::start(&self.part.name, Some(subject), main, false);
         Ok(())
     }
 
@@ -396,7 +396,7 @@ impl MeterBy {
     }
 }
 
-impl Running for Program {
+impl RunningComponent for Program {
     fn subject(&self) -> Option<Subject> {
         self.subject.clone()
     }
@@ -408,7 +408,7 @@ impl Running for Program {
         }
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.alive()
     }
 
@@ -428,7 +428,7 @@ impl Running for Program {
             .collect();
     }
 
-    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {
+    fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), ComponentError>> + '_>> {
         Box::pin(async {
             self.alive()?;
             self.reset_it().await?;

@@ -72,7 +72,7 @@ pub struct ReadBack {
     pub total: bool,
     /// Function that combines several numbers of the same kind.
     #[serde(default)]
-    pub combine: Combine,
+    pub combine: Aggregate,
     /// Name of the environment variable that contains user:password.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub login: String,
@@ -81,7 +81,7 @@ pub struct ReadBack {
 /// Function that combines several numbers of the same kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Combine {
+pub enum Aggregate {
     /// Their sum.
     #[default]
     Sum,
@@ -91,7 +91,7 @@ pub enum Combine {
 
 /// Method of extracting a number from a response.
 #[derive(Debug)]
-enum Take {
+enum Extractor {
     Count(JsonPath, String),
     Sum(JsonPath, String),
     Pattern(Regex),
@@ -123,7 +123,7 @@ impl ReadBack {
             pattern: String::new(),
             omitted: false,
             total: false,
-            combine: Combine::Sum,
+            combine: Aggregate::Sum,
             login: String::new(),
         }
     }
@@ -140,14 +140,18 @@ impl ReadBack {
         self.take().map(drop)
     }
 
-    fn take(&self) -> Result<Take, String> {
+    fn take(&self) -> Result<Extractor, String> {
         match (&self.count[..], &self.sum[..], &self.pattern[..]) {
             ("", "", pattern) if !pattern.is_empty() => {
-                Regex::new(pattern).map(Take::Pattern).map_err(|error| format!("`pattern`: {error}"))
+                Regex::new(pattern).map(Extractor::Pattern).map_err(|error| format!("`pattern`: {error}"))
             }
             (path, "", "") if path.starts_with('/') => sizes(path),
-            (path, "", "") if !path.is_empty() => Ok(Take::Count(json_path("count", path)?, path.to_owned())),
-            ("", path, "") if !path.is_empty() => Ok(Take::Sum(json_path("sum", path)?, path.to_owned())),
+            (path, "", "") if !path.is_empty() => {
+                Ok(Extractor::Count(json_path("count", path)?, path.to_owned()))
+            }
+            ("", path, "") if !path.is_empty() => {
+                Ok(Extractor::Sum(json_path("sum", path)?, path.to_owned()))
+            }
             _ => Err("one of `count`, `sum` and `pattern` must define the number".to_owned()),
         }
     }
@@ -167,9 +171,9 @@ impl ReadBack {
 /// A query as one argument, `URL[=PATH]`: the URL of a document, and a slash-separated path or JSON path of the nodes
 /// to count. Without a path, counts the top-level nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question(ReadBack);
+pub struct ReadbackQuery(ReadBack);
 
-impl Question {
+impl ReadbackQuery {
     /// Runs the query.
     ///
     /// # Errors
@@ -179,7 +183,7 @@ impl Question {
     }
 }
 
-impl std::str::FromStr for Question {
+impl std::str::FromStr for ReadbackQuery {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -199,7 +203,7 @@ fn json_path(key: &str, path: &str) -> Result<JsonPath, String> {
 }
 
 /// Returns the path after each of its steps, and whether that step is a member name.
-fn sizes(path: &str) -> Result<Take, String> {
+fn sizes(path: &str) -> Result<Extractor, String> {
     let mut paths = vec![json_path("count", "$")?];
     let mut members = vec![];
     let mut text = "$".to_owned();
@@ -210,7 +214,7 @@ fn sizes(path: &str) -> Result<Take, String> {
         members.push(step != "*");
         paths.push(json_path("count", &text)?);
     }
-    Ok(Take::Sizes(paths, members))
+    Ok(Extractor::Sizes(paths, members))
 }
 
 /// Reads all numbers. Each URL is requested once.
@@ -234,12 +238,12 @@ pub fn read(all: &[ReadBack]) -> Result<Readings, String> {
             one.take()?.from(answer, one.omitted).map_err(|error| format!("{}: {error}", one.url))?;
         match (readings.numbers.get_mut(&one.what), one.combine) {
             (None, _) => drop(readings.numbers.insert(one.what, number)),
-            (Some(sum), Combine::Sum) => *sum += number,
-            (Some(first), Combine::Same) if *first != number => {
+            (Some(sum), Aggregate::Sum) => *sum += number,
+            (Some(first), Aggregate::Same) if *first != number => {
                 let other = format!("{} reports {number} where the first reports {first}", one.url);
                 readings.disagree.push(other);
             }
-            (Some(_), Combine::Same) => {}
+            (Some(_), Aggregate::Same) => {}
         }
     }
     readings.elapsed = begun.elapsed();
@@ -264,7 +268,7 @@ fn get(url: &str, wait: Duration) -> Result<String, String> {
     body.map_err(|error| error.to_string())
 }
 
-impl Take {
+impl Extractor {
     fn from(&self, answer: &str, omitted: bool) -> Result<f64, String> {
         if let Self::Pattern(pattern) = self {
             return by_pattern(pattern, answer, omitted);
@@ -398,13 +402,13 @@ mod tests {
             let _ = stream.read(&mut [0; 4096]).unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{\"BS\": [{}, {}, {}]}").unwrap();
         });
-        let question: Question = format!("{url}=/BS").parse().unwrap();
+        let question: ReadbackQuery = format!("{url}=/BS").parse().unwrap();
         assert_eq!(question.ask(), Ok(3.0));
         answers.join().unwrap();
         let error = question.ask().unwrap_err();
         assert!(error.contains(&url) && error.contains("does not answer"), "{error}");
-        assert!("127.0.0.1:9999=/".parse::<Question>().unwrap_err().contains("http://"));
-        assert!("http://127.0.0.1:1=x".parse::<Question>().unwrap_err().contains("not a path"));
+        assert!("127.0.0.1:9999=/".parse::<ReadbackQuery>().unwrap_err().contains("http://"));
+        assert!("http://127.0.0.1:1=x".parse::<ReadbackQuery>().unwrap_err().contains("not a path"));
     }
 
     #[test]

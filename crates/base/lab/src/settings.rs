@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use ranlab_transport::{Address, AddressError};
 
-use crate::peers::Allowed;
+use crate::peers::AllowedPeer;
 use crate::setting_by_text;
 
-setting_by_text!(Address, Listen, Allowed);
+setting_by_text!(Address, Listen, AllowedPeer);
 
 /// Returns a TCP address on this machine.
 pub fn loopback(port: u16) -> Address {
@@ -25,7 +25,7 @@ macro_rules! choices {
             $($(#[$doc])+ $member,)+
         }
 
-        impl $crate::Setting for $name {
+        impl $crate::FieldType for $name {
             fn kind() -> $crate::field::KindOf {
                 $crate::field::KindOf::choice(&[$($text),+])
             }

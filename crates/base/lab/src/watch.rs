@@ -12,7 +12,7 @@ use ranlab_host::process_tree::{ProcessState, name_of, standing};
 use ranlab_host::{Subject, SubjectMeter};
 
 use crate::sut;
-use crate::worker::{Stopped, Trouble};
+use crate::worker::{ComponentError, Stopped};
 
 /// Polling interval, which is also the accuracy of the reported times.
 const LOOK: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ const RENEW: u32 = 20;
 const STOPS_MAX: usize = 64;
 
 /// Watches processes until it is dropped.
-pub struct Watch {
+pub struct ProcessWatch {
     name: String,
     seen: Arc<Mutex<ProcessSamples>>,
     over: Arc<AtomicBool>,
@@ -44,7 +44,7 @@ struct ProcessSamples {
     stops: Vec<(String, Instant, Instant)>,
 }
 
-impl Watch {
+impl ProcessWatch {
     /// Watches `subject`, named `name` in messages. Without a subject nothing is recorded. `main` is a process that we
     /// started. If it `launches`, it starts the system and exits, and the system does not exist yet.
     pub fn start(name: &str, subject: Option<Subject>, main: Option<Child>, launches: bool) -> Self {
@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// Returns an error if the system has ended, with the name, how and when.
-    pub fn check(&self) -> Result<(), Trouble> {
+    pub fn check(&self) -> Result<(), ComponentError> {
         let Some((at, how)) = self.seen().ended.clone() else { return Ok(()) };
         let when = match self.window {
             Some(window) if at >= window => format!("{:.2} s into the window", (at - window).as_secs_f64()),
@@ -112,7 +112,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ProcessWatch {
     fn drop(&mut self) {
         drop(self.stop());
     }
@@ -188,7 +188,7 @@ mod tests {
     /// Timeout of tests.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn watched(script: &str, launches: bool) -> (Watch, u32) {
+    fn watched(script: &str, launches: bool) -> (ProcessWatch, u32) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let pid = child.id();
         // The shell replaces itself with the program shortly after it was started.
@@ -196,7 +196,7 @@ mod tests {
             let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
             until("the program", || name().filter(|name| name.trim_end() == program));
         }
-        let mut watch = Watch::start("strange", Some(Subject::Process { pid }), Some(child), launches);
+        let mut watch = ProcessWatch::start("strange", Some(Subject::Process { pid }), Some(child), launches);
         watch.begin();
         (watch, pid)
     }

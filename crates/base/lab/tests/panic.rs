@@ -4,7 +4,7 @@
 
 use std::io::{Chain, Read};
 
-use ranlab_lab::worker::{Trust, serve};
+use ranlab_lab::worker::{WorkerTrust, serve};
 
 const BEFORE: &str = "{\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n{\"op\":\"look\"}\n";
 const AFTER: &str = "{\"op\":\"look\"}\n{\"op\":\"begin\"}\n{\"op\":\"stop\"}\n";
@@ -27,7 +27,7 @@ impl Read for Mishap {
 fn panicked_component_fails_later_requests() {
     let input: Chain<Chain<&[u8], Mishap>, &[u8]> = BEFORE.as_bytes().chain(Mishap).chain(AFTER.as_bytes());
     let mut output = Vec::new();
-    serve(input, &mut output, Trust::Full, ONLY_BASE).unwrap();
+    serve(input, &mut output, WorkerTrust::Full, ONLY_BASE).unwrap();
     let text = String::from_utf8(output).unwrap();
     let replies: Vec<&str> = text.lines().collect();
     assert!(replies[0].starts_with("{\"ok\"") && replies[1].starts_with("{\"ok\""), "{text}");

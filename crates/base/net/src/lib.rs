@@ -12,7 +12,7 @@
 //!   thread's CPU.
 //! * [`stamped`]: frames and datagrams with the kernel's time stamps; threads in other namespaces.
 //! * [`launch`]: packets that leave at a time given by their sender; the reported rate of a port.
-//! * [`Rest`]: waiting for a deadline more exactly than timers are; [`exact_timers`] makes timers as exact as
+//! * [`PreciseSleep`]: waiting for a deadline more exactly than timers are; [`exact_timers`] makes timers as exact as
 //!   possible.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations that carry E2AP, and a probe that names the reason if there is no
@@ -31,8 +31,8 @@ mod limits;
 pub mod memif;
 mod options;
 mod own;
-mod readers;
 mod precise_sleep;
+mod readers;
 pub mod routes;
 pub mod sctp;
 pub mod shim;
@@ -49,8 +49,8 @@ pub use datagrams::{
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent, peek_class, report_classes, unacknowledged};
 pub use own::own_loopback;
-pub use readers::{Reader, Readers};
 pub use precise_sleep::PreciseSleep;
+pub use readers::{Reader, Readers};
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};
 pub use timer::Timer;

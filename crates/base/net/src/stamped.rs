@@ -207,8 +207,12 @@ pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Time
         if received < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mut stamped =
-            TimestampedPacket { bytes: received as usize, at_ns: real_ns(), rung: TimestampSource::User, card_ns: None };
+        let mut stamped = TimestampedPacket {
+            bytes: received as usize,
+            at_ns: real_ns(),
+            rung: TimestampSource::User,
+            card_ns: None,
+        };
         let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
         while !entry.is_null() {
             if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SO_TIMESTAMPING {

@@ -6,8 +6,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use ranlab_net::memif::{
-    Buffers, Control, DescriptorFault, Listener, RingLocation, Receiver, Region, RegionError, RingFault, Sender,
-    TakeOutcome, interrupt,
+    Buffers, Control, DescriptorFault, Listener, Receiver, Region, RegionError, RingFault, RingLocation,
+    Sender, TakeOutcome, interrupt,
 };
 
 const PAGES: usize = 64 << 10;

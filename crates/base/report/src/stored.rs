@@ -13,7 +13,7 @@ use ranlab_campaign::metric::UNSENT_AT_MOST;
 use ranlab_campaign::outcome::Outcome;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::{Distribution, Recording};
-use ranlab_campaign::results::{Finished, Kept, Results};
+use ranlab_campaign::results::{Finished, Results, StoredHeader};
 use ranlab_campaign::scenario::{self, Scenario};
 use ranlab_campaign::stats::student_quantile;
 use ranlab_campaign::value::{Value, short};
@@ -156,7 +156,7 @@ impl Stored {
         let mut results = Results::new(scenario, metrics, plan.points, finished);
         results.host = serde_json::json!({ "machine": self.machine });
         results.versions = serde_json::json!({ "command": self.command, "measured": self.measured });
-        results.kept = Some(Kept { warnings: self.warnings.clone(), caveat, whole: self.whole() });
+        results.kept = Some(StoredHeader { warnings: self.warnings.clone(), caveat, whole: self.whole() });
         results
     }
 }

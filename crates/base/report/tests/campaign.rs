@@ -11,7 +11,7 @@ use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, Stop};
-use ranlab_campaign::run::{Session, run};
+use ranlab_campaign::run::{SessionSummary, run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
 use ranlab_report::store::{Header, Load, Store, StoreError};
@@ -46,7 +46,7 @@ fn open(path: &Path, scenario: &Scenario, plan: &Plan) -> Result<Store, StoreErr
     Store::open(path, &Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions })
 }
 
-fn measure(path: &Path, text: &str) -> Session {
+fn measure(path: &Path, text: &str) -> SessionSummary {
     let (scenario, plan) = scenario(text);
     let mut store = open(path, &scenario, &plan).unwrap();
     run(Box::new(MockRig::default()), &scenario, &plan, &mut store, &Stop::never(), &mut |_| {}).unwrap()

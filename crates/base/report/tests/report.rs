@@ -12,8 +12,8 @@ use ranlab_campaign::results::{MemoryJournal, Results};
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
 use ranlab_campaign::scenario::{Overrides, Scenario, metrics};
-use ranlab_campaign::search::Gave;
-use ranlab_campaign::tried;
+use ranlab_campaign::search::TrialOutcome;
+use ranlab_campaign::trials;
 use ranlab_campaign::value::Value;
 use ranlab_report::compare::{Options, compare, side};
 use ranlab_report::report::{Across, Context, Figure, Form, Sample, Written, beside, figures, svg, write};
@@ -174,12 +174,12 @@ fn search_report_leads_with_answer_and_trials() {
     assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
     // Every trial is present, on the side of the bound that its mark states.
     let kept: usize =
-        results.points[0].runs.iter().map(|run| tried::from_recording(&run.recording).len()).sum();
+        results.points[0].runs.iter().map(|run| trials::from_recording(&run.recording).len()).sum();
     let mut drawn = 0;
     for series in &figure.series {
         let Form::Trials { gave, .. } = series.form else { continue };
         drawn += series.samples.len();
-        assert!(series.samples.iter().all(|s| (s.y <= 1000.0) == (gave == Gave::Pass)), "{series:?}");
+        assert!(series.samples.iter().all(|s| (s.y <= 1000.0) == (gave == TrialOutcome::Pass)), "{series:?}");
     }
     assert_eq!((drawn, kept > 20), (kept, true));
     let table = std::fs::read_to_string(&written.tables[0]).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::LENGTH_BYTES;
 
-/// Format of message boundaries on a connection. [`LengthPrefix`] is ranlab's format. [`Messages`] is for transports
+/// Format of message boundaries on a connection. [`LengthPrefix`] is ranlab's format. [`MessageBoundaries`] is for transports
 /// that preserve message boundaries, and [`Unframed`] for protocols that frame themselves.
 pub trait Framer: fmt::Debug + Sync {
     /// Returns the size of the head before each PDU, in bytes.
@@ -39,9 +39,9 @@ impl Framer for LengthPrefix {
 
 /// The transport preserves message boundaries: a read returns one PDU, and a write accepts one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Messages;
+pub struct MessageBoundaries;
 
-impl Framer for Messages {
+impl Framer for MessageBoundaries {
     fn head_bytes(&self) -> usize {
         0
     }
@@ -63,7 +63,7 @@ impl Framer for Unframed {
         0
     }
     fn pdu_bytes(&self, held: &[u8]) -> Option<usize> {
-        Messages.pdu_bytes(held)
+        MessageBoundaries.pdu_bytes(held)
     }
     fn write_head(&self, _: usize, _: &mut [u8]) {}
 }

@@ -19,9 +19,9 @@ const MAX_CONNECTIONS: usize = 4096;
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Observer of the forwarded messages.
-pub trait Tap {
+pub trait ProxyObserver {
     /// Called with the messages of one read in one direction, in order. The messages left in `batch` are forwarded.
-    fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>);
+    fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>);
 
     /// Called if a connection was refused or ended with an error; `peer` is the connecting side, if known.
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
@@ -31,7 +31,7 @@ pub trait Tap {
 
 /// One direction of a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Passage {
+pub struct ProxyDirection {
     /// Number of the connection, from 1.
     pub connection: u64,
     /// Whether the data flows from the connecting side to the target.
@@ -96,7 +96,7 @@ impl Proxy {
     }
 
     /// Accepts connections forever. They run as tasks of the current `LocalSet`, and outlive this call.
-    pub async fn serve(self: &Rc<Self>, tap: Rc<impl Tap + 'static>) {
+    pub async fn serve(self: &Rc<Self>, tap: Rc<impl ProxyObserver + 'static>) {
         loop {
             match self.listener.accept().await {
                 Ok((near, peer)) => self.admit(near, peer, &tap),
@@ -111,7 +111,7 @@ impl Proxy {
         }
     }
 
-    fn admit(self: &Rc<Self>, near: Stream, peer: String, tap: &Rc<impl Tap + 'static>) {
+    fn admit(self: &Rc<Self>, near: Stream, peer: String, tap: &Rc<impl ProxyObserver + 'static>) {
         if self.open.get() >= MAX_CONNECTIONS {
             return tap.trouble(None, &ProxyError::Full);
         }
@@ -131,7 +131,12 @@ impl Proxy {
 
     /// Forwards in both directions until either side closes. The target is connected only when the client sends data,
     /// because some systems abort if an association ends without any.
-    async fn relay(&self, near: &Stream, connection: u64, tap: &impl Tap) -> Result<(), ProxyError> {
+    async fn relay(
+        &self,
+        near: &Stream,
+        connection: u64,
+        tap: &impl ProxyObserver,
+    ) -> Result<(), ProxyError> {
         let mut from_near = FrameReader::with_framer(MAX_PDU_BYTES, near.framer());
         loop {
             match from_near.fill(near)? {
@@ -144,8 +149,8 @@ impl Proxy {
         let from_far = FrameReader::with_framer(MAX_PDU_BYTES, far.framer());
         let from = near.peer_address();
         let to = far.peer_address();
-        let forth = Passage { connection, forth: true, from, to };
-        let back = Passage { connection, forth: false, from: to, to: from };
+        let forth = ProxyDirection { connection, forth: true, from, to };
+        let back = ProxyDirection { connection, forth: false, from: to, to: from };
         tokio::select! {
             ended = pump(from_near, near, &far, &forth, tap) => ended,
             ended = pump(from_far, &far, near, &back, tap) => ended,
@@ -158,8 +163,8 @@ async fn pump(
     mut reader: FrameReader,
     from: &Stream,
     to: &Stream,
-    passage: &Passage,
-    tap: &impl Tap,
+    passage: &ProxyDirection,
+    tap: &impl ProxyObserver,
 ) -> Result<(), ProxyError> {
     let mut writer = FrameWriter::with_framer(MAX_PDU_BYTES, to.framer());
     let mut batch = Vec::new();
@@ -205,12 +210,12 @@ mod tests {
     /// Tap for tests: reverses and records every message.
     #[derive(Default)]
     struct Reverser {
-        seen: RefCell<Vec<(Passage, Bytes)>>,
+        seen: RefCell<Vec<(ProxyDirection, Bytes)>>,
         troubles: RefCell<Vec<String>>,
     }
 
-    impl Tap for Reverser {
-        fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>) {
+    impl ProxyObserver for Reverser {
+        fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>) {
             for pdu in batch {
                 self.seen.borrow_mut().push((*passage, pdu.clone()));
                 *pdu = pdu.iter().rev().copied().collect();

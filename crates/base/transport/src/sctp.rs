@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Accept, AcceptError, Address, BindError, ConnectError, Connection, Framer, Listener, MAX_PDU_BYTES,
-    Messages, Stream, Unsupported,
+    MessageBoundaries, Stream, Unsupported,
 };
 
 pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Stream, ConnectError> {
@@ -37,7 +37,7 @@ pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Str
         link.ready(Interest::WRITABLE | Interest::ERROR).await?.retain_ready();
         match link.get_ref().0.take_error()? {
             Some(error) => Err(error),
-            None => Ok(stream(Kernel::new(link, None))),
+            None => Ok(stream(KernelAssociation::new(link, None))),
         }
     };
     associated.await.map_err(|error| ConnectError::from_io(address, error))
@@ -79,7 +79,7 @@ pub(super) fn connect_preloaded(
         io::ErrorKind::PermissionDenied => ConnectError::Io { address: address.clone(), source: error },
         _ => ConnectError::from_io(address, error),
     })?;
-    Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
+    Ok(stream(PreloadedAssociation { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
 }
 
 /// Listens for programs that use the preloaded library.
@@ -138,7 +138,10 @@ impl Accept for KernelArrivals {
             }
         };
         let link = awaited(link).map_err(AcceptError::Io)?;
-        Poll::Ready(Ok((stream(Kernel::new(link, Some((self.again.clone(), peer.clone())))), peer)))
+        Poll::Ready(Ok((
+            stream(KernelAssociation::new(link, Some((self.again.clone(), peer.clone())))),
+            peer,
+        )))
     }
 }
 
@@ -154,7 +157,8 @@ impl Accept for ShimArrivals {
         let (link, process) = came.map_err(AcceptError::from_io)?;
         let link = awaited(link).map_err(AcceptError::Io)?;
         let peer = format!("{} pid {process}", self.named);
-        let carried = Carried { link, greeted: AtomicBool::new(false), ppid: AtomicU32::new(E2AP_PPID) };
+        let carried =
+            PreloadedAssociation { link, greeted: AtomicBool::new(false), ppid: AtomicU32::new(E2AP_PPID) };
         Poll::Ready(Ok((stream(carried), peer)))
     }
 }
@@ -177,7 +181,7 @@ fn stream(connection: impl Connection) -> Stream {
 }
 
 /// Result of one read.
-enum Came {
+enum SctpRead {
     End,
     /// Range of the buffer that contains a PDU.
     Pdu(std::ops::Range<usize>),
@@ -194,7 +198,7 @@ thread_local! {
 trait Association: fmt::Debug + Send + Sync + 'static {
     type Socket: AsFd + fmt::Debug + Send + Sync + 'static;
     fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>>;
-    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came>;
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<SctpRead>;
     fn send(&self, socket: &Self::Socket, pdu: &[IoSlice<'_>]) -> io::Result<usize>;
 }
 
@@ -210,9 +214,9 @@ impl<A: Association> Connection for A {
             loop {
                 let came = self.link().try_io(Interest::READABLE, |fd| self.receive(&fd.0, buffer))?;
                 match came {
-                    Came::End => return Ok(0),
-                    Came::Other => {}
-                    Came::Pdu(range) => {
+                    SctpRead::End => return Ok(0),
+                    SctpRead::Other => {}
+                    SctpRead::Pdu(range) => {
                         buf.extend_from_slice(&buffer[range.clone()]);
                         return Ok(range.len());
                     }
@@ -224,13 +228,13 @@ impl<A: Association> Connection for A {
         self.link().try_io(Interest::WRITABLE, |fd| self.send(&fd.0, slices))
     }
     fn framer(&self) -> &'static dyn Framer {
-        &Messages
+        &MessageBoundaries
     }
 }
 
 /// An association of the kernel.
 #[derive(Debug)]
-struct Kernel {
+struct KernelAssociation {
     link: AsyncFd<Descriptor<sctp::Association>>,
     /// Beginning of a message that arrived in fragments.
     part: Mutex<Vec<u8>>,
@@ -242,7 +246,7 @@ struct Kernel {
     over: AtomicBool,
 }
 
-impl Kernel {
+impl KernelAssociation {
     fn new(
         link: AsyncFd<Descriptor<sctp::Association>>,
         again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
@@ -253,33 +257,33 @@ impl Kernel {
     }
 
     /// Handles a restart by the peer: this connection has ended, and the same socket becomes a new connection.
-    fn restarted(&self, socket: &sctp::Association) -> io::Result<Came> {
+    fn restarted(&self, socket: &sctp::Association) -> io::Result<SctpRead> {
         self.over.store(true, Ordering::Relaxed);
         let handed_on = self
             .again
             .as_ref()
             .map(|(again, peer)| socket.try_clone().map(|socket| again.send((socket, peer.clone())).is_ok()));
         match handed_on.transpose()? {
-            Some(true) => Ok(Came::End),
+            Some(true) => Ok(SctpRead::End),
             // The listener is gone.
             _ => Err(io::ErrorKind::ConnectionReset.into()),
         }
     }
 }
 
-impl Association for Kernel {
+impl Association for KernelAssociation {
     type Socket = sctp::Association;
     fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>> {
         &self.link
     }
-    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came> {
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<SctpRead> {
         if self.over.load(Ordering::Relaxed) {
-            return Ok(Came::End);
+            return Ok(SctpRead::End);
         }
         let received = socket.receive(buffer)?;
         match received.notification {
             Some(sctp::Notification::Restarted) => return self.restarted(socket),
-            Some(sctp::Notification::Other) => return Ok(Came::Other),
+            Some(sctp::Notification::Other) => return Ok(SctpRead::Other),
             None => {}
         }
         if let Some(info) = received.info {
@@ -287,19 +291,19 @@ impl Association for Kernel {
         }
         let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
         match (received.bytes, received.whole) {
-            (0, false) => Ok(Came::End),
-            (bytes, true) if part.is_empty() => Ok(Came::Pdu(0..bytes)),
+            (0, false) => Ok(SctpRead::End),
+            (bytes, true) if part.is_empty() => Ok(SctpRead::Pdu(0..bytes)),
             (bytes, whole) => {
                 part.extend_from_slice(&buffer[..bytes]);
                 if part.len() > MAX_PDU_BYTES {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "the peer's message has no end"));
                 }
                 if !whole {
-                    return Ok(Came::Other);
+                    return Ok(SctpRead::Other);
                 }
                 buffer.resize(buffer.len().max(part.len()), 0);
                 buffer[..part.len()].copy_from_slice(&part);
-                Ok(Came::Pdu(0..std::mem::take(&mut *part).len()))
+                Ok(SctpRead::Pdu(0..std::mem::take(&mut *part).len()))
             }
         }
     }
@@ -321,7 +325,7 @@ impl Association for Kernel {
 
 /// An association with a program that uses the preloaded library.
 #[derive(Debug)]
-struct Carried {
+struct PreloadedAssociation {
     link: AsyncFd<Descriptor<shim::Association>>,
     /// Whether the connecting side has sent its greeting.
     greeted: AtomicBool,
@@ -329,25 +333,25 @@ struct Carried {
     ppid: AtomicU32,
 }
 
-impl Association for Carried {
+impl Association for PreloadedAssociation {
     type Socket = shim::Association;
     fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>> {
         &self.link
     }
-    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<Came> {
+    fn receive(&self, socket: &Self::Socket, buffer: &mut Vec<u8>) -> io::Result<SctpRead> {
         let bytes = socket.receive(buffer)?;
         if bytes == 0 {
-            return Ok(Came::End);
+            return Ok(SctpRead::End);
         }
         let greeted = self.greeted.load(Ordering::Relaxed);
         match Head::read(&buffer[..bytes]).map(|head| (head.kind, head)) {
             Some((Kind::Hello, _)) if !greeted => {
                 self.greeted.store(true, Ordering::Relaxed);
-                Ok(Came::Other)
+                Ok(SctpRead::Other)
             }
             Some((Kind::Data, head)) if greeted && bytes > HEAD_BYTES => {
                 self.ppid.store(u32::from_be_bytes(head.ppid), Ordering::Relaxed);
-                Ok(Came::Pdu(HEAD_BYTES..bytes))
+                Ok(SctpRead::Pdu(HEAD_BYTES..bytes))
             }
             Some((Kind::Abort, _)) => Err(io::ErrorKind::ConnectionReset.into()),
             _ => Err(io::Error::new(

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use ranlab_machine::{Frame, LinkLoss, Time};
-use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+use ranlab_transport::driver::{Action, Driver, Machine, ReadInterest};
 use ranlab_transport::{Address, SocketOptions, Stream, connect};
 use ranlab_transport::{Bytes, run};
 use std::io::IoSlice;
@@ -59,7 +59,8 @@ async fn write(stream: &Stream, octets: usize) -> usize {
 #[test]
 fn machine_that_stops_reading_blocks_peer_without_loss() {
     run(async {
-        let driver = Driver::start(Counter::default(), SocketOptions::default(), SENT, |()| Reading::GoesOn);
+        let driver =
+            Driver::start(Counter::default(), SocketOptions::default(), SENT, |()| ReadInterest::GoesOn);
         let place: Address = "mem://driver-held".parse().unwrap();
         driver.listen(&place, |_, _, _| Some(1)).await.unwrap();
         let peer = connect(&place, &SocketOptions::default()).await.unwrap();

@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::Rig;
-use ranlab_command::scenario::{Reading, lab};
+use ranlab_command::scenario::{ScenarioArguments, lab};
 use ranlab_command::verb::{Context, Run, Verb};
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_report::store::{Load, Store};
 
 use crate::exit::Failure;
@@ -83,7 +83,7 @@ run! {
     size::Arguments => size::run;
 }
 
-fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
+fn rig(lab: &RigContext, name: &str) -> Result<Box<dyn Rig>, Failure> {
     crate::domains::by_name(lab, name).ok_or_else(|| Failure::Usage(format!("there is no rig \"{name}\"")))
 }
 

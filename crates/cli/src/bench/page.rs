@@ -14,7 +14,7 @@ use ranlab_report::report::{self, Watched};
 use ranlab_report::store::{Load, Store};
 
 use super::{STORE, about};
-use crate::web::{self, Now, Sampler};
+use crate::web::{self, CurrentValues, Sampler};
 
 /// Time that a campaign stopped from its page waits to be resumed; then it ends and can be resumed later.
 const PAUSE_MAX: Duration = Duration::from_secs(1_800);
@@ -32,11 +32,11 @@ struct Listed {
 }
 
 /// Locks a mutex; after a panic the content is still usable, with at most one incomplete text.
-fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+fn lock(now: &Mutex<CurrentValues>) -> MutexGuard<'_, CurrentValues> {
     now.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn going(now: &mut Now) {
+fn going(now: &mut CurrentValues) {
     now.phase = "measuring";
     now.notes.clear();
     now.actions = vec![("stop", "Stop after this repeat")];
@@ -49,7 +49,7 @@ pub(super) struct Page {
     points: Vec<Listed>,
     repeats: u32,
     /// Current status, shared with the thread that receives actions and reports a stop immediately.
-    now: Arc<Mutex<Now>>,
+    now: Arc<Mutex<CurrentValues>>,
     remaining: Duration,
     latest: Vec<String>,
     windows: usize,
@@ -79,7 +79,7 @@ impl Page {
             // The page marks such a document as an error.
             Err(error) => serde_json::json!({ "error": error.to_string() }).to_string(),
         };
-        let now: Arc<Mutex<Now>> = Arc::default();
+        let now: Arc<Mutex<CurrentValues>> = Arc::default();
         let (wish, wishes) = channel();
         let stops = stop.clone();
         let shared = Arc::clone(&now);
@@ -90,7 +90,7 @@ impl Page {
                 let _ = wish.send(what);
                 return;
             }
-            stops.wish_after();
+            stops.request_stop_after_repeat();
             let mut now = lock(&shared);
             (now.phase, now.actions) = ("stopping", Vec::new());
             now.notes = vec![("Stops after this repeat; its result is kept.".to_owned(), false)];
@@ -226,7 +226,7 @@ impl Page {
                     return true;
                 }
                 Ok("end") | Err(RecvTimeoutError::Disconnected) => return false,
-                _ if stop.wished() || Instant::now() >= end => return false,
+                _ if stop.stop_requested() || Instant::now() >= end => return false,
                 _ => {}
             }
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::value::Value;
-use ranlab_lab::{Host, experiment::stranger::Planned};
+use ranlab_lab::{WorkerLocation, experiment::third_party::PlannedCommand};
 
 /// Time limit for a connection to a remote worker.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const PROGRAMS: [&str; 2] = ["sut.plugin", "load.plugin"];
 const PROGRAMS_IF: [(&str, &str); 2] = [("live.ping", "ping"), ("live.iperf3", "iperf3")];
 
 /// Returns what a scenario lacks on this machine, one line each.
-pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -> Vec<String> {
+pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[PlannedCommand]) -> Vec<String> {
     let mut found: Vec<String> = rig
         .needs
         .iter()
@@ -140,9 +140,9 @@ fn program(point: &Point, path: &str, value: &Value) -> Option<String> {
 
 /// Returns the reason why a worker cannot be used.
 fn worker(place: &str) -> Option<String> {
-    match place.parse::<Host>() {
+    match place.parse::<WorkerLocation>() {
         Err(error) => Some(error.to_string()),
-        Ok(Host::Tcp { address }) => {
+        Ok(WorkerLocation::Tcp { address }) => {
             let resolved = address.to_socket_addrs().map(|mut all| all.next());
             match resolved {
                 Err(error) => Some(format!("{address} is not known: {error}")),
@@ -152,7 +152,7 @@ fn worker(place: &str) -> Option<String> {
                     .map(|error| format!("no worker listens at {address}: {error}")),
             }
         }
-        Ok(Host::Ssh { .. }) if !is_program("ssh") => Some("there is no program ssh".to_owned()),
+        Ok(WorkerLocation::Ssh { .. }) if !is_program("ssh") => Some("there is no program ssh".to_owned()),
         Ok(_) => None,
     }
 }

@@ -7,11 +7,11 @@ use ranlab_campaign::expect::{Judged, counts, judge};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
-use ranlab_campaign::run::{RunError, Session};
+use ranlab_campaign::run::{RunError, SessionSummary};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_command::verb;
 use ranlab_host::Facts;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_report::report::{Context, Watched, Written};
 use ranlab_report::store::{Header, Load, Store, StoreError};
 use serde_json::json;
@@ -20,10 +20,10 @@ use super::gate::{self, Gate};
 use super::page::Page;
 use super::session::{Progress, stop_at_signal};
 use super::tables::Tables;
-use super::{Reading, STORE, lab};
+use super::{STORE, ScenarioArguments, lab};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
-use crate::web::Web;
+use crate::web::WebArguments;
 
 /// Maximum number of points and verdicts in text; the report and `--format json` have all.
 const SHOWN_MAX: usize = 40;
@@ -41,7 +41,7 @@ const NUMBERS_MAX: usize = 5;
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    reading: Reading,
+    reading: ScenarioArguments,
     /// Folder of the campaign and its report [default: results/ and the path of the scenario]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     gate: Gate,
     #[command(flatten)]
-    web: Web,
+    web: WebArguments,
     #[command(flatten)]
     tables: Tables,
 }
@@ -137,11 +137,11 @@ pub(crate) fn run(arguments: &Arguments, context: &verb::Context) -> Result<(), 
 /// component runs.
 fn measure(
     mut rig: Box<dyn Rig>,
-    (lab, scenario, plan): (&Lab, &Scenario, &Plan),
+    (lab, scenario, plan): (&RigContext, &Scenario, &Plan),
     store: &mut Store,
     stop: &Stop,
     (before, mut page): (&Results, Option<&mut Page>),
-) -> Result<Session, Failure> {
+) -> Result<SessionSummary, Failure> {
     let mut watched = Watched::new(before);
     loop {
         let mut progress = Progress::new();
@@ -155,7 +155,7 @@ fn measure(
         });
         progress.end();
         let session = session.map_err(of_run)?;
-        let Some(page) = page.as_mut().filter(|_| session.stopped && !stop.wished()) else {
+        let Some(page) = page.as_mut().filter(|_| session.stopped && !stop.stop_requested()) else {
             return Ok(session);
         };
         if !page.paused(stop) {

@@ -6,10 +6,10 @@ use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
 use ranlab_campaign::schema::nearest;
 use ranlab_command::verb::{Context, Template};
-use ranlab_lab::experiment::{peer, stranger::Planned};
+use ranlab_lab::experiment::{profile, third_party::PlannedCommand};
 use serde_json::json;
 
-use super::{Reading, about, lab, probe};
+use super::{ScenarioArguments, about, lab, probe};
 use crate::exit::Failure;
 use crate::features;
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub(super) struct New {
 #[command(after_help = "Example:\n  ranlab bench check my.toml --set load.nodes=50")]
 pub(super) struct Check {
     #[command(flatten)]
-    reading: Reading,
+    reading: ScenarioArguments,
 }
 
 /// Arguments of `bench list`.
@@ -102,7 +102,7 @@ pub(super) fn check(arguments: &Check, context: &Context) -> Result<(), Failure>
     questions.iter().try_for_each(|question| output.text(format_args!("note: {question}")))?;
     let missing = probe::missing(&plan, &rig, &commands);
     missing.iter().try_for_each(|what| output.text(format_args!("not here: {what}")))?;
-    ranlab_lab::experiment::stranger::notes(&plan)
+    ranlab_lab::experiment::third_party::notes(&plan)
         .iter()
         .try_for_each(|note| output.text(format_args!("note: {note}")))?;
     preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
@@ -145,12 +145,12 @@ fn in_lines(questions: &[Unanswered]) -> String {
 }
 
 /// Returns the commands of third-party profiles in a plan; fails if the scenario or a profile is invalid.
-pub(super) fn commands(plan: &Plan) -> Result<Vec<Planned>, Failure> {
-    ranlab_lab::experiment::stranger::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
+pub(super) fn commands(plan: &Plan) -> Result<Vec<PlannedCommand>, Failure> {
+    ranlab_lab::experiment::third_party::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Prints these commands.
-pub(super) fn tell_commands(output: &mut Output, commands: &[Planned]) -> Result<(), Failure> {
+pub(super) fn tell_commands(output: &mut Output, commands: &[PlannedCommand]) -> Result<(), Failure> {
     if !commands.is_empty() {
         output.text("commands, run only with --allow-commands:")?;
     }
@@ -206,7 +206,7 @@ pub(super) fn preview(
 }
 
 pub(super) fn list(arguments: &List, context: &Context) -> Result<(), Failure> {
-    let mut peers = peer::names();
+    let mut peers = profile::names();
     peers.retain(|name| context.domains.iter().any(|domain| domain.profiles.contains(name)));
     let rigs = crate::domains::descriptions(&lab()?);
     let mut output = Output::new(context.format);
@@ -230,7 +230,8 @@ pub(super) fn list(arguments: &List, context: &Context) -> Result<(), Failure> {
         }
         output.text("\nprofiles of other systems (for `sut.peer`):")?;
         for name in &peers {
-            let peer = peer::Peer::load(name).map_err(|error| Failure::Environment(error.to_string()))?;
+            let peer = profile::SystemProfile::load(name)
+                .map_err(|error| Failure::Environment(error.to_string()))?;
             output.text(format_args!("  {:<16} {} {}", peer.name, peer.title, peer.version))?;
         }
     }

@@ -8,7 +8,7 @@ use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
 
 use super::about;
-use crate::web::Machine;
+use crate::web::HostMeters;
 
 /// Interval at which the bar is redrawn without events.
 const TICK: Duration = Duration::from_millis(200);
@@ -21,13 +21,13 @@ pub(crate) struct Progress {
     total: usize,
     /// Expected remaining time at the end of the last repeat.
     remaining: Duration,
-    machine: Machine,
+    machine: HostMeters,
 }
 
 impl Progress {
     pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
-        let mut machine = Machine::default();
+        let mut machine = HostMeters::default();
         machine.sample();
         Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO, machine }
     }
@@ -137,7 +137,7 @@ pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
     std::thread::spawn(move || {
         ranlab_transport::run(async {
             crate::live::end(None).await;
-            wish.wish();
+            wish.request_stop();
             eprintln!("\nranlab: {what} (again to end at once)");
             crate::live::end(None).await;
             std::process::exit(i32::from(crate::exit::INTERRUPTED));

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::answer::Bound;
 use ranlab_campaign::expect::short;
-use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
+use ranlab_campaign::objective::{Objective, ObjectiveError, ServedLoad, found, served};
 use ranlab_command::verb::Context;
 use ranlab_report::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
 use ranlab_report::store::Load;
@@ -132,7 +132,7 @@ fn beside(campaign: &Path, profile: &Path) -> PathBuf {
 }
 
 /// Returns the result of a campaign, whose path is relative to the profile.
-fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
+fn measured(from: &Within, profile: &Path) -> Result<ServedLoad, Failure> {
     let results = super::results_of(&beside(&from.campaign, profile), Load::Metrics)?;
     let served = match (&from.axis, &from.metric, from.at_most) {
         (Some(axis), Some(metric), Some(at_most)) => {
@@ -149,7 +149,7 @@ fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
     Ok(served)
 }
 
-fn print_capacity(output: &mut Output, from: &Within, served: &Served) -> Result<(), Failure> {
+fn print_capacity(output: &mut Output, from: &Within, served: &ServedLoad) -> Result<(), Failure> {
     let axis = from.axis.as_deref().unwrap_or("the load");
     let then = match served.missed_at {
         Some(missed) => format!("{axis} = {} misses it", short(missed)),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ranlab_campaign::behaviour::Behaviour;
 use ranlab_campaign::scenario::Scenario;
 
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 
 use super::by_name;
 
@@ -46,7 +46,7 @@ pub(crate) const COMPONENTS: &[(&str, u32, &[&str])] = &[
 /// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
 pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
     // Nothing is started, so the laboratory does not matter.
-    let name = by_name(&Lab::new(""), &scenario.rig)?.describe().name;
+    let name = by_name(&RigContext::new(""), &scenario.rig)?.describe().name;
     let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == name)?;
     let with = |name: &&str| {
         let (name, version, _) = COMPONENTS.iter().find(|(own, ..)| own == name)?;
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn every_rig_and_component_has_a_version() {
-        for rig in all(&Lab::new("")) {
+        for rig in all(&RigContext::new("")) {
             let name = rig.describe().name;
             let entry = RIGS.iter().find(|(own, ..)| *own == name);
             let (_, version, components) = entry.unwrap_or_else(|| panic!("{name} has no behaviour version"));

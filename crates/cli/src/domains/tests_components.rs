@@ -6,12 +6,15 @@ use ranlab_campaign::value::Value;
 use serde_json::{Map, Value as Json, json};
 
 use ranlab_compare::PingFlexranPart;
-use ranlab_e2_lab::virtual_time::{Cast, Network};
+use ranlab_e2_lab::virtual_time::{Network, NetworkSpec};
 use ranlab_e2_lab::{
-    AssociationPart, FleetPart, MonitorPart, PingPart, RelayPart, RicPart, SliceXappPart, SlicingPart,
-    TrafficPart, TrafficXappPart, VirtPart,
+    AssociationPart, FleetComponent, MonitorComponent, PingComponent, RelayComponent, RicComponent,
+    SliceXappComponent, SlicingPart, TrafficPart, TrafficXappComponent, VirtPart,
 };
-use ranlab_lab::{AttachPart, Config, Described, Field, GatewayPart, Part, Plain, ProgramPart, Role};
+use ranlab_lab::{
+    AnyComponent, AttachComponent, Config, ConfigFields, Field, GatewayComponent, JsonField,
+    ProgramComponent, Role,
+};
 use ranlab_pipeline_lab::PipelinePart;
 use ranlab_sdran_lab::{EmpowerPart, FlexranPart, SouthFleetPart};
 use ranlab_upf_lab::{UpfLoadPart, UpfPart};
@@ -20,37 +23,37 @@ use ranlab_xhaul_lab::XhaulPart;
 use super::REGISTRY;
 use std::time::Duration;
 
-use ranlab_lab::worker::{Reply, Trouble, Trust, serve};
+use ranlab_lab::worker::{ComponentError, Reply, WorkerTrust, serve};
 
 /// Returns one component of each type, with defaults.
-fn parts() -> Vec<Part> {
+fn parts() -> Vec<AnyComponent> {
     vec![
-        Part::from(RicPart::default()),
-        Part::from(AttachPart::default()),
-        Part::from(FleetPart::default()),
-        Part::from(MonitorPart::default()),
-        Part::from(PingPart::default()),
-        Part::from(PingFlexranPart::default()),
-        Part::from(RelayPart::default()),
-        Part::from(GatewayPart::default()),
-        Part::from(FlexranPart::default()),
-        Part::from(EmpowerPart::default()),
-        Part::from(SouthFleetPart::default()),
-        Part::from(AssociationPart::default()),
-        Part::from(SlicingPart::default()),
-        Part::from(VirtPart::default()),
-        Part::from(TrafficPart::default()),
-        Part::from(SliceXappPart::default()),
-        Part::from(TrafficXappPart::default()),
-        Part::from(UpfPart::default()),
-        Part::from(UpfLoadPart::default()),
-        Part::from(PipelinePart::default()),
-        Part::from(XhaulPart::default()),
+        AnyComponent::from(RicComponent::default()),
+        AnyComponent::from(AttachComponent::default()),
+        AnyComponent::from(FleetComponent::default()),
+        AnyComponent::from(MonitorComponent::default()),
+        AnyComponent::from(PingComponent::default()),
+        AnyComponent::from(PingFlexranPart::default()),
+        AnyComponent::from(RelayComponent::default()),
+        AnyComponent::from(GatewayComponent::default()),
+        AnyComponent::from(FlexranPart::default()),
+        AnyComponent::from(EmpowerPart::default()),
+        AnyComponent::from(SouthFleetPart::default()),
+        AnyComponent::from(AssociationPart::default()),
+        AnyComponent::from(SlicingPart::default()),
+        AnyComponent::from(VirtPart::default()),
+        AnyComponent::from(TrafficPart::default()),
+        AnyComponent::from(SliceXappComponent::default()),
+        AnyComponent::from(TrafficXappComponent::default()),
+        AnyComponent::from(UpfPart::default()),
+        AnyComponent::from(UpfLoadPart::default()),
+        AnyComponent::from(PipelinePart::default()),
+        AnyComponent::from(XhaulPart::default()),
     ]
 }
 
 /// Returns the component's message to a worker.
-fn message(part: &Part) -> Map<String, Json> {
+fn message(part: &AnyComponent) -> Map<String, Json> {
     let Json::Object(message) = serde_json::to_value(part).unwrap() else { panic!("no object") };
     message
 }
@@ -83,10 +86,10 @@ fn others(field: &Field) -> Vec<Json> {
 }
 
 /// Sends only a start request for this component to an untrusted worker, and returns the response.
-fn over_tcp(message: &Map<String, Json>) -> Result<Json, Trouble> {
+fn over_tcp(message: &Map<String, Json>) -> Result<Json, ComponentError> {
     let request = format!("{}\n", json!({"op": "start", "part": message}));
     let mut output = Vec::new();
-    serve(std::io::Cursor::new(request), &mut output, Trust::PartsOnly, REGISTRY).unwrap();
+    serve(std::io::Cursor::new(request), &mut output, WorkerTrust::PartsOnly, REGISTRY).unwrap();
     match serde_json::from_slice(&output).unwrap() {
         Reply::Ok(value) => Ok(value),
         Reply::Error(trouble) => Err(trouble),
@@ -113,8 +116,8 @@ fn local_fields_are_rejected_over_tcp() {
                 assert!(!local, "no other value of {kind}.{} is tried", field.name);
                 continue;
             };
-            assert_eq!(read.permitted(Trust::PartsOnly).is_err(), local, "{kind}.{}", field.name);
-            assert_eq!(read.permitted(Trust::Full), Ok(()));
+            assert_eq!(read.permitted(WorkerTrust::PartsOnly).is_err(), local, "{kind}.{}", field.name);
+            assert_eq!(read.permitted(WorkerTrust::Full), Ok(()));
             if local {
                 let trouble = over_tcp(&asked).unwrap_err();
                 let named = format!("`{}` names something of the worker's machine", field.name);
@@ -159,7 +162,7 @@ fn messages_to_workers_are_unchanged() {
 fn structured_values_are_json_and_report_errors() {
     let mut part = XhaulPart::default();
     part.set("busy_ns", &"[1000,20]".into()).unwrap();
-    assert_eq!(part.busy_ns, Some(Plain((1000, 20))));
+    assert_eq!(part.busy_ns, Some(JsonField((1000, 20))));
     let error = part.set("flows", &"soon".into()).unwrap_err().to_string();
     assert!(error.starts_with("`flows` must be plain data as JSON"), "{error}");
     assert_eq!(part.get("flows"), Some(Value::Text("[]".to_owned())));
@@ -170,21 +173,21 @@ fn structured_values_are_json_and_report_errors() {
 #[test]
 fn components_without_virtual_time_are_rejected_by_name() {
     let mut all = parts();
-    all.push(Part::from(ProgramPart::default()));
+    all.push(AnyComponent::from(ProgramComponent::default()));
     let mut controllers = Vec::new();
     let mut xapps = Vec::new();
     let latency = Duration::from_millis(1);
     for part in all {
         let name = message(&part)["type"].as_str().unwrap().to_owned();
-        let ric = Part::from(RicPart::default());
+        let ric = AnyComponent::from(RicComponent::default());
         let fleets = Vec::new;
-        let as_controller = Cast {
+        let as_controller = NetworkSpec {
             controllers: vec![("ric".to_owned(), part.clone())],
             fleets: fleets(),
             xapps: Vec::new(),
             latency,
         };
-        let as_xapp = Cast {
+        let as_xapp = NetworkSpec {
             controllers: vec![("ric".to_owned(), ric)],
             fleets: fleets(),
             xapps: vec![("xapp".to_owned(), part, "ric".to_owned())],

@@ -8,18 +8,18 @@ use ranlab_campaign::record::Recording;
 use ranlab_campaign::rig::{RepeatTime, Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_lab::worker::Stopped;
-use ranlab_lab::{Commands, Host, Lab, ProgramPart};
+use ranlab_lab::{Commands, ProgramComponent, RigContext, WorkerLocation};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_lab::experiment::fake::{self, Acts, Log};
-use ranlab_lab::experiment::harness::{Experiment, RunningExperiment, Stage, Window};
+use ranlab_lab::experiment::fake::{self, FakeBehaviour, Log};
+use ranlab_lab::experiment::harness::{Deployment, Experiment, RunningExperiment, Window};
 use ranlab_lab::experiment::keys;
-use ranlab_lab::experiment::peer::{Peer, PeerError, names};
-use ranlab_lab::experiment::stranger::{STOPPED_S, admit, commands, said};
-use ranlab_lab::{As, Each, Part};
+use ranlab_lab::experiment::profile::{PeerError, SystemProfile, names};
+use ranlab_lab::experiment::third_party::{STOPPED_S, admit, commands, said};
+use ranlab_lab::{AnyComponent, As, Each};
 use ranlab_sdran_lab::{SdranNames, Southbound};
 
 /// Experiment that only starts a program, per repeat or once.
@@ -42,10 +42,10 @@ impl Experiment for Program {
         }
     }
 
-    fn bring_up(&self, _run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, _run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let run = Commands { start: vec!["strange".to_owned()], each: self.0, ..Commands::default() };
-        let part = ProgramPart { name: "strange".to_owned(), run, ..ProgramPart::default() };
-        stage.sut("system", "sut.at", Part::from(part)).map(drop)
+        let part = ProgramComponent { name: "strange".to_owned(), run, ..ProgramComponent::default() };
+        stage.sut("system", "sut.at", AnyComponent::from(part)).map(drop)
     }
 
     fn record(&self, _: &Run<'_>, _: &Window<'_>, _: &mut Recorder) -> Result<Outcome, RigError> {
@@ -53,9 +53,9 @@ impl Experiment for Program {
     }
 }
 
-fn rig(each: Each, commands: bool, acts: Acts) -> (RunningExperiment<Program>, Point, Log) {
+fn rig(each: Each, commands: bool, acts: FakeBehaviour) -> (RunningExperiment<Program>, Point, Log) {
     let log = Log::default();
-    let lab = Lab { commands, ..Lab::new("no-such-program") };
+    let lab = RigContext { commands, ..RigContext::new("no-such-program") };
     let rig = RunningExperiment::new(&lab, Program(each));
     let point = fake::point(&rig, &[("sut.at", Value::Text(fake::worker("system", acts, &log)))]);
     (rig, point, log)
@@ -67,7 +67,7 @@ fn asked(log: &Log) -> Vec<String> {
 
 #[test]
 fn program_lifetime_follows_its_profile() {
-    let (mut rig, point, log) = rig(Each::Campaign, true, Acts::default());
+    let (mut rig, point, log) = rig(Each::Campaign, true, FakeBehaviour::default());
     let run = fake::run(&point);
     for _ in 0..3 {
         rig.prepare(&run).unwrap();
@@ -77,7 +77,7 @@ fn program_lifetime_follows_its_profile() {
     drop(rig);
     assert_eq!(asked(&log), ["system stop"]);
 
-    let (mut rig, point, log) = self::rig(Each::Repeat, true, Acts::default());
+    let (mut rig, point, log) = self::rig(Each::Repeat, true, FakeBehaviour::default());
     for _ in 0..2 {
         rig.prepare(&fake::run(&point)).unwrap();
         rig.tear_down();
@@ -87,7 +87,7 @@ fn program_lifetime_follows_its_profile() {
 
 #[test]
 fn commands_need_permission() {
-    let (mut rig, point, log) = rig(Each::Repeat, false, Acts::default());
+    let (mut rig, point, log) = rig(Each::Repeat, false, FakeBehaviour::default());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
     assert!(matches!(&error, RigError::Environment(why) if why.contains("--allow-commands")), "{error}");
     assert!(!asked(&log).contains(&"system start".to_owned()));
@@ -99,7 +99,8 @@ fn stopped_program_is_reported_with_name_and_time() {
     for (stops, outcome) in [(vec![stop], Outcome::Degraded), (Vec::new(), Outcome::Ok)] {
         let mut report = fake::report(0.5, 1.0, &[]);
         report.stops = Some(stops);
-        let (mut rig, point, _) = rig(Each::Repeat, true, Acts { report, ..Acts::default() });
+        let (mut rig, point, _) =
+            rig(Each::Repeat, true, FakeBehaviour { report, ..FakeBehaviour::default() });
         let run = fake::run(&point);
         rig.prepare(&run).unwrap();
         let mut recorder = Recorder::default();
@@ -122,7 +123,8 @@ fn warning_line_degrades_the_repeat() {
     {
         let mut report = fake::report(0.5, 1.0, &[]);
         report.warnings = warnings;
-        let (mut rig, point, _) = rig(Each::Repeat, true, Acts { report, ..Acts::default() });
+        let (mut rig, point, _) =
+            rig(Each::Repeat, true, FakeBehaviour { report, ..FakeBehaviour::default() });
         let run = fake::run(&point);
         rig.prepare(&run).unwrap();
         let mut recorder = Recorder::default();
@@ -133,18 +135,18 @@ fn warning_line_degrades_the_repeat() {
 
 #[test]
 fn tcp_worker_rejects_commands() {
-    let place: Host = fake::real(super::REGISTRY).parse().unwrap();
+    let place: WorkerLocation = fake::real(super::REGISTRY).parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
-    let part = Part::from(ProgramPart { run, ..ProgramPart::default() });
+    let part = AnyComponent::from(ProgramComponent { run, ..ProgramComponent::default() });
     let stop = ranlab_campaign::rig::Stop::never();
-    let worker = ranlab_lab::worker::Worker::start(&Lab::new("x"), &place, "system", part, &stop);
+    let worker = ranlab_lab::worker::Worker::start(&RigContext::new("x"), &place, "system", part, &stop);
     let error = worker.err().unwrap().to_string();
     assert!(error.contains("`start` names something of the worker's machine"), "{error}");
 }
 
 /// Returns the commands of a scenario with this profile.
 fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
-    let rigs = super::descriptions(&Lab::new("x"));
+    let rigs = super::descriptions(&RigContext::new("x"));
     let text = format!("title = 't'\nrig = '{rig}'\n[sut]\n{sut}\n");
     let scenario = Scenario::parse(&text, "t.toml", &Overrides::default(), &rigs).unwrap();
     let description = rigs.iter().find(|description| description.is(rig)).unwrap();
@@ -180,7 +182,7 @@ fn rig_without_third_party_support_gives_a_reason() {
         ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
         ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
     ] {
-        let rig = super::by_name(&Lab::new("x"), name).unwrap();
+        let rig = super::by_name(&RigContext::new("x"), name).unwrap();
         let mut point = fake::point(&*rig, &[("sut.peer", "ranlab".into())]);
         // The other tiers run no programs.
         point.settings.insert("sut.tier".to_owned(), "live".into());
@@ -202,13 +204,16 @@ fn vbbu_commands_are_shown_and_need_permission() {
     assert!(all.len() == 2 && begins(0, "cu") && begins(1, "du"), "{all:?}");
     assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
     let own = ranlab_xhaul_lab::live::VbbuPart::default();
-    let part = ranlab_xhaul_lab::XhaulPart { vbbu: Some(ranlab_lab::Plain(own)), ..Default::default() };
-    let mut part = Part::from(part);
-    let lab = |commands| Lab { commands, ..Lab::new("x") };
+    let part = ranlab_xhaul_lab::XhaulPart { vbbu: Some(ranlab_lab::JsonField(own)), ..Default::default() };
+    let mut part = AnyComponent::from(part);
+    let lab = |commands| RigContext { commands, ..RigContext::new("x") };
     assert!(
-        admit(&mut part, &lab(false), &Host::Local).unwrap_err().to_string().contains("--allow-commands")
+        admit(&mut part, &lab(false), &WorkerLocation::Local)
+            .unwrap_err()
+            .to_string()
+            .contains("--allow-commands")
     );
-    assert_eq!(admit(&mut part, &lab(true), &Host::Local), Ok(false));
+    assert_eq!(admit(&mut part, &lab(true), &WorkerLocation::Local), Ok(false));
 }
 
 #[test]
@@ -233,7 +238,7 @@ fn profile_values_apply_by_default() {
 #[test]
 fn base_station_protocols_of_profiles_are_known() {
     for name in names() {
-        let protocol = Peer::load(name).unwrap().dialect.southbound;
+        let protocol = SystemProfile::load(name).unwrap().dialect.southbound;
         assert!(
             protocol.is_empty()
                 || <SdranNames as As<Southbound>>::from_value(&protocol.as_str().into()).is_ok()

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ranlab_campaign::export::{Column, Table};
 use ranlab_campaign::scenario::Scenario;
 use ranlab_campaign::value::short;
-use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, spreads};
+use ranlab_e2_lab::rigs::virtual_time::ablation::{Difference, spreads};
 use ranlab_report::report::{Across, Bound, Figure, Form, Sample, Series, escape, png, svg};
 
 use super::twin::{effect_word, who};

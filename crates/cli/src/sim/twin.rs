@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::short;
-use ranlab_e2_lab::rigs::virtual_time::Without;
-use ranlab_e2_lab::rigs::virtual_time::twin::{
-    Difference, EffectVerdict, InWorld, Pair, differences, pair, spreads,
+use ranlab_e2_lab::rigs::virtual_time::Omitted;
+use ranlab_e2_lab::rigs::virtual_time::ablation::{
+    Difference, EffectVerdict, InWorld, SeedPair, differences, pair, spreads,
 };
 use serde_json::json;
 
@@ -29,7 +29,7 @@ pub(super) fn run(
     // Some points may lack the component; at least one must have it.
     let mut why = String::new();
     for point in &job.plan.points {
-        match Without::named(name, &point.settings) {
+        match Omitted::named(name, &point.settings) {
             Ok(without) => drop(left_out.insert(point.index, without)),
             Err(error) => why = error,
         }
@@ -37,7 +37,7 @@ pub(super) fn run(
     if left_out.is_empty() {
         return Err(Failure::Usage(why));
     }
-    let mut pairs: BTreeMap<usize, Vec<(u64, Pair)>> = BTreeMap::new();
+    let mut pairs: BTreeMap<usize, Vec<(u64, SeedPair)>> = BTreeMap::new();
     let keep = record.is_some();
     let work = |index: usize, run: &Run<'_>| left_out.get(&index).map(|without| pair(run, *without, keep));
     job.each(work, |index, run, pair| {
@@ -58,7 +58,7 @@ pub(super) fn run(
             Some(Err(InWorld { without, error })) => {
                 let mut replay = job.replay(index, run.seed);
                 let mut world = "";
-                if without != Without::Nobody {
+                if without != Omitted::Nobody {
                     (replay, world) = (format!("{replay} --without {name}"), "in the run without it: ");
                 }
                 Err(Failure::Check(format!("{world}{error}; to repeat it: {replay}")))
@@ -72,7 +72,7 @@ pub(super) fn run(
 fn print_effects(
     job: &Job,
     name: &str,
-    pairs: BTreeMap<usize, Vec<(u64, Pair)>>,
+    pairs: BTreeMap<usize, Vec<(u64, SeedPair)>>,
     (mut files, out): (Vec<PathBuf>, Option<&Path>),
     format: Format,
 ) -> Result<(), Failure> {
@@ -81,7 +81,7 @@ fn print_effects(
     let mut points = Vec::new();
     let mut all = Vec::new();
     for (index, seeds) in pairs {
-        let (seeds, pairs): (Vec<u64>, Vec<Pair>) = seeds.into_iter().unzip();
+        let (seeds, pairs): (Vec<u64>, Vec<SeedPair>) = seeds.into_iter().unzip();
         let found = differences(&pairs, job.scenario.measure.confidence);
         let spreads = spreads(&found);
         let point = job.point(index);

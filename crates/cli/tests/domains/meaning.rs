@@ -10,7 +10,7 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::schema::Presence;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -52,7 +52,7 @@ fn meaning(scenario: &Scenario, rig: &RigDescription) -> String {
 
 #[test]
 fn scenario_meanings_are_unchanged() {
-    let rigs = ranlab_cli::domains::descriptions(&Lab::new("ranlab"));
+    let rigs = ranlab_cli::domains::descriptions(&RigContext::new("ranlab"));
     let mut files = Vec::new();
     scenarios(&root().join("scenarios"), &mut files);
     files.sort();

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::scenario::{Overrides, Scenario, json_schema, unanswered};
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn lab() -> Lab {
-    Lab::new("ranlab")
+fn lab() -> RigContext {
+    RigContext::new("ranlab")
 }
 
 /// Returns the schema, as printed by `ranlab bench list --schema`.

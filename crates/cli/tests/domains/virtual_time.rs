@@ -12,15 +12,15 @@ use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::value::Value;
-use ranlab_e2_lab::rigs::virtual_time::twin::{Difference, EffectVerdict, Pair, differences, pair};
-use ranlab_e2_lab::rigs::virtual_time::{self, Passed, Wish, Without, record};
-use ranlab_lab::Lab;
+use ranlab_e2_lab::rigs::virtual_time::ablation::{Difference, EffectVerdict, SeedPair, differences, pair};
+use ranlab_e2_lab::rigs::virtual_time::{self, Omitted, RepeatOptions, RepeatResult, record};
+use ranlab_lab::RigContext;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Returns the points of a scenario, and the duration of its windows.
 fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
-    let rigs = ranlab_cli::domains::descriptions(&Lab::new("ranlab"));
+    let rigs = ranlab_cli::domains::descriptions(&RigContext::new("ranlab"));
     let sets = sets.iter().map(|&set| set.to_owned()).collect();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(file);
     let scenario = Scenario::load(&file, &Overrides { sets, quick: false }, &rigs)
@@ -29,9 +29,9 @@ fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
     (Plan::new(&scenario, rig).points, scenario.measure.windows().1)
 }
 
-fn passed(point: &Point, seed: u64, window: Duration) -> Passed {
+fn passed(point: &Point, seed: u64, window: Duration) -> RepeatResult {
     let run = Run::new(point, 0, seed, window);
-    virtual_time::run(&run, Wish::default()).unwrap_or_else(|error| panic!("{error}"))
+    virtual_time::run(&run, RepeatOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Returns a cell with fading for three UEs under the slicing controller, whose xApp sends no requests;
@@ -80,7 +80,7 @@ fn digests(seed: u64) -> Vec<u64> {
     let faulty = cell(&["sim.faults=[\"random:6@1s-8s\"]"]);
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2\"]"]);
     let run = Run::new(&slices, 0, seed, SECOND * 3);
-    let twin = pair(&run, Without::Xapp, false).unwrap();
+    let twin = pair(&run, Omitted::Xapp, false).unwrap();
     vec![passed(&faulty, seed, SECOND * 10).digest, twin.with.digest, twin.without.digest]
 }
 
@@ -109,8 +109,8 @@ fn same_seed_gives_same_digest_in_any_process() {
     assert_ne!(here[1], here[2]);
 }
 
-fn twin(point: &Point, without: Without, seeds: u64, window: Duration) -> Vec<Difference> {
-    let pairs: Vec<Pair> =
+fn twin(point: &Point, without: Omitted, seeds: u64, window: Duration) -> Vec<Difference> {
+    let pairs: Vec<SeedPair> =
         (1..=seeds).map(|seed| pair(&Run::new(point, 0, seed, window), without, false).unwrap()).collect();
     differences(&pairs, 0.95)
 }
@@ -120,10 +120,10 @@ fn noop_xapp_has_zero_effect() {
     // The controller observes three UEs with fading, one of which arrives later, and its xApp never sends a
     // request.
     for (without, sets) in [
-        (Without::Controller, &["xapp.type=\"none\""][..]),
-        (Without::Xapp, &[][..]),
-        (Without::Controller, &[][..]),
-        (Without::Controller, &["sim.faults=[\"crash:agent@1s-2s\", \"cut:agent@3s\"]"][..]),
+        (Omitted::Controller, &["xapp.type=\"none\""][..]),
+        (Omitted::Xapp, &[][..]),
+        (Omitted::Controller, &[][..]),
+        (Omitted::Controller, &["sim.faults=[\"crash:agent@1s-2s\", \"cut:agent@3s\"]"][..]),
     ] {
         let sets = [sets, &["load.stay=[\"3@2s\"]"]].concat();
         let all = twin(&cell(&sets), without, 2, SECOND * 5);
@@ -139,7 +139,7 @@ fn noop_xapp_has_zero_effect() {
 fn paired_run_shows_gains_and_losses_of_an_xapp() {
     // A slice of 60 % for the first UE, which otherwise has a third.
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
-    let all = twin(&slices, Without::Xapp, 3, SECOND * 6);
+    let all = twin(&slices, Omitted::Xapp, 3, SECOND * 6);
     let told: BTreeMap<_, _> =
         all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.told, it))).collect();
     assert_eq!(
@@ -165,7 +165,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     assert_eq!(with.metrics["xapp_lost"], 0.0);
     let age = |name: &str| with.metrics[&format!("xapp_age_us_{name}")];
     assert!(age("p50") >= 190.0 && age("p99") <= 10_300.0, "{:?}", with.metrics);
-    let difference = twin(&all[0], Without::Xapp, 2, SECOND * 3);
+    let difference = twin(&all[0], Omitted::Xapp, 2, SECOND * 3);
     assert!(
         difference.iter().filter(|it| it.of.kpi == "mbps" && it.with > 0.05).count() == 3,
         "{difference:?}"
@@ -184,7 +184,7 @@ fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     {
         let mut point = all[0].clone();
         point.settings.insert(path.to_owned(), value.into());
-        let error = virtual_time::run(&Run::new(&point, 0, 1, SECOND), Wish::default()).unwrap_err();
+        let error = virtual_time::run(&Run::new(&point, 0, 1, SECOND), RepeatOptions::default()).unwrap_err();
         assert!(error.to_string().contains(why), "{error}");
     }
 }
@@ -194,7 +194,7 @@ fn operators_controllers_can_be_left_out() {
     let (all, _) = points("flexric/fig15.toml", &["load.channel=sinr:15"]);
     for (point, mode) in all.iter().zip(["dedicated", "shared"]) {
         let of = |name: &str| {
-            let without = Without::named(name, &point.settings).unwrap();
+            let without = Omitted::named(name, &point.settings).unwrap();
             let all = twin(point, without, 2, SECOND * 15);
             all.into_iter().filter(|it| it.of.kpi == "mbps").collect::<Vec<_>>()
         };
@@ -216,7 +216,7 @@ fn operators_controllers_can_be_left_out() {
         // Without all controllers, the sharing operators are not separated.
         assert!(of("sut").iter().any(|it| it.told != EffectVerdict::Same), "{mode}");
     }
-    let why = Without::named("sut.C", &all[0].settings).unwrap_err();
+    let why = Omitted::named("sut.C", &all[0].settings).unwrap_err();
     assert!(why.contains("sut, sut.A, sut.B, xapp, xapp.slices"), "{why}");
 }
 
@@ -248,7 +248,7 @@ fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f
 fn recorded_controls_and_states_match_the_radio() {
     let slices = cell(&["xapp.steps=[\"2.2s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let run = Run::new(&slices, 0, 5, SECOND * 6);
-    let pair = pair(&run, Without::Xapp, true).unwrap();
+    let pair = pair(&run, Omitted::Xapp, true).unwrap();
     let mut tables = record::Tables::new(4);
     tables.take(3, 5, &pair.with, Some(&pair.without));
     let [(_, states), (_, controls)] = tables.named();
@@ -302,10 +302,10 @@ fn injected_faults_are_reported_and_recovered() {
     let point = cell(&[&faults, "xapp.steps=[\"17s:1=0.6+2=0.4:1=1\"]"]);
     let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let heard = told.clone();
-    let witness: virtual_time::Witness =
+    let witness: virtual_time::EventObserver =
         Box::new(move |at, words| heard.borrow_mut().push(format!("{} {words}", at.as_nanos() / 1_000_000)));
     let run = Run::new(&point, 0, 3, SECOND * 32);
-    virtual_time::run(&run, Wish { witness: Some(witness), ..Wish::default() }).unwrap();
+    virtual_time::run(&run, RepeatOptions { witness: Some(witness), ..RepeatOptions::default() }).unwrap();
     let told = told.take().join("\n");
     for said in [
         "*** Crash",
@@ -324,7 +324,7 @@ fn injected_faults_are_reported_and_recovered() {
     assert_eq!(told.matches("agent starts").count(), 2, "{told}");
     // An xApp that sends a request to a crashed controller exits, which ends the repeat.
     let point = cell(&["sim.faults=[\"crash:ric@1s-3s\"]", "xapp.steps=[\"2s:1=1:1=1\"]"]);
-    let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), Wish::default()).unwrap_err();
+    let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), RepeatOptions::default()).unwrap_err();
     assert!(matches!(&error, RigError::Environment(why) if why.contains("refused")), "{error}");
 }
 
@@ -339,7 +339,9 @@ fn networks_recover_from_random_faults() {
     let broken = |first: u64| -> Vec<String> {
         let one = |seed| {
             let run = Run::new(&point, 0, seed, Duration::from_secs(8 + 5) + virtual_time::RECOVERY);
-            virtual_time::run(&run, Wish::default()).err().map(|error| format!("seed {seed}: {error}"))
+            virtual_time::run(&run, RepeatOptions::default())
+                .err()
+                .map(|error| format!("seed {seed}: {error}"))
         };
         (first..SEEDS).step_by(2).filter_map(one).collect()
     };
@@ -353,7 +355,7 @@ fn networks_recover_from_random_faults() {
 #[test]
 fn unsupported_settings_are_named() {
     let refused = |sets: &[&str]| {
-        let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), Wish::default());
+        let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), RepeatOptions::default());
         run(&cell(sets)).unwrap_err().to_string()
     };
     for place in ["load.at=\"tcp://lab:1\"", "xapp.at=\"ssh://lab\"", "sut.at=\"tcp://lab:1\""] {
@@ -365,7 +367,7 @@ fn unsupported_settings_are_named() {
     assert!(virtual_time::runs("upf").unwrap_err().contains("\"upf\""));
     assert!(virtual_time::runs("radio").is_ok());
     // Keys for virtual time are rejected in a live run.
-    let lab = Lab::new("ranlab");
+    let lab = RigContext::new("ranlab");
     let rig = ranlab_cli::domains::by_name(&lab, "radio").unwrap();
     let faulty = cell(&["sim.faults=[\"cut:agent@1s\"]"]);
     assert!(rig.preview(&faulty.settings).unwrap().unwrap_err().contains("ranlab sim"));
@@ -376,17 +378,17 @@ fn unsupported_settings_are_named() {
 fn left_out_component_has_the_scenarios_name() {
     let settings = cell(&[]).settings;
     for (name, without) in [
-        ("xapp", Without::Xapp),
-        ("xapp.slice", Without::Xapp),
-        ("xapp.slices", Without::Xapp),
-        ("sut", Without::Controller),
-        ("sut.slicing", Without::Controller),
+        ("xapp", Omitted::Xapp),
+        ("xapp.slice", Omitted::Xapp),
+        ("xapp.slices", Omitted::Xapp),
+        ("sut", Omitted::Controller),
+        ("sut.slicing", Omitted::Controller),
     ] {
-        assert_eq!(Without::named(name, &settings), Ok(without));
+        assert_eq!(Omitted::named(name, &settings), Ok(without));
     }
-    let why = Without::named("xapp.traffic", &settings).unwrap_err();
+    let why = Omitted::named("xapp.traffic", &settings).unwrap_err();
     assert!(why.contains("sut, sut.slicing, xapp, xapp.slices"), "{why}");
     let none = cell(&["xapp.type=\"none\""]).settings;
-    assert!(Without::named("xapp", &none).is_err());
+    assert!(Omitted::named("xapp", &none).is_err());
     assert_eq!(settings.get("xapp.type").and_then(Value::text), Some("slices"));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RigError};
+use ranlab_campaign::rig::{LimitViolation, Metric, Outcome, RigError};
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::Report;
 use ranlab_ran::radio::RadioMeter;
@@ -99,7 +99,7 @@ pub(super) struct WindowObservation<'a> {
 }
 
 /// Limits that were kept (`None`) or broken.
-type Limits = Vec<(Outcome, Option<Breach>)>;
+type Limits = Vec<(Outcome, Option<LimitViolation>)>;
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
@@ -107,7 +107,7 @@ fn share(part: f64, whole: f64) -> f64 {
 
 /// Result of one more base station.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Probe {
+pub(super) enum ExtraStation {
     /// Time until its reports were requested, and until the last configuration request, in us.
     Served(f64, f64),
     /// Its reports were not requested.
@@ -116,10 +116,10 @@ pub(super) enum Probe {
     HungUp,
 }
 
-impl Probe {
+impl ExtraStation {
     /// Records the result and returns the violated limit, if any. Without load a controller is not
     /// overloaded.
-    pub(super) fn record(self, recorder: &mut Recorder, patience: Duration) -> Option<Breach> {
+    pub(super) fn record(self, recorder: &mut Recorder, patience: Duration) -> Option<LimitViolation> {
         let patience_us = patience.as_secs_f64() * 1e6;
         let (reporting_us, requests_us) = match self {
             Self::Served(reporting_us, requests_us) => (reporting_us, requests_us),
@@ -130,9 +130,9 @@ impl Probe {
         match self {
             Self::Served(..) => None,
             Self::Unserved => {
-                Breach::said(true, "one more base station was not served within `load.patience`")
+                LimitViolation::said(true, "one more base station was not served within `load.patience`")
             }
-            Self::HungUp => Breach::said(
+            Self::HungUp => LimitViolation::said(
                 true,
                 "the controller closed the connection of one more base station: is that one registered?",
             ),
@@ -161,7 +161,7 @@ impl WindowObservation<'_> {
     pub(super) fn record(
         &self,
         recorder: &mut Recorder,
-        probe: Option<(Probe, Duration)>,
+        probe: Option<(ExtraStation, Duration)>,
     ) -> Result<Outcome, RigError> {
         let sent = self.number("sent")?;
         let sent_bytes = self.number("sent_bytes")?;
@@ -179,10 +179,10 @@ impl WindowObservation<'_> {
             recorder.scalar("sut.cpu_us_per_message", process.cpu_s * 1e6 / sent);
         }
         let unserved = probe.and_then(|(probe, patience)| probe.record(recorder, patience));
-        let hung_up = matches!(probe, Some((Probe::HungUp, _)));
+        let hung_up = matches!(probe, Some((ExtraStation::HungUp, _)));
         let failed_it = |failed: bool| if failed { Outcome::Overloaded } else { Outcome::Degraded };
         let mut limits = vec![
-            (failed_it(self.had_load()?), Breach::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
+            (failed_it(self.had_load()?), LimitViolation::below("nodes_alive_ratio", alive, ALIVE_AT_LEAST)),
             (failed_it(self.number("reports")? > 0.0 && !hung_up), unserved),
         ];
         self.record_shortfall(recorder)?;
@@ -195,7 +195,7 @@ impl WindowObservation<'_> {
         recorder.scalar("tool.skipped_ratio", skipped / (self.number("reports")? + skipped).max(1.0));
         limits.extend(self.short(alive)?.map(|breach| (Outcome::Degraded, breach)));
         Ok(match self.unloaded()? {
-            Some((outcome, why)) => recorder.judge([(outcome, Breach::said(true, why))]),
+            Some((outcome, why)) => recorder.judge([(outcome, LimitViolation::said(true, why))]),
             None => recorder.judge(limits),
         })
     }
@@ -227,7 +227,7 @@ impl WindowObservation<'_> {
     }
 
     /// Records the results of UEs and controls, if there are radios.
-    fn record_radios(&self, recorder: &mut Recorder) -> Result<Option<Breach>, RigError> {
+    fn record_radios(&self, recorder: &mut Recorder) -> Result<Option<LimitViolation>, RigError> {
         let seconds = self.load.wall_s.max(1e-3);
         let Some(slowest) = self.radios.iter().map(|radio| radio.real_time_factor).reduce(f64::min) else {
             return Ok(None);
@@ -259,7 +259,7 @@ impl WindowObservation<'_> {
             recorder.scalar("slice0_share", first / all);
         }
         recorder.scalar("real_time_factor", slowest);
-        Ok(Breach::below("real_time_factor", slowest, 1.0))
+        Ok(LimitViolation::below("real_time_factor", slowest, 1.0))
     }
 
     /// Records counters of ranlab's controllers, and the limits that they violate.
@@ -279,7 +279,7 @@ impl WindowObservation<'_> {
         recorder.scalar("ingested_ratio", share(its("processed")?, self.number("sent")?));
         recorder.scalar("ues_known_ratio", share(its("ues")?, self.number("ues")?));
         recorder.scalar("overload_drops", sign(dropped > 0.0));
-        limits.push((Outcome::Overloaded, Breach::above("messages dropped", dropped, 0.0)));
+        limits.push((Outcome::Overloaded, LimitViolation::above("messages dropped", dropped, 0.0)));
         if self.told == ControllerCounters::Ric {
             return Ok(());
         }
@@ -292,7 +292,7 @@ impl WindowObservation<'_> {
         recorder.scalar("overload_declares_dead", sign(declared_dead > 0.0));
         recorder.scalar("overload_memory_grows", sign(its("leaked_bytes")? > 0.0));
         recorder.scalar("overload_starves", sign(its("throttled")? > app_runs));
-        limits.push((Outcome::Overloaded, Breach::above("declared_dead", declared_dead, 0.0)));
+        limits.push((Outcome::Overloaded, LimitViolation::above("declared_dead", declared_dead, 0.0)));
         Ok(())
     }
 
@@ -311,13 +311,13 @@ impl WindowObservation<'_> {
     }
 
     /// Returns the limits violated because less load, or fewer base stations, were present than configured.
-    fn short(&self, alive: f64) -> Result<[Option<Breach>; 6], RigError> {
+    fn short(&self, alive: f64) -> Result<[Option<LimitViolation>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
             let told = self.number("announced_ues")?;
             let ues = self.number("ues")?;
             (
-                Breach::above("faults", self.number("faults")?, 0.0),
-                Breach::below("number of UEs announced", told, ues),
+                LimitViolation::above("faults", self.number("faults")?, 0.0),
+                LimitViolation::below("number of UEs announced", told, ues),
             )
         } else {
             (None, None)
@@ -325,12 +325,12 @@ impl WindowObservation<'_> {
         let told =
             self.incidents.iter().take(REASONS).map(Incident::to_string).collect::<Vec<_>>().join("; ");
         Ok([
-            Breach::said(!told.is_empty(), &told),
-            Breach::above("messages given up by base stations", self.number("dropped")?, 0.0),
+            LimitViolation::said(!told.is_empty(), &told),
+            LimitViolation::above("messages given up by base stations", self.number("dropped")?, 0.0),
             faults,
             unannounced,
-            Breach::above("reconnects", self.number("reconnects")?, 0.0),
-            Breach::below("nodes_alive_ratio", alive, 1.0),
+            LimitViolation::above("reconnects", self.number("reconnects")?, 0.0),
+            LimitViolation::below("nodes_alive_ratio", alive, 1.0),
         ])
     }
 

@@ -12,7 +12,7 @@ use golden::vector;
 use ranlab_e2_codec::e2ap::Plmn;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId};
 use ranlab_e2_codec::e2sm::rc::commands::{FlowMapping, NotAnOrder, ORDERS, Order, SliceQuota};
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::neighbours::*;
 use ranlab_e2_codec::e2sm::rc::*;
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel, SmError, per};
@@ -210,7 +210,7 @@ fn reports_and_queries_round_trip() {
 
 #[test]
 fn policies_round_trip() {
-    use policy::{Does, Test};
+    use policy::{PolicyEffect, Test};
     let slice = Snssai { sst: 1, sd: Some(0x10203) };
     let quota = SliceQuota { plmn: Plmn::new(1, 1, 2), slice, min: 0, max: 20, dedicated: 0 };
     let tests = [
@@ -230,11 +230,17 @@ fn policies_round_trip() {
         (
             2,
             vec![
-                (Does::Obey(Order::SliceQuotas(vec![quota])), condition),
-                (Does::Obey(Order::SliceQuotas(vec![quota, quota])), vec![]),
+                (PolicyEffect::Obey(Order::SliceQuotas(vec![quota])), condition),
+                (PolicyEffect::Obey(Order::SliceQuotas(vec![quota, quota])), vec![]),
             ],
         ),
-        (3, vec![(Does::Decide(Decision::Reject), vec![]), (Does::Obey(Order::Handover(cell)), vec![])]),
+        (
+            3,
+            vec![
+                (PolicyEffect::Decide(Decision::Reject), vec![]),
+                (PolicyEffect::Obey(Order::Handover(cell)), vec![]),
+            ],
+        ),
     ] {
         let octets = ActionDefinition::policies(style, policies.clone()).to_octets(Encoding::Per).unwrap();
         let read = ActionDefinition::decode_as(Encoding::Per, &octets).unwrap();
@@ -259,7 +265,7 @@ fn message_copies_and_neighbours_become_rows() {
         table.rows().map(row).collect::<Vec<_>>()
     };
     let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
-    let copy = reports::message_copy(Said::SetupComplete, &UeId::du(7), &Cgi::Nr(cell), &[3, 4]);
+    let copy = reports::message_copy(CopiedMessage::SetupComplete, &UeId::du(7), &Cgi::Nr(cell), &[3, 4]);
     let told = rows(IndicationMessage { format: IndicationFormat::Parameters(copy) });
     assert_eq!(told, ["gnb-du 7|report|3|RRC Message|10000000", "gnb-du 7|report|4|UE ID|1007"]);
     let frequency =
@@ -286,9 +292,9 @@ fn message_copies_and_neighbours_become_rows() {
     assert_eq!(name(&told[0]), ["Cell changed", "001.01 000000020"]);
     assert_eq!(name(&told[1]), ["Neighbour", "001.01 000000020, PCI 2, not handed over to yet"]);
     for nr in [true, false] {
-        for said in Said::ALL {
-            assert_eq!(Said::from_trigger(said.id(nr), nr), Some(said));
-            assert_eq!(Said::from_trigger(said.id(nr), !nr), None);
+        for said in CopiedMessage::ALL {
+            assert_eq!(CopiedMessage::from_trigger(said.id(nr), nr), Some(said));
+            assert_eq!(CopiedMessage::from_trigger(said.id(nr), !nr), None);
         }
         let trigger = EventTrigger::messages(nr).to_octets(Encoding::Per).unwrap();
         assert_eq!(EventTrigger::decode_as(Encoding::Per, &trigger), Ok(EventTrigger::messages(nr)));

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use ranlab_e2_codec::e2sm::common::UeId;
 use ranlab_e2_codec::e2sm::kpm::{ActionDefinition, EventTrigger, FunctionDescription, IndicationMessage};
 use ranlab_e2_codec::e2sm::rc::interface::{LteClass, NrClass, RrcClass, RrcMessage};
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::{ni, per, rc};
 use ranlab_e2_codec::per::{DecodeFault, Notation, Per};
 
@@ -200,13 +200,13 @@ fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
             (false, _) => RrcClass::Lte(LteClass::DlDcch),
         };
         let id = RrcMessage { class, message: number.parse().unwrap() };
-        let message = Said::from_trigger(id, nr).unwrap_or_else(|| panic!("{name}"));
+        let message = CopiedMessage::from_trigger(id, nr).unwrap_or_else(|| panic!("{name}"));
         let octets: String = message.octets(nr).iter().map(|octet| format!("{octet:02x}")).collect();
         assert_eq!(octets, hex, "{name}");
         let expected = if direction == "UL" { rc::Direction::Incoming } else { rc::Direction::Outgoing };
         assert_eq!(message.direction(), expected, "{name}");
         seen.push((message, nr));
     }
-    let all = [true, false].into_iter().flat_map(|nr| Said::ALL.map(|it| (it, nr)));
+    let all = [true, false].into_iter().flat_map(|nr| CopiedMessage::ALL.map(|it| (it, nr)));
     assert!(all.clone().all(|it| seen.contains(&it)) && seen.len() == all.count(), "{seen:?}");
 }

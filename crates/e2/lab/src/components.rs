@@ -1,35 +1,36 @@
 //! Components of E2: RICs, controllers, base stations, xApps and relays.
 
 use crate::{
-    AssociationPart, FleetPart, MonitorPart, PingPart, Pinging, RelayPart, Ric, RicPart, SliceXappPart,
-    SlicingPart, Stations, TrafficPart, TrafficXapp, TrafficXappPart, VirtPart, Watcher, relay, rigs,
-    xapp_slice,
+    AssociationPart, FleetComponent, MonitorComponent, PingComponent, RelayComponent, Ric, RicComponent,
+    RunningFleet, RunningMonitor, RunningPing, SliceXappComponent, SlicingPart, TrafficPart, TrafficXapp,
+    TrafficXappComponent, VirtPart, relay, rigs, xapp_slice,
 };
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::divide::stations;
 use ranlab_lab::experiment::harness::RunningExperiment;
-use ranlab_lab::worker::{Trouble, Trust};
+use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
 /// RICs, controllers and xApps.
 pub static RIC: Domain = Domain {
     name: "ric",
     components: &[
-        ComponentType::new::<RicPart>(),
-        ComponentType::new::<MonitorPart>(),
-        ComponentType::new::<PingPart>(),
-        ComponentType::new::<RelayPart>(),
+        ComponentType::new::<RicComponent>(),
+        ComponentType::new::<MonitorComponent>(),
+        ComponentType::new::<PingComponent>(),
+        ComponentType::new::<RelayComponent>(),
         ComponentType::new::<AssociationPart>(),
         ComponentType::new::<SlicingPart>(),
         ComponentType::new::<TrafficPart>(),
         ComponentType::new::<VirtPart>(),
-        ComponentType::new::<SliceXappPart>(),
-        ComponentType::new::<TrafficXappPart>(),
+        ComponentType::new::<SliceXappComponent>(),
+        ComponentType::new::<TrafficXappComponent>(),
     ],
     rigs: &[],
 };
 
 /// Base stations.
-pub static RAN: Domain = Domain { name: "ran", components: &[ComponentType::new::<FleetPart>()], rigs: &[] };
+pub static RAN: Domain =
+    Domain { name: "ran", components: &[ComponentType::new::<FleetComponent>()], rigs: &[] };
 
 /// Experiments with RICs and base stations.
 pub static E2: Domain = Domain {
@@ -46,49 +47,49 @@ pub static E2: Domain = Domain {
     ],
 };
 
-impl Component for RicPart {
+impl Component for RicComponent {
     const TYPE: &'static str = "ric";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(Ric::start(self).await?))
     }
 }
 
-impl Component for FleetPart {
+impl Component for FleetComponent {
     const TYPE: &'static str = "fleet";
 
-    async fn start(&self, _trust: Trust) -> Started {
-        let mut stations = Stations::new(self)?;
+    async fn start(&self, _trust: WorkerTrust) -> Started {
+        let mut stations = RunningFleet::new(self)?;
         stations.ramp_up().await?;
         Ok(Box::new(stations))
     }
 
-    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         let shares = stations(self.nodes, self.first, self.ramp, places)?;
         Ok(shares.map(|(nodes, first, ramp)| Self { nodes, first, ramp, ..self.clone() }).collect())
     }
 }
 
-impl Component for MonitorPart {
+impl Component for MonitorComponent {
     const TYPE: &'static str = "monitor";
 
-    async fn start(&self, _trust: Trust) -> Started {
-        Ok(Box::new(Watcher::start(self)?))
+    async fn start(&self, _trust: WorkerTrust) -> Started {
+        Ok(Box::new(RunningMonitor::start(self)?))
     }
 }
 
-impl Component for PingPart {
+impl Component for PingComponent {
     const TYPE: &'static str = "ping";
 
-    async fn start(&self, _trust: Trust) -> Started {
-        Ok(Box::new(Pinging::start(self).await?))
+    async fn start(&self, _trust: WorkerTrust) -> Started {
+        Ok(Box::new(RunningPing::start(self).await?))
     }
 }
 
-impl Component for RelayPart {
+impl Component for RelayComponent {
     const TYPE: &'static str = "relay";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(relay::Relay::start(self.clone()).await?))
     }
 }
@@ -96,7 +97,7 @@ impl Component for RelayPart {
 impl Component for AssociationPart {
     const TYPE: &'static str = "association";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(self.serve().await?))
     }
 }
@@ -104,7 +105,7 @@ impl Component for AssociationPart {
 impl Component for SlicingPart {
     const TYPE: &'static str = "slicing";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(self.serve().await?))
     }
 }
@@ -112,7 +113,7 @@ impl Component for SlicingPart {
 impl Component for TrafficPart {
     const TYPE: &'static str = "traffic";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(self.serve().await?))
     }
 }
@@ -120,23 +121,23 @@ impl Component for TrafficPart {
 impl Component for VirtPart {
     const TYPE: &'static str = "virt";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(self.serve().await?))
     }
 }
 
-impl Component for SliceXappPart {
+impl Component for SliceXappComponent {
     const TYPE: &'static str = "slice_xapp";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(xapp_slice::SliceXapp::start(self.clone()).await?))
     }
 }
 
-impl Component for TrafficXappPart {
+impl Component for TrafficXappComponent {
     const TYPE: &'static str = "traffic_xapp";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(TrafficXapp::start(self).await?))
     }
 }

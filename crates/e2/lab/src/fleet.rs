@@ -21,8 +21,8 @@ use ranlab_sdk::wire::flat::Coding;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
 use ranlab_lab::field::{Each, Maybe, Text};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, Seed, config, counts, environment, parse, rig};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, Seed, config, counts, environment, parse, rig};
 use ranlab_ran::text::{RadioSettings, StageKey};
 use ranlab_ran::{Fading, Spelled};
 
@@ -31,7 +31,7 @@ pub const HW: &str = <Hw as ServiceModel>::NAME;
 
 config! {
     /// E2 base stations and their UEs.
-    pub struct FleetPart {
+    pub struct FleetComponent {
         /// address of a controller of all base stations; repeatable, the first is the default controller of the UEs
         connect: Vec<Address> = Vec::new(), wiring();
         /// the addresses belong to one cluster of RICs (ric --bus): each base station connects to one of them, and to
@@ -112,8 +112,8 @@ pub const RADIO_KEYS: [&str; 11] = [
     "dus",
 ];
 
-impl FleetPart {
-    fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+impl FleetComponent {
+    fn radio(&self) -> Result<Option<RadioConfig>, ComponentError> {
         let fluid = self.fidelity == Fidelity::Fluid;
         if self.radio.is_some() && self.kind == NodeKind::Mixed {
             return Err(rig("base stations with a radio are of one kind: gnb, split, ng-enb or enb"));
@@ -152,7 +152,7 @@ impl FleetPart {
 
     /// Checks the RC settings: RC requires a radio, and handovers by the base station itself need RC where RRC
     /// terminates.
-    fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
+    fn check_rc(&self, fluid: bool) -> Result<(), ComponentError> {
         let offers = |name: &str| self.sm.iter().any(|it| it == name);
         let steered = self.radio.is_some() && !fluid;
         if [Rc::NAME, Ccc::NAME, Ni::NAME].into_iter().any(offers) && !steered {
@@ -172,7 +172,7 @@ impl FleetPart {
         Ok(())
     }
 
-    pub(crate) fn fleet(&self) -> Result<FleetConfig, Trouble> {
+    pub(crate) fn fleet(&self) -> Result<FleetConfig, ComponentError> {
         let statistics = self.sm.iter().filter(|name| *name != HW);
         Ok(FleetConfig {
             controllers: self.connect.clone(),
@@ -198,7 +198,7 @@ impl FleetPart {
 }
 
 /// A running fleet.
-pub struct Stations {
+pub struct RunningFleet {
     fleet: Fleet,
     at_begin: FleetReport,
     /// Time from the first start until all base stations were up, in microseconds. 0 until then.
@@ -208,12 +208,12 @@ pub struct Stations {
     ues: u16,
 }
 
-impl Stations {
+impl RunningFleet {
     /// Prepares base stations, which [`ramp_up`](Self::ramp_up) starts.
     ///
     /// # Errors
     /// The configuration names something that the emulator does not support.
-    pub fn new(part: &FleetPart) -> Result<Self, Trouble> {
+    pub fn new(part: &FleetComponent) -> Result<Self, ComponentError> {
         let fleet = Fleet::new(part.fleet()?);
         let at_begin = FleetReport::default();
         Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
@@ -224,7 +224,7 @@ impl Stations {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn log_pings(&mut self, file: &Path) -> Result<(), Trouble> {
+    pub fn log_pings(&mut self, file: &Path) -> Result<(), ComponentError> {
         let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
         let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
         self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
@@ -239,7 +239,7 @@ impl Stations {
     ///
     /// # Errors
     /// The first base station cannot reach a controller.
-    pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
+    pub async fn ramp_up(&mut self) -> Result<(), ComponentError> {
         self.started = Instant::now();
         self.fleet.ramp_up().await.map_err(|error| match error {
             FleetError::Unreachable(error) => environment(error),
@@ -265,8 +265,8 @@ impl Stations {
     }
 }
 
-impl Running for Stations {
-    fn counters(&mut self) -> Numbers {
+impl RunningComponent for RunningFleet {
+    fn counters(&mut self) -> Counters {
         let report = self.fleet.report();
         if report.alive == self.nodes && self.set_up_us == 0 {
             self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);

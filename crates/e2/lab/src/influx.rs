@@ -7,7 +7,7 @@ use std::time::Duration;
 use ranlab_ric::monitor::Messages;
 
 use crate::rest_client::escaped;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Reports per request.
@@ -84,7 +84,11 @@ impl Influx {
 ///
 /// # Errors
 /// The token file cannot be read, or the thread cannot be created.
-pub(crate) fn start(server: &Influx, token_file: Option<&Path>, messages: Messages) -> Result<(), Trouble> {
+pub(crate) fn start(
+    server: &Influx,
+    token_file: Option<&Path>,
+    messages: Messages,
+) -> Result<(), ComponentError> {
     let token = token_file.map(token).transpose()?;
     let server = server.clone();
     let handle = messages.handle();
@@ -108,7 +112,7 @@ pub(crate) fn start(server: &Influx, token_file: Option<&Path>, messages: Messag
         .map_err(|error| environment(format!("no thread for InfluxDB: {error}")))
 }
 
-fn token(file: &Path) -> Result<String, Trouble> {
+fn token(file: &Path) -> Result<String, ComponentError> {
     let text = std::fs::read_to_string(file).map_err(|error| rig(format!("{}: {error}", file.display())))?;
     let token = text.trim();
     let is_token =

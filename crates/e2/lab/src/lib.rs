@@ -32,20 +32,20 @@ mod xapp_traffic;
 pub use components::{E2, RAN, RIC};
 pub use e2_fields::{E2_PORT, E2AP, E2Names, E42_PORT, customary_models, service_models, statistics};
 pub use emulated::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
-pub use fleet::{FleetPart, HW, RADIO_KEYS, Stations};
-pub use monitor::{Latency, Listener, MonitorPart, MonitorReport, Watcher, joined};
-pub use orders::{Orders, OrdersPlan, OrdersReport, Outcome, RATE_MAX};
-pub use ping::{PingPart, Pinging};
+pub use fleet::{FleetComponent, HW, RADIO_KEYS, RunningFleet};
+pub use monitor::{Latency, Listener, MonitorComponent, MonitorReport, RunningMonitor, joined};
+pub use orders::{OrderOutcome, OrdersPlan, OrdersReport, RATE_MAX, RunningControlLoad};
+pub use ping::{PingComponent, RunningPing};
 pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_bytes};
-pub use relay::{Language, RelayPart};
+pub use relay::{Language, RelayComponent};
 pub use rest_client::{Events as BusEvents, RestError, RestUrl};
 pub use rest_controller::{
     ASSOCIATION_PORT, AssociationPart, BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart,
 };
-pub use ric::{HostedIApp, Ric, RicPart, RicReport};
+pub use ric::{HostedIApp, Ric, RicComponent, RicReport};
 pub use virt::{TenantPlan, VIRT_PORT, VirtPart};
-pub use xapp_slice::{SliceXappPart, SliceXappReport};
-pub use xapp_traffic::{TrafficXapp, TrafficXappPart, TrafficXappReport};
+pub use xapp_slice::{SliceXappComponent, SliceXappReport};
+pub use xapp_traffic::{TrafficXapp, TrafficXappComponent, TrafficXappReport};
 
 #[cfg(test)]
 mod tests;

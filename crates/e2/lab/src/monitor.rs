@@ -30,10 +30,10 @@ use crate::E42_PORT;
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
 use crate::values::{Knowledge, ReceivedReport, Times, Values};
-use pace::Pace;
+use pace::SlowReader;
 use ranlab_lab::field::{Maybe, Text};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{LEAVE_WAIT, RunningComponent, Task, config, counts, loopback, numbers, parse, rig};
 
 /// Maximum age that is recorded, in microseconds.
 const LATENCY_US_MAX: u64 = AGE_MAX_US as u64;
@@ -44,7 +44,7 @@ const BATCH: usize = 256;
 
 config! {
     /// An xApp that subscribes at base stations.
-    pub struct MonitorPart {
+    pub struct MonitorComponent {
         /// address of the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
         /// addresses of further RICs of the same cluster (ric --bus); the xApp connects to the next one when its RIC
@@ -97,7 +97,7 @@ config! {
     }
 }
 
-impl MonitorPart {
+impl MonitorComponent {
     /// Returns the xApp's configuration.
     fn config(&self) -> XappConfig {
         XappConfig::new(self.connect.to_string()).with(|it| {
@@ -111,7 +111,7 @@ impl MonitorPart {
 
     /// Returns the xApp as a state machine, with its subscriptions, for the RIC named `ric`. `life` seeds its random
     /// choices.
-    pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, Trouble> {
+    pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, ComponentError> {
         let mut config = self.config();
         (config.address, config.seed) = (ric.to_owned(), life.into());
         config.or_at.clear();
@@ -130,7 +130,7 @@ impl MonitorPart {
     ///
     /// # Errors
     /// A name is not a known service model.
-    pub fn models(&self) -> Result<Vec<&'static dyn Model>, Trouble> {
+    pub fn models(&self) -> Result<Vec<&'static dyn Model>, ComponentError> {
         self.sm.iter().map(|name| parse(name)).collect()
     }
 
@@ -138,7 +138,7 @@ impl MonitorPart {
     ///
     /// # Errors
     /// A name is not a known service model, or a model cannot encode the period.
-    pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
+    pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, ComponentError> {
         let mut wanted = Vec::new();
         for model in self.models()? {
             let encoding = model.encoding_or(self.sm_encoding);
@@ -212,10 +212,10 @@ fn known<S: serde::Serializer>(latency: &Latency, serializer: S) -> Result<S::Ok
 pub type Listener = Box<dyn FnMut(&ReceivedReport<'_>, i64)>;
 
 /// A running monitoring xApp.
-pub struct Watcher {
+pub struct RunningMonitor {
     /// The SDK's handle.
     pub xapp: XappHandle,
-    counted: Rc<RefCell<Counted>>,
+    counted: Rc<RefCell<MonitorCounters>>,
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
     stranger: bool,
@@ -226,7 +226,7 @@ pub struct Watcher {
 }
 
 /// Counters of the events that an xApp received.
-pub(crate) struct Counted {
+pub(crate) struct MonitorCounters {
     values: Values,
     latency_us: Histogram<u64>,
     indications: u64,
@@ -248,27 +248,35 @@ pub(crate) struct Counted {
 /// Maximum number of reasons that are kept.
 const TROUBLES_MAX: usize = 64;
 
-impl Watcher {
+impl RunningMonitor {
     /// Subscribes and counts indications. Needs a `LocalSet`.
     ///
     /// # Errors
     /// A service model cannot encode the period.
-    pub fn start(part: &MonitorPart) -> Result<Self, Trouble> {
+    pub fn start(part: &MonitorComponent) -> Result<Self, ComponentError> {
         Self::with(part, Values::passing(&part.models()?, part.sm_encoding), None)
     }
 
     /// Like [`start`](Self::start), with the same errors. In addition keeps the latest values (of a single UE if `ue`
     /// is set) for [`values`](Self::values), and calls `listener` for each report.
-    pub fn showing(part: &MonitorPart, ue: Option<u32>, listener: Listener) -> Result<Self, Trouble> {
+    pub fn showing(
+        part: &MonitorComponent,
+        ue: Option<u32>,
+        listener: Listener,
+    ) -> Result<Self, ComponentError> {
         let values = Values::new(&part.models()?, part.sm_encoding, ue).with_period(part.period);
         Self::with(part, values, Some(listener))
     }
 
-    fn with(part: &MonitorPart, values: Values, listener: Option<Listener>) -> Result<Self, Trouble> {
+    fn with(
+        part: &MonitorComponent,
+        values: Values,
+        listener: Option<Listener>,
+    ) -> Result<Self, ComponentError> {
         let wanted = part.wanted()?;
         let config = part.config();
         let dialect = config.dialect;
-        let counted = Rc::new(RefCell::new(Counted::new(part, values, listener)?));
+        let counted = Rc::new(RefCell::new(MonitorCounters::new(part, values, listener)?));
         let xapp = XappHandle::start(config, SocketOptions::default());
         for (oid, trigger) in wanted {
             match part.plan(oid)? {
@@ -277,7 +285,7 @@ impl Watcher {
             }
             .map_err(rig)?;
         }
-        let task = Task::spawn(take(xapp.clone(), counted.clone(), Pace::new(part)));
+        let task = Task::spawn(take(xapp.clone(), counted.clone(), SlowReader::new(part)));
         Ok(Self {
             xapp,
             counted,
@@ -332,7 +340,7 @@ impl Watcher {
     }
 }
 
-async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
+async fn take(xapp: XappHandle, counted: Rc<RefCell<MonitorCounters>>, mut pace: SlowReader) {
     loop {
         let event = xapp.next().await;
         counted.borrow_mut().take(&xapp, &event, unix_us);
@@ -348,12 +356,12 @@ async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     }
 }
 
-impl Counted {
+impl MonitorCounters {
     pub(crate) fn new(
-        part: &MonitorPart,
+        part: &MonitorComponent,
         values: Values,
         listener: Option<Listener>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, ComponentError> {
         Ok(Self {
             values,
             latency_us: Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).map_err(rig)?,
@@ -519,8 +527,8 @@ pub(crate) fn unix_us() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-impl Running for Watcher {
-    fn counters(&mut self) -> Numbers {
+impl RunningComponent for RunningMonitor {
+    fn counters(&mut self) -> Counters {
         let report = self.report();
         let mut numbers = numbers(&report);
         let latency = [("latency_us_p50", report.latency_us.p50), ("latency_us_p99", report.latency_us.p99)];

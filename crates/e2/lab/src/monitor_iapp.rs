@@ -5,7 +5,7 @@ use ranlab_ric::monitor::{Monitor, MonitorConfig, MonitorHandle};
 use ranlab_sdk::wire::e2sm::Model;
 
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Time between two settings of the clock: the wall clock may be adjusted.
 const CLOCK_EVERY: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const CLOCK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) fn start(
     models: Vec<&'static dyn Model>,
     period: Duration,
-) -> Result<(Monitor, MonitorHandle), Trouble> {
+) -> Result<(Monitor, MonitorHandle), ComponentError> {
     let period_ms = u32::try_from(period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
     let (iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
     let monitor = handle.clone();

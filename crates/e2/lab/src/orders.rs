@@ -12,7 +12,7 @@ use ranlab_sdk::{Bytes, XappHandle};
 use serde::Serialize;
 
 use crate::joined;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{rig, sut};
 
 /// Maximum rate, in orders per second.
@@ -33,7 +33,7 @@ pub struct OrdersPlan {
 
 /// The outcome of an order.
 #[derive(Debug, Clone, Serialize)]
-pub struct Outcome {
+pub struct OrderOutcome {
     /// Its number.
     pub order: u32,
     /// Base station to which it was sent.
@@ -61,7 +61,7 @@ pub struct OrdersReport {
 }
 
 /// A running xApp.
-pub struct Orders {
+pub struct RunningControlLoad {
     xapp: XappHandle,
     next: u32,
     period: Duration,
@@ -70,12 +70,12 @@ pub struct Orders {
     report: OrdersReport,
 }
 
-impl Orders {
+impl RunningControlLoad {
     /// Connects, and waits until a RIC has accepted the setup.
     ///
     /// # Errors
     /// The rate is invalid, or no RIC accepts the setup.
-    pub async fn start(plan: &OrdersPlan) -> Result<Self, Trouble> {
+    pub async fn start(plan: &OrdersPlan) -> Result<Self, ComponentError> {
         if plan.rate == 0 || plan.rate > RATE_MAX {
             return Err(rig(format!("orders are sent 1 to {RATE_MAX} times a second, not {}", plan.rate)));
         }
@@ -91,7 +91,7 @@ impl Orders {
 
     /// Sends orders when they are due, independent of earlier outcomes, and calls `tell` with each outcome. Runs until
     /// this is dropped.
-    pub async fn run(&mut self, mut tell: impl FnMut(&Outcome)) {
+    pub async fn run(&mut self, mut tell: impl FnMut(&OrderOutcome)) {
         let mut due = tokio::time::interval(self.period);
         due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -103,7 +103,11 @@ impl Orders {
     }
 
     /// Waits for pending outcomes until the timeout. Orders that are still pending then have failed.
-    pub async fn conclude(&mut self, patience: Duration, mut tell: impl FnMut(&Outcome)) -> OrdersReport {
+    pub async fn conclude(
+        &mut self,
+        patience: Duration,
+        mut tell: impl FnMut(&OrderOutcome),
+    ) -> OrdersReport {
         let rest = async {
             while !self.under_way.is_empty() {
                 let event = self.xapp.next().await;
@@ -148,7 +152,7 @@ impl Orders {
         }
     }
 
-    fn on_event(&mut self, event: &XappEvent, tell: &mut impl FnMut(&Outcome)) {
+    fn on_event(&mut self, event: &XappEvent, tell: &mut impl FnMut(&OrderOutcome)) {
         match event {
             XappEvent::ControlAcknowledged { handle, .. } => self.finish(*handle, None, tell),
             XappEvent::ControlFailed { handle, failure, .. } => {
@@ -158,12 +162,12 @@ impl Orders {
         }
     }
 
-    fn finish(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&Outcome)) {
+    fn finish(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&OrderOutcome)) {
         let Some((order, node, sent)) = self.under_way.remove(&handle) else { return };
         let acknowledged = why.is_none();
         self.report.acknowledged += u64::from(acknowledged);
         self.report.failed += u64::from(!acknowledged);
         let ms = sent.elapsed().as_secs_f64() * 1e3;
-        tell(&Outcome { order, node: node.to_string(), acknowledged, why, ms });
+        tell(&OrderOutcome { order, node: node.to_string(), acknowledged, why, ms });
     }
 }

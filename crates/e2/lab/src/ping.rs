@@ -17,8 +17,8 @@ use crate::e2_fields::E2Names;
 use crate::monitor::messages;
 use crate::pinger::{GIVE_UP, Pace, PingReport, Pinger, Shared, Tick, Times, lock};
 use ranlab_lab::field::Text;
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, Task, config, loopback, rig, sut};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, Task, config, loopback, rig, sut};
 
 /// Timeout until a base station with HW appears, accepts the subscription, or reconnects.
 const NODE_WAIT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_millis(50);
 
 config! {
     /// An xApp that pings.
-    pub struct PingPart {
+    pub struct PingComponent {
         /// address of the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
         /// payload of a ping, in bytes
@@ -57,22 +57,22 @@ config! {
 }
 
 /// A running xApp.
-pub struct Pinging {
+pub struct RunningPing {
     /// The base station.
     pub node: GlobalE2NodeId,
     xapp: XappHandle,
     messages_at_begin: (u64, u64),
     pinger: Shared,
-    ended: Rc<RefCell<Option<Result<(), Trouble>>>>,
+    ended: Rc<RefCell<Option<Result<(), ComponentError>>>>,
     task: Task,
 }
 
-impl Pinging {
+impl RunningPing {
     /// Finds a base station with HW, subscribes to its echoes, and pings until the count is reached or this is dropped.
     ///
     /// # Errors
     /// No such base station appears in time, or it rejects the subscription.
-    pub async fn start(part: &PingPart) -> Result<Self, Trouble> {
+    pub async fn start(part: &PingComponent) -> Result<Self, ComponentError> {
         let dialect = if part.flexric { Dialect::FlexRic } else { part.dialect };
         let config = XappConfig::new(part.connect.to_string()).with(|it| {
             it.version = part.e2ap;
@@ -99,7 +99,7 @@ impl Pinging {
     ///
     /// # Errors
     /// The RIC or the base station did not return in time.
-    pub async fn done(&mut self) -> Result<(), Trouble> {
+    pub async fn done(&mut self) -> Result<(), ComponentError> {
         // An error here is a panic, which the runtime has logged.
         let _ = (&mut self.task.0).await;
         self.check()
@@ -112,7 +112,10 @@ impl Pinging {
 }
 
 /// Finds a base station with HW and subscribes to its echoes.
-async fn subscribe(xapp: &XappHandle, insert: bool) -> Result<(GlobalE2NodeId, SubscriptionHandle), Trouble> {
+async fn subscribe(
+    xapp: &XappHandle,
+    insert: bool,
+) -> Result<(GlobalE2NodeId, SubscriptionHandle), ComponentError> {
     let late = |what: &str| sut(format!("{what} within {} s", NODE_WAIT.as_secs()));
     let found = async {
         loop {
@@ -156,7 +159,7 @@ struct Sender {
 }
 
 impl Sender {
-    async fn run(&self, part: &PingPart) -> Result<(), Trouble> {
+    async fn run(&self, part: &PingComponent) -> Result<(), ComponentError> {
         match part.punctual && !part.interval.is_zero() {
             true => self.when_due().await,
             false => self.after_echoes(part).await,
@@ -164,7 +167,7 @@ impl Sender {
     }
 
     /// Open loop. A ping that is due while the RIC is unreachable counts as lost.
-    async fn when_due(&self) -> Result<(), Trouble> {
+    async fn when_due(&self) -> Result<(), ComponentError> {
         let mut times = Times::new(&self.pinger);
         loop {
             tokio::select! {
@@ -188,7 +191,7 @@ impl Sender {
     }
 
     /// Closed loop: each ping follows an echo or a lost ping, at least one interval after the previous ping.
-    async fn after_echoes(&self, part: &PingPart) -> Result<(), Trouble> {
+    async fn after_echoes(&self, part: &PingComponent) -> Result<(), ComponentError> {
         let window = part.window as usize;
         let mut free = window;
         let mut left = part.count.map_or(u64::MAX, u64::from);
@@ -212,7 +215,7 @@ impl Sender {
     }
 
     /// Sends a ping as soon as RIC and base station are reachable. Returns the number of echoes received meanwhile.
-    async fn send(&self) -> Result<usize, Trouble> {
+    async fn send(&self) -> Result<usize, ComponentError> {
         let deadline = Instant::now() + NODE_WAIT;
         let mut echoes = 0;
         loop {
@@ -249,12 +252,12 @@ impl Sender {
     }
 }
 
-impl Running for Pinging {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for RunningPing {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.ended.borrow().clone().unwrap_or(Ok(()))
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         let mut numbers = lock(&self.pinger).counters();
         let rtt_us = self.report().rtt_us;
         numbers.extend(

@@ -16,10 +16,10 @@ use ranlab_sdk::{Bytes, RicHandle};
 
 use crate::pinger::{Pace, Pinger, Shared, Tick, Times, lock};
 use ranlab_lab::Task;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Adds the iApp to a RIC. It pings as long as the task exists.
-pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), Trouble> {
+pub(crate) fn start(ric: &RicHandle, pace: Pace) -> Result<(Shared, Task), ComponentError> {
     let pinger = Pinger::new(pace)?;
     let iapp = PingIApp { pinger: pinger.clone(), target: None, subscribed: false };
     let iapp = ric.add_iapp(Box::new(iapp));

@@ -12,7 +12,7 @@ use ranlab_sdk::wire::flat::{self, Coding};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{counts, rig};
 
 /// Time after which an echo counts as lost.
@@ -106,7 +106,7 @@ struct UnderWay {
 }
 
 impl Pinger {
-    pub fn new(pace: Pace) -> Result<Shared, Trouble> {
+    pub fn new(pace: Pace) -> Result<Shared, ComponentError> {
         if pace.size as usize > hw::PAYLOAD_SIZE_MAX {
             return Err(rig(format!("a ping has at most {} B of payload", hw::PAYLOAD_SIZE_MAX)));
         }
@@ -244,7 +244,7 @@ impl Pinger {
         self.window.is_some_and(|begin| intended >= begin)
     }
 
-    pub fn counters(&self) -> Numbers {
+    pub fn counters(&self) -> Counters {
         [("sent", self.sent), ("received", self.received), ("lost", self.lost)]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()

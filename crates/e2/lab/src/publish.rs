@@ -5,8 +5,8 @@ use std::str::FromStr;
 use ranlab_ric::monitor::{Messages, PublicationHandle};
 
 use crate::influx::Influx;
-use crate::ric::RicPart;
-use ranlab_lab::worker::Trouble;
+use crate::ric::RicComponent;
+use ranlab_lab::worker::ComponentError;
 
 /// Servers to which statistics are published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +51,9 @@ impl fmt::Display for Broker {
 /// This build lacks the client, the address is invalid, or the server rejects this RIC.
 pub(crate) async fn start(
     broker: &Broker,
-    part: &RicPart,
+    part: &RicComponent,
     messages: Messages,
-) -> Result<PublicationHandle, Trouble> {
+) -> Result<PublicationHandle, ComponentError> {
     // Checked only here, because the address of a Redis server would otherwise be shown as it was written.
     if broker.to_string().contains('@') {
         return Err(ranlab_lab::rig(
@@ -71,12 +71,12 @@ pub(crate) async fn start(
 }
 
 #[cfg(feature = "redis")]
-fn redis(url: &str, messages: Messages) -> Result<(), Trouble> {
+fn redis(url: &str, messages: Messages) -> Result<(), ComponentError> {
     ranlab_ric_server::redis::publish(url, messages).map_err(ranlab_lab::rig)
 }
 
 #[cfg(not(feature = "redis"))]
-fn redis(url: &str, _: Messages) -> Result<(), Trouble> {
+fn redis(url: &str, _: Messages) -> Result<(), ComponentError> {
     Err(ranlab_lab::environment(format!(
         "{url} is not reached by this build: build it with --features redis, or take nats://"
     )))

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use ranlab_ran::stats::SOURCES;
-use ranlab_sdk::transport::{Address, Listener, Passage, Proxy, SocketOptions, Tap};
+use ranlab_sdk::transport::{Address, Listener, Proxy, ProxyDirection, ProxyObserver, SocketOptions};
 use ranlab_sdk::wire::e2ap::{self, Message, Version};
 use ranlab_sdk::wire::e2sm::inspect;
 use ranlab_sdk::wire::e42;
@@ -20,8 +20,8 @@ use crate::E2_PORT;
 use crate::e2_fields::E2Names;
 use ranlab_lab::choices;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Numbers, Trouble};
-use ranlab_lab::{Listen, Running, Task, config, environment, loopback};
+use ranlab_lab::worker::{ComponentError, Counters};
+use ranlab_lab::{Listen, RunningComponent, Task, config, environment, loopback};
 
 choices! {
     /// Protocol of the relayed connections.
@@ -35,7 +35,7 @@ choices! {
 
 config! {
     /// A relay in front of a RIC.
-    pub struct RelayPart {
+    pub struct RelayComponent {
         /// address on which the relay accepts connections
         listen: Listen = Listen::Own, wiring();
         /// address of the RIC to which connections are forwarded
@@ -64,8 +64,8 @@ struct Codec {
     undecoded: Cell<u64>,
 }
 
-impl Tap for Codec {
-    fn pass(&self, _: &Passage, batch: &mut Vec<Bytes>) {
+impl ProxyObserver for Codec {
+    fn pass(&self, _: &ProxyDirection, batch: &mut Vec<Bytes>) {
         self.passed.set(self.passed.get() + batch.len() as u64);
         for pdu in batch {
             match self.again(pdu) {
@@ -77,7 +77,7 @@ impl Tap for Codec {
 }
 
 impl Relay {
-    pub(crate) async fn start(part: RelayPart) -> Result<Self, Trouble> {
+    pub(crate) async fn start(part: RelayComponent) -> Result<Self, ComponentError> {
         let codec = Rc::new(Codec::new(part.language, part.e2ap));
         let mut folder = Folder::default();
         let listen = folder.place(&part.listen, "relay")?;
@@ -131,12 +131,12 @@ fn payload_again(function: u16, payload: &Bytes) -> Option<Bytes> {
     inspect(model)?.transcode(model.encoding(), model.encoding(), payload).ok()
 }
 
-impl Running for Relay {
+impl RunningComponent for Relay {
     fn addresses(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("relay".to_owned(), self.address.to_string())])
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         [("passed", self.codec.passed.get()), ("undecoded", self.codec.undecoded.get())]
             .map(|(name, value)| (name.to_owned(), value as f64))
             .into()

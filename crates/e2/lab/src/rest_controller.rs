@@ -17,9 +17,9 @@ use ranlab_sdk::wire::e2ap::Version;
 
 use crate::e2_fields::E2Names;
 use crate::ric::HttpListener;
-use crate::{E2_PORT, Ric, RicPart};
-use ranlab_lab::worker::Trouble;
-use ranlab_lab::{Allowed, Listen, config, environment, loopback, rig, setting_by_text};
+use crate::{E2_PORT, Ric, RicComponent};
+use ranlab_lab::worker::ComponentError;
+use ranlab_lab::{AllowedPeer, Listen, config, environment, loopback, rig, setting_by_text};
 
 /// Default port of the slicing controller.
 pub const SLICING_PORT: u16 = 8091;
@@ -44,7 +44,7 @@ config! {
         /// operators share
         slicing: Option<SocketAddr> = None, wiring();
         /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
-        allow: Vec<Allowed> = Vec::new(), wiring();
+        allow: Vec<AllowedPeer> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
         e2ap: Version as E2Names = Version::V2_03;
@@ -66,7 +66,7 @@ config! {
         /// repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
-        allow: Vec<Allowed> = Vec::new(), wiring();
+        allow: Vec<AllowedPeer> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
         e2ap: Version as E2Names = Version::V2_03;
@@ -90,7 +90,7 @@ config! {
         /// destination of RLC and TRAFFIC statistics: local (/v1/events) or redis://HOST:PORT
         bus: BusUrl = BusUrl::Local, wiring();
         /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
-        allow: Vec<Allowed> = Vec::new(), wiring();
+        allow: Vec<AllowedPeer> = Vec::new(), wiring();
         /// E2AP version: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later are treated as
         /// version 3
         e2ap: Version as E2Names = Version::V2_03;
@@ -140,12 +140,16 @@ impl AssociationPart {
     ///
     /// # Errors
     /// An address cannot be bound, or the period is not supported.
-    pub async fn serve(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let door = |address| HttpListener::new(address, &self.host, self.http_token_file.as_deref());
         let iapp = Association::new().map_err(rig)?;
         let resources = Resources { iapp: association::NAME, openapi: association::OPENAPI, events: None };
-        let ric =
-            RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() };
+        let ric = RicComponent {
+            e2: self.e2.clone(),
+            allow: self.allow.clone(),
+            e2ap: self.e2ap,
+            ..RicComponent::default()
+        };
         let mut ric = together(ric, Box::new(iapp), door(self.http)?, resources).await?;
         if let Some(address) = self.slicing {
             let iapp = Slicing::new(self.period).map_err(rig)?;
@@ -159,15 +163,20 @@ impl AssociationPart {
 
 impl SlicingPart {
     /// Returns the settings of its RIC.
-    pub(crate) fn ric(&self) -> RicPart {
-        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    pub(crate) fn ric(&self) -> RicComponent {
+        RicComponent {
+            e2: self.e2.clone(),
+            allow: self.allow.clone(),
+            e2ap: self.e2ap,
+            ..RicComponent::default()
+        }
     }
 
     /// Returns the iApp.
     ///
     /// # Errors
     /// The period is not supported.
-    pub(crate) fn iapp(&self) -> Result<Slicing, Trouble> {
+    pub(crate) fn iapp(&self) -> Result<Slicing, ComponentError> {
         Slicing::new(self.period).map_err(rig)
     }
 
@@ -175,7 +184,7 @@ impl SlicingPart {
     ///
     /// # Errors
     /// An address cannot be bound, or the period is not supported.
-    pub async fn serve(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let iapp = self.iapp()?;
         let resources = Resources { iapp: slicing::NAME, openapi: slicing::OPENAPI, events: None };
         let door = HttpListener::new(self.http, &self.host, self.http_token_file.as_deref())?;
@@ -185,15 +194,20 @@ impl SlicingPart {
 
 impl TrafficPart {
     /// Returns the settings of its RIC.
-    pub(crate) fn ric(&self) -> RicPart {
-        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    pub(crate) fn ric(&self) -> RicComponent {
+        RicComponent {
+            e2: self.e2.clone(),
+            allow: self.allow.clone(),
+            e2ap: self.e2ap,
+            ..RicComponent::default()
+        }
     }
 
     /// Returns the iApp, which publishes on this bus.
     ///
     /// # Errors
     /// The period is not supported.
-    pub(crate) fn iapp(&self, bus: Box<dyn Bus>) -> Result<Traffic, Trouble> {
+    pub(crate) fn iapp(&self, bus: Box<dyn Bus>) -> Result<Traffic, ComponentError> {
         Traffic::new(self.period, bus).map_err(rig)
     }
 
@@ -201,7 +215,7 @@ impl TrafficPart {
     ///
     /// # Errors
     /// An address cannot be bound, the period is not supported, or the bus is unreachable.
-    pub async fn serve(&self) -> Result<Ric, Trouble> {
+    pub async fn serve(&self) -> Result<Ric, ComponentError> {
         let local = LocalBus::default();
         let (bus, events): (Box<dyn Bus>, _) = match &self.bus {
             BusUrl::Local => (Box::new(local.clone()), Some(local)),
@@ -215,11 +229,11 @@ impl TrafficPart {
 }
 
 async fn together(
-    ric: RicPart,
+    ric: RicComponent,
     iapp: Box<dyn IApp>,
     door: HttpListener,
     resources: Resources,
-) -> Result<Ric, Trouble> {
+) -> Result<Ric, ComponentError> {
     let mut ric = Ric::start(&ric).await?;
     ric.handle.add_iapp(iapp);
     ric.serve("http", door, Some(resources)).await?;
@@ -227,23 +241,23 @@ async fn together(
 }
 
 #[cfg(feature = "redis")]
-fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
+fn redis(url: &str) -> Result<Box<dyn Bus>, ComponentError> {
     Ok(Box::new(ranlab_ric_server::redis::RedisBus::connect(url).map_err(environment)?))
 }
 
 #[cfg(not(feature = "redis"))]
-fn redis(url: &str) -> Result<Box<dyn Bus>, Trouble> {
+fn redis(url: &str) -> Result<Box<dyn Bus>, ComponentError> {
     Err(environment(no_redis(url)))
 }
 
 /// Returns the error of a build without a Redis client.
 #[cfg(feature = "redis")]
-pub(crate) fn sdl(url: &str, termination: Option<String>) -> Result<Box<dyn IApp>, Trouble> {
+pub(crate) fn sdl(url: &str, termination: Option<String>) -> Result<Box<dyn IApp>, ComponentError> {
     Ok(Box::new(ranlab_ric_server::sdl::Sdl::connect(url, termination).map_err(environment)?))
 }
 
 #[cfg(not(feature = "redis"))]
-pub(crate) fn sdl(url: &str, _: Option<String>) -> Result<Box<dyn IApp>, Trouble> {
+pub(crate) fn sdl(url: &str, _: Option<String>) -> Result<Box<dyn IApp>, ComponentError> {
     Err(environment(format!("{url} is not reached by this build: build it with --features redis")))
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::rest_client::RestError;
 use crate::{BusEvents, RestUrl};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// A request for a resource.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,8 +51,11 @@ pub(crate) trait RestXapp {
     ///
     /// # Errors
     /// The xApp cannot continue.
-    fn answered(&mut self, age: Duration, answer: Result<Json, RestError>)
-    -> Result<Option<String>, Trouble>;
+    fn answered(
+        &mut self,
+        age: Duration,
+        answer: Result<Json, RestError>,
+    ) -> Result<Option<String>, ComponentError>;
 
     /// Returns whether it needs the controller's bus.
     fn listens(&self) -> bool {
@@ -91,7 +94,7 @@ pub(crate) async fn drive(
     xapp: &RefCell<impl RestXapp>,
     rest: &RestUrl,
     mut messages: Messages,
-) -> Result<(), Trouble> {
+) -> Result<(), ComponentError> {
     let begin = tokio::time::Instant::now();
     loop {
         let want = xapp.borrow_mut().want(begin.elapsed());

@@ -17,7 +17,7 @@ use ranlab_ric_server::commons::Commons;
 
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
-use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};
+use ranlab_sdk::e2::ric::{Admission, Limits, ListenerProtocol, RicConfig, RicEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
@@ -25,15 +25,17 @@ use serde::Serialize;
 
 use crate::e2_fields::E2Names;
 use crate::e2_fields::{customary_models, service_models};
-use crate::hosting::{Hands, Installation};
+use crate::hosting::{Installation, ProcessSupervisor};
 use crate::ping_iapp;
 use crate::pinger::{Pace, PingReport, Shared, lock};
 use crate::publish::Broker;
 use ranlab_lab::choices;
 use ranlab_lab::field::{Each, Text};
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{
+    AllowedPeer, Listen, RunningComponent, Task, config, environment, numbers, parse, rig, since,
+};
 
 #[path = "ric_doors.rs"]
 mod doors;
@@ -62,7 +64,7 @@ choices! {
 
 config! {
     /// Settings of our near-RT RIC.
-    pub struct RicPart {
+    pub struct RicComponent {
         /// address on which the RIC accepts base stations; repeatable [default: loopback TCP port 36421 and a Unix socket]
         e2: Vec<Listen> = Vec::new(), wiring();
         /// address on which the RIC accepts xApps; repeatable [default: loopback TCP port 36422 and a Unix socket]
@@ -77,11 +79,11 @@ config! {
         /// Redis server (redis://HOST:PORT) in which the list of base stations is kept, as in O-RAN SC's shared data layer (SDL)
         sdl: Option<String> = None, wiring();
         /// addresses whose HTTP requests need no token and which may use RMR, besides this machine; repeatable
-        trust: Vec<Allowed> = Vec::new(), wiring();
+        trust: Vec<AllowedPeer> = Vec::new(), wiring();
         /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// accept TCP, TLS and SCTP connections only from these addresses; repeatable [default: all]
-        allow: Vec<Allowed> = Vec::new(), wiring();
+        allow: Vec<AllowedPeer> = Vec::new(), wiring();
         /// accept E2 setups only of these base stations: a network (001.01), a name (gnb 001.01 5) or *; @NAME behind it requires a TLS
         /// certificate for that name; repeatable [default: all]
         admit: Vec<Admission> as Each<Text> = Vec::new(), wiring();
@@ -157,16 +159,16 @@ config! {
     }
 }
 
-impl RicPart {
+impl RicComponent {
     /// Returns the configuration of its state machine.
     ///
     /// # Errors
     /// The file of xApp rules is invalid.
-    pub(crate) fn machine(&self) -> Result<RicConfig, Trouble> {
+    pub(crate) fn machine(&self) -> Result<RicConfig, ComponentError> {
         self.machine_for(None)
     }
 
-    fn machine_for(&self, installation: Option<&mut Installation>) -> Result<RicConfig, Trouble> {
+    fn machine_for(&self, installation: Option<&mut Installation>) -> Result<RicConfig, ComponentError> {
         let limits = Limits::for_nodes(usize::try_from(self.max_nodes).unwrap_or(usize::MAX));
         let mut config = RicConfig::default().with(|it| {
             it.version = self.e2ap;
@@ -187,7 +189,7 @@ impl RicPart {
     }
 }
 
-impl RicPart {
+impl RicComponent {
     /// Returns the monitor's service models: those of `--kpi` first, so that the limit on series affects the others.
     fn monitored(&self) -> impl Iterator<Item = &String> {
         let is_asked = self.iapp.contains(&HostedIApp::Monitor) || self.publish.is_some();
@@ -196,7 +198,7 @@ impl RicPart {
     }
 
     /// Starts the RIC on the configured number of threads.
-    fn on_threads(&self, config: RicConfig) -> Result<RicHandle, Trouble> {
+    fn on_threads(&self, config: RicConfig) -> Result<RicHandle, ComponentError> {
         let threads =
             usize::try_from(self.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
         let above = self.thread_load as f64 / 100.0;
@@ -206,7 +208,7 @@ impl RicPart {
     }
 
     /// Reads the installed xApps, if hosting is configured.
-    fn installation(&self) -> Result<Option<Installation>, Trouble> {
+    fn installation(&self) -> Result<Option<Installation>, ComponentError> {
         let Some(from) = &self.manifests else { return Ok(None) };
         if !cfg!(feature = "hosting") {
             return Err(rig("this build hosts no xApps; build with --features hosting"));
@@ -257,7 +259,7 @@ pub struct Ric {
     pub handle: RicHandle,
     /// Listening addresses, by name (`e2`, `e42`, `http`, `rmr`), in this order.
     pub bound: Vec<(&'static str, String)>,
-    inside: Vec<Inside>,
+    inside: Vec<HostedHandle>,
     at_begin: RicReport,
     e42_hold: Duration,
     /// The HTTP server, if enabled.
@@ -270,11 +272,11 @@ pub struct Ric {
     commons: Commons,
     a1: Option<A1>,
     /// Starts hosted xApps, which end when this is dropped.
-    _hands: Option<Hands>,
+    _hands: Option<ProcessSupervisor>,
     _folder: Folder,
 }
 
-enum Inside {
+enum HostedHandle {
     Monitor {
         handle: MonitorHandle,
         at_begin: Totals,
@@ -293,7 +295,7 @@ impl Ric {
     ///
     /// # Errors
     /// An address cannot be bound, or an iApp is misconfigured.
-    pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
+    pub async fn start(part: &RicComponent) -> Result<Self, ComponentError> {
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
         config.directory = crate::ric_bus::directory(part)?;
@@ -304,13 +306,15 @@ impl Ric {
             let termination = part.rmr.filter(|address| address.port() != 0);
             handle.add_iapp(crate::rest_controller::sdl(url, termination.map(|it| it.to_string()))?);
         }
-        let inside = Inside::all(part, &handle).await?;
+        let inside = HostedHandle::all(part, &handle).await?;
         let mut folder = Folder::default();
         let mut bound = Vec::new();
-        for (side, name, places) in [(Side::E2, "e2", &part.e2), (Side::E42, "e42", &part.e42)] {
+        for (side, name, places) in
+            [(ListenerProtocol::E2, "e2", &part.e2), (ListenerProtocol::E42, "e42", &part.e42)]
+        {
             for place in places {
                 let allowed = part.allow.clone();
-                let may_connect = move |peer: &str| Allowed::any(&allowed, peer);
+                let may_connect = move |peer: &str| AllowedPeer::any(&allowed, peer);
                 let place = folder.place(place, name)?;
                 let address = handle.listen(side, &place, may_connect).await.map_err(environment)?;
                 bound.push((name, address.to_string()));
@@ -344,7 +348,7 @@ impl Ric {
         ric.listen(part, desk.as_ref().map(|(_, hosted)| hosted.clone())).await?;
         if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
             let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
-            let hands = Hands::start(installation, supervisor, desk, http);
+            let hands = ProcessSupervisor::start(installation, supervisor, desk, http);
             ric._hands = Some(hands.map_err(|error| environment(format!("no thread for xApps: {error}")))?);
         }
         Ok(ric)
@@ -395,14 +399,14 @@ impl Ric {
     /// Returns the results of [`HostedIApp::Ping`], or `None` if that iApp is not configured.
     pub fn pings(&self) -> Option<PingReport> {
         self.inside.iter().find_map(|inside| match inside {
-            Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
-            Inside::Monitor { .. } | Inside::Slicing => None,
+            HostedHandle::Ping { pinger, .. } => Some(lock(pinger).report()),
+            HostedHandle::Monitor { .. } | HostedHandle::Slicing => None,
         })
     }
 }
 
 /// Reads the policy types of a folder, by file name.
-fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, Trouble> {
+fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, ComponentError> {
     let wrong = |path: &Path, why: String| rig(format!("{}: {why}", path.display()));
     let entries = std::fs::read_dir(from).map_err(|error| wrong(from, error.to_string()))?;
     let mut types = BTreeMap::new();
@@ -425,14 +429,14 @@ fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, Trouble> {
     Ok(types)
 }
 
-fn rules(file: &Path) -> Result<XappRules, Trouble> {
+fn rules(file: &Path) -> Result<XappRules, ComponentError> {
     let wrong = |error: String| rig(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     XappRules::from_toml(&text).map_err(|error| wrong(error.to_string()))
 }
 
-impl Inside {
-    async fn all(part: &RicPart, ric: &RicHandle) -> Result<Vec<Self>, Trouble> {
+impl HostedHandle {
+    async fn all(part: &RicComponent, ric: &RicHandle) -> Result<Vec<Self>, ComponentError> {
         let mut inside = Vec::new();
         // The monitor collects what is published.
         let is_monitored = part.publish.is_some() || !part.kpi.is_empty();
@@ -443,7 +447,7 @@ impl Inside {
         Ok(inside)
     }
 
-    async fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
+    async fn new(iapp: HostedIApp, part: &RicComponent, ric: &RicHandle) -> Result<Self, ComponentError> {
         match iapp {
             HostedIApp::Monitor => {
                 let models = part.monitored().map(|name| parse(name)).collect::<Result<_, _>>()?;
@@ -470,11 +474,11 @@ impl Inside {
         }
     }
 
-    fn counters(&self) -> Numbers {
+    fn counters(&self) -> Counters {
         match self {
             Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
             Self::Ping { pinger, .. } => lock(pinger).counters(),
-            Self::Slicing => Numbers::new(),
+            Self::Slicing => Counters::new(),
         }
     }
 
@@ -504,20 +508,20 @@ impl Inside {
     }
 }
 
-impl Running for Ric {
+impl RunningComponent for Ric {
     fn addresses(&self) -> BTreeMap<String, String> {
         self.bound.iter().map(|(name, address)| ((*name).to_owned(), address.clone())).collect()
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         let mut all = numbers(&self.report());
-        all.extend(self.inside.iter().flat_map(Inside::counters));
+        all.extend(self.inside.iter().flat_map(HostedHandle::counters));
         all
     }
 
     fn begin(&mut self) {
         self.at_begin = self.report();
-        self.inside.iter_mut().for_each(Inside::begin);
+        self.inside.iter_mut().for_each(HostedHandle::begin);
     }
 
     fn end(&mut self, report: &mut Report) {

@@ -7,9 +7,9 @@ use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::DirectoryConfig;
 use ranlab_sdk::transport::Address;
 
-use crate::ric::RicPart;
+use crate::ric::RicComponent;
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_ric_server::nats::Joined;
@@ -27,7 +27,7 @@ pub(crate) enum Shared {}
 ///
 /// # Errors
 /// The name is invalid, or another bus setting is used without `bus`.
-pub(crate) fn directory(part: &RicPart) -> Result<Option<DirectoryConfig>, Trouble> {
+pub(crate) fn directory(part: &RicComponent) -> Result<Option<DirectoryConfig>, ComponentError> {
     if part.bus.is_none() {
         let said = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
         return if said {
@@ -69,10 +69,10 @@ fn advertised(said: Option<&Address>, bound: &[(&'static str, String)], name: &s
 /// An address or a credential file is invalid, or the servers reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn join(
-    part: &RicPart,
+    part: &RicComponent,
     ric: &RicHandle,
     bound: &[(&'static str, String)],
-) -> Result<Option<Joined>, Trouble> {
+) -> Result<Option<Joined>, ComponentError> {
     let Some(config) = config(part, "") else { return Ok(None) };
     let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
     let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
@@ -81,7 +81,7 @@ pub(crate) async fn join(
 }
 
 #[cfg(feature = "bus")]
-fn from_nats(error: ranlab_ric_server::nats::NatsError) -> Trouble {
+fn from_nats(error: ranlab_ric_server::nats::NatsError) -> ComponentError {
     use ranlab_ric_server::nats::NatsError;
     match error {
         NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
@@ -92,14 +92,14 @@ fn from_nats(error: ranlab_ric_server::nats::NatsError) -> Trouble {
 /// Returns the configuration of a NATS client, if servers are configured. `what` distinguishes this client from the
 /// RIC's others.
 #[cfg(feature = "bus")]
-fn config(part: &RicPart, what: &str) -> Option<ranlab_ric_server::nats::NatsConfig> {
+fn config(part: &RicComponent, what: &str) -> Option<ranlab_ric_server::nats::NatsConfig> {
     let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
     Some(client(part, servers, format!("ranlab ric {name}{what}")))
 }
 
 /// Returns the configuration of a client for these servers, with the component's credential files.
 #[cfg(feature = "bus")]
-fn client(part: &RicPart, servers: &str, name: String) -> ranlab_ric_server::nats::NatsConfig {
+fn client(part: &RicComponent, servers: &str, name: String) -> ranlab_ric_server::nats::NatsConfig {
     ranlab_ric_server::nats::NatsConfig {
         servers: servers.to_owned(),
         bucket: part.bus_bucket.clone(),
@@ -120,9 +120,9 @@ fn client(part: &RicPart, servers: &str, name: String) -> ranlab_ric_server::nat
 #[cfg(feature = "bus")]
 pub(crate) async fn publish(
     servers: &str,
-    part: &RicPart,
+    part: &RicComponent,
     messages: ranlab_ric::monitor::Messages,
-) -> Result<(), Trouble> {
+) -> Result<(), ComponentError> {
     let name = format!("ranlab ric {} (statistics)", part.bus_name.as_deref().unwrap_or_default());
     ranlab_ric_server::nats::publish(client(part, servers, name), messages).await.map_err(from_nats)
 }
@@ -130,7 +130,11 @@ pub(crate) async fn publish(
 /// Without NATS, nothing is published.
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
-pub(crate) async fn publish(_: &str, _: &RicPart, _: ranlab_ric::monitor::Messages) -> Result<(), Trouble> {
+pub(crate) async fn publish(
+    _: &str,
+    _: &RicComponent,
+    _: ranlab_ric::monitor::Messages,
+) -> Result<(), ComponentError> {
     Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"))
 }
 
@@ -141,9 +145,9 @@ pub(crate) async fn publish(_: &str, _: &RicPart, _: ranlab_ric::monitor::Messag
 /// The servers are unreachable or reject this RIC.
 #[cfg(feature = "bus")]
 pub(crate) async fn commons(
-    part: &RicPart,
+    part: &RicComponent,
     access: BTreeMap<String, Access>,
-) -> Result<(Commons, Option<Shared>), Trouble> {
+) -> Result<(Commons, Option<Shared>), ComponentError> {
     let Some(config) = config(part, " (shared)").filter(|_| part.http.is_some()) else {
         return Ok((Commons::local(access), None));
     };
@@ -157,9 +161,9 @@ pub(crate) async fn commons(
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn commons(
-    _: &RicPart,
+    _: &RicComponent,
     access: BTreeMap<String, Access>,
-) -> Result<(Commons, Option<Shared>), Trouble> {
+) -> Result<(Commons, Option<Shared>), ComponentError> {
     Ok((Commons::local(access), None))
 }
 
@@ -167,10 +171,10 @@ pub(crate) async fn commons(
 #[cfg(not(feature = "bus"))]
 #[allow(clippy::unused_async, reason = "as with NATS")]
 pub(crate) async fn join(
-    part: &RicPart,
+    part: &RicComponent,
     ric: &RicHandle,
     bound: &[(&'static str, String)],
-) -> Result<Option<Joined>, Trouble> {
+) -> Result<Option<Joined>, ComponentError> {
     let _ = (ric, advertised(part.advertise_e2.as_ref(), bound, "e2"));
     Ok(None)
 }

@@ -16,7 +16,11 @@ pub(crate) struct HttpListener {
 impl HttpListener {
     /// # Errors
     /// The file contains no token.
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
+    pub(crate) fn new(
+        address: SocketAddr,
+        hosts: &[String],
+        token: Option<&Path>,
+    ) -> Result<Self, ComponentError> {
         Ok(Self { address, access: Access::read(hosts, token, None).map_err(rig)?, hosted: None })
     }
 
@@ -31,11 +35,15 @@ impl Ric {
     ///
     /// # Errors
     /// An address cannot be bound, or RMR is asked for without HTTP.
-    pub(super) async fn listen(&mut self, part: &RicPart, hosted: Option<Hosted>) -> Result<(), Trouble> {
+    pub(super) async fn listen(
+        &mut self,
+        part: &RicComponent,
+        hosted: Option<Hosted>,
+    ) -> Result<(), ComponentError> {
         if part.rmr.is_some() && part.http.is_none() {
             return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
         }
-        let trust = || Allowed::any_of(&part.trust).map(Trust::new);
+        let trust = || AllowedPeer::any_of(&part.trust).map(Trust::new);
         if let Some(address) = part.rmr {
             // Before HTTP, which states its address.
             self.rmr = Some(self.serve_rmr(address, trust()).await?);
@@ -59,20 +67,20 @@ impl Ric {
         name: &'static str,
         door: HttpListener,
         iapp: Option<Resources>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         let HttpListener { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let commons = self.commons.clone();
         let a1 = self.a1.clone();
         let published = self.inside.iter().find_map(|inside| match inside {
-            Inside::Monitor { published, .. } => published.clone(),
-            Inside::Ping { .. } | Inside::Slicing => None,
+            HostedHandle::Monitor { published, .. } => published.clone(),
+            HostedHandle::Ping { .. } | HostedHandle::Slicing => None,
         });
         let kpis = self.inside.iter().find_map(|inside| match inside {
-            Inside::Monitor { handle, series_max, .. } => {
+            HostedHandle::Monitor { handle, series_max, .. } => {
                 Some(KpiExport { monitor: handle.clone(), series_max: *series_max })
             }
-            Inside::Ping { .. } | Inside::Slicing => None,
+            HostedHandle::Ping { .. } | HostedHandle::Slicing => None,
         });
         let termination = self.rmr.clone();
         let config =
@@ -84,7 +92,11 @@ impl Ric {
         Ok(())
     }
 
-    async fn serve_rmr(&mut self, address: SocketAddr, trust: Option<Trust>) -> Result<String, Trouble> {
+    async fn serve_rmr(
+        &mut self,
+        address: SocketAddr,
+        trust: Option<Trust>,
+    ) -> Result<String, ComponentError> {
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let served = rmr::serve(self.handle.clone(), RmrConfig { address, trust, console }).await;
         let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ranlab_lab::worker::Fault;
-use ranlab_lab::{Config, PLACES_MAX, Part, Seed};
+use ranlab_lab::worker::FaultOwner;
+use ranlab_lab::{AnyComponent, Config, PLACES_MAX, Seed};
 use ranlab_ran::node::NodeKind;
 use ranlab_ran::radio::Fidelity;
 
@@ -12,11 +12,11 @@ use super::*;
 
 #[test]
 fn base_stations_are_numbered_consecutively_over_one_ramp() {
-    let fleet = FleetPart { nodes: 10, first: 5, ..FleetPart::default() };
-    let shares = Part::from(fleet.clone()).divide(3).unwrap();
+    let fleet = FleetComponent { nodes: 10, first: 5, ..FleetComponent::default() };
+    let shares = AnyComponent::from(fleet.clone()).divide(3).unwrap();
     let mut next = 5;
     for share in &shares {
-        let Some(share) = share.get::<FleetPart>() else { panic!("{share:?}") };
+        let Some(share) = share.get::<FleetComponent>() else { panic!("{share:?}") };
         assert_eq!((share.first, share.ramp), (next, Some(Duration::from_millis(10))));
         // All shares have the same seed. A base station's seed follows from its index, independent of its location.
         assert_eq!((share.seed, share.ues), (Seed(1), fleet.ues));
@@ -27,17 +27,17 @@ fn base_stations_are_numbered_consecutively_over_one_ramp() {
 
 #[test]
 fn indivisible_load_is_rejected() {
-    let why = |part: Part, places| part.divide(places).unwrap_err().what;
-    let two = FleetPart { nodes: 2, ..FleetPart::default() };
-    let told = why(Part::from(two.clone()), 3);
+    let why = |part: AnyComponent, places| part.divide(places).unwrap_err().what;
+    let two = FleetComponent { nodes: 2, ..FleetComponent::default() };
+    let told = why(AnyComponent::from(two.clone()), 3);
     assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
-    assert!(why(Part::from(PingPart::default()), 2).contains("is one and cannot be divided"));
-    assert!(why(Part::from(two), PLACES_MAX + 1).contains("1 to 128 places"));
+    assert!(why(AnyComponent::from(PingComponent::default()), 2).contains("is one and cannot be divided"));
+    assert!(why(AnyComponent::from(two), PLACES_MAX + 1).contains("1 to 128 places"));
 }
 
 #[test]
 fn radio_survives_message_and_is_required_by_its_settings() {
-    let mut part = FleetPart { sm: vec!["kpm".to_owned()], ..FleetPart::default() };
+    let mut part = FleetComponent { sm: vec!["kpm".to_owned()], ..FleetComponent::default() };
     for (name, text) in [
         ("radio", "lte:25"),
         ("fidelity", "fluid"),
@@ -52,31 +52,31 @@ fn radio_survives_message_and_is_required_by_its_settings() {
         part.set(name, &text.into()).unwrap();
     }
     let told = serde_json::to_string(&part).unwrap();
-    assert_eq!(serde_json::from_str::<FleetPart>(&told).unwrap(), part, "{told}");
-    let slots = FleetPart { fidelity: Fidelity::Slot, ..part.clone() };
+    assert_eq!(serde_json::from_str::<FleetComponent>(&told).unwrap(), part, "{told}");
+    let slots = FleetComponent { fidelity: Fidelity::Slot, ..part.clone() };
     for wrong in [
-        FleetPart { radio: None, ..slots.clone() },
-        FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
-        FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
-        FleetPart { kind: NodeKind::Split, ..part.clone() },
-        FleetPart { dus: 2, nodes: 4, ..slots.clone() },
-        FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
-        FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
+        FleetComponent { radio: None, ..slots.clone() },
+        FleetComponent { radio: None, fidelity: Fidelity::Fluid, ..FleetComponent::default() },
+        FleetComponent { kind: NodeKind::Mixed, ..slots.clone() },
+        FleetComponent { kind: NodeKind::Split, ..part.clone() },
+        FleetComponent { dus: 2, nodes: 4, ..slots.clone() },
+        FleetComponent { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
+        FleetComponent { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetComponent::default() },
         // Mobility in the fluid model.
         part,
-        FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
-        FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
-        FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
-        FleetPart { sm: vec!["ni".to_owned()], ..FleetPart::default() },
-        FleetPart { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
-        FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
+        FleetComponent { sm: vec!["mac".to_owned()], ..slots.clone() },
+        FleetComponent { sm: vec!["rc".to_owned()], ..FleetComponent::default() },
+        FleetComponent { sm: vec!["ccc".to_owned()], ..FleetComponent::default() },
+        FleetComponent { sm: vec!["ni".to_owned()], ..FleetComponent::default() },
+        FleetComponent { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
+        FleetComponent { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
     ] {
-        let trouble = Stations::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
-        assert_eq!(trouble.fault, Fault::Rig);
+        let trouble = RunningFleet::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
+        assert_eq!(trouble.fault, FaultOwner::Rig);
     }
-    assert!(Stations::new(&FleetPart { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
-    assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots.clone() }).is_err());
-    assert!(Stations::new(&FleetPart { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
+    assert!(RunningFleet::new(&FleetComponent { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
+    assert!(RunningFleet::new(&FleetComponent { kind: NodeKind::Split, ..slots.clone() }).is_err());
+    assert!(RunningFleet::new(&FleetComponent { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
 }
 
 /// The units of the radio's texts are those of scenarios.

@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 
 use crate::e2_fields::E2Names;
 use crate::ric::HttpListener;
-use crate::{E2_PORT, Ric, RicPart};
+use crate::{E2_PORT, Ric, RicComponent};
 use ranlab_lab::field::{Each, Text};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Allowed, Listen, Running, Task, config, loopback, rig};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{AllowedPeer, Listen, RunningComponent, Task, config, loopback, rig};
 use ranlab_ran::{Spell, Spelled};
 
 /// Default port of the virtualization controller.
@@ -42,7 +42,7 @@ config! {
         /// repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// accept TCP connections of base stations only from these addresses; repeatable [default: all]
-        allow: Vec<Allowed> = Vec::new(), wiring();
+        allow: Vec<AllowedPeer> = Vec::new(), wiring();
         /// E2AP version towards base stations: 1.01, 2.03 or 3.01; with 3.01, nodes that set up with version 2 or later
         /// are treated as version 3
         e2ap: Version as E2Names = Version::V2_03;
@@ -92,15 +92,20 @@ impl Spell for TenantPlan {
 
 impl VirtPart {
     /// Returns the settings of the underlying RIC.
-    pub(crate) fn ric(&self) -> RicPart {
-        RicPart { e2: self.e2.clone(), allow: self.allow.clone(), e2ap: self.e2ap, ..RicPart::default() }
+    pub(crate) fn ric(&self) -> RicComponent {
+        RicComponent {
+            e2: self.e2.clone(),
+            allow: self.allow.clone(),
+            e2ap: self.e2ap,
+            ..RicComponent::default()
+        }
     }
 
     /// Returns the iApp, and its mailbox towards the operators' agents.
     ///
     /// # Errors
     /// The operators' shares are invalid.
-    pub(crate) fn iapp(&self) -> Result<(Virt, TenantBroker), Trouble> {
+    pub(crate) fn iapp(&self) -> Result<(Virt, TenantBroker), ComponentError> {
         let tenant = |plan: &Spelled<TenantPlan>| {
             let TenantPlan { name, share, subscribers, .. } = &plan.value;
             let subscribers: Vec<_> = subscribers.iter().map(String::as_str).collect();
@@ -119,7 +124,7 @@ impl VirtPart {
     ///
     /// # Errors
     /// An address cannot be bound, the operators' shares are invalid, or an operator's address is invalid.
-    pub async fn serve(&self) -> Result<Shared, Trouble> {
+    pub async fn serve(&self) -> Result<Shared, ComponentError> {
         let address = |plan: &Spelled<TenantPlan>| {
             let wrong = |error| rig(format!("`tenant` {}: its controller: {error}", plan.value.name));
             plan.value.controller.parse::<Address>().map_err(wrong)
@@ -197,17 +202,17 @@ impl Runner {
                 let agent = self.faces.borrow().get(&face).cloned();
                 agent.into_iter().for_each(|it| it.with(|agent, now| self.desk.tend(face, agent, now)));
             }
-            Errand::Rouse => self.ric.with(|ric, now| ric.rouse(now, self.iapp)),
+            Errand::Rouse => self.ric.with(|ric, now| ric.wake_iapp(now, self.iapp)),
         }
     }
 }
 
-impl Running for Shared {
+impl RunningComponent for Shared {
     fn addresses(&self) -> BTreeMap<String, String> {
         self.ric.addresses()
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         let mut numbers = self.ric.counters();
         let up = |agent: &AgentHandle| agent.read(|it| it.controllers().any(|(id, _)| it.is_up(id)));
         let faces = self.faces.borrow().values().filter(|agent| up(agent)).count();

@@ -15,8 +15,8 @@ use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::{RestUrl, SLICING_PORT};
 use ranlab_lab::field::{Each, Text};
-use ranlab_lab::worker::{Numbers, Trouble};
-use ranlab_lab::{Running, Task, config, environment, numbers, rig, sut};
+use ranlab_lab::worker::{ComponentError, Counters};
+use ranlab_lab::{RunningComponent, Task, config, environment, numbers, rig, sut};
 use ranlab_ran::{Spell, Spelled};
 
 /// Timeout until the first base station appears.
@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 config! {
     /// An xApp that configures slices through the slicing controller.
-    pub struct SliceXappPart {
+    pub struct SliceXappComponent {
         /// URL of the slicing controller
         rest: RestUrl = RestUrl::loopback(SLICING_PORT), wiring();
         /// base station to configure, named as in /v1/nodes [default: all]
@@ -78,7 +78,7 @@ pub struct SliceXappReport {
 }
 
 /// `LEFT=RIGHT`.
-fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), Trouble> {
+fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), ComponentError> {
     let pair = text.split_once('=').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     pair.ok_or_else(|| rig(format!("\"{text}\" is not {form}")))
 }
@@ -87,7 +87,7 @@ fn pair<A: FromStr, B: FromStr>(text: &str, form: &str) -> Result<(A, B), Troubl
 const REASONS_MAX: usize = 8;
 
 /// Parses `SST[-SD]=MIN:MAX[:DEDICATED]` into a quota of the controller's REST API.
-fn quota(text: &str) -> Result<Json, Trouble> {
+fn quota(text: &str) -> Result<Json, ComponentError> {
     let read = || {
         let (slice, percent) = text.split_once('=')?;
         let percent: Vec<u8> = percent.split(':').map(|it| it.parse().ok()).collect::<Option<_>>()?;
@@ -101,21 +101,21 @@ fn quota(text: &str) -> Result<Json, Trouble> {
     read().ok_or_else(|| rig(format!("\"{text}\" is not SST[-SD]=MIN:MAX[:DEDICATED], e.g. 1-010203=20:60")))
 }
 
-fn trouble(error: RestError) -> Trouble {
+fn trouble(error: RestError) -> ComponentError {
     match error {
         RestError::Refused { .. } => sut(error),
         error => environment(error),
     }
 }
 
-impl SliceXappPart {
+impl SliceXappComponent {
     /// Configures the slices, then assigns the UEs. Afterwards applies each step at its time, counted from now. If a
     /// base station rejects a request, nothing is changed there.
     ///
     /// # Errors
     /// The controller is unreachable, has no base station, or rejects a request.
-    pub async fn run(&self) -> Result<SliceXappReport, Trouble> {
-        let slicer = RefCell::new(Slicer::new(self)?);
+    pub async fn run(&self) -> Result<SliceXappReport, ComponentError> {
+        let slicer = RefCell::new(SliceXappMachine::new(self)?);
         drive(&slicer, &self.rest, Messages::None).await?;
         Ok(slicer.into_inner().report)
     }
@@ -123,7 +123,7 @@ impl SliceXappPart {
 
 /// The current activity.
 #[derive(Debug)]
-enum Doing {
+enum SliceXappState {
     /// Waits for the next step.
     Nothing,
     /// Polls for base stations: next time, and deadline.
@@ -134,21 +134,21 @@ enum Doing {
 
 /// The xApp as a state machine.
 #[derive(Debug)]
-pub(crate) struct Slicer {
+pub(crate) struct SliceXappMachine {
     node: Option<String>,
     sharing: bool,
     /// Quotas for base stations without SLICE.
     quotas: Vec<Json>,
     /// The current step is the first one.
     steps: VecDeque<Step>,
-    doing: Doing,
+    doing: SliceXappState,
     report: SliceXappReport,
 }
 
-impl Slicer {
+impl SliceXappMachine {
     /// # Errors
     /// A slice or a UE has an invalid text form.
-    pub(crate) fn new(part: &SliceXappPart) -> Result<Self, Trouble> {
+    pub(crate) fn new(part: &SliceXappComponent) -> Result<Self, ComponentError> {
         let slices = part.slice.iter().map(|text| pair(text, "ID=SHARE, e.g. 1=0.66"));
         let ues = part.ue.iter().map(|text| pair(text, "RNTI=ID, e.g. 17921=1"));
         let slices = slices.collect::<Result<_, _>>()?;
@@ -160,7 +160,7 @@ impl Slicer {
         let node = part.node.clone();
         let sharing = part.sharing;
         let report = SliceXappReport::default();
-        Ok(Self { node, sharing, quotas, steps: steps.into(), doing: Doing::Nothing, report })
+        Ok(Self { node, sharing, quotas, steps: steps.into(), doing: SliceXappState::Nothing, report })
     }
 
     /// Returns the selected base stations, by name.
@@ -188,8 +188,8 @@ impl Slicer {
     }
 
     /// Returns the requests of the current step for these base stations.
-    fn asks(&self, (nodes, others): &(Vec<String>, Vec<String>)) -> Doing {
-        let Some(Step { slices, ues, .. }) = self.steps.front() else { return Doing::Nothing };
+    fn asks(&self, (nodes, others): &(Vec<String>, Vec<String>)) -> SliceXappState {
+        let Some(Step { slices, ues, .. }) = self.steps.front() else { return SliceXappState::Nothing };
         let slices = slices.iter().map(|(id, capacity)| json!({ "id": id, "capacity": capacity }));
         let slices: Vec<_> = slices.collect();
         let mut asks = VecDeque::new();
@@ -209,27 +209,27 @@ impl Slicer {
             asks.push_back(Ask::put(format!("/v1/nodes/{}/quotas", escaped(node)), quotas));
         }
         let report = SliceXappReport { nodes: nodes.len() + others.len(), ues: nodes.len() * ues.len() };
-        Doing::Asking(asks, report)
+        SliceXappState::Asking(asks, report)
     }
 }
 
-impl RestXapp for Slicer {
+impl RestXapp for SliceXappMachine {
     fn want(&mut self, age: Duration) -> Want {
         loop {
             match &mut self.doing {
-                Doing::Nothing => match self.steps.front() {
+                SliceXappState::Nothing => match self.steps.front() {
                     None => return Want::Done,
                     Some(step) if step.at > age => return Want::Wait(Some(step.at)),
-                    Some(_) => self.doing = Doing::Looking(age, age + NODE_WAIT),
+                    Some(_) => self.doing = SliceXappState::Looking(age, age + NODE_WAIT),
                 },
-                Doing::Looking(from, _) if *from > age => return Want::Wait(Some(*from)),
-                Doing::Looking(..) => return Want::Ask(Ask::get("/v1/nodes")),
-                Doing::Asking(asks, report) => match asks.front() {
+                SliceXappState::Looking(from, _) if *from > age => return Want::Wait(Some(*from)),
+                SliceXappState::Looking(..) => return Want::Ask(Ask::get("/v1/nodes")),
+                SliceXappState::Asking(asks, report) => match asks.front() {
                     Some(ask) => return Want::Ask(ask.clone()),
                     None => {
                         self.report = report.clone();
                         self.steps.pop_front();
-                        self.doing = Doing::Nothing;
+                        self.doing = SliceXappState::Nothing;
                     }
                 },
             }
@@ -240,12 +240,12 @@ impl RestXapp for Slicer {
         &mut self,
         age: Duration,
         answer: Result<Json, RestError>,
-    ) -> Result<Option<String>, Trouble> {
+    ) -> Result<Option<String>, ComponentError> {
         let answer = answer.map_err(trouble)?;
         match &mut self.doing {
-            Doing::Nothing => {}
-            Doing::Asking(asks, _) => drop(asks.pop_front()),
-            &mut Doing::Looking(_, until) => match self.meant(&answer) {
+            SliceXappState::Nothing => {}
+            SliceXappState::Asking(asks, _) => drop(asks.pop_front()),
+            &mut SliceXappState::Looking(_, until) => match self.meant(&answer) {
                 meant if !meant.0.is_empty() || !meant.1.is_empty() => self.doing = self.asks(&meant),
                 _ => {
                     let reasons = self.reasons(&answer);
@@ -255,7 +255,7 @@ impl RestXapp for Slicer {
                         let seconds = wait.as_secs();
                         return Err(sut(format!("no base station {which} within {seconds} s{reasons}")));
                     }
-                    self.doing = Doing::Looking(age + LOOK_EVERY, until);
+                    self.doing = SliceXappState::Looking(age + LOOK_EVERY, until);
                 }
             },
         }
@@ -265,7 +265,7 @@ impl RestXapp for Slicer {
 
 /// An xApp that has finished, or still has steps ahead.
 pub(crate) struct SliceXapp {
-    done: Rc<RefCell<Option<Result<SliceXappReport, Trouble>>>>,
+    done: Rc<RefCell<Option<Result<SliceXappReport, ComponentError>>>>,
     _task: Option<Task>,
 }
 
@@ -273,8 +273,8 @@ impl SliceXapp {
     /// Configures the slices. Later steps run in a background task.
     ///
     /// # Errors
-    /// See [`SliceXappPart::run`]. Errors of later steps are reported by the next check.
-    pub(crate) async fn start(part: SliceXappPart) -> Result<Self, Trouble> {
+    /// See [`SliceXappComponent::run`]. Errors of later steps are reported by the next check.
+    pub(crate) async fn start(part: SliceXappComponent) -> Result<Self, ComponentError> {
         if part.step.is_empty() {
             return Ok(Self { done: Rc::new(RefCell::new(Some(Ok(part.run().await?)))), _task: None });
         }
@@ -288,15 +288,15 @@ impl SliceXapp {
     }
 }
 
-impl Running for SliceXapp {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for SliceXapp {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match &*self.done.borrow() {
             Some(Err(trouble)) => Err(trouble.clone()),
             _ => Ok(()),
         }
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         self.done.borrow().iter().flatten().map(numbers).next().unwrap_or_default()
     }
 }
@@ -307,12 +307,16 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn slicer(steps: &[&str]) -> Slicer {
+    fn slicer(steps: &[&str]) -> SliceXappMachine {
         let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let step = steps.iter().map(|text| text.parse().unwrap()).collect();
-        let part =
-            SliceXappPart { slice: own(&["1=0.5"]), ue: own(&["7=1"]), step, ..SliceXappPart::default() };
-        Slicer::new(&part).unwrap()
+        let part = SliceXappComponent {
+            slice: own(&["1=0.5"]),
+            ue: own(&["7=1"]),
+            step,
+            ..SliceXappComponent::default()
+        };
+        SliceXappMachine::new(&part).unwrap()
     }
 
     fn nodes(names: &[&str]) -> Json {
@@ -321,7 +325,7 @@ mod tests {
     }
 
     /// Simulates successful responses until the xApp waits or ends. Returns the requested paths.
-    fn asked(slicer: &mut Slicer, age: Duration, answer: &Json) -> (Vec<String>, Want) {
+    fn asked(slicer: &mut SliceXappMachine, age: Duration, answer: &Json) -> (Vec<String>, Want) {
         let mut paths = Vec::new();
         loop {
             match slicer.want(age) {
@@ -361,7 +365,7 @@ mod tests {
         assert!(matches!(slicer.want(NODE_WAIT), Want::Ask(_)));
         let why = slicer.answered(NODE_WAIT, Ok(nobody)).unwrap_err();
         assert!(
-            why.what.contains("no base station") && why.fault == ranlab_lab::worker::Fault::Sut,
+            why.what.contains("no base station") && why.fault == ranlab_lab::worker::FaultOwner::Sut,
             "{why:?}"
         );
     }
@@ -379,8 +383,9 @@ mod tests {
     #[test]
     fn base_stations_without_slice_get_quotas_or_a_reason() {
         let other = json!({ "nodes": [{ "node": "gnb 1", "slicing": null, "quotas_by": "ccc", "reason": "no SLICE" }] });
-        let part = SliceXappPart { quota: vec!["1-010203=20:60".to_owned()], ..SliceXappPart::default() };
-        let mut with_quotas = Slicer::new(&part).unwrap();
+        let part =
+            SliceXappComponent { quota: vec!["1-010203=20:60".to_owned()], ..SliceXappComponent::default() };
+        let mut with_quotas = SliceXappMachine::new(&part).unwrap();
         let (paths, want) = asked(&mut with_quotas, SECOND, &other);
         assert_eq!(
             (paths, want),
@@ -394,8 +399,8 @@ mod tests {
         let why = without.answered(NODE_WAIT, Ok(other)).unwrap_err();
         assert!(why.what.ends_with("; gnb 1: no SLICE"), "{why:?}");
         for wrong in ["1", "1=60", "1=1:2:3:4", "1=x:2"] {
-            let part = SliceXappPart { quota: vec![wrong.to_owned()], ..SliceXappPart::default() };
-            assert!(Slicer::new(&part).unwrap_err().what.contains(wrong));
+            let part = SliceXappComponent { quota: vec![wrong.to_owned()], ..SliceXappComponent::default() };
+            assert!(SliceXappMachine::new(&part).unwrap_err().what.contains(wrong));
         }
     }
 
@@ -404,15 +409,15 @@ mod tests {
         let refused = RestError::Refused { status: 409, detail: "150 % of 100 %".to_owned() };
         let away = RestError::Away(RestUrl::loopback(1), std::io::ErrorKind::ConnectionRefused.into());
         for (error, fault, said) in [
-            (refused, ranlab_lab::worker::Fault::Sut, "150 %"),
-            (away, ranlab_lab::worker::Fault::Environment, "does not answer"),
+            (refused, ranlab_lab::worker::FaultOwner::Sut, "150 %"),
+            (away, ranlab_lab::worker::FaultOwner::Environment, "does not answer"),
         ] {
             let why = slicer(&[]).answered(SECOND, Err(error)).unwrap_err();
             assert!(why.fault == fault && why.what.contains(said), "{why:?}");
         }
         for wrong in ["1", "1=x", "x=1"] {
-            let part = SliceXappPart { slice: vec![wrong.to_owned()], ..SliceXappPart::default() };
-            assert!(Slicer::new(&part).unwrap_err().what.contains(wrong));
+            let part = SliceXappComponent { slice: vec![wrong.to_owned()], ..SliceXappComponent::default() };
+            assert!(SliceXappMachine::new(&part).unwrap_err().what.contains(wrong));
         }
     }
 }

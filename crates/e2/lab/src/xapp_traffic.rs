@@ -14,8 +14,8 @@ use serde_json::{Value as Json, json};
 use crate::rest_client::{RestError, escaped};
 use crate::rest_xapp::{Ask, Messages, RestXapp, Want, drive};
 use crate::{BusUrl, RestUrl, TRAFFIC_PORT};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, config, environment, numbers, rig, since};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, config, environment, numbers, rig, since};
 
 /// Maximum number of tracked bearers.
 const BEARERS_MAX: usize = 65_536;
@@ -24,7 +24,7 @@ const TRIES: u32 = 3;
 
 config! {
     /// An xApp that prevents a greedy flow from delaying a low-latency flow.
-    pub struct TrafficXappPart {
+    pub struct TrafficXappComponent {
         /// URL of the traffic controller
         rest: RestUrl = RestUrl::loopback(TRAFFIC_PORT), wiring();
         /// source of the controller's statistics: local (its /v1/events) or redis://HOST:PORT
@@ -68,13 +68,13 @@ type Bearer = (String, u64, u64);
 
 /// State of the bearers. Decides which bearers need to be configured, independent of sockets.
 #[derive(Debug, Default)]
-struct Patients {
+struct BearerWatch {
     report: TrafficXappReport,
     /// Number of attempts so far; `None` if the bearer is configured.
     known: BTreeMap<Bearer, Option<u32>>,
 }
 
-impl Patients {
+impl BearerWatch {
     /// Handles a message. Returns the bearers to configure now.
     fn on_message(&mut self, message: &Json, limit_us: u64) -> Vec<Bearer> {
         self.report.heard += 1;
@@ -113,7 +113,7 @@ impl Patients {
     }
 }
 
-impl TrafficXappPart {
+impl TrafficXappComponent {
     /// Returns the three requests for one bearer.
     fn steps(&self, (node, rnti, rbid): &Bearer) -> VecDeque<Ask> {
         let bearer = format!("/v1/nodes/{}/bearers/{rnti}/{rbid}", escaped(node));
@@ -139,7 +139,7 @@ impl TrafficXappPart {
         .into()
     }
 
-    async fn messages(&self) -> Result<Messages, Trouble> {
+    async fn messages(&self) -> Result<Messages, ComponentError> {
         match &self.bus {
             BusUrl::Local => Ok(Messages::Local(self.rest.events().await.map_err(environment)?)),
             BusUrl::Redis(url) => redis(url),
@@ -149,25 +149,25 @@ impl TrafficXappPart {
 
 /// The xApp as a state machine.
 #[derive(Debug)]
-pub(crate) struct Helper {
-    part: TrafficXappPart,
+pub(crate) struct TrafficXappMachine {
+    part: TrafficXappComponent,
     limit_us: u64,
-    patients: Patients,
+    patients: BearerWatch,
     /// Bearers to configure. The pending requests belong to the first one.
     ill: VecDeque<Bearer>,
     asks: VecDeque<Ask>,
 }
 
-impl Helper {
+impl TrafficXappMachine {
     /// # Errors
     /// An address is not a valid IPv4 address.
-    pub(crate) fn new(part: &TrafficXappPart) -> Result<Self, Trouble> {
+    pub(crate) fn new(part: &TrafficXappComponent) -> Result<Self, ComponentError> {
         for address in [&part.source, &part.destination].into_iter().flatten() {
             address.parse::<Ipv4Addr>().map_err(|_| rig(format!("\"{address}\" is not an IPv4 address")))?;
         }
         let limit_us = u64::try_from(part.limit.as_micros()).unwrap_or(u64::MAX);
         let (ill, asks) = Default::default();
-        Ok(Self { part: part.clone(), limit_us, patients: Patients::default(), ill, asks })
+        Ok(Self { part: part.clone(), limit_us, patients: BearerWatch::default(), ill, asks })
     }
 
     fn treated(&mut self, done: bool) {
@@ -178,7 +178,7 @@ impl Helper {
     }
 }
 
-impl RestXapp for Helper {
+impl RestXapp for TrafficXappMachine {
     fn want(&mut self, _: Duration) -> Want {
         if self.asks.is_empty()
             && let Some(bearer) = self.ill.front()
@@ -188,7 +188,11 @@ impl RestXapp for Helper {
         self.asks.front().map_or(Want::Wait(None), |ask| Want::Ask(ask.clone()))
     }
 
-    fn answered(&mut self, _: Duration, answer: Result<Json, RestError>) -> Result<Option<String>, Trouble> {
+    fn answered(
+        &mut self,
+        _: Duration,
+        answer: Result<Json, RestError>,
+    ) -> Result<Option<String>, ComponentError> {
         let Err(error) = answer else {
             self.asks.pop_front();
             if self.asks.is_empty() {
@@ -214,12 +218,12 @@ impl RestXapp for Helper {
 }
 
 #[cfg(not(feature = "redis"))]
-fn redis(url: &str) -> Result<Messages, Trouble> {
+fn redis(url: &str) -> Result<Messages, ComponentError> {
     Err(environment(crate::rest_controller::no_redis(url)))
 }
 
 #[cfg(feature = "redis")]
-fn redis(url: &str) -> Result<Messages, Trouble> {
+fn redis(url: &str) -> Result<Messages, ComponentError> {
     use ranlab_ric::traffic::{RLC_SUBJECT, TRAFFIC_SUBJECT};
     /// Messages that wait; beyond, they are lost.
     const WAITING_MAX: usize = 1_024;
@@ -235,9 +239,9 @@ fn redis(url: &str) -> Result<Messages, Trouble> {
 
 /// A running xApp.
 pub struct TrafficXapp {
-    helper: Rc<RefCell<Helper>>,
+    helper: Rc<RefCell<TrafficXappMachine>>,
     at_begin: TrafficXappReport,
-    ended: Rc<RefCell<Option<Trouble>>>,
+    ended: Rc<RefCell<Option<ComponentError>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -246,10 +250,10 @@ impl TrafficXapp {
     ///
     /// # Errors
     /// The bus is unreachable.
-    pub async fn start(part: &TrafficXappPart) -> Result<Self, Trouble> {
-        let helper = Rc::new(RefCell::new(Helper::new(part)?));
+    pub async fn start(part: &TrafficXappComponent) -> Result<Self, ComponentError> {
+        let helper = Rc::new(RefCell::new(TrafficXappMachine::new(part)?));
         let messages = part.messages().await?;
-        let ended: Rc<RefCell<Option<Trouble>>> = Rc::default();
+        let ended: Rc<RefCell<Option<ComponentError>>> = Rc::default();
         let rest = part.rest.clone();
         let driven = helper.clone();
         let end = ended.clone();
@@ -271,12 +275,12 @@ impl Drop for TrafficXapp {
     }
 }
 
-impl Running for TrafficXapp {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for TrafficXapp {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.ended.borrow().clone().map_or(Ok(()), Err)
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         numbers(&self.report())
     }
 
@@ -301,7 +305,7 @@ mod tests {
 
     #[test]
     fn delayed_bearer_is_configured_once_with_limited_attempts() {
-        let mut patients = Patients::default();
+        let mut patients = BearerWatch::default();
         assert_eq!(patients.on_message(&message(10_000), 10_000), []);
         let bearer = ("gnb 505.01 1".to_owned(), 1, 1);
         for _ in 0..TRIES {
@@ -309,7 +313,7 @@ mod tests {
             patients.treated(bearer.clone(), false);
         }
         assert_eq!(patients.on_message(&message(10_001), 10_000), []);
-        let mut patients = Patients::default();
+        let mut patients = BearerWatch::default();
         assert_eq!(patients.on_message(&message(300_000), 10_000).len(), 1);
         patients.treated(bearer, true);
         assert_eq!(patients.on_message(&message(20_000), 10_000), []);

@@ -2,7 +2,7 @@
 //! a transport.
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
+use ranlab_e2::ric::{ConnId, ListenerProtocol, Ric, RicConfig, RicInput, RicOutput};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e42;
 use std::error::Error;
@@ -34,7 +34,7 @@ fn set_up(ric: &mut Ric) -> Result<(), Box<dyn Error>> {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
         configuration: ComponentConfiguration {
-            request_part: Bytes::from_static(ranlab_e2::peer::MARK),
+            request_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
             response_part: Bytes::new(),
         },
     };
@@ -45,8 +45,14 @@ fn set_up(ric: &mut Ric) -> Result<(), Box<dyn Error>> {
         components_v1: None,
         components: Some(vec![component]),
     };
-    ric.handle(Time::ZERO, RicInput::Connected { conn: AGENT, side: Side::E2, peer: String::new() });
-    ric.handle(Time::ZERO, RicInput::Connected { conn: XAPP, side: Side::E42, peer: String::new() });
+    ric.handle(
+        Time::ZERO,
+        RicInput::Connected { conn: AGENT, side: ListenerProtocol::E2, peer: String::new() },
+    );
+    ric.handle(
+        Time::ZERO,
+        RicInput::Connected { conn: XAPP, side: ListenerProtocol::E42, peer: String::new() },
+    );
     send(ric, AGENT, encode(&Message::E2SetupRequest(setup), v)?);
     let request = e42::SetupRequest { functions: vec![function], wants_node_events: false };
     send(ric, XAPP, e42::encode(&e42::Message::SetupRequest(request), v)?);

@@ -42,11 +42,11 @@ mod backoff;
 #[cfg(any(feature = "agent", feature = "ric", feature = "xapp"))]
 mod coding;
 pub mod effect;
+#[cfg(any(feature = "agent", feature = "ric"))]
+pub mod fingerprint;
 #[cfg(feature = "agent")]
 pub mod functions;
 mod outbox;
-#[cfg(any(feature = "agent", feature = "ric"))]
-pub mod peer;
 #[cfg(feature = "ric")]
 pub mod ric;
 #[cfg(feature = "xapp")]

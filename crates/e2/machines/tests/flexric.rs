@@ -25,7 +25,7 @@ struct Stranger {
 
 impl Stranger {
     fn connect(w: &mut World, gnb: u32) -> Self {
-        let conn = w.connect(Side::E2);
+        let conn = w.connect(ListenerProtocol::E2);
         w.send(conn, Message::E2SetupRequest(stranger(node(gnb))));
         Self { conn, agent: flexric::Agent::default() }
     }
@@ -219,7 +219,7 @@ fn undeletable_stray_subscription_is_not_retried_forever() {
 #[test]
 fn indications_before_setup_wait_for_handshake_timer() {
     let mut w = World::new();
-    let conn = w.connect(Side::E2);
+    let conn = w.connect(ListenerProtocol::E2);
     for n in 0..100 {
         w.send(conn, indication(rid(1_021), n, 100));
         w.pass(10 * MS);
@@ -229,7 +229,7 @@ fn indications_before_setup_wait_for_handshake_timer() {
     w.pass(RicTimers::default().handshake);
     assert!(w.closed.contains_key(&conn));
     // An agent that notices in time completes its setup.
-    let agent = w.connect(Side::E2);
+    let agent = w.connect(ListenerProtocol::E2);
     w.send(agent, indication(rid(1_021), 1, 100));
     w.send(agent, Message::E2SetupRequest(stranger(node(1))));
     assert!(matches!(w.got(agent)[..], [Message::E2SetupResponse(_)]));
@@ -240,7 +240,7 @@ fn repeated_faults_of_one_host_are_rate_limited() {
     let mut w = World::new();
     let told = u64::from(Limits::default().faults_per_second);
     for _ in 0..500 {
-        let conn = w.connect_from(Side::E2, "192.0.2.1");
+        let conn = w.connect_from(ListenerProtocol::E2, "192.0.2.1");
         w.send_bytes(conn, vec![0xff; 64]);
         assert!(w.closed.contains_key(&conn));
     }
@@ -249,7 +249,7 @@ fn repeated_faults_of_one_host_are_rate_limited() {
     // Faults of another host are reported, as are those of the same host one second later.
     for (host, wait) in [("192.0.2.2", 0), ("192.0.2.1", 1_000)] {
         w.pass(wait * MS);
-        let conn = w.connect_from(Side::E2, host);
+        let conn = w.connect_from(ListenerProtocol::E2, host);
         w.send_bytes(conn, vec![0xff; 64]);
         assert!(matches!(w.got(conn)[..], [Message::ErrorIndication(_)]));
     }
@@ -260,7 +260,7 @@ fn unmodified_xapp_never_gets_empty_component() {
     let mut w = World::new();
     w.connect_v1(2);
     Stranger::up(&mut w, 1);
-    let conn = w.connect(Side::E42);
+    let conn = w.connect(ListenerProtocol::E42);
     w.send42(conn, e42_setup(false));
     let mut xapp = flexric::Xapp::default();
     w.got42(conn).into_iter().for_each(|m| xapp.take(m));
@@ -497,7 +497,7 @@ fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
         w.agent(gnb);
     }
     let listed = |w: &mut World, wants_events: bool| {
-        let conn = w.connect(Side::E42);
+        let conn = w.connect(ListenerProtocol::E42);
         w.send42(conn, e42_setup(wants_events));
         let raw = w.raw(conn);
         let message = |pdu: &Bytes| match e42::decode(pdu, Version::V2_03).unwrap().message {
@@ -546,7 +546,7 @@ fn auto_dialect_uses_flexric_dialect_with_flexric() {
 fn own_ric_identifies_itself_to_own_xapp_in_flexric_dialect() {
     let mut w = World::new();
     w.agent(1);
-    let conn = w.connect(Side::E42);
+    let conn = w.connect(ListenerProtocol::E42);
     let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.dialect = Dialect::Auto));
     let mut events = Vec::new();
     xapp.handle(w.now, XappInput::Wake);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::hw::Hw;
 use ranlab_e2::functions::stats::{PeriodicReport, StatsSource};
-use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicEvent, RicInput, RicOutput, Side};
+use ranlab_e2::ric::{ConnId, ListenerProtocol, Ric, RicConfig, RicEvent, RicInput, RicOutput};
 use ranlab_e2::xapp::*;
 use ranlab_e2::{LinkLoss, Time};
 use ranlab_e2_codec::e2ap::*;
@@ -38,7 +38,7 @@ struct World {
     down: bool,
     events: Vec<XappEvent>,
     /// Number of PDUs by side and encoding, as sent.
-    seen: BTreeMap<(Side, Coding), usize>,
+    seen: BTreeMap<(ListenerProtocol, Coding), usize>,
 }
 
 /// Encodings of agents and xApp.
@@ -88,7 +88,7 @@ impl World {
     }
 
     fn see(&mut self, peer: usize, pdu: &[u8]) {
-        let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
+        let side = if peer < self.agents.len() { ListenerProtocol::E2 } else { ListenerProtocol::E42 };
         *self.seen.entry((side, Coding::detect(pdu))).or_default() += 1;
     }
 
@@ -110,7 +110,7 @@ impl World {
         self.last_conn += 1;
         let conn = ConnId(self.last_conn);
         self.conns[peer] = Some(conn);
-        let side = if peer < self.agents.len() { Side::E2 } else { Side::E42 };
+        let side = if peer < self.agents.len() { ListenerProtocol::E2 } else { ListenerProtocol::E42 };
         self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("{peer}") });
         self.set_connected(peer, true);
     }
@@ -233,7 +233,7 @@ fn statistics_reach_xapp_without_gap_in_all_encodings() {
         assert_eq!(world.xapp.counters().stray, 0);
         // Each connection uses only its own encoding.
         let seen: Vec<_> = world.seen.into_keys().collect();
-        assert_eq!(seen, [(Side::E2, mix[0]), (Side::E42, mix[1])]);
+        assert_eq!(seen, [(ListenerProtocol::E2, mix[0]), (ListenerProtocol::E42, mix[1])]);
     }
 }
 

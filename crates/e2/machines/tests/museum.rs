@@ -124,8 +124,8 @@ fn every_exhibit_gets_hint_and_affects_no_other_peer() {
         let xapp = world.xapp();
         let other = world.subscribed(xapp, bystander, 7, 1);
         let conn = match at {
-            E2 => world.connect(Side::E2),
-            E42 => world.connect(Side::E42),
+            E2 => world.connect(ListenerProtocol::E2),
+            E42 => world.connect(ListenerProtocol::E42),
             Asked => {
                 world.send42(xapp.0, subscribe(xapp.1, 5, 2, 10));
                 agent
@@ -177,7 +177,7 @@ fn messages_larger_than_known_peer_buffers_pass() {
 #[test]
 fn refused_subscription_gets_hint_with_probable_cause() {
     let mut world = World::new();
-    let conn = world.connect(Side::E2);
+    let conn = world.connect(ListenerProtocol::E2);
     let mut setup = setup_of(node(5));
     let kpm = RanFunctionItem { oid: Some("1.3.6.1.4.1.53148.1.2.2.2".into()), ..function(142) };
     setup.functions = Some(vec![kpm]);
@@ -212,7 +212,7 @@ fn duplicate_base_station_id_gets_one_hint() {
     let mut world = World::new();
     world.agent(5);
     for times in 1..=3 {
-        let rival = world.connect_from(Side::E2, "rival");
+        let rival = world.connect_from(ListenerProtocol::E2, "rival");
         world.send(rival, setup_request(5));
         let all = world.ric.snapshot().hints;
         assert_eq!((all.len(), all[0].times), (1, times));
@@ -226,7 +226,7 @@ fn duplicate_base_station_id_gets_one_hint() {
 
 /// Connects node 5, which offers MAC.
 fn mac_node(world: &mut World) -> ConnId {
-    let conn = world.connect(Side::E2);
+    let conn = world.connect(ListenerProtocol::E2);
     let mut setup = setup_of(node(5));
     let mac = RanFunctionItem { oid: Some(ranlab_e2_codec::e2sm::mac::OID.into()), ..function(142) };
     setup.functions = Some(vec![mac]);

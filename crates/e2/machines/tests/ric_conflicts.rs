@@ -44,7 +44,7 @@ impl Field {
 
     /// Connects an xApp with a priority; either a ranlab xApp or a third-party one.
     fn xapp(&mut self, priority: u8, ours: bool) -> (ConnId, u16) {
-        let conn = self.w.connect_from(Side::E42, &format!("p{priority}"));
+        let conn = self.w.connect_from(ListenerProtocol::E42, &format!("p{priority}"));
         self.w.send42(conn, e42_setup(ours));
         let got = self.w.got42(conn);
         let Some(e42::Message::SetupResponse(response)) = got.first() else { panic!("{got:?}") };

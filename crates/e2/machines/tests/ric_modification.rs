@@ -65,7 +65,7 @@ impl Scene {
         let mut w = World::with(RicConfig::default().with(|it| it.version = version));
         let heard = Arc::<Mutex<_>>::default();
         let iapp = w.ric.add_iapp(Box::new(Changer { change, subscription: None, heard: heard.clone() }));
-        let agent = w.connect(Side::E2);
+        let agent = w.connect(ListenerProtocol::E2);
         w.versions.insert(agent, version);
         w.send(agent, setup_request(1));
         let got = w.got(agent);

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[test]
 fn setup_response_has_standard_encoding() {
     let mut w = World::new();
-    let agent = w.connect(Side::E2);
+    let agent = w.connect(ListenerProtocol::E2);
     w.send(agent, Message::E2SetupRequest(stranger(node(5))));
     let got = w.got(agent);
     let [Message::E2SetupResponse(response)] = &got[..] else { panic!("{got:?}") };
@@ -28,7 +28,7 @@ fn setup_response_has_standard_encoding() {
 fn every_version_gets_responses_in_its_version() {
     for version in Version::ALL {
         let mut w = World::with(RicConfig::default().with(|it| it.version = version));
-        let agent = w.connect(Side::E2);
+        let agent = w.connect(ListenerProtocol::E2);
         w.versions.insert(agent, version);
         let mut setup = setup_of(node(1));
         if version == Version::V1_01 {
@@ -84,7 +84,7 @@ fn messages_before_setup_are_refused_and_connection_closed() {
     inputs.push(encode(&Message::ResetRequest(reset), Version::V2_03).unwrap());
     let mut w = World::new();
     let bystander = w.agent(77);
-    for side in [Side::E2, Side::E42] {
+    for side in [ListenerProtocol::E2, ListenerProtocol::E42] {
         for input in &inputs {
             let conn = w.connect(side);
             w.send_bytes(conn, input.clone());
@@ -94,7 +94,7 @@ fn messages_before_setup_are_refused_and_connection_closed() {
         }
     }
     for input in [setup, encode(&indication(rid(1), 1, 10), Version::V2_03).unwrap()] {
-        let conn = w.connect(Side::E42);
+        let conn = w.connect(ListenerProtocol::E42);
         w.send_bytes(conn, input);
         assert!(matches!(w.got(conn)[..], [Message::ErrorIndication(_)]) && w.closed.contains_key(&conn));
     }
@@ -105,7 +105,7 @@ fn messages_before_setup_are_refused_and_connection_closed() {
 #[test]
 fn connection_without_setup_is_closed_after_timeout() {
     let mut w = World::new();
-    let quiet = w.connect(Side::E2);
+    let quiet = w.connect(ListenerProtocol::E2);
     let agent = w.agent(1);
     w.pass(Duration::from_secs(6));
     assert!(w.closed.contains_key(&quiet) && !w.closed.contains_key(&agent));
@@ -138,7 +138,7 @@ fn oversized_pdu_closes_connection() {
 fn identity_of_silent_node_can_be_taken_over() {
     let mut w = World::new();
     let first = w.agent(1);
-    let second = w.connect(Side::E2);
+    let second = w.connect(ListenerProtocol::E2);
     w.send(second, setup_request(1));
     let got = w.got(second);
     let [Message::E2SetupFailure(failure)] = &got[..] else { panic!("{got:?}") };
@@ -146,7 +146,7 @@ fn identity_of_silent_node_can_be_taken_over() {
     w.pass(Duration::from_secs(4));
     w.send(first, setup_request(1));
     w.pass(Duration::from_secs(8));
-    let third = w.connect(Side::E2);
+    let third = w.connect(ListenerProtocol::E2);
     w.send(third, setup_request(1));
     assert!(matches!(w.got(third)[..], [Message::E2SetupFailure(_)]));
     w.pass(Duration::from_secs(3));
@@ -159,7 +159,7 @@ fn identity_of_silent_node_can_be_taken_over() {
 #[test]
 fn repeated_setups_are_refused_with_time_to_wait() {
     let mut w = World::new();
-    let agent = w.connect(Side::E2);
+    let agent = w.connect(ListenerProtocol::E2);
     for _ in 0..100 {
         w.send(agent, setup_request(1));
     }
@@ -179,10 +179,10 @@ fn nodes_and_connections_are_limited() {
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let _ = w.agent(1);
     let lost = w.agent(2);
-    let third = w.connect(Side::E2);
+    let third = w.connect(ListenerProtocol::E2);
     w.send(third, setup_request(3));
     assert!(matches!(w.got(third)[..], [Message::E2SetupFailure(_)]));
-    let fourth = w.connect(Side::E2);
+    let fourth = w.connect(ListenerProtocol::E2);
     assert!(w.closed.contains_key(&fourth));
     // A disconnected node is replaced by a connected one.
     w.disconnect(lost);
@@ -210,7 +210,7 @@ fn limits_scale_with_number_of_nodes() {
 fn excess_and_duplicate_functions_are_rejected_individually() {
     let limits = Limits::default().with(|it| it.functions_per_node = 2);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
-    let agent = w.connect(Side::E2);
+    let agent = w.connect(ListenerProtocol::E2);
     let mut setup = setup_of(node(1));
     setup.functions = Some(vec![function(1), function(1), function(2), function(3)]);
     w.send(agent, Message::E2SetupRequest(setup));

@@ -127,12 +127,12 @@ impl Play {
         let xapp = |n: usize| self.xapps.get(n % self.xapps.len().max(1)).copied();
         match step {
             Step::ConnectAgent(gnb) => {
-                let conn = w.connect(Side::E2);
+                let conn = w.connect(ListenerProtocol::E2);
                 w.send(conn, some_setup(gnb));
                 self.agents.push(conn);
             }
             Step::ConnectXapp(events) => {
-                let conn = w.connect(Side::E42);
+                let conn = w.connect(ListenerProtocol::E42);
                 w.send42(conn, e42_setup(events));
                 if let [e42::Message::SetupResponse(r), ..] = &w.got42(conn)[..] {
                     self.xapps.push((conn, r.xapp_id));

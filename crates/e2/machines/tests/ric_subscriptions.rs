@@ -146,7 +146,7 @@ fn subscriptions_are_restored_with_their_node() {
     w.got42(b.0);
     w.disconnect(agent);
     assert_eq!(w.node(1).subscriptions[0].state, "waiting");
-    let again = w.connect(Side::E2);
+    let again = w.connect(ListenerProtocol::E2);
     w.send(again, setup_request(1));
     let got = w.got(again);
     let [Message::E2SetupResponse(_), Message::RicSubscriptionRequest(r)] = &got[..] else {
@@ -181,7 +181,7 @@ fn subscription_ends_with_its_function() {
     let xapp = w.xapp_that(true);
     w.subscribed(xapp, agent, 1, 1);
     w.disconnect(agent);
-    let again = w.connect(Side::E2);
+    let again = w.connect(ListenerProtocol::E2);
     let mut setup = setup_of(node(1));
     setup.functions = Some(vec![function(143)]);
     w.send(again, Message::E2SetupRequest(setup));

@@ -17,7 +17,7 @@ fn every_version_gets_response_in_its_version() {
     for version in Version::ALL {
         let mut w = World::new();
         w.agent(1);
-        let conn = w.connect(Side::E42);
+        let conn = w.connect(ListenerProtocol::E42);
         w.versions.insert(conn, version);
         w.send42(conn, e42_setup(false));
         let got = w.got42(conn);
@@ -56,7 +56,7 @@ fn xapps_are_limited_and_policies_refuse() {
     let bounded = RicConfig::default().with(|it| it.limits = Limits::default().with(|it| it.xapps = 0));
     for config in [config, bounded] {
         let mut w = World::with(config);
-        let conn = w.connect(Side::E42);
+        let conn = w.connect(ListenerProtocol::E42);
         w.send42(conn, e42_setup(false));
         assert!(matches!(w.got42(conn)[..], [e42::Message::SetupFailure(_)]));
         w.pass(Duration::from_secs(6));
@@ -96,7 +96,7 @@ fn long_node_list_continues_in_events() {
     for gnb in 0..50 {
         w.agent(gnb);
     }
-    let conn = w.connect(Side::E42);
+    let conn = w.connect(ListenerProtocol::E42);
     w.send42(conn, e42_setup(true));
     let got = w.got42(conn);
     let listed: usize = got
@@ -374,7 +374,7 @@ fn v3_node_answers_query() {
     let mut w = World::with(RicConfig::default().with(|it| it.version = Version::V3_01));
     let notes = Arc::new(Mutex::new(Vec::new()));
     let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
-    let agent = w.connect(Side::E2);
+    let agent = w.connect(ListenerProtocol::E2);
     w.versions.insert(agent, Version::V3_01);
     w.send(agent, setup_request(1));
     w.raw(agent);

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::fixed::Reciprocal;
 use crate::link::{Budget, Span};
-use crate::radio::Drift;
+use crate::radio::ChannelStep;
 use crate::ue::{RNTI_MAX, UeIdentity, UeState};
 
 /// UEs of a cell: one for each C-RNTI.
@@ -166,7 +166,7 @@ impl Cell {
         let slot_us = u64::from(self.config.slot_us);
         let prbs = u64::from(self.config.prbs);
         let span = Span { slots, duration_us: slots * slot_us, slot_us, per_slot_q32: (1 << 32) / slots };
-        let drift = Drift::over(slots);
+        let drift = ChannelStep::over(slots);
         let mut dl = Budget { prbs: prbs * slots, last_slot_prbs: prbs };
         let mut ul = Budget { prbs: prbs * slots, last_slot_prbs: prbs };
 

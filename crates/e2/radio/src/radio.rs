@@ -62,14 +62,14 @@ pub(crate) struct Radio {
 
 /// Change of a channel in one step; the same for all UEs of a cell.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Drift {
+pub(crate) struct ChannelStep {
     /// Share of the way back to the mean, 1/1024.
     reversion: i32,
     /// Largest excursion, 1/256 dB.
     excursion: i32,
 }
 
-impl Drift {
+impl ChannelStep {
     /// The drift over `slots`: diffusion grows with the root of time until the walk has forgotten its past.
     pub(crate) fn over(slots: u64) -> Self {
         let slots = slots.min(1024) as u32;
@@ -97,7 +97,12 @@ impl Radio {
     }
 
     /// Moves the channel by one step, using the lowest 32 of the random `bits`.
-    pub(crate) fn advance(&mut self, drift: Drift, bits: u64, stats: &mut RadioStats) -> (Quality, Quality) {
+    pub(crate) fn advance(
+        &mut self,
+        drift: ChannelStep,
+        bits: u64,
+        stats: &mut RadioStats,
+    ) -> (Quality, Quality) {
         // The sum of two uniform numbers: symmetric around zero, -4095 to 4095.
         let noise = (bits & 0xfff) as i32 + ((bits >> 12) & 0xfff) as i32 - 0xfff;
         let pull = ((self.mean.0 - self.dl.0) * drift.reversion) >> 10;
@@ -184,7 +189,7 @@ mod tests {
         let mut stats = RadioStats::default();
         // These bits give no noise: both halves sum to the centre.
         for _ in 0..100 {
-            radio.advance(Drift::over(100), 0xfff, &mut stats);
+            radio.advance(ChannelStep::over(100), 0xfff, &mut stats);
         }
         assert!((radio.dl.0 - radio.mean.0).abs() < 64, "{radio:?}");
     }

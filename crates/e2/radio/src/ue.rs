@@ -4,7 +4,7 @@
 //! low bits of the counters here, which are 64 bits wide.
 
 use crate::link::{Budget, Link, LinkStats, Packet, Span};
-use crate::radio::{Drift, Radio, RadioStats};
+use crate::radio::{ChannelStep, Radio, RadioStats};
 
 /// PDCP header of each PDU, bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
 pub const PDCP_HEADER_BYTES: u64 = 3;
@@ -138,7 +138,7 @@ impl UeState {
             ul_link: Link::new(ul_packet, (ul_kbps * activity_q8) >> 8, slot_us),
         };
         // Before the first step the channel is known already: no noise, no time.
-        ue.channel.advance(Drift::over(0), 0xfff | 0x80 << 24, &mut ue.radio);
+        ue.channel.advance(ChannelStep::over(0), 0xfff | 0x80 << 24, &mut ue.radio);
         ue
     }
 
@@ -146,7 +146,7 @@ impl UeState {
     pub(crate) fn advance(
         &mut self,
         span: Span,
-        drift: Drift,
+        drift: ChannelStep,
         shares: (u64, u64),
         budgets: (&mut Budget, &mut Budget),
         bits: (u64, u64),

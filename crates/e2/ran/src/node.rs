@@ -247,7 +247,7 @@ fn register_rc(agent: &mut Agent, function: Box<dyn RanFunction>) {
     let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
     debug_assert!(registered.is_ok());
     // From now on it watches for handover decisions of the base station.
-    agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+    agent.wake_function(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
 }
 
 impl NodeTemplate {

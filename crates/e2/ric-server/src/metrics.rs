@@ -1,5 +1,7 @@
 //! Counters of a RIC in Prometheus text format 0.0.4.
-use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side, SnapshotCounters};
+use ranlab_e2::ric::{
+    ClusterSnapshot, ListenerProtocol, NodeSnapshot, RicCounters, RicSnapshot, SnapshotCounters,
+};
 use ranlab_machine::feed::FeedCounts;
 use ranlab_machine::metrics::{Text, labels};
 use ranlab_ric::console::RmrCounts;
@@ -252,7 +254,7 @@ fn per_node(out: &mut Text, nodes: &[NodeSnapshot]) {
 fn connections(out: &mut Text, snapshot: &RicSnapshot) {
     let each = |value: fn(&ranlab_e2::ric::ConnSnapshot) -> u64| {
         snapshot.connections.iter().map(move |conn| {
-            let side = if conn.side == Side::E2 { "e2" } else { "e42" };
+            let side = if conn.side == ListenerProtocol::E2 { "e2" } else { "e42" };
             (labels(&[("side", side), ("connection", &conn.id.0.to_string())]), value(conn))
         })
     };
@@ -321,7 +323,7 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
 mod tests {
     use super::*;
     use ranlab_e2::Time;
-    use ranlab_e2::ric::directory::{BusNews, DirectoryConfig};
+    use ranlab_e2::ric::directory::{DirectoryConfig, StoreEvent};
     use ranlab_e2::ric::{Ric, RicConfig};
     use std::collections::BTreeSet;
 
@@ -374,12 +376,12 @@ mod tests {
         config.directory = Some(DirectoryConfig::new("a", 1).unwrap());
         let mut ric = Ric::new(config);
         let told = |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
-        ric.bus(Time::ZERO, BusNews::Away { why: "nobody listens".to_owned() });
+        ric.bus(Time::ZERO, StoreEvent::Away { why: "nobody listens".to_owned() });
         let away = told(&ric);
         lint(&away);
         assert!(away.contains("\nranlab_bus_connected 0\n"), "{away}");
         assert!(away.contains("\nranlab_bus_unreached_total 1\n"), "{away}");
-        ric.bus(Time::ZERO, BusNews::There);
+        ric.bus(Time::ZERO, StoreEvent::There);
         assert!(told(&ric).contains("\nranlab_bus_connected 1\n"));
     }
 

@@ -12,7 +12,7 @@ use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, kv};
 use bytes::Bytes;
 use futures_core::Stream;
-use ranlab_e2::ric::directory::{BusAsk, BusNews, BusWrite, WriteFailure};
+use ranlab_e2::ric::directory::{BusWrite, StoreEvent, StoreRequest, WriteFailure};
 use ranlab_sdk::RicHandle;
 
 use std::future::poll_fn;
@@ -147,8 +147,8 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
 /// first attempt: an error only if it is permanent.
 async fn attend(
     config: NatsConfig,
-    mut asked: mpsc::Receiver<BusAsk>,
-    news: mpsc::Sender<BusNews>,
+    mut asked: mpsc::Receiver<StoreRequest>,
+    news: mpsc::Sender<StoreEvent>,
     begun: oneshot::Sender<Result<(), NatsError>>,
 ) {
     let joined = Arc::new(AtomicBool::new(false));
@@ -172,7 +172,7 @@ async fn attend(
         tries += 1;
         let why = error.to_string();
         let waited =
-            async { news.send(BusNews::Away { why }).await.map(|()| tokio::time::sleep(pause(tries))) };
+            async { news.send(StoreEvent::Away { why }).await.map(|()| tokio::time::sleep(pause(tries))) };
         let Ok(sleep) = waited.await else { return };
         if meanwhile(&mut asked, &news, sleep).await.is_none() {
             return;
@@ -183,7 +183,7 @@ async fn attend(
         let _ = begun.send(Ok(()));
     }
     joined.store(true, Ordering::Relaxed);
-    if news.send(BusNews::There).await.is_ok() {
+    if news.send(StoreEvent::There).await.is_ok() {
         carry(store, opening.client, asked, news).await;
     }
 }
@@ -191,8 +191,8 @@ async fn attend(
 /// Waits for a future while there is no store; write requests fail in the meantime. `None`: the request
 /// channel is closed.
 async fn meanwhile<T>(
-    asked: &mut mpsc::Receiver<BusAsk>,
-    news: &mpsc::Sender<BusNews>,
+    asked: &mut mpsc::Receiver<StoreRequest>,
+    news: &mpsc::Sender<StoreEvent>,
     awaited: impl Future<Output = T>,
 ) -> Option<T> {
     tokio::pin!(awaited);
@@ -200,9 +200,9 @@ async fn meanwhile<T>(
         tokio::select! {
             done = &mut awaited => return Some(done),
             ask = asked.recv() => {
-                if let BusAsk::Write(BusWrite { id, .. }) = ask? {
+                if let StoreRequest::Write(BusWrite { id, .. }) = ask? {
                     let outcome = Err(WriteFailure::Unavailable);
-                    news.send(BusNews::Written { id, outcome }).await.ok()?;
+                    news.send(StoreEvent::Written { id, outcome }).await.ok()?;
                 }
             }
         }
@@ -213,8 +213,8 @@ async fn meanwhile<T>(
 async fn carry(
     store: kv::Store,
     client: Option<Client>,
-    mut asked: mpsc::Receiver<BusAsk>,
-    news: mpsc::Sender<BusNews>,
+    mut asked: mpsc::Receiver<StoreRequest>,
+    news: mpsc::Sender<StoreEvent>,
 ) {
     let store = Arc::new(store);
     let room = Arc::new(Semaphore::new(WRITES_MAX));
@@ -225,16 +225,16 @@ async fn carry(
         tokio::select! {
             ask = asked.recv() => match ask {
                 None => return,
-                Some(BusAsk::Write(write)) => {
+                Some(StoreRequest::Write(write)) => {
                     let Ok(permit) = room.clone().acquire_owned().await else { return };
                     tokio::spawn(write_entry(store.clone(), news.clone(), write, permit));
                 }
                 // The previous watch stays until a new one exists: its consumer may survive a change of
                 // leader, and creating one needs a leader.
-                Some(BusAsk::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
+                Some(StoreRequest::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
                     Some(begun) => {
                         (watch, complete, silent) = (Some(begun), false, 0);
-                        if news.send(BusNews::Began).await.is_err() {
+                        if news.send(StoreEvent::Began).await.is_err() {
                             return;
                         }
                     }
@@ -256,11 +256,11 @@ async fn carry(
                         kv::Operation::Put => entry.value,
                         kv::Operation::Delete | kv::Operation::Purge => Bytes::new(),
                     };
-                    let event = BusNews::Entry { key: entry.key, revision: entry.revision, value };
+                    let event = StoreEvent::Entry { key: entry.key, revision: entry.revision, value };
                     if news.send(event).await.is_err() {
                         return;
                     }
-                    if now_complete && news.send(BusNews::Complete).await.is_err() {
+                    if now_complete && news.send(StoreEvent::Complete).await.is_err() {
                         return;
                     }
                 }
@@ -278,14 +278,14 @@ async fn carry(
 /// Writes an entry and reports the outcome. The permit bounds the number of concurrent writes.
 async fn write_entry(
     store: Arc<kv::Store>,
-    news: mpsc::Sender<BusNews>,
+    news: mpsc::Sender<StoreEvent>,
     write: BusWrite,
     permit: OwnedSemaphorePermit,
 ) {
     let id = write.id;
     let outcome = put(&store, write).await;
     // The RIC may have been dropped.
-    let _ = news.send(BusNews::Written { id, outcome }).await;
+    let _ = news.send(StoreEvent::Written { id, outcome }).await;
     drop(permit);
 }
 

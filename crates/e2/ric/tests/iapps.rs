@@ -27,7 +27,7 @@ impl IAppDriver {
         Self { ric: Ric::new(config), now: Time::from_nanos(1), replies: Vec::new() }
     }
 
-    fn connect(&mut self, conn: ConnId, side: Side, peer: &str) {
+    fn connect(&mut self, conn: ConnId, side: ListenerProtocol, peer: &str) {
         self.ric.handle(self.now, RicInput::Connected { conn, side, peer: peer.into() });
     }
 
@@ -73,8 +73,8 @@ impl IAppDriver {
             id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
             // An agent of ranlab, which accepts several procedures at the same time.
             configuration: ComponentConfiguration {
-                request_part: Bytes::from_static(ranlab_e2::peer::MARK),
-                response_part: Bytes::from_static(ranlab_e2::peer::MARK),
+                request_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
+                response_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
             },
         };
         self.send(Message::E2SetupRequest(E2SetupRequest {
@@ -128,7 +128,7 @@ fn monitor_keeps_the_latest_report_of_every_ue() {
         Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() }).unwrap();
     let messages = monitor.publish();
     b.ric.add_iapp(Box::new(monitor));
-    b.connect(AGENT, Side::E2, "agent");
+    b.connect(AGENT, ListenerProtocol::E2, "agent");
     b.set_up(&["1.2.3", mac::OID, rlc::OID]);
     let ids = b.admit();
     assert_eq!(ids.iter().map(|i| i.0).collect::<Vec<_>>(), [201, 202]);
@@ -175,7 +175,7 @@ fn monitored_kpm_times(before_us: i64) -> Vec<Option<i64>> {
     let config = MonitorConfig { models: vec![&kpm::Kpm], period_ms: 1_000 };
     let (monitor, handle) = Monitor::new(config).unwrap();
     b.ric.add_iapp(Box::new(monitor));
-    b.connect(AGENT, Side::E2, "agent");
+    b.connect(AGENT, ListenerProtocol::E2, "agent");
     b.set_up(&[kpm::OID]);
     let (function_id, request_id) = b.admit()[0];
     handle.set_clock(b.now, Duration::from_secs(UNIX_S));
@@ -224,7 +224,7 @@ fn monitor_retries_failed_subscriptions() {
     let mut b = IAppDriver::new(RicConfig::default());
     let (monitor, _handle) = Monitor::new(MonitorConfig::default()).unwrap();
     b.ric.add_iapp(Box::new(monitor));
-    b.connect(AGENT, Side::E2, "agent");
+    b.connect(AGENT, ListenerProtocol::E2, "agent");
     b.set_up(&[mac::OID]);
     let got = b.got();
     let Some(Message::RicSubscriptionRequest(r)) = got.last() else { panic!("{got:?}") };
@@ -273,7 +273,7 @@ fn rules_control_admission_and_visibility() {
     }));
     let (registry, list) = Registry::new();
     b.ric.add_iapp(Box::new(registry));
-    b.connect(AGENT, Side::E2, "agent");
+    b.connect(AGENT, ListenerProtocol::E2, "agent");
     b.set_up(&[mac::OID]);
     b.got();
     let functions =
@@ -281,7 +281,7 @@ fn rules_control_admission_and_visibility() {
     let request = e42::Message::SetupRequest(e42::SetupRequest { functions, wants_node_events: false });
     let request: Bytes = e42::encode(&request, Version::V2_03).unwrap().into();
     let mut join = |n: u64, peer: &str| {
-        b.connect(ConnId(n), Side::E42, peer);
+        b.connect(ConnId(n), ListenerProtocol::E42, peer);
         b.send_bytes(ConnId(n), request.clone());
         let reply = b.replies.pop().unwrap();
         match e42::decode(&reply, Version::V2_03).unwrap().message {

@@ -1,6 +1,6 @@
 //! A RIC with one iApp that greets every base station: `cargo run --example hello_ric [E2-ADDRESS [E42-ADDRESS]]`.
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, RicConfig, Side};
+use ranlab_sdk::e2::ric::{IApp, IAppInput, IAppOutbox, ListenerProtocol, RicConfig};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::{RicHandle, run};
 
@@ -24,8 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         ric.add_iapp(Box::new(Greeter));
-        let e2 = ric.listen(Side::E2, &e2.parse()?, |_peer| true).await?;
-        let e42 = ric.listen(Side::E42, &e42.parse()?, |_peer| true).await?;
+        let e2 = ric.listen(ListenerProtocol::E2, &e2.parse()?, |_peer| true).await?;
+        let e42 = ric.listen(ListenerProtocol::E42, &e42.parse()?, |_peer| true).await?;
         println!("waiting for base stations at {e2}, for xApps at {e42}");
         loop {
             println!("{:?}", ric.next().await);

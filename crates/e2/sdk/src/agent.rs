@@ -1,7 +1,7 @@
 //! E2 agent on sockets, for embedding in a base station.
 use crate::events::{Hub, OTHERS_MAX};
 use crate::handle::Handle;
-use crate::transport::driver::{Driver, Reading};
+use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use ranlab_e2::agent::{Agent, AgentEvent, ControllerError, ControllerId, DisconnectReason};
 use ranlab_e2_codec::e2ap::Cause;
@@ -17,7 +17,7 @@ impl AgentHandle {
         let sink = Rc::clone(&events);
         let driver = Driver::start(agent, options, MAX_PDU_BYTES, move |event| {
             sink.push(event);
-            Reading::GoesOn
+            ReadInterest::GoesOn
         });
         Self::new(driver, events, ())
     }

@@ -1,6 +1,6 @@
 //! Bounded event queues from a machine to the application. Unread indications stop the reading from sockets. Of other
 //! unread events, the oldest is dropped and counted.
-use crate::transport::driver::Reading;
+use crate::transport::driver::ReadInterest;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -113,8 +113,8 @@ impl<E> Inbox<E> {
         self.lagged.get()
     }
 
-    pub(crate) fn reading(&self) -> Reading {
-        if self.pressing.get() >= HIGH_WATER { Reading::Pauses } else { Reading::GoesOn }
+    pub(crate) fn reading(&self) -> ReadInterest {
+        if self.pressing.get() >= HIGH_WATER { ReadInterest::Pauses } else { ReadInterest::GoesOn }
     }
 
     /// Returns whether reading may resume.
@@ -242,13 +242,13 @@ mod tests {
         // Even numbers stand for indications.
         let inbox = Inbox::new(|n: &u32| n.is_multiple_of(2));
         (0..HIGH_WATER as u32).for_each(|n| inbox.push(2 * n));
-        assert_eq!(inbox.reading(), Reading::Pauses);
+        assert_eq!(inbox.reading(), ReadInterest::Pauses);
         (0..2 * OTHERS_MAX as u32).for_each(|n| inbox.push(2 * n + 1));
         assert_eq!(inbox.lagged(), OTHERS_MAX as u64, "half of the others are gone, no indication is");
         let kept: Vec<u32> = std::iter::from_fn(|| inbox.take()).collect();
         assert!(kept[..HIGH_WATER].iter().copied().eq((0..HIGH_WATER as u32).map(|n| 2 * n)));
         assert_eq!((kept.len(), kept[HIGH_WATER]), (HIGH_WATER + OTHERS_MAX, 2 * OTHERS_MAX as u32 + 1));
-        assert_eq!(inbox.reading(), Reading::GoesOn);
+        assert_eq!(inbox.reading(), ReadInterest::GoesOn);
         (0..3 * INDICATIONS_MAX as u32).for_each(|n| inbox.push(2 * n));
         assert_eq!(inbox.lagged(), (OTHERS_MAX + 2 * INDICATIONS_MAX) as u64);
     }

@@ -2,14 +2,14 @@
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
 use crate::threads::{Far, STATIONS, ThreadReport, Threads, XAPPS};
-use crate::transport::driver::{Driver, Reading};
+use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, BindError, Listener, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::directory::{BusAsk, BusNews};
+use ranlab_e2::ric::directory::{StoreEvent, StoreRequest};
 use ranlab_e2::ric::{
-    ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Party, Ric, RicConfig, RicEvent,
-    RicInput, Side,
+    ConnId, IApp, IAppId, ListenerProtocol, Method, NorthboundReply, NorthboundRequest, Party, Ric,
+    RicConfig, RicEvent, RicInput,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -28,12 +28,12 @@ const ASKS_MAX: usize = 16_384;
 /// Queued operations for the shared store.
 #[derive(Default)]
 struct Asks {
-    waiting: RefCell<VecDeque<BusAsk>>,
+    waiting: RefCell<VecDeque<StoreRequest>>,
     told: tokio::sync::Notify,
 }
 
 impl Asks {
-    fn push(&self, ask: BusAsk) {
+    fn push(&self, ask: StoreRequest) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.len() >= ASKS_MAX {
             waiting.pop_front();
@@ -55,10 +55,10 @@ pub struct Doors {
 }
 
 /// Returns the kind under which the links of a listener are counted.
-fn kind_of(side: Side) -> usize {
+fn kind_of(side: ListenerProtocol) -> usize {
     match side {
-        Side::E2 => STATIONS,
-        Side::E42 => XAPPS,
+        ListenerProtocol::E2 => STATIONS,
+        ListenerProtocol::E42 => XAPPS,
     }
 }
 
@@ -126,7 +126,7 @@ impl RicHandle {
                 RicEvent::Bus(ask) => asked.push(ask),
                 event => sink.push(event),
             }
-            Reading::GoesOn
+            ReadInterest::GoesOn
         });
         driver.on_attach(|ric, conn, stream| {
             if let Some(far) = Far::from_stream(stream) {
@@ -142,7 +142,7 @@ impl RicHandle {
     /// `allow` decides which peers may connect. Other connections are closed immediately.
     pub async fn listen(
         &self,
-        side: Side,
+        side: ListenerProtocol,
         address: &Address,
         allow: impl Fn(&str) -> bool + 'static,
     ) -> Result<Address, BindError> {
@@ -153,7 +153,7 @@ impl RicHandle {
     /// and about 50 connections per second.
     pub async fn listen_within(
         &self,
-        side: Side,
+        side: ListenerProtocol,
         address: &Address,
         most: usize,
         allow: impl Fn(&str) -> bool + 'static,
@@ -163,7 +163,7 @@ impl RicHandle {
 
     async fn listen_for(
         &self,
-        side: Side,
+        side: ListenerProtocol,
         address: &Address,
         most: Option<usize>,
         allow: impl Fn(&str) -> bool + 'static,
@@ -190,7 +190,7 @@ impl RicHandle {
     }
 
     /// Waits for the next operation for the shared store of several RICs ([`RicConfig::directory`]). Cancel-safe.
-    pub async fn next_ask(&self) -> BusAsk {
+    pub async fn next_ask(&self) -> StoreRequest {
         let asks = &self.own().asks;
         loop {
             if let Some(ask) = asks.waiting.borrow_mut().pop_front() {
@@ -201,7 +201,7 @@ impl RicHandle {
     }
 
     /// Passes notifications of the shared store to the RIC.
-    pub fn bus(&self, news: impl IntoIterator<Item = BusNews>) {
+    pub fn bus(&self, news: impl IntoIterator<Item = StoreEvent>) {
         self.with(|ric, now| ric.bus_all(now, news));
     }
 

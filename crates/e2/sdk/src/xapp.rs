@@ -1,7 +1,7 @@
 //! xApp on a socket.
 use crate::agent::because;
 use crate::events::{Inbox, Waiting};
-use crate::transport::driver::{Driver, Reading};
+use crate::transport::driver::{Driver, ReadInterest};
 use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -435,7 +435,7 @@ impl Default for Mail {
 }
 
 impl Mail {
-    fn deliver(&self, event: XappEvent) -> Reading {
+    fn deliver(&self, event: XappEvent) -> ReadInterest {
         if let XappEvent::Indication { handle, standing, .. } = &event {
             let routes = self.routes.borrow();
             let of = standing.map_or_else(|| Route::from(*handle), Route::from);
@@ -444,9 +444,9 @@ impl Mail {
         } else if let Some(event) = self.answered(event) {
             self.own.push(event);
         }
-        let pauses = self.awaited.get() == 0 && self.any(|inbox| inbox.reading() == Reading::Pauses);
+        let pauses = self.awaited.get() == 0 && self.any(|inbox| inbox.reading() == ReadInterest::Pauses);
         self.paused.set(pauses);
-        if pauses { Reading::Pauses } else { Reading::GoesOn }
+        if pauses { ReadInterest::Pauses } else { ReadInterest::GoesOn }
     }
 
     /// Passes a response to the waiting call. Returns other events.

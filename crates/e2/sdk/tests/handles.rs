@@ -7,7 +7,7 @@ use lab::{agent, encoded, within_patience};
 use ranlab_sdk::e2::LinkLoss;
 use ranlab_sdk::e2::agent::DisconnectReason as AgentReason;
 use ranlab_sdk::e2::effect::Change;
-use ranlab_sdk::e2::ric::{RicConfig, RicEvent, Side};
+use ranlab_sdk::e2::ric::{ListenerProtocol, RicConfig, RicEvent};
 use ranlab_sdk::e2::xapp::{DisconnectReason, Failure, SubscribeError, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Cause, GlobalE2NodeId};
@@ -32,8 +32,8 @@ async fn network_with(
     let options = SocketOptions::default;
     let address = |side: &str| -> Address { format!("mem://{name}-{side}").parse().unwrap() };
     let ric = RicHandle::start(RicConfig::default(), options());
-    ric.listen(Side::E2, &address("e2"), |_| true).await.unwrap();
-    ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
+    ric.listen(ListenerProtocol::E2, &address("e2"), |_| true).await.unwrap();
+    ric.listen(ListenerProtocol::E42, &address("e42"), |_| true).await.unwrap();
     let agent = AgentHandle::start(agent(), options());
     agent.connect(&address("e2")).await.unwrap();
     let config = XappConfig::new(address("e42").to_string()).with(set);
@@ -191,7 +191,7 @@ fn every_listener_of_ric_gets_every_event() {
     within_patience(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let place: Address = "mem://listeners-e2".parse().unwrap();
-        ric.listen(Side::E2, &place, |_| true).await.unwrap();
+        ric.listen(ListenerProtocol::E2, &place, |_| true).await.unwrap();
         let mut one = ric.events();
         let mut other = ric.events();
         let agent = AgentHandle::start(agent(), SocketOptions::default());

@@ -6,7 +6,7 @@ mod lab;
 
 use lab::{agent, encoded, within_patience};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::ric::{ControlDetails, IApp, IAppInput, IAppOutbox, RicConfig, Side};
+use ranlab_sdk::e2::ric::{ControlDetails, IApp, IAppInput, IAppOutbox, ListenerProtocol, RicConfig};
 use ranlab_sdk::e2::xapp::{XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::*;
@@ -102,8 +102,8 @@ async fn scenario(e2: &Address, e42: &Address) {
     let echoed = Arc::new(Mutex::new(Vec::new()));
     let ric = RicHandle::start(RicConfig::default(), options());
     ric.add_iapp(Box::new(Pinger { target: None, echoed: echoed.clone() }));
-    let e2 = ric.listen(Side::E2, e2, |_| true).await.unwrap();
-    let e42 = ric.listen(Side::E42, e42, |_| true).await.unwrap();
+    let e2 = ric.listen(ListenerProtocol::E2, e2, |_| true).await.unwrap();
+    let e42 = ric.listen(ListenerProtocol::E42, e42, |_| true).await.unwrap();
     let agent = AgentHandle::start(agent(), options());
     agent.add_controller(&e2).unwrap();
     let xapp = XappHandle::start(XappConfig::new(e42.to_string()), options());

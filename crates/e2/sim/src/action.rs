@@ -1,6 +1,6 @@
 //! Actions that a machine requests, independent of its kind.
 use ranlab_e2::ric::NorthboundReply;
-use ranlab_e2::ric::directory::BusAsk;
+use ranlab_e2::ric::directory::StoreRequest;
 use ranlab_e2::xapp::XappEvent;
 
 /// Action that a machine requests.
@@ -14,7 +14,7 @@ pub(crate) enum Action {
     /// A RIC's reply to a request from outside.
     Reply(NorthboundReply),
     /// Request of a RIC to the shared store.
-    Bus(BusAsk),
+    Bus(StoreRequest),
     /// An event of another machine, for the trace.
     Note(String),
 }

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Planned events, the earliest first.
 #[derive(Debug)]
-pub struct Agenda<T> {
+pub struct EventQueue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
     next_seq: u64,
 }
@@ -40,13 +40,13 @@ impl<T> Ord for Entry<T> {
     }
 }
 
-impl<T> Default for Agenda<T> {
+impl<T> Default for EventQueue<T> {
     fn default() -> Self {
         Self { heap: BinaryHeap::new(), next_seq: 0 }
     }
 }
 
-impl<T> Agenda<T> {
+impl<T> EventQueue<T> {
     /// Plans an event.
     pub fn plan(&mut self, at: Time, what: T) {
         let seq = self.next_seq;
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn simultaneous_events_keep_planning_order() {
-        let mut agenda = Agenda::default();
+        let mut agenda = EventQueue::default();
         for (at, what) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
             agenda.plan(Time::from_nanos(at), what);
         }
-        let until = |agenda: &mut Agenda<char>, end| {
+        let until = |agenda: &mut EventQueue<char>, end| {
             std::iter::from_fn(|| agenda.pop_until(Time::from_nanos(end))).map(|(_, c)| c).collect::<String>()
         };
         assert_eq!((until(&mut agenda, 8), until(&mut agenda, 9)), ("abcd".into(), "e".into()));

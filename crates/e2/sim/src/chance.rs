@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// The world's only source of random numbers.
 #[derive(Debug)]
-pub struct Chance(ChaCha8Rng);
+pub struct SeededRng(ChaCha8Rng);
 
-impl Chance {
+impl SeededRng {
     /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
@@ -78,11 +78,11 @@ mod tests {
     #[test]
     fn random_numbers_are_bounded_and_reproducible() {
         let draw = |seed| {
-            let mut chance = Chance::new(seed);
+            let mut chance = SeededRng::new(seed);
             (0..50).map(|_| chance.below(7)).collect::<Vec<_>>()
         };
         assert!(draw(1).iter().all(|n| *n < 7) && draw(1) == draw(1) && draw(1) != draw(2));
         let second = Duration::from_secs(1);
-        assert_eq!(Chance::new(3).between(second, second), second);
+        assert_eq!(SeededRng::new(3).between(second, second), second);
     }
 }

@@ -1,5 +1,5 @@
 //! Invariants of the parties' states: at any time, and after a quiet period.
-use crate::host::{Host, Kind};
+use crate::host::{Kind, Party};
 use crate::impostor::FORGED;
 use crate::machine::Machine;
 use crate::party::PartyId;
@@ -92,7 +92,7 @@ impl World {
         Ok(())
     }
 
-    fn xapp_named(&self, name: &str) -> Option<&Host> {
+    fn xapp_named(&self, name: &str) -> Option<&Party> {
         self.hosts.iter().find(|h| h.name == name && matches!(h.kind, Kind::Xapp(_)))
     }
 
@@ -144,7 +144,8 @@ impl World {
         let name = &self.hosts[ric].name;
         let machine = self.hosts[ric].ric().ok_or("is not there")?;
         let table = machine.snapshot();
-        let agents = self.hosts.iter().filter_map(Host::agent).filter(|(a, _)| a.rics.contains(name)).count();
+        let agents =
+            self.hosts.iter().filter_map(Party::agent).filter(|(a, _)| a.rics.contains(name)).count();
         let clients = self.hosts.iter().filter(|h| client_of(h, name)).count();
         if (table.connections.len(), table.xapps.len()) != (agents + clients, clients) {
             let has = (table.connections.len(), table.xapps.len());
@@ -316,11 +317,11 @@ impl World {
     }
 }
 
-fn grant_allows(host: &Host, node: &GlobalE2NodeId) -> bool {
+fn grant_allows(host: &Party, node: &GlobalE2NodeId) -> bool {
     matches!(&host.kind, Kind::Xapp(xapp) if xapp.grant.nodes.allows(node))
 }
 
-fn client_of(host: &Host, ric: &str) -> bool {
+fn client_of(host: &Party, ric: &str) -> bool {
     match &host.kind {
         Kind::Xapp(xapp) => xapp.config.address == ric,
         Kind::Impostor(address, _) => address == ric,

@@ -1,21 +1,21 @@
 //! The parties: their kinds, their start, and the requests of xApps.
-use crate::beacon::{Logbook, trigger};
 use crate::impostor::Impostor;
 use crate::machine::Machine;
+use crate::tracer_function::{TracerLog, trigger};
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
-use ranlab_e2::ric::{Ric, Side, XappGrant};
+use ranlab_e2::ric::{ListenerProtocol, Ric, XappGrant};
 use ranlab_e2::xapp::{StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Creates an agent at a time, in its n-th life, with beacons that write to a logbook.
-pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
+pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, TracerLog) -> Agent>;
 
 /// Reports that an xApp requests while it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct SubscriptionGoal {
     /// Object identifier of the beacon.
     pub oid: String,
     /// Reporting period.
@@ -27,7 +27,7 @@ pub struct Wish {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Made {
+pub(crate) enum SubscriptionRef {
     Standing(StandingHandle),
     Single(SubscriptionHandle),
 }
@@ -35,15 +35,15 @@ pub(crate) enum Made {
 pub(crate) struct XappHost {
     pub(crate) config: XappConfig,
     pub(crate) grant: XappGrant,
-    pub(crate) wishes: Vec<(Wish, bool)>,
-    pub(crate) made: Vec<Option<Made>>,
+    pub(crate) wishes: Vec<(SubscriptionGoal, bool)>,
+    pub(crate) made: Vec<Option<SubscriptionRef>>,
 }
 
 pub(crate) struct AgentHost {
     pub(crate) make: MakeAgent,
     pub(crate) node_id: GlobalE2NodeId,
     pub(crate) rics: Vec<String>,
-    pub(crate) logbook: Logbook,
+    pub(crate) logbook: TracerLog,
     /// Whether all its reports are beats, which the ledger follows.
     pub(crate) judged: bool,
 }
@@ -68,7 +68,7 @@ fn scaled(nanos: u64, by: u64, of: u64) -> u64 {
 }
 
 /// A party, alive or not.
-pub(crate) struct Host {
+pub(crate) struct Party {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) machine: Option<Machine>,
@@ -88,7 +88,7 @@ pub(crate) struct Host {
     pub(crate) faster_ppm: i32,
 }
 
-impl Host {
+impl Party {
     pub(crate) fn new(name: String, kind: Kind) -> Self {
         Self {
             name,
@@ -133,8 +133,8 @@ impl Host {
         Some(self.frozen_until).filter(|until| *until > now)
     }
 
-    pub(crate) fn side(&self) -> Side {
-        if matches!(self.kind, Kind::Agent(_)) { Side::E2 } else { Side::E42 }
+    pub(crate) fn side(&self) -> ListenerProtocol {
+        if matches!(self.kind, Kind::Agent(_)) { ListenerProtocol::E2 } else { ListenerProtocol::E42 }
     }
 
     pub(crate) fn xapp(&self) -> Option<(&XappHost, &Xapp)> {
@@ -164,7 +164,7 @@ impl Host {
         self.machine = Some(match &mut self.kind {
             Kind::Ric(make) => Machine::Ric(Box::new(make(life))),
             Kind::Agent(host) => {
-                host.logbook = Logbook::default();
+                host.logbook = TracerLog::default();
                 Machine::Agent(Box::new((host.make)(now, life, host.logbook.clone())))
             }
             Kind::Xapp(host) => Machine::Xapp(Box::new(host.start(life))),
@@ -189,19 +189,19 @@ impl XappHost {
     pub(crate) fn toggle(&mut self, xapp: &mut Xapp, wish: usize) {
         let Some((wanted, on)) = self.wishes.get_mut(wish) else { return };
         match std::mem::take(&mut self.made[wish]) {
-            Some(Made::Standing(handle)) => xapp.unsubscribe_all(handle),
-            Some(Made::Single(handle)) => xapp.unsubscribe(handle),
+            Some(SubscriptionRef::Standing(handle)) => xapp.unsubscribe_all(handle),
+            Some(SubscriptionRef::Single(handle)) => xapp.unsubscribe(handle),
             None => self.made[wish] = subscribe(xapp, wanted).ok(),
         }
         *on = self.made[wish].is_some();
     }
 }
 
-fn subscribe(xapp: &mut Xapp, wish: &Wish) -> Result<Made, SubscribeError> {
+fn subscribe(xapp: &mut Xapp, wish: &SubscriptionGoal) -> Result<SubscriptionRef, SubscribeError> {
     let trigger = trigger(wish.period_ms, wish.tag);
     let actions = vec![ActionToBeSetup::report(0)];
     match wish.node {
-        None => xapp.subscribe_all(wish.oid.as_str(), trigger, actions).map(Made::Standing),
-        Some(node) => xapp.subscribe(node, wish.oid.as_str(), trigger, actions).map(Made::Single),
+        None => xapp.subscribe_all(wish.oid.as_str(), trigger, actions).map(SubscriptionRef::Standing),
+        Some(node) => xapp.subscribe(node, wish.oid.as_str(), trigger, actions).map(SubscriptionRef::Single),
     }
 }

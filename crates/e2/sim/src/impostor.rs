@@ -130,7 +130,7 @@ impl Impostor {
             }),
             1 => {
                 let details = RicSubscriptionDetails {
-                    event_trigger: crate::beacon::trigger(1_000, 1),
+                    event_trigger: crate::tracer_function::trigger(1_000, 1),
                     actions: vec![ActionToBeSetup::report(0)],
                 };
                 e42::Message::SubscriptionRequest(e42::SubscriptionRequest {

@@ -1,7 +1,7 @@
 //! Checks whether an xApp may receive a report.
-use crate::beacon::{Beat, oid_mark};
 use crate::host::Kind;
 use crate::party::PartyId;
+use crate::tracer_function::{TracerReport, oid_mark};
 use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
@@ -53,7 +53,7 @@ impl World {
         indication: &IndicationView,
     ) -> Result<(), String> {
         let unreadable = |message: &Bytes| format!("{handle:?} got {} unreadable bytes", message.len());
-        let beat = Beat::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
+        let beat = TracerReport::read(&indication.message).ok_or_else(|| unreadable(&indication.message))?;
         if indication.function != beat.function || indication.sn != Some(beat.count as u16) {
             return Err(format!(
                 "{handle:?} got {beat:?} as function {} number {:?}",

@@ -3,7 +3,7 @@
 //! Every report carries the sequence number that its node assigned. The ledger follows it over both hops and
 //! assigns each gap to the queue that dropped the report. A gap on arrival at the RIC belongs to the agent.
 //! An additional gap on arrival at an xApp belongs to the RIC. Links lose no data while they live.
-use crate::beacon::Beat;
+use crate::tracer_function::TracerReport;
 use ranlab_e2::xapp::SubscriptionHandle;
 use ranlab_e2_codec::e2ap::fast;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ impl Ledger {
     /// A PDU of an agent reached its RIC.
     pub(crate) fn reached_ric(&mut self, party: usize, controller: u64, pdu: &[u8]) {
         let Some(indication) = fast::Indication::decode(pdu) else { return };
-        let Some(beat) = Beat::read(indication.message) else {
+        let Some(beat) = TracerReport::read(indication.message) else {
             return self.break_rule("an indication was changed between agent and RIC".into());
         };
         let stream = self.streams.entry((beat.node, beat.life, beat.subscription)).or_default();
@@ -94,7 +94,7 @@ impl Ledger {
         xapp: (usize, u32),
         connection: u64,
         handle: SubscriptionHandle,
-        beat: Beat,
+        beat: TracerReport,
     ) -> Result<(), String> {
         self.indications += 1;
         self.delivered.insert((xapp.0, beat.node, beat.tag));

@@ -24,8 +24,6 @@
 //! A broken invariant is a [`Violation`]; it names the seed and the command that replays it.
 mod action;
 mod agenda;
-mod beacon;
-mod cast;
 mod chance;
 mod check;
 pub mod cluster;
@@ -36,22 +34,24 @@ mod judge;
 mod ledger;
 mod link;
 mod machine;
+mod parties;
 mod party;
 mod scenario;
 mod steps;
+mod tracer_function;
 mod trouble;
 mod watcher;
 mod world;
 
-pub use agenda::Agenda;
-pub use beacon::{BEAT_LEN, Beacon, Beat, Logbook, oid_mark, trigger};
-pub use chance::{Chance, Digest};
+pub use agenda::EventQueue;
+pub use chance::{Digest, SeededRng};
 pub use check::LossReport;
 pub use fault::{Disturbance, Fault};
-pub use host::Wish;
+pub use host::SubscriptionGoal;
 pub use link::LinkProfile;
 pub use party::PartyId;
 pub use scenario::{Directory, Outcome, Trial};
 pub use steps::Step;
+pub use tracer_function::{BEAT_LEN, TracerFunction, TracerLog, TracerReport, oid_mark, trigger};
 pub use watcher::Watcher;
 pub use world::{Violation, World};

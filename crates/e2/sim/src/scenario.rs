@@ -1,9 +1,9 @@
 //! The standard trial: agents, xApps of two tenants, an impostor and an iApp, under all kinds of faults.
-use crate::beacon::Beacon;
 use crate::fault::{Disturbance, Fault};
-use crate::host::Wish;
+use crate::host::SubscriptionGoal;
 use crate::link::LinkProfile;
 use crate::party::PartyId;
+use crate::tracer_function::TracerFunction;
 use crate::watcher::Watcher;
 use crate::world::{Violation, World};
 use ranlab_e2::agent::{Agent, AgentConfig};
@@ -184,8 +184,13 @@ fn directory() -> Directory {
 
 /// The first two xApps share subscriptions with the same tag. The tenants share none, though the south
 /// requests the same.
-fn wishes(xapp: usize, nodes: &[GlobalE2NodeId]) -> Vec<Wish> {
-    let wish = |oid: usize, period_ms, tag, node| Wish { oid: OIDS[oid].to_owned(), period_ms, tag, node };
+fn wishes(xapp: usize, nodes: &[GlobalE2NodeId]) -> Vec<SubscriptionGoal> {
+    let wish = |oid: usize, period_ms, tag, node| SubscriptionGoal {
+        oid: OIDS[oid].to_owned(),
+        period_ms,
+        tag,
+        node,
+    };
     let at = |i: usize| nodes.get(i).copied();
     match xapp {
         0 => vec![wish(0, 2_000, 1, None), wish(1, 3_000, 2, at(0)), wish(0, 500, 3, at(2))],
@@ -220,7 +225,7 @@ fn add_agent(world: &mut World, id: GlobalE2NodeId, name: &str, rics: &[&str]) -
         for (i, oid) in OIDS.iter().enumerate() {
             // In every third life the functions have each other's ids, so no party may rely on the ids.
             let place = if life % 3 == 2 { OIDS.len() - i } else { i + 1 };
-            let beacon = Beacon::new(oid, party, life, logbook.clone());
+            let beacon = TracerFunction::new(oid, party, life, logbook.clone());
             let registered = agent.register(Box::new(beacon), Some(place as RanFunctionId));
             debug_assert!(registered.is_ok(), "{registered:?}");
         }

@@ -6,7 +6,7 @@ use crate::party::PartyId;
 use crate::world::{Happening, World};
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
-use ranlab_e2::ric::directory::BusAsk;
+use ranlab_e2::ric::directory::StoreRequest;
 use ranlab_e2::ric::{NorthboundReply, Ric};
 use ranlab_e2::xapp::{Xapp, XappEvent};
 use std::time::Duration;
@@ -87,7 +87,7 @@ impl World {
 
     /// Returns the requests of clustered RICs to their store since the last call, for callers that simulate a
     /// store.
-    pub fn take_asks(&mut self) -> Vec<(PartyId, BusAsk)> {
+    pub fn take_asks(&mut self) -> Vec<(PartyId, StoreRequest)> {
         std::mem::take(&mut self.asks)
     }
 

@@ -1,5 +1,5 @@
 //! An iApp that requests one report of every node, under all faults of nodes.
-use crate::beacon::trigger;
+use crate::tracer_function::trigger;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
 use ranlab_e2_codec::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails};

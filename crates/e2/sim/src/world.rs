@@ -1,16 +1,16 @@
 //! The driver: selects the next event, delivers it, and executes the resulting actions.
 use crate::action::Action;
-use crate::agenda::Agenda;
-use crate::chance::{Chance, Digest};
+use crate::agenda::EventQueue;
+use crate::chance::{Digest, SeededRng};
 use crate::fault::Fault;
-use crate::host::{Host, Kind};
+use crate::host::{Kind, Party};
 use crate::ledger::Ledger;
 use crate::link::{Connection, End, Item, LinkProfile, Pipe};
 use crate::machine::Machine;
 use crate::party::PartyId;
 use crate::steps::Step;
 use ranlab_e2::Time;
-use ranlab_e2::ric::directory::BusAsk;
+use ranlab_e2::ric::directory::StoreRequest;
 use ranlab_e2::ric::{ConnId, NorthboundReply, RicInput};
 use ranlab_e2::xapp::XappEvent;
 use std::collections::BTreeMap;
@@ -63,10 +63,10 @@ pub struct World {
     /// Whose world it is ([`Violation::trial`]).
     pub(crate) trial: &'static str,
     pub(crate) now: Time,
-    pub(crate) chance: Chance,
+    pub(crate) chance: SeededRng,
     pub(crate) profile: LinkProfile,
-    pub(crate) agenda: Agenda<Happening>,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) agenda: EventQueue<Happening>,
+    pub(crate) hosts: Vec<Party>,
     pub(crate) connections: BTreeMap<u64, Connection>,
     pub(crate) ledger: Ledger,
     last_connection: u64,
@@ -76,7 +76,7 @@ pub struct World {
     pub(crate) trace_pdus: bool,
     pub(crate) replies: Vec<(PartyId, NorthboundReply)>,
     pub(crate) heard: Vec<(PartyId, XappEvent)>,
-    pub(crate) asks: Vec<(PartyId, BusAsk)>,
+    pub(crate) asks: Vec<(PartyId, StoreRequest)>,
 }
 
 impl World {
@@ -86,9 +86,9 @@ impl World {
             seed,
             trial: "",
             now: Time::ZERO,
-            chance: Chance::new(seed),
+            chance: SeededRng::new(seed),
             profile,
-            agenda: Agenda::default(),
+            agenda: EventQueue::default(),
             hosts: Vec::new(),
             connections: BTreeMap::new(),
             ledger: Ledger::default(),

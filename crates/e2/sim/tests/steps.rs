@@ -65,7 +65,7 @@ fn lab() -> Lab {
             configuration: ComponentConfiguration::default(),
         };
         let mut agent = Agent::new(AgentConfig::new(id, vec![component]));
-        agent.register(Box::new(Beacon::new(OID, 1, life, Logbook::default())), Some(1)).unwrap();
+        agent.register(Box::new(TracerFunction::new(OID, 1, life, TracerLog::default())), Some(1)).unwrap();
         agent.add_controller(now, "ric".to_owned()).unwrap();
         agent
     });

@@ -13,7 +13,7 @@ use ranlab_pipeline::declare::{DropReason, Fate, Port};
 use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
 
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Maximum size of a capture that is read, in bytes.
@@ -96,7 +96,11 @@ pub enum CaptureError {
 }
 
 /// Returns a pipeline's trace: generated, or read from captures if any are named.
-pub(crate) fn trace(pipeline: &Pipeline, traffic: &Traffic, captures: &[PathBuf]) -> Result<Trace, Trouble> {
+pub(crate) fn trace(
+    pipeline: &Pipeline,
+    traffic: &Traffic,
+    captures: &[PathBuf],
+) -> Result<Trace, ComponentError> {
     if captures.is_empty() {
         Trace::generate(pipeline, traffic).map_err(rig)
     } else {

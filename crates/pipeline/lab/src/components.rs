@@ -6,7 +6,7 @@ use crate::{PipelinePart, RingTesterPart, pipeline, plugin, rig, ring, switches}
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, RigType, Started, Waits};
 use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
-use ranlab_lab::worker::Trust;
+use ranlab_lab::worker::WorkerTrust;
 
 /// What the domain contributes to experiments.
 pub static PIPELINE: Domain = Domain {
@@ -27,11 +27,11 @@ fn of_plugin(plugin: Option<&str>) -> Foreign<'_> {
 impl Component for PipelinePart {
     const TYPE: &'static str = "pipeline";
 
-    async fn start(&self, trust: Trust) -> Started {
+    async fn start(&self, trust: WorkerTrust) -> Started {
         Ok(match self.engine.as_str() {
             _ if self.in_ring() => Box::new(ring::device::RingDevice::start(self)?),
             NATIVE => Box::new(pipeline::Forwarder::start(self)?),
-            _ if trust != Trust::Full => {
+            _ if trust != WorkerTrust::Full => {
                 return Err(environment(
                     "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
                 ));
@@ -56,8 +56,8 @@ impl Component for PipelinePart {
 impl Component for RingTesterPart {
     const TYPE: &'static str = "ring_tester";
 
-    async fn start(&self, trust: Trust) -> Started {
-        if trust != Trust::Full {
+    async fn start(&self, trust: WorkerTrust) -> Started {
+        if trust != WorkerTrust::Full {
             return Err(environment(
                 "rings are memory of one machine: a worker over TCP has no tester for them, `sut.at` must be local or over ssh",
             ));

@@ -21,9 +21,9 @@ use crate::ring::RingCounters;
 use crate::ring::device::BARE;
 use ranlab_lab::choices;
 use ranlab_lab::config;
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::{Report, Trouble};
-use ranlab_lab::{Running, counts, environment, rig, sut};
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::{ComponentError, Report};
+use ranlab_lab::{RunningComponent, counts, environment, rig, sut};
 
 /// Number of bursts between two clock readings. A clock reading costs as much as a packet.
 const BURSTS_PER_LOOK: u32 = 16;
@@ -50,9 +50,9 @@ config! {
     /// A pipeline, its traffic, and its number of cores.
     pub struct PipelinePart {
         /// use case to forward and its parameters
-        pipeline: Option<Plain<Pipeline>> = None, wiring();
+        pipeline: Option<JsonField<Pipeline>> = None, wiring();
         /// traffic offered to the switch
-        traffic: Plain<Traffic> = Plain::default(), wiring();
+        traffic: JsonField<Traffic> = JsonField::default(), wiring();
         /// forwarding engine: "native", or a backend of `ranlab_pipeline::backends`
         engine: String = "native".to_owned(), wiring();
         /// engine "plugin": program that controls the switch (docs/how-to/plugins.md)
@@ -145,7 +145,7 @@ impl Changes {
 }
 
 impl Forwarder {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
         if part.tier != Tier::Mem.name() {
             return Err(environment(format!(
                 "`sut.tier` \"{}\" is not supported by \"native\"; allowed are mem, ring",
@@ -156,7 +156,7 @@ impl Forwarder {
         if part.cores > cpus {
             return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));
         }
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let isa = isa(part)?;
         let declaration = pipeline.build().map_err(rig)?;
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
@@ -196,7 +196,7 @@ pub(crate) fn gbps(mpps: f64, frame_bytes: f64, drop_ratio: f64) -> Option<f64> 
     (leaves > 0.0 && mpps.is_finite()).then(|| mpps * leaves * (frame_bytes + 24.0) * 8.0 / 1e3)
 }
 
-impl Running for Forwarder {
+impl RunningComponent for Forwarder {
     fn begin(&mut self) {
         let _ = self.halt();
         let Some(control) = self.control.take() else { return };
@@ -276,7 +276,7 @@ impl Drop for Forwarder {
 }
 
 /// Returns the instruction set of a component's engine. Returns an error if this processor lacks it.
-pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, Trouble> {
+pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, ComponentError> {
     let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
     if isa == Isa::Wide && Isa::detect() != Isa::Wide {
         return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
@@ -291,7 +291,7 @@ pub(crate) fn verify(
     trace: &Trace,
     (spread, engines): (&Spread, &mut [Engine]),
     most: usize,
-) -> Result<usize, Trouble> {
+) -> Result<usize, ComponentError> {
     let mut oracle = pipeline.oracle().map_err(rig)?;
     let mut bursts: Vec<Burst> = engines.iter().map(|_| Burst::new()).collect();
     let most = most.min(trace.len());
@@ -470,8 +470,8 @@ mod tests {
         let traffic = Traffic { pkt_num: 4096, ..Traffic::default() };
         let isa = Instructions::Baseline;
         PipelinePart {
-            pipeline: Some(Plain(pipeline)),
-            traffic: Plain(traffic),
+            pipeline: Some(JsonField(pipeline)),
+            traffic: JsonField(traffic),
             isa,
             verify: 1024,
             ..Default::default()
@@ -509,7 +509,7 @@ mod tests {
     fn several_cores_are_verified_as_one_switch() {
         let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"rate-limit":1000,"rate-burst":500}"#;
         let part = component(json);
-        let Some(Plain(pipeline)) = &part.pipeline else { panic!("no pipeline") };
+        let Some(JsonField(pipeline)) = &part.pipeline else { panic!("no pipeline") };
         let traffic = Traffic { dir: Directions::Bidir, ..part.traffic.0 };
         let trace = Trace::generate(pipeline, &traffic).unwrap();
         let declaration = pipeline.build().unwrap();
@@ -548,7 +548,7 @@ mod tests {
     fn missing_instructions_are_reported() {
         let more = PipelinePart { cores: 1000, ..component(r#"{"name":"portfwd"}"#) };
         let trouble = Forwarder::start(&more).err().unwrap();
-        assert_eq!(trouble.fault, ranlab_lab::worker::Fault::Environment);
+        assert_eq!(trouble.fault, ranlab_lab::worker::FaultOwner::Environment);
         assert!(trouble.what.contains("1000 cores"), "{trouble}");
     }
 
@@ -557,7 +557,7 @@ mod tests {
         let Err(trouble) = Forwarder::start(&PipelinePart::default()) else { panic!("it forwards nothing") };
         assert_eq!(
             (trouble.fault, trouble.what.as_str()),
-            (ranlab_lab::worker::Fault::Rig, "no pipeline was named")
+            (ranlab_lab::worker::FaultOwner::Rig, "no pipeline was named")
         );
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ranlab_campaign::point::Point;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
@@ -21,10 +21,10 @@ use ranlab_pipeline::trace::Traffic;
 
 use crate::{PipelinePart, RingTesterPart};
 use ranlab_campaign::results::Results;
-use ranlab_lab::experiment::harness::{self, Experiment, Judged, Stage, Window};
-use ranlab_lab::experiment::{keys, noise, stranger};
+use ranlab_lab::experiment::harness::{self, Deployment, Experiment, Judged, Window};
+use ranlab_lab::experiment::{keys, noise, third_party};
 use ranlab_lab::worker::Report;
-use ranlab_lab::{Config, Part, Plain};
+use ranlab_lab::{AnyComponent, Config, JsonField};
 
 mod own;
 mod ring;
@@ -82,7 +82,7 @@ impl Experiment for Pipeline {
                 return Some(Err(error.to_string()));
             }
         }
-        stranger::refused(settings, NO_STRANGER)
+        third_party::refused(settings, NO_STRANGER)
     }
 
     /// In tier `ring` the tester warms up by itself, and its windows end by themselves.
@@ -90,7 +90,7 @@ impl Experiment for Pipeline {
         !tested(run)
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let engine = keys::text(run, "sut.engine")?;
         let tier = keys::text(run, "sut.tier")?;
         let declared = declared(run)?;
@@ -99,8 +99,8 @@ impl Experiment for Pipeline {
         let part = PipelinePart {
             engine: engine.to_owned(),
             tier: tier.to_owned(),
-            pipeline: Some(Plain(declared)),
-            traffic: Plain(traffic),
+            pipeline: Some(JsonField(declared)),
+            traffic: JsonField(traffic),
             trace: own::captures(run),
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
@@ -108,7 +108,7 @@ impl Experiment for Pipeline {
         if tested(run) {
             return ring::bring_up(run, stage, part);
         }
-        stage.sut(ENGINE, "sut.at", Part::from(part)).map(drop)
+        stage.sut(ENGINE, "sut.at", AnyComponent::from(part)).map(drop)
     }
 
     fn verdict(&self, results: &Results) -> Vec<String> {
@@ -131,8 +131,9 @@ impl Experiment for Pipeline {
         if nothing_leaves.is_none() {
             recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
         }
-        let above =
-            |metric: &str, at_most: f64| Ok::<_, RigError>(Breach::above(metric, number(metric)?, at_most));
+        let above = |metric: &str, at_most: f64| {
+            Ok::<_, RigError>(LimitViolation::above(metric, number(metric)?, at_most))
+        };
         let dropped = ring::from_memory(report, recorder);
         let judged = recorder.judge([
             (Outcome::Invalid, nothing_leaves),
@@ -157,9 +158,9 @@ struct Changes {
 
 impl Changes {
     /// Reports that the switch, or the component that sends the changes, did not keep up.
-    fn breach(self) -> Option<Breach> {
+    fn breach(self) -> Option<LimitViolation> {
         let share = self.taken / self.due.max(1.0);
-        Breach::below("updates_taken_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
+        LimitViolation::below("updates_taken_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
     }
 }
 
@@ -356,7 +357,7 @@ fn keys() -> Vec<Key> {
         .when("sut.engine", &[OPENFLOW]);
     keys.extend(far.keys());
     keys.push(keys::place("sut.at", "the packet engine"));
-    keys.push(stranger::refused_key(NO_STRANGER));
+    keys.push(third_party::refused_key(NO_STRANGER));
     keys.extend(keys! {
         ("load.dir", Kind::choice(&["uplink", "downlink", "bidir"]), "direction of the traffic").or("uplink");
         ("load.pkt-size", Kind::Int { min: 54, max: 1518 }, "frame size at the user, without FCS").unit("B").or(64);

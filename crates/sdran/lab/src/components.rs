@@ -4,7 +4,7 @@ use crate::{EmpowerPart, Events, FlexranPart, SouthController, SouthFleet, South
 use ranlab_lab::component::{Component, ComponentType, Domain, Started};
 use ranlab_lab::divide::stations;
 use ranlab_lab::rig;
-use ranlab_lab::worker::{Trouble, Trust};
+use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
 /// What the domain contributes to experiments.
 pub static SDRAN: Domain = Domain {
@@ -20,7 +20,7 @@ pub static SDRAN: Domain = Domain {
 impl Component for FlexranPart {
     const TYPE: &'static str = "flexran";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(SouthController::flexran(self).await?))
     }
 }
@@ -28,7 +28,7 @@ impl Component for FlexranPart {
 impl Component for EmpowerPart {
     const TYPE: &'static str = "empower";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(SouthController::empower(self).await?))
     }
 }
@@ -36,7 +36,7 @@ impl Component for EmpowerPart {
 impl Component for SouthFleetPart {
     const TYPE: &'static str = "south_fleet";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         if self.events == Some(Events::Stdin) {
             return Err(rig("a worker's standard input is the campaign's: `events` must be an IP:PORT"));
         }
@@ -45,7 +45,7 @@ impl Component for SouthFleetPart {
         Ok(Box::new(fleet))
     }
 
-    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         let shares = stations(self.nodes, self.first, self.ramp, places)?;
         Ok(shares.map(|(nodes, first, ramp)| Self { nodes, first, ramp, ..self.clone() }).collect())
     }
@@ -55,7 +55,7 @@ impl Component for SouthFleetPart {
 mod tests {
     use std::time::Duration;
 
-    use ranlab_lab::Part;
+    use ranlab_lab::AnyComponent;
 
     use super::*;
 
@@ -63,7 +63,7 @@ mod tests {
     fn sdran_base_stations_are_numbered_consecutively() {
         let second = Some(Duration::from_secs(1));
         let south = SouthFleetPart { nodes: 4, ramp: second, ..SouthFleetPart::default() };
-        let shares = Part::from(south).divide(2).unwrap();
+        let shares = AnyComponent::from(south).divide(2).unwrap();
         let [Some(a), Some(b)] = [0, 1].map(|place| shares[place].get::<SouthFleetPart>()) else {
             panic!("two shares")
         };

@@ -14,7 +14,7 @@ use ranlab_sdran::controller::{ControllerCounters, guidelines, overload};
 use ranlab_sdran::empower::controller::{EmpowerControllerSettings, EmpowerVersion, Registry};
 use ranlab_sdran::empower::protocol::{Mac, NotAMac};
 use ranlab_sdran::flexran::controller::{
-    FlexranControllerSettings, Order, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
+    Command, FlexranControllerSettings, QUEUE_MESSAGES, QueueKind, RatePolicy, RibShare, SCHEDULE_AHEAD,
 };
 use ranlab_sdran::flexran::protocol::{PORT, Policy};
 use serde::Serialize;
@@ -23,9 +23,9 @@ use crate::fields::SdranNames;
 use crate::fields::Share;
 use ranlab_http::guard::Access;
 use ranlab_http::token::Trust;
-use ranlab_lab::peers::Allowed;
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, config, environment, numbers, rig, setting_by_text, since};
+use ranlab_lab::peers::AllowedPeer;
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, config, environment, numbers, rig, setting_by_text, since};
 
 /// Maximum number of base stations in a registration file.
 const MAX_REGISTERED: usize = 1_000_000;
@@ -41,7 +41,7 @@ config! {
         /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
         /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
-        trust: Vec<Allowed> = Vec::new(), wiring();
+        trust: Vec<AllowedPeer> = Vec::new(), wiring();
         /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
         /// repeatable
         host: Vec<String> = Vec::new(), wiring();
@@ -103,11 +103,11 @@ impl fmt::Display for SliceShare {
 
 impl FlexranPart {
     /// Returns the commands that each base station receives when it connects.
-    fn standing(&self) -> Vec<Order> {
+    fn standing(&self) -> Vec<Command> {
         let shares: Vec<u32> = self.slices.iter().map(|slice| slice.ppm).collect();
         let policy = Policy { shares_ppm: Some(shares), ..Policy::default() };
-        let sliced = (!self.slices.is_empty()).then(|| Order::Policy(policy.to_string()));
-        sliced.into_iter().chain(self.schedule.then_some(Order::Schedule(true))).collect()
+        let sliced = (!self.slices.is_empty()).then(|| Command::Policy(policy.to_string()));
+        sliced.into_iter().chain(self.schedule.then_some(Command::Schedule(true))).collect()
     }
 }
 
@@ -122,7 +122,7 @@ config! {
         /// file with the bearer token that HTTP requests must carry; a non-loopback address requires this or --trust
         http_token_file: Option<PathBuf> = None, local();
         /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
-        trust: Vec<Allowed> = Vec::new(), wiring();
+        trust: Vec<AllowedPeer> = Vec::new(), wiring();
         /// additional host name accepted in the Host header of HTTP requests, besides IP addresses and localhost;
         /// repeatable
         host: Vec<String> = Vec::new(), wiring();
@@ -168,12 +168,12 @@ enum Server {
     Empower(EmpowerServer),
 }
 
-fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trouble {
+fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> ComponentError {
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
 /// Maps an HTTP error. An address that requires a token is a configuration error.
-fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
+fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> ComponentError {
     move |error| match error.kind() {
         io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
         _ => cannot_listen(address)(error),
@@ -181,8 +181,8 @@ fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
 }
 
 /// Returns the access policy of an HTTP endpoint from a component's settings.
-fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]) -> Result<Access, Trouble> {
-    Access::read(hosts, token, Allowed::any_of(trusted).map(Trust::new)).map_err(rig)
+fn access(hosts: &[String], token: Option<&Path>, trusted: &[AllowedPeer]) -> Result<Access, ComponentError> {
+    Access::read(hosts, token, AllowedPeer::any_of(trusted).map(Trust::new)).map_err(rig)
 }
 
 impl SouthController {
@@ -190,7 +190,7 @@ impl SouthController {
     ///
     /// # Errors
     /// The address cannot be bound.
-    pub async fn flexran(part: &FlexranPart) -> Result<Self, Trouble> {
+    pub async fn flexran(part: &FlexranPart) -> Result<Self, ComponentError> {
         let rate = match part.slow_period.filter(|slow| !slow.is_zero()) {
             Some(slow) => RatePolicy::Adaptive { fast: part.period, slow },
             None => RatePolicy::Fixed(part.period),
@@ -223,7 +223,7 @@ impl SouthController {
     ///
     /// # Errors
     /// The address cannot be bound, or the file of base stations is invalid.
-    pub async fn empower(part: &EmpowerPart) -> Result<Self, Trouble> {
+    pub async fn empower(part: &EmpowerPart) -> Result<Self, ComponentError> {
         let (version, port) = match part.openempower {
             2 => (EmpowerVersion::V2, ranlab_sdran::empower::protocol::v2::PORT),
             _ => (EmpowerVersion::V1, ranlab_sdran::empower::protocol::v1::PORT),
@@ -281,7 +281,7 @@ impl SouthController {
 }
 
 /// Reads the registered base stations from a file, one per line; `#` begins a comment.
-fn registered(path: &Path) -> Result<BTreeSet<Mac>, Trouble> {
+fn registered(path: &Path) -> Result<BTreeSet<Mac>, ComponentError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| rig(format!("cannot read {}: {error}", path.display())))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
@@ -293,12 +293,12 @@ fn registered(path: &Path) -> Result<BTreeSet<Mac>, Trouble> {
 /// values are event counters.
 const STATES: [&str; 5] = ["agents", "ues", "queued", "leaked_bytes", "lost_at_batch_end"];
 
-impl Running for SouthController {
+impl RunningComponent for SouthController {
     fn addresses(&self) -> BTreeMap<String, String> {
         BTreeMap::from([("southbound".to_owned(), format!("tcp://{}", self.address()))])
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         numbers(&self.report())
     }
 

@@ -21,7 +21,7 @@ use ranlab_http::guard::Access;
 use ranlab_http::{Answer, ThreadBridge, answers};
 use ranlab_machine::{Frame, LinkLoss, Time};
 use ranlab_sdran::controller::{Action, Clock, ConnectionId, ControllerCounters};
-use ranlab_transport::driver::{self, Driver, Machine, Reading};
+use ranlab_transport::driver::{self, Driver, Machine, ReadInterest};
 use ranlab_transport::{Address, BindError, SocketOptions};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -160,7 +160,8 @@ impl<P: Policy> Server<P> {
     /// Starts the server in tasks of this thread.
     pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };
-        let driver = Driver::start(served, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
+        let driver =
+            Driver::start(served, SocketOptions::of_the_kernel(), usize::MAX, |()| ReadInterest::GoesOn);
         let place = Address::Tcp { host: address.ip().to_string(), port: address.port() };
         let bound = driver.listen(&place, |served: &mut Served<P>, _, peer| served.admit(peer)).await?;
         let port = if let Address::Tcp { port, .. } = bound { port } else { address.port() };

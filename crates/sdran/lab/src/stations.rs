@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use crate::fields::Period;
 use crate::fields::SdranNames;
 use ranlab_lab::field::{Each, Maybe, Text};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
 use ranlab_lab::{
-    Running, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since,
+    RunningComponent, Seed, config, counts, environment, loopback, numbers, rig, setting_by_text, since,
 };
 use ranlab_ran::text::RadioSettings;
 use ranlab_ran::{Fading, Spelled};
@@ -100,7 +100,7 @@ impl SouthFleetPart {
         Self { protocol, connect, period, ues: 0, ramp: Some(Duration::ZERO), ..Self::default() }
     }
 
-    fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
+    fn radio(&self) -> Result<Option<RadioConfig>, ComponentError> {
         let Self { radio, channel, rlc_buffer, flows, stay, snssai, ues, .. } = self;
         let with_events = self.trace.is_some() || self.events.is_some() || self.delegation.is_some();
         match (radio, self.protocol) {
@@ -120,7 +120,7 @@ impl SouthFleetPart {
         }
     }
 
-    fn fleet(&self) -> Result<SouthboundConfig, Trouble> {
+    fn fleet(&self) -> Result<SouthboundConfig, ComponentError> {
         let seed = self.seed.0;
         let mut population: PopulationConfig = self.service.population(self.ues, seed);
         population.activation = self.activation.unwrap_or(population.activation);
@@ -172,7 +172,7 @@ impl SouthFleetPart {
         })
     }
 
-    fn controller(&self) -> Result<SocketAddr, Trouble> {
+    fn controller(&self) -> Result<SocketAddr, ComponentError> {
         let address = match &self.connect[..] {
             [] => loopback(self.protocol.port()),
             [address] => address.clone(),
@@ -186,7 +186,7 @@ impl SouthFleetPart {
     }
 }
 
-fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, Trouble> {
+fn trace(path: &Path) -> Result<HashMap<u32, Vec<Event>>, ComponentError> {
     let wrong = |error: String| rig(format!("{}: {error}", path.display()));
     let len = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
     if len > MAX_TRACE_BYTES {
@@ -247,7 +247,7 @@ impl SouthFleet {
     ///
     /// # Errors
     /// A file cannot be read, or the controller's address is invalid.
-    pub fn new(part: &SouthFleetPart) -> Result<Self, Trouble> {
+    pub fn new(part: &SouthFleetPart) -> Result<Self, ComponentError> {
         let config = part.fleet()?;
         let controller = config.controller;
         let fleet = SouthboundFleet::new(config);
@@ -262,7 +262,7 @@ impl SouthFleet {
     ///
     /// # Errors
     /// No controller listens at the address, or events cannot be read.
-    pub async fn ramp_up(&mut self) -> Result<(), Trouble> {
+    pub async fn ramp_up(&mut self) -> Result<(), ComponentError> {
         self.started = Instant::now();
         let first_word = self.fleet.first_word();
         let controller = self.controller;
@@ -276,7 +276,7 @@ impl SouthFleet {
     }
 
     /// Reads events in a separate task.
-    async fn play(&self, events: Events) -> Result<(), Trouble> {
+    async fn play(&self, events: Events) -> Result<(), ComponentError> {
         let live = self.fleet.live();
         let address = match events {
             Events::Stdin => {
@@ -368,8 +368,8 @@ pub struct SouthDetail {
     pub radios: Vec<RadioMeter>,
 }
 
-impl Running for SouthFleet {
-    fn counters(&mut self) -> Numbers {
+impl RunningComponent for SouthFleet {
+    fn counters(&mut self) -> Counters {
         let report = self.fleet.report();
         if report.alive >= self.nodes && self.set_up_us == 0 {
             self.set_up_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX).max(1);

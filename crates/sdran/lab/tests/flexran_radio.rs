@@ -13,7 +13,7 @@ use ranlab_sdran::agent::{
 };
 use ranlab_sdran::controller::{Action, Clock};
 use ranlab_sdran::flexran::controller::{
-    FlexranController, FlexranControllerSettings, Order, QueueKind, RatePolicy, RibShare,
+    Command, FlexranController, FlexranControllerSettings, QueueKind, RatePolicy, RibShare,
 };
 use ranlab_sdran::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
@@ -182,7 +182,7 @@ impl World {
     }
 
     /// Sends a command and waits for its outcome.
-    fn order(&mut self, station: Option<u64>, order: &Order) -> Result<(), String> {
+    fn order(&mut self, station: Option<u64>, order: &Command) -> Result<(), String> {
         let ticket = self.controller.order(station, order).map_err(|error| error.to_string())?;
         for _ in 0..1_000 {
             self.pass(MS);
@@ -222,7 +222,7 @@ fn remote_scheduling_equals_local_scheduling() {
     for carrier in [Carrier::lte(25), Carrier::n78(106)] {
         let mut world = World::new(Duration::from_micros(500), &[full(carrier, 3)]);
         let local = world.measure(0);
-        assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
+        assert_eq!(world.order(None, &Command::Schedule(true)), Ok(()));
         world.pass(SECOND / 10);
         let (missed, (decided, scheduled)) = (world.misses(0), world.controller.scheduled());
         assert_eq!(scheduled, 1);
@@ -239,10 +239,10 @@ fn remote_scheduling_equals_local_scheduling() {
         );
         // Policies apply to base stations that schedule.
         let policy = Policy::of_behavior("round_robin_dl").to_string();
-        let why = world.order(None, &Order::Policy(policy.clone())).unwrap_err();
+        let why = world.order(None, &Command::Policy(policy.clone())).unwrap_err();
         assert!(why.contains("/dl_sched/0"), "{why}");
-        assert_eq!(world.order(Some(1), &Order::Schedule(false)), Ok(()));
-        assert_eq!(world.order(Some(1), &Order::Policy(policy)), Ok(()));
+        assert_eq!(world.order(Some(1), &Command::Schedule(false)), Ok(()));
+        assert_eq!(world.order(Some(1), &Command::Policy(policy)), Ok(()));
         let missed = world.misses(0);
         let decided = world.controller.scheduled();
         assert!(total(&world.measure(0)) / total(&local) > 0.9);
@@ -255,7 +255,7 @@ fn remote_scheduling_equals_local_scheduling() {
 fn late_decisions_waste_subframes_and_are_counted() {
     let mut world = World::new(3 * MS, &[full(Carrier::lte(25), 2)]);
     // Six milliseconds of round-trip time, and decisions four subframes ahead.
-    assert_eq!(world.order(None, &Order::Schedule(true)), Ok(()));
+    assert_eq!(world.order(None, &Command::Schedule(true)), Ok(()));
     world.pass(SECOND / 10);
     let missed = world.misses(0);
     let refused = world.stations[0].agent.counters().refused_commands;
@@ -271,7 +271,7 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     let mut world = World::new(MS, &[full(Carrier::lte(25), 2)]);
     let policy = |shares: [u32; 2]| {
         let policy = Policy { shares_ppm: Some(shares.to_vec()), ..Policy::default() };
-        Order::Policy(policy.to_string())
+        Command::Policy(policy.to_string())
     };
     assert_eq!(world.order(None, &policy([720_000, 280_000])), Ok(()));
     world.pass(SECOND / 10);
@@ -289,7 +289,7 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     };
     let slices = |slices: Vec<Slice>| {
         let algorithm = Some(SliceAlgorithm::Static.into());
-        Order::Slice(SliceDlUlConfig { algorithm, slices, scheduler: None })
+        Command::Slice(SliceDlUlConfig { algorithm, slices, scheduler: None })
     };
     let why = world.order(Some(1), &slices(vec![groups(1, 0, 12), groups(2, 12, 12)])).unwrap_err();
     assert!(why.contains("same resource blocks"), "{why}");
@@ -297,8 +297,8 @@ fn policy_and_mosaic_slices_apply_or_are_rejected() {
     assert!((got[0] - 0.72).abs() < 0.02, "as before: {got:?}");
     // Five groups of two, and eight groups of two except for the last.
     assert_eq!(world.order(Some(1), &slices(vec![groups(1, 0, 4), groups(2, 5, 12)])), Ok(()));
-    assert_eq!(world.order(Some(1), &Order::Associate(vec![(1, 1), (2, 2)])), Ok(()));
-    assert!(world.order(Some(1), &Order::Associate(vec![(1, 9)])).is_err());
+    assert_eq!(world.order(Some(1), &Command::Associate(vec![(1, 1), (2, 2)])), Ok(()));
+    assert!(world.order(Some(1), &Command::Associate(vec![(1, 9)])).is_err());
     let got = shares(&world.measure(0));
     assert!((got[0] - 0.4).abs() < 0.02, "{got:?}");
 }
@@ -310,7 +310,7 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
         world.controller.rib().agents()[&station].ues.keys().copied().collect()
     };
     assert_eq!((ues(&world, 0), ues(&world, 1)), (vec![1, 2], vec![1]));
-    assert_eq!(world.order(Some(1), &Order::HandOver(2, 2)), Ok(()));
+    assert_eq!(world.order(Some(1), &Command::HandOver(2, 2)), Ok(()));
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0), ues(&world, 1), world.handovers), (vec![1], vec![1, 2], 1));
     let source = world.measure(0);
@@ -322,10 +322,10 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
     let reported = world.controller.rib().agents()[&1].ues[&2].report.is_some();
     assert!(reported, "it is reported of where it is");
     // An impossible handover is rejected with a reason.
-    assert!(world.order(Some(1), &Order::HandOver(2, 2)).unwrap_err().contains("without a known UE"));
-    assert!(world.order(Some(1), &Order::HandOver(1, 9)).unwrap_err().contains("base station 9"));
-    assert!(world.order(Some(1), &Order::HandOver(1, 1)).unwrap_err().contains("in that cell"));
-    assert_eq!(world.order(Some(2), &Order::HandOver(2, 1)), Ok(()), "and back");
+    assert!(world.order(Some(1), &Command::HandOver(2, 2)).unwrap_err().contains("without a known UE"));
+    assert!(world.order(Some(1), &Command::HandOver(1, 9)).unwrap_err().contains("base station 9"));
+    assert!(world.order(Some(1), &Command::HandOver(1, 1)).unwrap_err().contains("in that cell"));
+    assert_eq!(world.order(Some(2), &Command::HandOver(2, 1)), Ok(()), "and back");
     world.pass(10 * MS);
     assert_eq!((ues(&world, 0).len(), ues(&world, 1).len(), world.handovers), (2, 1, 2));
 }
@@ -333,7 +333,7 @@ fn handed_over_ue_keeps_traffic_and_is_reported() {
 #[test]
 fn applications_configure_every_new_base_station() {
     let policy = Policy { shares_ppm: Some(vec![720_000, 280_000]), ..Policy::default() };
-    let standing = vec![Order::Policy(policy.to_string()), Order::Schedule(true)];
+    let standing = vec![Command::Policy(policy.to_string()), Command::Schedule(true)];
     let settings = || FlexranControllerSettings { standing: standing.clone(), ..Default::default() };
     let radios = [full(Carrier::lte(25), 4), full(Carrier::lte(25), 4)];
     let mut world = World::under(settings(), Duration::from_micros(500), &radios);

@@ -8,7 +8,7 @@ use crate::{Upf, UpfLoadPart, UpfPart, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, RigType, Started};
 use ranlab_lab::environment;
 use ranlab_lab::experiment::harness::RunningExperiment;
-use ranlab_lab::worker::{Trouble, Trust};
+use ranlab_lab::worker::{ComponentError, WorkerTrust};
 
 /// What the domain contributes to experiments.
 pub static UPF: Domain = Domain {
@@ -20,8 +20,8 @@ pub static UPF: Domain = Domain {
 impl Component for UpfPart {
     const TYPE: &'static str = "upf";
 
-    async fn start(&self, trust: Trust) -> Started {
-        if trust != Trust::Full && matches!(self.n6, N6::Tun(_)) {
+    async fn start(&self, trust: WorkerTrust) -> Started {
+        if trust != WorkerTrust::Full && matches!(self.n6, N6::Tun(_)) {
             return Err(environment("a TUN device is of the worker's machine: a worker over TCP opens none"));
         }
         Ok(Box::new(Upf::start(self)?))
@@ -31,11 +31,11 @@ impl Component for UpfPart {
 impl Component for UpfLoadPart {
     const TYPE: &'static str = "upf_load";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(load::Loading::new(self)?))
     }
 
-    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         self.shares(places)
     }
 }

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_lab::check::Verdict;
-use ranlab_lab::worker::{Fault, Trouble};
+use ranlab_lab::worker::{ComponentError, FaultOwner};
 use ranlab_machine::Time;
 use ranlab_upf::forwarding::{Refusal, Rules, UserPlane};
 use ranlab_upf::n4::{
@@ -104,7 +104,7 @@ fn checked(test: u8, settings: UpfSettings, habit: Habit) -> Vec<Verdict> {
     let upf = Faulty::start(test, settings, habit);
     let patience = Duration::from_millis(500);
     let config = UpfCheck { dialect, patience, captures: captures.clone(), ..UpfCheck::default() };
-    let verdicts = check_upf::<Trouble>(at(test, 8805), &config, |_| Ok(())).unwrap();
+    let verdicts = check_upf::<ComponentError>(at(test, 8805), &config, |_| Ok(())).unwrap();
     drop(upf);
     for verdict in &verdicts {
         assert_eq!(verdict.verdict == "failed", verdict.capture.as_ref().is_some_and(|file| file.is_file()));
@@ -239,7 +239,7 @@ fn repeated_runs_agree_despite_kept_association() {
         let captures = captures.clone();
         let config = UpfCheck { smf, only, dialect, captures, ..UpfCheck::default() };
         let run = || {
-            let verdicts = check_upf::<Trouble>(at(10, 8805), &config, |_| Ok(())).unwrap();
+            let verdicts = check_upf::<ComponentError>(at(10, 8805), &config, |_| Ok(())).unwrap();
             verdicts
                 .into_iter()
                 .map(|verdict| (verdict.name, verdict.verdict, verdict.why))
@@ -260,13 +260,15 @@ fn checks_are_selected_by_substring() {
     let run = |only: &[&str]| {
         let only = only.iter().map(|part| (*part).to_owned()).collect();
         let config = UpfCheck { only, captures: captures.clone(), ..UpfCheck::default() };
-        check_upf::<Trouble>(at(11, 8805), &config, |_| Ok(()))
+        check_upf::<ComponentError>(at(11, 8805), &config, |_| Ok(()))
     };
     let names: Vec<_> = run(&["Trap 6", "cause 65"]).unwrap().iter().map(|verdict| verdict.name).collect();
     assert_eq!(names.len(), 2);
     assert!(names[0].starts_with("trap 6") && names[1].ends_with("cause 65"), "{names:?}");
     let error = run(&["trap 99"]).unwrap_err();
-    assert!(error.fault == Fault::Rig && error.what.contains("trap 99") && error.what.contains("echo on N3"));
+    assert!(
+        error.fault == FaultOwner::Rig && error.what.contains("trap 99") && error.what.contains("echo on N3")
+    );
     drop(upf);
 }
 
@@ -279,12 +281,12 @@ fn checks_stop_when_upf_process_ends() {
     let config = UpfCheck { only, upf_pid, captures: std::env::temp_dir(), ..UpfCheck::default() };
     let mut kill = |_: &Verdict| process.kill().and_then(|()| process.wait().map(drop));
     let told = |verdict: &Verdict| {
-        kill(verdict).map_err(|error| Trouble { fault: Fault::Rig, what: error.to_string() })
+        kill(verdict).map_err(|error| ComponentError { fault: FaultOwner::Rig, what: error.to_string() })
     };
-    let verdicts = check_upf::<Trouble>(at(12, 8805), &config, told).unwrap();
+    let verdicts = check_upf::<ComponentError>(at(12, 8805), &config, told).unwrap();
     assert_eq!(why(&verdicts, "association"), ("passed", ""));
     assert_eq!(why(&verdicts, "cause 65"), ("skipped", "the UPF's process has ended"));
-    let gone = check_upf::<Trouble>(at(12, 8805), &config, |_| Ok(())).unwrap_err();
+    let gone = check_upf::<ComponentError>(at(12, 8805), &config, |_| Ok(())).unwrap_err();
     assert!(gone.what.contains("no process"), "{gone}");
     drop(upf);
 }
@@ -292,12 +294,13 @@ fn checks_stop_when_upf_process_ends() {
 #[test]
 fn listener_can_stop_checks_and_missing_folder_is_an_error() {
     let upf = Faulty::start(9, strict(9), Some);
-    let tired = |_: &Verdict| Err(Trouble { fault: Fault::Environment, what: "enough".to_owned() });
+    let tired =
+        |_: &Verdict| Err(ComponentError { fault: FaultOwner::Environment, what: "enough".to_owned() });
     let captures = std::env::temp_dir();
     let config = UpfCheck { captures, ..UpfCheck::default() };
     assert_eq!(check_upf(at(9, 8805), &config, tired).unwrap_err().what, "enough");
     let config = UpfCheck { captures: "/dev/null/captures".into(), ..UpfCheck::default() };
-    let error = check_upf::<Trouble>(at(9, 8805), &config, |_| Ok(())).unwrap_err();
-    assert!(error.fault == Fault::Rig && error.what.contains("/dev/null/captures"), "{error}");
+    let error = check_upf::<ComponentError>(at(9, 8805), &config, |_| Ok(())).unwrap_err();
+    assert!(error.fault == FaultOwner::Rig && error.what.contains("/dev/null/captures"), "{error}");
     drop(upf);
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use ranlab_lab::check::Verdict;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_upf::n4::UpfFault;
 use ranlab_upf_lab::check::{UpfCheck, check_upf, upf_checks};
 use ranlab_upf_lab::upf::N6;
@@ -105,7 +105,7 @@ fn checked(test: u8, fault: Option<UpfFault>, design: UpfDesign, patience: Durat
         ..UpfCheck::default()
     };
     let upf = Upf::start(&part).unwrap();
-    let verdicts = check_upf::<Trouble>(at(test, 8, 8805), &config, |_| Ok(())).unwrap();
+    let verdicts = check_upf::<ComponentError>(at(test, 8, 8805), &config, |_| Ok(())).unwrap();
     upf.stop().unwrap();
     for verdict in verdicts.iter().filter(|verdict| verdict.verdict == "failed") {
         let file = verdict.capture.as_ref().unwrap();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_campaign::value::Value;
 use ranlab_lab::check::Verdict;
-use ranlab_lab::worker::{Report, Trouble, Trust, Worker, WorkerGroup, number, serve};
-use ranlab_lab::{Config, Host, Lab, OVER, Part, SET_UP};
+use ranlab_lab::worker::{ComponentError, Report, Worker, WorkerGroup, WorkerTrust, number, serve};
+use ranlab_lab::{AnyComponent, Config, OVER, RigContext, SET_UP, WorkerLocation};
 use ranlab_upf::n4::Dialect;
 use ranlab_upf_lab::check::{UpfCheck, check_upf};
 use ranlab_upf_lab::load::{Direction, LoadReport, Network, Smoke, StepSummary};
@@ -52,25 +52,25 @@ fn load(test: u8) -> UpfLoadPart {
 }
 
 /// Starts a worker with an untrusted connection over TCP, in a thread of this process.
-fn worker(part: Part) -> Result<Worker, RigError> {
-    Worker::start(&Lab::new("no-such-program"), &place(), "part", part, &Stop::never())
+fn worker(part: AnyComponent) -> Result<Worker, RigError> {
+    Worker::start(&RigContext::new("no-such-program"), &place(), "part", part, &Stop::never())
 }
 
-fn place() -> Host {
+fn place() -> WorkerLocation {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let input = stream.try_clone().unwrap();
-        let _ = serve(input, &stream, Trust::PartsOnly, REGISTRY);
+        let _ = serve(input, &stream, WorkerTrust::PartsOnly, REGISTRY);
         // The cloned handle that reads would keep the connection open.
         let _ = stream.shutdown(std::net::Shutdown::Both);
     });
-    Host::Tcp { address }
+    WorkerLocation::Tcp { address }
 }
 
 fn begun(part: UpfLoadPart) -> Worker {
-    let mut load = worker(Part::from(part)).unwrap();
+    let mut load = worker(AnyComponent::from(part)).unwrap();
     assert_eq!(load.counters(&Stop::never()).unwrap()[OVER], 0.0, "nothing has begun");
     load.begin(&Stop::never()).unwrap();
     load
@@ -83,7 +83,7 @@ fn over(load: &mut Worker) -> Result<UpfLoadReport, RigError> {
 
 #[test]
 fn remote_load_reports_sessions_and_packets() {
-    let mut upf = worker(Part::from(upf(1))).unwrap();
+    let mut upf = worker(AnyComponent::from(upf(1))).unwrap();
     assert_eq!(upf.ready.addresses["n4"], at(1, 8, 8805).to_string());
     let told = over(&mut begun(load(1))).unwrap().load;
     assert_eq!((told.control.completed, told.control.failed, told.unexplained), (200, 0, 0), "{told:?}");
@@ -111,12 +111,13 @@ fn remote_load_reports_sessions_and_packets() {
 fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadReport>) {
     let stop = Stop::never();
     let mut crew =
-        WorkerGroup::start_idle(&Lab::new("no-such-program"), &[place(), place()], "load", &stop).unwrap();
+        WorkerGroup::start_idle(&RigContext::new("no-such-program"), &[place(), place()], "load", &stop)
+            .unwrap();
     let live = part.live;
     let kept = part.sessions.filter(|_| part.mode != LoadMode::Control);
-    crew.bring_up(Part::from(part).divide(2).unwrap(), &stop).unwrap();
+    crew.bring_up(AnyComponent::from(part).divide(2).unwrap(), &stop).unwrap();
     crew.begin(&stop).unwrap();
-    let all = |name: &'static str| move |looks: &ranlab_lab::worker::Numbers| looks[name] == 2.0;
+    let all = |name: &'static str| move |looks: &ranlab_lab::worker::Counters| looks[name] == 2.0;
     crew.wait_until("both set up", PATIENCE, &stop, all(SET_UP)).unwrap();
     // The sessions of both exist, and neither continues before the other.
     assert_eq!(upf.counters(&stop).unwrap()["sessions"], kept.unwrap_or(live as u64) as f64);
@@ -134,7 +135,7 @@ fn of_two_places(part: UpfLoadPart, upf: &mut Worker) -> (LoadReport, Vec<LoadRe
 fn load_at_two_locations_adds_up_exactly() {
     let routes = vec![("10.45.0.2".parse().unwrap(), at(5, 11, 2153))];
     let n6 = N6::Udp { local: at(5, 8, 2153), peer: at(5, 10, 2153), routes };
-    let mut upf = worker(Part::from(UpfPart { n6, ..upf(5) })).unwrap();
+    let mut upf = worker(AnyComponent::from(UpfPart { n6, ..upf(5) })).unwrap();
     let shared = UpfLoadPart { smfs: 2, ..load(5) };
     let control = UpfLoadPart { live: 7, sessions: Some(201), ..shared.clone() };
     let (all, each) = of_two_places(control, &mut upf);
@@ -177,9 +178,9 @@ fn load_at_two_locations_adds_up_exactly() {
 
 #[test]
 fn running_load_responds_and_deletes_its_sessions() {
-    let mut upf = worker(Part::from(upf(2))).unwrap();
+    let mut upf = worker(AnyComponent::from(upf(2))).unwrap();
     let mut load = begun(UpfLoadPart { live: 50, sessions: None, ..load(2) });
-    let sessions = |numbers: &ranlab_lab::worker::Numbers| numbers["sessions"] >= 50.0;
+    let sessions = |numbers: &ranlab_lab::worker::Counters| numbers["sessions"] >= 50.0;
     upf.wait_until("sessions", PATIENCE, &Stop::never(), sessions).unwrap();
     assert_eq!(number(&load.counters(&Stop::never()).unwrap(), OVER), Ok(0.0));
     let early: Report = load.end(&Stop::never()).unwrap();
@@ -205,10 +206,10 @@ fn local_settings_are_rejected_over_tcp() {
     let frames = UpfLoadPart { io: "af-xdp".parse().unwrap(), ..load(4) };
     let watched = UpfLoadPart { upf_pid: Some(1), ..load(4) };
     for (part, why) in [
-        (Part::from(xdp), "`xdp`"),
-        (Part::from(tun), "TUN device"),
-        (Part::from(frames), "`io`"),
-        (Part::from(watched), "`upf_pid`"),
+        (AnyComponent::from(xdp), "`xdp`"),
+        (AnyComponent::from(tun), "TUN device"),
+        (AnyComponent::from(frames), "`io`"),
+        (AnyComponent::from(watched), "`upf_pid`"),
     ] {
         let error = worker(part).err().unwrap().to_string();
         assert!(error.contains(why) && error.contains("over TCP"), "{error}");
@@ -224,7 +225,7 @@ fn contradictory_config_is_a_rig_error() {
         UpfLoadPart { mode: LoadMode::Calibrate, ..load(5) },
     ];
     for part in wrong {
-        let error = worker(Part::from(part.clone())).err().unwrap();
+        let error = worker(AnyComponent::from(part.clone())).err().unwrap();
         assert!(matches!(error, RigError::Rig(_)), "{error:?} of {part:?}");
     }
     let lacking = over(&mut begun(UpfLoadPart { mode: LoadMode::Handover, n6: Network::None, ..load(5) }));
@@ -254,13 +255,13 @@ fn messages_carry_every_setting() {
         part.set(name, &value).unwrap();
     }
     for part in [part, load(6)] {
-        let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
+        let message = serde_json::to_string(&AnyComponent::from(part.clone())).unwrap();
         let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
         let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, part, "{message}");
     }
     let part = UpfPart { crash_after: Some(5), busy_poll: true, dialect: Dialect::EUPF, ..upf(6) };
-    let message = serde_json::to_string(&Part::from(part.clone())).unwrap();
+    let message = serde_json::to_string(&AnyComponent::from(part.clone())).unwrap();
     let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
     let read = read.get::<UpfPart>().unwrap();
     assert_eq!(*read, part, "{message}");
@@ -289,7 +290,7 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
         ..config
     };
     let mut told = 0;
-    let verdicts = check_upf::<Trouble>(at(test, 8, 8805), &config, |_| {
+    let verdicts = check_upf::<ComponentError>(at(test, 8, 8805), &config, |_| {
         told += 1;
         Ok(())
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{XhaulPart, live, rig};
 use ranlab_lab::component::{Component, ComponentType, Domain, Foreign, LEAVE_WAIT, RigType, Started, Waits};
 use ranlab_lab::experiment::harness::RunningExperiment;
-use ranlab_lab::worker::Trust;
+use ranlab_lab::worker::WorkerTrust;
 
 /// What the domain contributes to experiments.
 pub static XHAUL: Domain = Domain {
@@ -23,7 +23,7 @@ const CARDS_END_WAIT: Duration = Duration::from_secs(60);
 impl Component for XhaulPart {
     const TYPE: &'static str = "xhaul";
 
-    async fn start(&self, _trust: Trust) -> Started {
+    async fn start(&self, _trust: WorkerTrust) -> Started {
         Ok(Box::new(live::Live::start(self)?))
     }
 

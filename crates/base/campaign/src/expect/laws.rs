@@ -27,7 +27,7 @@ const ONE_REPEAT: &str = "one repeat shows no spread: `measure.repeats` of at le
 const WIDE: &str = "our interval lies on both sides of what is expected: more or quieter repeats would tell";
 
 /// A law's finding.
-pub(super) struct Found {
+pub(super) struct LawFinding {
     pub(super) told: LawOutcome,
     /// The measured value.
     pub(super) ours: String,
@@ -47,7 +47,7 @@ pub(super) struct Beyond {
 }
 
 /// Distance of an interval from a zone.
-fn beyond(interval: Option<(f64, f64)>, (low, high): Zone) -> Option<Beyond> {
+fn beyond(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> Option<Beyond> {
     match interval? {
         (_, to) if to < low => Some(Beyond { measured: to, bound: low }),
         (from, _) if from > high => Some(Beyond { measured: from, bound: high }),
@@ -56,13 +56,13 @@ fn beyond(interval: Option<(f64, f64)>, (low, high): Zone) -> Option<Beyond> {
 }
 
 /// The finding, or the missing data.
-type Finding = Result<Found, String>;
+type Finding = Result<LawFinding, String>;
 
 /// Allowed range, both limits included.
-type Zone = (f64, f64);
+type AllowedRange = (f64, f64);
 
 /// Position of an interval relative to a zone.
-fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> LawOutcome {
+fn within(interval: Option<(f64, f64)>, (low, high): AllowedRange) -> LawOutcome {
     match interval {
         None => LawOutcome::Unclear(ONE_REPEAT),
         Some((from, to)) if from >= low && to <= high => LawOutcome::Holds,
@@ -89,11 +89,11 @@ fn all(told: impl IntoIterator<Item = LawOutcome>) -> LawOutcome {
     told.into_iter().max_by_key(weight).unwrap_or(LawOutcome::Holds)
 }
 
-fn around(value: f64, tolerance: f64) -> Zone {
+fn around(value: f64, tolerance: f64) -> AllowedRange {
     (value - tolerance * value.abs(), value + tolerance * value.abs())
 }
 
-fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> Zone {
+fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> AllowedRange {
     (at_least.unwrap_or(f64::NEG_INFINITY), at_most.unwrap_or(f64::INFINITY))
 }
 
@@ -135,7 +135,7 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
 
 impl LawQuery<'_> {
     /// The points that match; each must have been measured.
-    fn seen(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<MeasuredPoint<'_>>, String> {
+    fn measured_points(&self, filter: &BTreeMap<String, Value>) -> Result<Vec<MeasuredPoint<'_>>, String> {
         let found: Result<Vec<MeasuredPoint<'_>>, String> = self
             .results
             .points
@@ -154,7 +154,8 @@ impl LawQuery<'_> {
 
     /// The mean over all points that match.
     fn mean(&self, filter: &BTreeMap<String, Value>) -> Result<Number, String> {
-        let numbers: Vec<Number> = self.seen(filter)?.into_iter().map(|seen| seen.number).collect();
+        let numbers: Vec<Number> =
+            self.measured_points(filter)?.into_iter().map(|seen| seen.number).collect();
         Ok(Number::mean(&numbers))
     }
 
@@ -164,8 +165,8 @@ impl LawQuery<'_> {
 
     /// All matching points must lie in the zone. The result shows the first point outside, or else the first
     /// undecided one.
-    fn every(&self, zone: Zone) -> Finding {
-        let seen = self.seen(&self.expect.filter)?;
+    fn every(&self, zone: AllowedRange) -> Finding {
+        let seen = self.measured_points(&self.expect.filter)?;
         let one = |seen: &MeasuredPoint<'_>| within(seen.number.estimate.interval(self.confidence), zone);
         let told = all(seen.iter().map(one));
         let same = |told: LawOutcome, other: LawOutcome| {
@@ -179,10 +180,10 @@ impl LawQuery<'_> {
         let told = one(shown);
         let beyond = beyond(shown.number.estimate.interval(self.confidence), zone);
         let repeats = seen.iter().map(|seen| seen.number.estimate.n).min().unwrap_or(0);
-        Ok(Found { told, ours, repeats, beyond })
+        Ok(LawFinding { told, ours, repeats, beyond })
     }
 
-    fn ratio(&self, against: &BTreeMap<String, Value>, zone: Zone) -> Finding {
+    fn ratio(&self, against: &BTreeMap<String, Value>, zone: AllowedRange) -> Finding {
         let mut filter = self.expect.filter.clone();
         filter.extend(against.clone());
         let ours = self.mean(&self.expect.filter)?;
@@ -203,7 +204,12 @@ impl LawQuery<'_> {
             _ => format!("{by} times"),
         };
         let repeats = ours.estimate.n.min(theirs.estimate.n);
-        Ok(Found { told: within(interval, zone), ours: ours_words, repeats, beyond: beyond(interval, zone) })
+        Ok(LawFinding {
+            told: within(interval, zone),
+            ours: ours_words,
+            repeats,
+            beyond: beyond(interval, zone),
+        })
     }
 
     fn order(&self, along: &str, order: &[Value]) -> Finding {
@@ -216,7 +222,7 @@ impl LawQuery<'_> {
         let falls = |pair: &[Number]| above_zero(&pair[0].minus(&pair[1]), self.confidence);
         let ours =
             order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", self.words(&mean.estimate)));
-        Ok(Found {
+        Ok(LawFinding {
             told: all(means.windows(2).map(falls)),
             ours: ours.collect::<Vec<_>>().join(", "),
             repeats: means.iter().map(|mean| mean.estimate.n).min().unwrap_or(0),
@@ -226,7 +232,7 @@ impl LawQuery<'_> {
 
     fn shape(&self, along: &str, shape: Shape, tolerance: f64) -> Finding {
         let mut points = Vec::new();
-        for seen in self.seen(&self.expect.filter)? {
+        for seen in self.measured_points(&self.expect.filter)? {
             points.push((seen.at(along)?, seen.number));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -273,7 +279,7 @@ impl LawQuery<'_> {
             }
         };
         let repeats = ys.iter().map(|y| y.estimate.n).min().unwrap_or(0);
-        Ok(Found { told, ours, repeats, beyond: None })
+        Ok(LawFinding { told, ours, repeats, beyond: None })
     }
 
     /// No value is below its left neighbour by more than the tolerance.

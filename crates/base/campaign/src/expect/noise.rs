@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::laws::{self, Found, LawOutcome};
+use super::laws::{self, LawFinding, LawOutcome};
 use crate::metric::{DISTURBED, FOREIGN_SHARE, Noise, STEAL_SHARE, UNSENT_AT_MOST};
 use crate::record::Recording;
 use crate::results::{Finished, PointResult, Results};
@@ -23,7 +23,7 @@ const DELAY_MAX_S: f64 = 0.5;
 
 /// Result of an expectation. Undisturbed repeats take precedence; disturbed ones refute it only if other work
 /// cannot explain the result. `Err`: the missing data.
-pub(super) fn find(results: &Results, expect: &Expect) -> Result<Found, String> {
+pub(super) fn find(results: &Results, expect: &Expect) -> Result<LawFinding, String> {
     let Some(share) = disturbed_share(results, expect) else {
         return laws::find(results, expect);
     };
@@ -98,7 +98,7 @@ fn undisturbed(results: &Results) -> Results {
 }
 
 /// Whether other work with this share of the machine can explain why an expectation does not hold.
-fn explained(results: &Results, expect: &Expect, found: &Found, share: f64) -> bool {
+fn explained(results: &Results, expect: &Expect, found: &LawFinding, share: f64) -> bool {
     let Some(metric) = results.metric(&expect.metric) else { return true };
     let factor = match metric.noise {
         Noise::Counted => return !load_was_sent(results, expect),

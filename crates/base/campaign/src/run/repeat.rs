@@ -9,8 +9,8 @@ use crate::rig::{Better, Outcome, Rig, RigDescription, RigError, Run, Stop, UNSE
 use crate::scenario::search::{Find, metric};
 use crate::scenario::{Axis, Load, Scenario, Search};
 use crate::schema::Key;
-use crate::search::{Found, Gave, RateSearch, Trial, TuneSearch};
-use crate::tried::{self, Tried};
+use crate::search::{RateFound, RateSearch, Trial, TrialOutcome, TuneSearch};
+use crate::trials::{self, SearchTrial};
 use crate::value::{Value, short};
 
 use super::{Window, seed_of};
@@ -72,9 +72,9 @@ pub(super) fn measure(
 }
 
 /// Loss of a trial. An overloaded system missed all goals, whatever its count.
-fn loss(trial: &Tried) -> f64 {
+fn loss(trial: &SearchTrial) -> f64 {
     let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
-    if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
+    if trial.gave == TrialOutcome::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
 }
 
 /// Reason why an outcome is not `ok`: the broken limit that the rig found, or a general phrase.
@@ -168,8 +168,8 @@ impl Trials<'_, '_> {
         search: &Search,
         (axis, whole): (&str, bool),
         trial: Trial,
-        tried: &mut Vec<Tried>,
-    ) -> Result<Result<(TrialSample, Tried), Measured>, RigError> {
+        tried: &mut Vec<SearchTrial>,
+    ) -> Result<Result<(TrialSample, SearchTrial), Measured>, RigError> {
         if self.run.stop.now() {
             return Err(RigError::Stopped);
         }
@@ -180,14 +180,15 @@ impl Trials<'_, '_> {
         let unsent = seen.unsent && search.load().is_some_and(|load| load.find == Find::Largest);
         if !seen.outcome.counts() && !unsent {
             let reason = format!("at {axis} = {load}: {}", seen.reason);
-            tried::keep(&mut seen.recording, tried);
+            trials::keep(&mut seen.recording, tried);
             return Ok(Err((seen.outcome, reason, seen.recording)));
         }
         let (value, gave) = match passes(search, seen.outcome, &seen.recording) {
-            found if seen.unsent => (found.map_or(0.0, |(value, _)| value), Gave::Unsent),
-            found => found.map(|(value, pass)| (value, if pass { Gave::Pass } else { Gave::Fail }))?,
+            found if seen.unsent => (found.map_or(0.0, |(value, _)| value), TrialOutcome::Unsent),
+            found => found
+                .map(|(value, pass)| (value, if pass { TrialOutcome::Pass } else { TrialOutcome::Fail }))?,
         };
-        let this = Tried { load, value, share, gave };
+        let this = SearchTrial { load, value, share, gave };
         tried.push(this);
         Ok(Ok((seen, this)))
     }
@@ -208,9 +209,11 @@ impl Trials<'_, '_> {
                 Err(ended) => return Ok(ended),
             };
             match this.gave {
-                Gave::Unsent => unsent = seen.reason,
-                Gave::Fail if this.full() => sent.keep(&self.rig.describe(), this.load, &seen.recording),
-                Gave::Pass if this.full() => {
+                TrialOutcome::Unsent => unsent = seen.reason,
+                TrialOutcome::Fail if this.full() => {
+                    sent.keep(&self.rig.describe(), this.load, &seen.recording)
+                }
+                TrialOutcome::Pass if this.full() => {
                     sent.keep(&self.rig.describe(), this.load, &seen.recording);
                     best = Some(passed(search, seen));
                 }
@@ -231,7 +234,7 @@ impl Trials<'_, '_> {
         if found.upper.is_none() {
             recording.bounds.insert("search.load".to_owned(), find.open_bound());
         }
-        tried::keep(&mut recording, &tried);
+        trials::keep(&mut recording, &tried);
         let end = if *find == Find::Smallest { *min } else { *max };
         let reason = open(&found, end, *find, &unsent, &format!("{trials} trials")).unwrap_or(why);
         Ok((outcome, reason, recording))
@@ -354,7 +357,7 @@ impl Sent {
 
 /// Reason why a found load is only a bound; `None`: it is exact. `end`: the last load of the range; `budget`:
 /// the search's maximum effort.
-fn open(found: &Found, end: f64, find: Find, unsent: &str, budget: &str) -> Option<String> {
+fn open(found: &RateFound, end: f64, find: Find, unsent: &str, budget: &str) -> Option<String> {
     match (found.upper, found.unsent, found.precise) {
         (_, Some(load), _) => Some(format!(
             "the true value is {} or above: the load generator, not the system, gave up at {load} ({unsent})",
@@ -389,9 +392,9 @@ fn unsent_share<'a>(rig: &'a RigDescription, recording: &Recording) -> Option<(&
 }
 
 /// Data of a search without a result: its trials, and the last load that was too high.
-fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Measured {
+fn unfound(search: &Search, found: &RateFound, unsent: &str, tried: &[SearchTrial]) -> Measured {
     let mut recording = Recording::default();
-    tried::keep(&mut recording, tried);
+    trials::keep(&mut recording, tried);
     if let Some(load) = found.unsent {
         let reason = format!("at load {}: {unsent}; no smaller load passed a full trial", short(load));
         return (Outcome::Invalid, reason, recording);
@@ -400,8 +403,12 @@ fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Mea
     let upper = found.upper.map_or(String::new(), |upper| {
         format!(" {} {}", if down { "down from" } else { "up from" }, short(upper))
     });
-    let last =
-        search.goals().first().copied().zip(tried.last()).filter(|(_, trial)| trial.gave == Gave::Fail);
+    let last = search
+        .goals()
+        .first()
+        .copied()
+        .zip(tried.last())
+        .filter(|(_, trial)| trial.gave == TrialOutcome::Fail);
     let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
         let load = short(trial.load);
         let value = short(trial.value);

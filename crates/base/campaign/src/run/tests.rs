@@ -13,7 +13,7 @@ fn scenario(text: &str) -> Scenario {
     }
 }
 
-fn run_all(text: &str) -> (Results, Session, Vec<Event>) {
+fn run_all(text: &str) -> (Results, SessionSummary, Vec<Event>) {
     let scenario = scenario(text);
     let rig = MockRig::default();
     let plan = Plan::new(&scenario, &rig.describe());
@@ -72,15 +72,15 @@ fn a_journal_that_knows_a_repeat_is_not_asked_for_it_again() {
         if matches!(event, Event::Finished { .. }) {
             seen += 1;
             if seen == 4 {
-                stop.wish();
+                stop.request_stop();
             }
         }
     });
-    assert_eq!(session.unwrap(), Session { finished: 4, stopped: true });
+    assert_eq!(session.unwrap(), SessionSummary { finished: 4, stopped: true });
     let again = Stop::never();
     let rest =
         run(Box::new(MockRig::default()), &scenario, &plan, &mut journal, &again, &mut |_| {}).unwrap();
-    assert_eq!(rest, Session { finished: 2, stopped: false });
+    assert_eq!(rest, SessionSummary { finished: 2, stopped: false });
     let mut whole = MemoryJournal::default();
     run(Box::new(MockRig::default()), &scenario, &plan, &mut whole, &again, &mut |_| {}).unwrap();
     for (ours, theirs) in journal.finished.iter().zip(&whole.finished) {
@@ -418,20 +418,20 @@ fn a_stop_that_was_asked_for_after_the_repeat_keeps_it_and_what_is_left_goes_on(
     let session = |journal: &mut MemoryJournal, asks: bool| {
         run(Box::new(MockRig::default()), &scenario, &plan, journal, &stop, &mut |event| {
             if asks && matches!(event, Event::Measuring { .. }) {
-                stop.wish_after();
+                stop.request_stop_after_repeat();
             }
         })
         .unwrap()
     };
-    assert_eq!(session(&mut journal, true), Session { finished: 1, stopped: true });
+    assert_eq!(session(&mut journal, true), SessionSummary { finished: 1, stopped: true });
     assert!(journal.finished[0].outcome.counts(), "it was not disturbed");
     assert_eq!(
         session(&mut journal, false),
-        Session { finished: 0, stopped: true },
+        SessionSummary { finished: 0, stopped: true },
         "until it is taken back"
     );
     stop.go_on();
-    assert_eq!(session(&mut journal, false), Session { finished: 2, stopped: false });
+    assert_eq!(session(&mut journal, false), SessionSummary { finished: 2, stopped: false });
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn every_window_is_told_with_what_the_search_chose() {
         "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
          min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
     );
-    let tried = crate::tried::from_recording(&results.points[0].runs[0].recording);
+    let tried = crate::trials::from_recording(&results.points[0].runs[0].recording);
     let windows: Vec<&Window> = events
         .iter()
         .filter_map(|event| if let Event::Measured { window, .. } = event { Some(window) } else { None })

@@ -11,7 +11,7 @@ use ranlab_campaign::value::Value;
 use ranlab_transport::Address;
 
 use crate::experiment::keys;
-use crate::experiment::peer::Peer;
+use crate::experiment::profile::SystemProfile;
 use crate::worker::{ProcessReport, Report};
 
 /// CPU usage, recorded by every rig that lists it: see [`record`].
@@ -42,7 +42,7 @@ pub fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
         // Controller with another protocol.
         return None;
     }
-    let peer = match Peer::load(text("sut.peer").unwrap_or("ranlab")) {
+    let peer = match SystemProfile::load(text("sut.peer").unwrap_or("ranlab")) {
         Ok(peer) => peer,
         Err(error) => return Some(error.to_string()),
     };

@@ -8,22 +8,22 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::worker::{MachineReport, ProcessReport, Report, Trust};
-use crate::{Host, Lab, Registry};
+use crate::worker::{MachineReport, ProcessReport, Report, WorkerTrust};
+use crate::{Registry, RigContext, WorkerLocation};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{Rig, Run, Stop};
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
 use serde_json::{Value as Json, json};
 
-use crate::experiment::harness::{ComponentReport, Side, Window};
+use crate::experiment::harness::{Account, ComponentReport, Window};
 
 /// Requests to test workers, in the order of their responses: `load start`, `load begin`, ….
 pub type Log = Arc<Mutex<Vec<String>>>;
 
 /// Behaviour of a simulated component.
 #[derive(Clone, Default)]
-pub struct Acts {
+pub struct FakeBehaviour {
     /// Values of each snapshot.
     pub look: BTreeMap<&'static str, f64>,
     /// Addresses it listens on.
@@ -39,7 +39,7 @@ pub struct Acts {
 }
 
 /// Starts a test worker; returns its location.
-pub fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
+pub fn worker(role: &'static str, acts: FakeBehaviour, log: &Log) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("tcp://{}", listener.local_addr().unwrap());
     let log = log.clone();
@@ -53,7 +53,7 @@ pub fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
     place
 }
 
-fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
+fn serve(stream: &TcpStream, role: &str, acts: &FakeBehaviour, log: &Log) {
     let mut out = stream;
     let mut open = false;
     stream.set_nodelay(true).unwrap();
@@ -73,7 +73,7 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
         }
         if op == "begin" {
             open = true;
-            acts.stops.iter().for_each(Stop::wish);
+            acts.stops.iter().for_each(Stop::request_stop);
         }
         if acts.vanishes && open && op == "look" {
             return stream.shutdown(std::net::Shutdown::Both).unwrap();
@@ -96,21 +96,21 @@ pub fn real(registry: Registry) -> String {
             let stream = stream.unwrap();
             stream.set_nodelay(true).unwrap();
             let input = stream.try_clone().unwrap();
-            std::thread::spawn(move || crate::worker::serve(input, stream, Trust::PartsOnly, registry));
+            std::thread::spawn(move || crate::worker::serve(input, stream, WorkerTrust::PartsOnly, registry));
         }
     });
     place
 }
 
 /// Returns a window with the report of one component.
-pub fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
+pub fn window<'a>(lab: &'a RigContext, side: Account, role: &'static str, report: Report) -> Window<'a> {
     let taken = ComponentReport {
         side,
         role,
         clock_error_us: 0.0,
         clock_drift_us: 0.0,
         addresses: BTreeMap::new(),
-        places: vec![(Host::Local, report.clone())],
+        places: vec![(WorkerLocation::Local, report.clone())],
         report,
     };
     Window { lab, taken: vec![taken] }

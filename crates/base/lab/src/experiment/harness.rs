@@ -2,25 +2,25 @@
 //! liveness checks, end of the window, judgement of noise, and stop in reverse order.
 //!
 //! A rig supplies the rest ([`Experiment`]): its keys, the components with their location and configuration,
-//! and the interpretation of their reports. [`RunningExperiment`] makes a [`Rig`] from it.
+//! and the interpretation of their reports. [`RunningExperiment`] makes a [`CheckTarget`] from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Lab, Part};
+use crate::{AnyComponent, RigContext};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Breach, Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
 
-use crate::experiment::{keys, noise, readback, stranger};
-use stage::{Up, divided};
+use crate::experiment::{keys, noise, readback, third_party};
+use stage::{Deployed, divided};
 
 mod stage;
 mod window;
 
-pub use stage::{Side, Stage};
+pub use stage::{Account, Deployment};
 pub use window::{ComponentReport, Window, copy, copy_all, metric_of_places};
 
 /// Key for the location of the load.
@@ -45,11 +45,14 @@ fn stood_still(
     recorder: &mut Recorder,
 ) -> Option<Outcome> {
     description.metric(noise::STOOD_STILL)?;
-    let tools = || window.reports(Side::Tool).filter(|report| report.wall_s > 0.0);
+    let tools = || window.reports(Account::Tool).filter(|report| report.wall_s > 0.0);
     recorder.scalar(noise::STOOD_STILL, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
     let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
-    let breach =
-        Breach::above("share of the window in which the load stood still", share, STOOD_STILL_AT_MOST)?;
+    let breach = LimitViolation::above(
+        "share of the window in which the load stood still",
+        share,
+        STOOD_STILL_AT_MOST,
+    )?;
     let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
     recorder.also("the load generator was stopped, or had no CPU");
     Some(outcome)
@@ -59,7 +62,7 @@ fn stood_still(
 fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<Outcome> {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let at_most = if noise::refused(run) { at_most } else { at_most.max(LATE_ANYWHERE) };
-    let breach = Breach::above(SEND_DELAY_US_P99, recorder.metric(SEND_DELAY_US_P99)?, us(at_most))?;
+    let breach = LimitViolation::above(SEND_DELAY_US_P99, recorder.metric(SEND_DELAY_US_P99)?, us(at_most))?;
     let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
     recorder.also("the load generator did not keep its schedule");
     Some(outcome)
@@ -81,11 +84,11 @@ pub trait Experiment: Send {
 
     /// Starts the components in order of their dependencies, and waits until they are ready. Called before
     /// each window; the same run must name the same components.
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError>;
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError>;
 
     /// Returns the load without its connections if it can be divided among several locations; called before
     /// anything is started.
-    fn load(&self, _run: &Run<'_>) -> Result<Option<Part>, RigError> {
+    fn load(&self, _run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
         Ok(None)
     }
 
@@ -103,16 +106,16 @@ pub trait Experiment: Send {
     /// Records the reports. A point without components has an empty window: its result is computed here.
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged;
 
-    /// See [`Rig::verdict`].
+    /// See [`CheckTarget::verdict`].
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
 
-    /// See [`Rig::preview`].
+    /// See [`CheckTarget::preview`].
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
-    /// Returns a drawing of a point's system as SVG; see [`Rig::picture`].
+    /// Returns a drawing of a point's system as SVG; see [`CheckTarget::picture`].
     fn picture(&self, _settings: &BTreeMap<String, Value>) -> Option<String> {
         None
     }
@@ -120,22 +123,22 @@ pub trait Experiment: Send {
 
 /// Experiment with its running components.
 pub struct RunningExperiment<E> {
-    lab: Lab,
+    lab: RigContext,
     experiment: E,
-    up: Up,
+    up: Deployed,
     /// Whether these components have already had a window.
     used: bool,
 }
 
 impl<E: Experiment> RunningExperiment<E> {
     /// Returns an experiment in a laboratory.
-    pub fn new(lab: &Lab, experiment: E) -> Self {
-        Self { lab: lab.clone(), experiment, up: Up::default(), used: false }
+    pub fn new(lab: &RigContext, experiment: E) -> Self {
+        Self { lab: lab.clone(), experiment, up: Deployed::default(), used: false }
     }
 
     /// Starts the components that do not run as the run requires; returns whether there were any.
     fn bring_up(&mut self, run: &Run<'_>) -> Result<bool, RigError> {
-        let mut stage = Stage { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
+        let mut stage = Deployment { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
         self.experiment.bring_up(run, &mut stage)?;
         let standing = stage.standing;
         let changed = stage.changed;
@@ -188,7 +191,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         let parts = !self.up.placed.is_empty();
         let description = self.describe();
         let reads = description.metric("rest_answered").is_some();
-        let before = if reads { stranger::before(run)? } else { None };
+        let before = if reads { third_party::before(run)? } else { None };
         let taken = if parts { self.up.window(&run.stop, run.duration)? } else { Vec::new() };
         let window = Window { lab: &self.lab, taken };
         window.record(run, &description, recorder);
@@ -197,7 +200,7 @@ impl<E: Experiment> Rig for RunningExperiment<E> {
         let outcome = self.experiment.record(run, &window, recorder)?;
         let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
         let delayed = stood_still(&window, &description, recorder).or(delayed);
-        let outcome = stranger::judge(recorder, outcome, window.reports(Side::Sut), unread);
+        let outcome = third_party::judge(recorder, outcome, window.reports(Account::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
         // A rig without measurements of time has no such keys.

@@ -8,7 +8,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 
 use crate::field::Same;
-use crate::{As, Host, HostError, PLACES_MAX, Setting};
+use crate::{As, FieldType, HostError, PLACES_MAX, WorkerLocation};
 
 /// Key for the treatment of disturbed repeats. `--quick` sets it to `warn`, because a quick run is never a
 /// result.
@@ -52,7 +52,7 @@ pub fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
 }
 
 /// Reads a setting of a component's type.
-pub fn setting<T: Setting>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
+pub fn setting<T: FieldType>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     setting_as::<Same, T>(run, path)
 }
 
@@ -68,9 +68,9 @@ pub fn parsed<T: FromStr<Err: std::fmt::Display>>(run: &Run<'_>, path: &str) -> 
 }
 
 /// Reads the locations of a component: a list, or comma-separated text; local without such a key.
-pub fn places(run: &Run<'_>, path: &str) -> Result<Vec<Host>, RigError> {
+pub fn places(run: &Run<'_>, path: &str) -> Result<Vec<WorkerLocation>, RigError> {
     let texts: Vec<&str> = match run.value(path) {
-        None => return Ok(vec![Host::Local]),
+        None => return Ok(vec![WorkerLocation::Local]),
         Some(Value::List(list)) => list.iter().filter_map(Value::text).collect(),
         Some(one) => one.text().into_iter().flat_map(|text| text.split(',')).map(str::trim).collect(),
     };

@@ -6,14 +6,14 @@ use ranlab_campaign::metric::{FOREIGN_SHARE, STEAL_SHARE as STEAL};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Breach, DISTURBED, Metric, Outcome, Run};
+use ranlab_campaign::rig::{DISTURBED, LimitViolation, Metric, Outcome, Run};
 
-use crate::Host;
+use crate::WorkerLocation;
 use crate::worker::Report;
 use ranlab_campaign::value::Value;
 
 use crate::experiment::keys::WHEN_NOISY;
-use crate::experiment::stranger;
+use crate::experiment::third_party;
 
 /// Returns whether a repeat with a disturbance or a late load is invalid.
 pub fn refused(run: &Run<'_>) -> bool {
@@ -39,7 +39,11 @@ pub fn metrics() -> Vec<Metric> {
 }
 
 /// Records the activity of other processes on each machine; returns an outcome if it exceeds the limits.
-pub fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
+pub fn judge(
+    run: &Run<'_>,
+    recorder: &mut Recorder,
+    parts: &[(&WorkerLocation, &Report)],
+) -> Option<Outcome> {
     #[derive(Default)]
     struct Machine {
         steal: f64,
@@ -80,7 +84,7 @@ pub fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)])
     }
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
     let broken = |metric: &str, value: f64, setting: &str| {
-        Breach::above(metric, value, at_most(setting)).map(|breach| breach.set_by(setting))
+        LimitViolation::above(metric, value, at_most(setting)).map(|breach| breach.set_by(setting))
     };
     let broken =
         [broken(STEAL, steal, "host.steal_at_most"), broken(FOREIGN_SHARE, share, "host.foreign_at_most")];
@@ -96,12 +100,12 @@ pub fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)])
 
 /// Identifies a machine: several workers on one kernel are one machine; if the kernel is unknown, those at
 /// one destination.
-fn machine_name(host: &Host, report: &Report) -> String {
+fn machine_name(host: &WorkerLocation, report: &Report) -> String {
     match (&report.boot, host) {
         (Some(boot), _) => boot.clone(),
-        (None, Host::Local) => String::new(),
-        (None, Host::Ssh { destination, .. }) => destination.clone(),
-        (None, Host::Tcp { address } | Host::Bus { server: address, .. }) => {
+        (None, WorkerLocation::Local) => String::new(),
+        (None, WorkerLocation::Ssh { destination, .. }) => destination.clone(),
+        (None, WorkerLocation::Tcp { address } | WorkerLocation::Bus { server: address, .. }) => {
             address.rsplit_once(':').map_or_else(|| address.clone(), |(name, _)| name.to_owned())
         }
     }
@@ -172,7 +176,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
             "Latencies between machines may be wrong by {worst:.0} us: so well are their clocks known to each other."
         )
     });
-    unsent.chain(clocks).chain(stranger::remarks(results)).collect()
+    unsent.chain(clocks).chain(third_party::remarks(results)).collect()
 }
 
 #[cfg(test)]
@@ -197,7 +201,7 @@ mod tests {
         }
     }
 
-    fn judged(when_noisy: &str, parts: &[(&Host, &Report)]) -> (Option<Outcome>, f64, String) {
+    fn judged(when_noisy: &str, parts: &[(&WorkerLocation, &Report)]) -> (Option<Outcome>, f64, String) {
         let settings = [
             (WHEN_NOISY, Value::from(when_noisy)),
             ("host.steal_at_most", Value::Float(0.02)),
@@ -216,19 +220,20 @@ mod tests {
     fn own_cpu_time_is_not_foreign() {
         let sut = report(10.0, 6.0, 0.0);
         let load = report(10.0, 3.5, 0.0);
-        let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
+        let (outcome, foreign, _) =
+            judged("invalid", &[(&WorkerLocation::Local, &sut), (&WorkerLocation::Local, &load)]);
         assert_eq!(outcome, None);
         assert!((foreign - 0.05).abs() < 1e-9, "{foreign}");
         // On two machines, each component counts on its own machine only.
         let far = "ssh://far".parse().unwrap();
-        let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
+        let (outcome, foreign, _) = judged("invalid", &[(&WorkerLocation::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
     }
 
     #[test]
     fn power_is_recorded_only_if_all_machines_report_it() {
-        let watts = |parts: &[(&Host, &Report)]| {
+        let watts = |parts: &[(&WorkerLocation, &Report)]| {
             let point = Point { index: 0, axes: Vec::new(), settings: BTreeMap::new() };
             let mut recorder = Recorder::default();
             judge(&Run::new(&point, 0, 1, Duration::from_secs(10)), &mut recorder, parts);
@@ -244,12 +249,12 @@ mod tests {
         let other = taking(Some(120.0));
         let silent = taking(None);
         assert_eq!(
-            watts(&[(&Host::Local, &one), (&Host::Local, &other)]),
+            watts(&[(&WorkerLocation::Local, &one), (&WorkerLocation::Local, &other)]),
             Some(120.0),
             "two workers, one machine"
         );
-        assert_eq!(watts(&[(&Host::Local, &one), (&far, &other)]), Some(220.0));
-        assert_eq!(watts(&[(&Host::Local, &one), (&far, &silent)]), None);
+        assert_eq!(watts(&[(&WorkerLocation::Local, &one), (&far, &other)]), Some(220.0));
+        assert_eq!(watts(&[(&WorkerLocation::Local, &one), (&far, &silent)]), None);
     }
 
     #[test]
@@ -258,18 +263,18 @@ mod tests {
         let mut load = report(10.0, 3.5, 0.0);
         let beyond = "tcp://10.3.0.1:7000".parse().unwrap();
         (sut.boot, load.boot) = (Some("a".to_owned()), Some("a".to_owned()));
-        assert_eq!(judged("invalid", &[(&Host::Local, &sut), (&beyond, &load)]).0, None);
+        assert_eq!(judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0, None);
         load.boot = Some("b".to_owned());
-        let outcome = judged("invalid", &[(&Host::Local, &sut), (&beyond, &load)]).0;
+        let outcome = judged("invalid", &[(&WorkerLocation::Local, &sut), (&beyond, &load)]).0;
         assert_eq!(outcome, Some(Outcome::Invalid), "on two machines each has its own work alone");
     }
 
     #[test]
     fn steal_makes_a_repeat_invalid_unless_a_warning_was_asked_for() {
         let stolen = report(1.0, 1.0, 0.5);
-        let (outcome, _, reason) = judged("invalid", &[(&Host::Local, &stolen)]);
+        let (outcome, _, reason) = judged("invalid", &[(&WorkerLocation::Local, &stolen)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert_eq!(reason, "host.steal_share is 0.5, more than 0.02, which `host.steal_at_most` allows");
-        assert_eq!(judged("warn", &[(&Host::Local, &stolen)]).0, None);
+        assert_eq!(judged("warn", &[(&WorkerLocation::Local, &stolen)]).0, None);
     }
 }

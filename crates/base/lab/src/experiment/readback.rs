@@ -8,7 +8,7 @@ use ranlab_campaign::rig::{Better, Metric, MetricKind, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::{keys, metrics};
 
-use crate::experiment::{keys, stranger};
+use crate::experiment::{keys, third_party};
 
 /// Keys for queries in addition to a profile, or without one.
 pub fn keys(external: &[&str]) -> Vec<Key> {
@@ -45,7 +45,7 @@ pub fn metrics() -> Vec<Metric> {
 /// Fails if an address or path in the scenario is invalid.
 pub fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
     if run.value("sut.rest").is_none() {
-        return Ok(stranger::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
+        return Ok(third_party::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
     }
     let url = keys::text(run, "sut.rest")?;
     let own = [(ReadingKind::Nodes, "sut.rest_nodes"), (ReadingKind::Ues, "sut.rest_ues")];
@@ -134,7 +134,7 @@ mod tests {
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
         let mut recorder = Recorder::default();
-        let result = stranger::before(&run).and_then(|before| record(&run, &mut recorder, before));
+        let result = third_party::before(&run).and_then(|before| record(&run, &mut recorder, before));
         (result, recorder.finish().metrics.into_iter().collect())
     }
 

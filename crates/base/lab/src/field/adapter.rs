@@ -8,9 +8,9 @@ use std::str::FromStr;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
 
-use super::{Setting, quoted};
+use super::{FieldType, quoted};
 
-/// How a value of type `T` is written. The functions are those of [`Setting`].
+/// How a value of type `T` is written. The functions are those of [`FieldType`].
 pub trait As<T> {
     /// Whether an error of [`from_value`](Self::from_value) is a complete sentence.
     const EXPLAINS: bool = false;
@@ -26,11 +26,11 @@ pub trait As<T> {
     fn to_value(value: &T) -> Option<Value>;
 }
 
-/// As the type's own [`Setting`] says.
+/// As the type's own [`FieldType`] says.
 #[derive(Debug)]
 pub enum Same {}
 
-impl<T: Setting> As<T> for Same {
+impl<T: FieldType> As<T> for Same {
     const EXPLAINS: bool = T::EXPLAINS;
     fn kind() -> Kind {
         T::kind()

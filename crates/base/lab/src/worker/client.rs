@@ -13,10 +13,12 @@ mod group;
 
 pub use group::WorkerGroup;
 
-use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Numbers, Part, Ready, Reply, Report, Request};
+use super::{
+    AnyComponent, ClockReading, Counters, FaultOwner, Hello, LINE_BYTES_MAX, Ready, Reply, Report, Request,
+};
 use crate::child::{Child, lines};
 use crate::component::{START_WAIT, Waits};
-use crate::lab::{Host, Lab};
+use crate::lab::{RigContext, WorkerLocation};
 
 /// Timeout of a worker's greeting. Includes the login over ssh.
 const HELLO_WAIT: Duration = Duration::from_secs(15);
@@ -36,7 +38,7 @@ pub struct Worker {
     /// Role of the component in this rig, for messages (`"base stations"`).
     pub role: &'static str,
     /// Location of the worker.
-    pub host: Host,
+    pub host: WorkerLocation,
     /// Its clock minus ours, in microseconds. Zero on this machine.
     pub clock_offset_us: f64,
     /// Maximum error of that offset, in microseconds. Zero on this machine.
@@ -57,10 +59,10 @@ pub struct Worker {
 impl Worker {
     /// Starts a worker on a machine, and a component in it.
     pub fn start(
-        lab: &Lab,
-        host: &Host,
+        lab: &RigContext,
+        host: &WorkerLocation,
         role: &'static str,
-        part: Part,
+        part: AnyComponent,
         stop: &Stop,
     ) -> Result<Self, RigError> {
         let mut worker = Self::start_idle(lab, host, role, stop)?;
@@ -69,7 +71,12 @@ impl Worker {
     }
 
     /// Starts a worker without a component, and measures its clock offset.
-    pub fn start_idle(lab: &Lab, host: &Host, role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+    pub fn start_idle(
+        lab: &RigContext,
+        host: &WorkerLocation,
+        role: &'static str,
+        stop: &Stop,
+    ) -> Result<Self, RigError> {
         let mut worker = Self::reach(lab, host, role)?;
         let hello: Hello = worker.ask(&Request::Hello, HELLO_WAIT, stop)?;
         if hello.version != env!("CARGO_PKG_VERSION") {
@@ -79,14 +86,14 @@ impl Worker {
                 env!("CARGO_PKG_VERSION")
             )));
         }
-        if *host != Host::Local {
+        if *host != WorkerLocation::Local {
             (worker.clock_offset_us, worker.clock_error_us) = worker.compare_clocks(stop)?;
         }
         Ok(worker)
     }
 
     /// Starts its component.
-    pub fn bring_up(&mut self, part: Part, stop: &Stop) -> Result<(), RigError> {
+    pub fn bring_up(&mut self, part: AnyComponent, stop: &Stop) -> Result<(), RigError> {
         self.waits = part.waits();
         self.ready = self.ask(&Request::start(&part)?, self.waits.start, stop)?;
         Ok(())
@@ -98,7 +105,7 @@ impl Worker {
     }
 
     /// Returns the component's current numbers.
-    pub fn counters(&mut self, stop: &Stop) -> Result<Numbers, RigError> {
+    pub fn counters(&mut self, stop: &Stop) -> Result<Counters, RigError> {
         self.ask(&Request::Look, ANSWER_WAIT, stop)
     }
 
@@ -115,7 +122,7 @@ impl Worker {
     }
 
     fn compare_again(&mut self, stop: &Stop) -> Result<(), RigError> {
-        if self.host != Host::Local {
+        if self.host != WorkerLocation::Local {
             let (offset_us, error_us) = self.compare_clocks(stop)?;
             self.clock_drift_us = offset_us - self.clock_offset_us;
             self.clock_error_us = error_with_drift(self.clock_error_us, error_us, self.clock_drift_us);
@@ -129,25 +136,25 @@ impl Worker {
         what: &str,
         patience: Duration,
         stop: &Stop,
-        enough: impl FnMut(&Numbers) -> bool,
-    ) -> Result<Numbers, RigError> {
+        enough: impl FnMut(&Counters) -> bool,
+    ) -> Result<Counters, RigError> {
         looked_until(|| self.counters(stop), what, patience, stop, enough)
     }
 
-    fn reach(lab: &Lab, host: &Host, role: &'static str) -> Result<Self, RigError> {
-        if let (Some(netns), true) = (&lab.netns, *host != Host::Local) {
+    fn reach(lab: &RigContext, host: &WorkerLocation, role: &'static str) -> Result<Self, RigError> {
+        if let (Some(netns), true) = (&lab.netns, *host != WorkerLocation::Local) {
             return Err(RigError::Rig(format!(
                 "the worker of the {role} at {host} cannot be put into the network namespace \"{netns}\": that is done on this \
                  machine alone; start `ranlab worker --listen` in it there, and name that with tcp://"
             )));
         }
         let mut command = match host {
-            Host::Tcp { address } => return Self::dial(address, host, role),
-            Host::Bus { .. } => match host.clone().met()?.first() {
+            WorkerLocation::Tcp { address } => return Self::dial(address, host, role),
+            WorkerLocation::Bus { .. } => match host.clone().resolve()?.first() {
                 Some(first) => return Self::reach(lab, first, role),
                 None => return Err(RigError::Environment(format!("no worker answers at {host}"))),
             },
-            Host::Local => match &lab.netns {
+            WorkerLocation::Local => match &lab.netns {
                 None => Command::new(&lab.program),
                 Some(netns) => {
                     let mut ip = Command::new("ip");
@@ -155,7 +162,7 @@ impl Worker {
                     ip
                 }
             },
-            Host::Ssh { destination, program } => {
+            WorkerLocation::Ssh { destination, program } => {
                 let mut ssh = Command::new(&lab.ssh);
                 ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", destination, program]);
                 ssh
@@ -172,7 +179,7 @@ impl Worker {
         Ok(Self::over(role, host, Some(child), Box::new(to), from))
     }
 
-    fn dial(address: &str, host: &Host, role: &'static str) -> Result<Self, RigError> {
+    fn dial(address: &str, host: &WorkerLocation, role: &'static str) -> Result<Self, RigError> {
         let lacking = |why: io::Error| {
             RigError::Environment(format!(
                 "no worker listens at tcp://{address}: {why}; start `ranlab worker --listen {address}` there"
@@ -188,7 +195,7 @@ impl Worker {
 
     fn over(
         role: &'static str,
-        host: &Host,
+        host: &WorkerLocation,
         child: Option<Child>,
         to: Box<dyn Write + Send>,
         from: Receiver<io::Result<String>>,
@@ -271,9 +278,9 @@ impl Worker {
                 RigError::Rig(format!("the worker of the {} answers oddly: {error}", self.role))
             }),
             Reply::Error(trouble) => Err(match trouble.fault {
-                Fault::Sut => RigError::Sut(trouble.what),
-                Fault::Environment => RigError::Environment(trouble.what),
-                Fault::Rig => RigError::Rig(trouble.what),
+                FaultOwner::Sut => RigError::Sut(trouble.what),
+                FaultOwner::Environment => RigError::Environment(trouble.what),
+                FaultOwner::Rig => RigError::Rig(trouble.what),
             }),
         }
     }
@@ -299,7 +306,7 @@ impl Worker {
         for _ in 0..CLOCK_ROUNDS {
             let before = unix_us();
             let begin = Instant::now();
-            let clock: Clock = self.ask(&Request::Clock, ANSWER_WAIT, stop)?;
+            let clock: ClockReading = self.ask(&Request::Clock, ANSWER_WAIT, stop)?;
             let round_us = begin.elapsed().as_secs_f64() * 1e6;
             if round_us < best {
                 best = round_us;
@@ -312,12 +319,12 @@ impl Worker {
 
 /// Polls the numbers until `enough` returns true.
 fn looked_until(
-    mut look: impl FnMut() -> Result<Numbers, RigError>,
+    mut look: impl FnMut() -> Result<Counters, RigError>,
     what: &str,
     patience: Duration,
     stop: &Stop,
-    mut enough: impl FnMut(&Numbers) -> bool,
-) -> Result<Numbers, RigError> {
+    mut enough: impl FnMut(&Counters) -> bool,
+) -> Result<Counters, RigError> {
     let deadline = Instant::now() + patience;
     loop {
         let numbers = look()?;

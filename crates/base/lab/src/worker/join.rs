@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ranlab_host::traffic::ProcessTraffic;
 
-use super::{Numbers, ProcessReport, Report};
+use super::{Counters, ProcessReport, Report};
 
 /// Name endings of numbers for which the maximum of all shares counts instead of the sum.
 const LARGEST: [&str; 2] = ["_max", "set_up_us"];
@@ -13,11 +13,11 @@ const LARGEST: [&str; 2] = ["_max", "set_up_us"];
 const QUANTILES: [&str; 2] = ["_p50", "_p99"];
 
 /// Joins the numbers of all shares.
-pub fn numbers(shares: &[Numbers]) -> Numbers {
+pub fn numbers(shares: &[Counters]) -> Counters {
     if let [one] = shares {
         return one.clone();
     }
-    let mut all = Numbers::new();
+    let mut all = Counters::new();
     for (name, value) in shares.iter().flatten() {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         if ends(&QUANTILES) {
@@ -39,7 +39,7 @@ pub fn reports(shares: &[Report]) -> Report {
         let all = distributions.entry(name.clone()).or_default();
         counts.iter().for_each(|(value, count)| *all.entry(*value).or_default() += count);
     }
-    let of_each: Vec<Numbers> = shares.iter().map(|share| share.numbers.clone()).collect();
+    let of_each: Vec<Counters> = shares.iter().map(|share| share.numbers.clone()).collect();
     let lists: Option<Vec<_>> = shares.iter().map(|share| share.detail.as_array()).collect();
     let list = lists.map(|lists| lists.into_iter().flatten().cloned().collect());
     Report {

@@ -26,9 +26,9 @@ use ranlab_host::traffic::ProcessTraffic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use super::Part;
+pub use super::AnyComponent;
 pub use client::{Worker, WorkerGroup};
-pub use serve::{Trust, grace, serve};
+pub use serve::{WorkerTrust, grace, serve};
 
 /// Maximum length of a line in either direction, in bytes. A longer line is an error and ends the connection.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
@@ -39,14 +39,14 @@ pub const LINE_BYTES_MAX: usize = 8 << 20;
 pub enum Request {
     /// Requests the worker's identity. Response: [`Hello`].
     Hello,
-    /// Requests the worker's time. Response: [`Clock`].
+    /// Requests the worker's time. Response: [`ClockReading`].
     Clock,
     /// Starts a component. Response: [`Ready`].
     Start {
         /// The component's configuration, with its `type`.
         part: serde_json::Value,
     },
-    /// Requests the component's current numbers. Response: [`Numbers`].
+    /// Requests the component's current numbers. Response: [`Counters`].
     Look,
     /// Begins a measurement window.
     Begin,
@@ -63,7 +63,7 @@ impl Request {
     ///
     /// # Errors
     /// Its configuration is no JSON, which is a bug.
-    pub fn start(part: &Part) -> Result<Self, RigError> {
+    pub fn start(part: &AnyComponent) -> Result<Self, RigError> {
         let part = serde_json::to_value(part).map_err(|error| RigError::Rig(error.to_string()))?;
         Ok(Self::Start { part })
     }
@@ -76,15 +76,15 @@ pub enum Reply {
     /// Success. The content depends on the request.
     Ok(serde_json::Value),
     /// Failure.
-    Error(Trouble),
+    Error(ComponentError),
 }
 
 /// The reason why a worker could not execute a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{what}")]
-pub struct Trouble {
+pub struct ComponentError {
     /// Origin of the error.
-    pub fault: Fault,
+    pub fault: FaultOwner,
     /// Description in one sentence.
     pub what: String,
 }
@@ -92,7 +92,7 @@ pub struct Trouble {
 /// Origin of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum FaultOwner {
     /// The system under test.
     Sut,
     /// The machine or the network.
@@ -102,7 +102,7 @@ pub enum Fault {
 }
 
 /// Numbers of a component, by name.
-pub type Numbers = BTreeMap<String, f64>;
+pub type Counters = BTreeMap<String, f64>;
 
 /// Identity of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ pub struct Hello {
 
 /// Time of a worker.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Clock {
+pub struct ClockReading {
     /// Nanoseconds since 1970.
     pub unix_ns: u64,
 }
@@ -156,7 +156,7 @@ pub struct Report {
     #[serde(default)]
     pub stood_still_s: f64,
     /// Counters and other numbers.
-    pub numbers: Numbers,
+    pub numbers: Counters,
     /// Distributions as (value, count), ascending.
     pub distributions: BTreeMap<String, Vec<(u64, u64)>>,
     /// The component's own report. Its type is known to the component and the rig; see [`Report::detail`].
@@ -192,7 +192,7 @@ impl Report {
 ///
 /// # Errors
 /// The component did not report it.
-pub fn number(numbers: &Numbers, name: &str) -> Result<f64, RigError> {
+pub fn number(numbers: &Counters, name: &str) -> Result<f64, RigError> {
     let known = || numbers.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
     let missing = || RigError::Rig(format!("the part reported no `{name}`; it reported {}", known()));
     numbers.get(name).copied().ok_or_else(missing)

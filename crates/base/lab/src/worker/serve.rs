@@ -10,14 +10,14 @@ use ranlab_host::thread_cpu_ns;
 use serde::Serialize;
 use tokio::sync::mpsc::Receiver;
 
-use super::{Clock, Fault, Hello, LINE_BYTES_MAX, Ready, Reply, Request, Trouble};
+use super::{ClockReading, ComponentError, FaultOwner, Hello, LINE_BYTES_MAX, Ready, Reply, Request};
 use crate::child::next_line;
-use crate::meters::{Cost, Meters};
-use crate::{Registry, Running};
+use crate::meters::{MeteringOverhead, WindowMeters};
+use crate::{Registry, RunningComponent};
 
 /// Requests that a worker accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum WorkerTrust {
     /// All, including commands of the user. For callers who could start this process anyway.
     Full,
     /// Built-in components only. For anyone who can connect to the socket.
@@ -49,9 +49,11 @@ fn keep_panics() {
     });
 }
 
-fn sound(panic: Option<&String>) -> Result<(), Trouble> {
+fn sound(panic: Option<&String>) -> Result<(), ComponentError> {
     match panic {
-        Some(panic) => Err(Trouble { fault: Fault::Rig, what: format!("a thread of the part {panic}") }),
+        Some(panic) => {
+            Err(ComponentError { fault: FaultOwner::Rig, what: format!("a thread of the part {panic}") })
+        }
         None => Ok(()),
     }
 }
@@ -63,11 +65,11 @@ fn sound(panic: Option<&String>) -> Result<(), Trouble> {
 pub fn serve(
     input: impl Read + Send + 'static,
     mut output: impl Write,
-    trust: Trust,
+    trust: WorkerTrust,
     registry: Registry,
 ) -> io::Result<()> {
     let (sink, mut lines) = tokio::sync::mpsc::channel::<Line>(1);
-    let cost = Rc::new(Cost::default());
+    let cost = Rc::new(MeteringOverhead::default());
     let spent_ns = cost.reader();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(input);
@@ -95,9 +97,10 @@ pub fn serve(
                     Some(reply) => reply.unwrap_or_else(Reply::Error),
                     None => break,
                 },
-                Err(error) => {
-                    Reply::Error(Trouble { fault: Fault::Rig, what: format!("no request: {error}") })
-                }
+                Err(error) => Reply::Error(ComponentError {
+                    fault: FaultOwner::Rig,
+                    what: format!("no request: {error}"),
+                }),
             };
             // Written as a whole: on a socket with TCP_NODELAY each piece would be a packet.
             let mut line = serde_json::to_vec(&reply).map_err(io::Error::from)?;
@@ -146,27 +149,27 @@ async fn wanted<T>(
 }
 
 struct WorkerSession {
-    part: Option<Held>,
-    trust: Trust,
+    part: Option<HeldComponent>,
+    trust: WorkerTrust,
     registry: Registry,
-    cost: Rc<Cost>,
+    cost: Rc<MeteringOverhead>,
 }
 
-struct Held {
-    running: Box<dyn Running>,
-    meters: Meters,
+struct HeldComponent {
+    running: Box<dyn RunningComponent>,
+    meters: WindowMeters,
     window: Option<Instant>,
 }
 
-impl Held {
-    fn alive(&mut self) -> Result<(), Trouble> {
+impl HeldComponent {
+    fn alive(&mut self) -> Result<(), ComponentError> {
         sound(PANIC.get())?;
         self.running.check()
     }
 }
 
 impl WorkerSession {
-    async fn answer(&mut self, request: Request) -> Result<Reply, Trouble> {
+    async fn answer(&mut self, request: Request) -> Result<Reply, ComponentError> {
         match request {
             Request::Hello => ok(Hello {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -175,24 +178,27 @@ impl WorkerSession {
             }),
             Request::Clock => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                ok(Clock { unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX) })
+                ok(ClockReading { unix_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX) })
             }
             Request::Start { .. } if self.part.is_some() => {
-                Err(Trouble { fault: Fault::Rig, what: "a worker holds one part".to_owned() })
+                Err(ComponentError { fault: FaultOwner::Rig, what: "a worker holds one part".to_owned() })
             }
             Request::Start { part } => {
-                let part = self
-                    .registry
-                    .component(part)
-                    .map_err(|what| Trouble { fault: Fault::Rig, what: format!("no request: {what}") })?;
+                let part = self.registry.component(part).map_err(|what| ComponentError {
+                    fault: FaultOwner::Rig,
+                    what: format!("no request: {what}"),
+                })?;
                 // Recorded before the component is up, because the campaign may disconnect in the meantime.
                 GRACE_MS.fetch_max(part.waits().restore.as_millis() as u64, Ordering::Relaxed);
                 let running = part.start(self.trust).await?;
                 let subject = running.subject();
                 let addresses = running.addresses();
                 let pid = running.pid();
-                self.part =
-                    Some(Held { running, meters: Meters::new(subject, self.cost.clone()), window: None });
+                self.part = Some(HeldComponent {
+                    running,
+                    meters: WindowMeters::new(subject, self.cost.clone()),
+                    window: None,
+                });
                 ok(Ready { addresses, pid })
             }
             Request::Look => {
@@ -211,10 +217,10 @@ impl WorkerSession {
             Request::End => {
                 let held = self.held()?;
                 held.alive()?;
-                let begun = held
-                    .window
-                    .take()
-                    .ok_or_else(|| Trouble { fault: Fault::Rig, what: "no window was begun".to_owned() })?;
+                let begun = held.window.take().ok_or_else(|| ComponentError {
+                    fault: FaultOwner::Rig,
+                    what: "no window was begun".to_owned(),
+                })?;
                 let mut report = held.meters.end(begun.elapsed());
                 held.running.end(&mut report);
                 ok(report)
@@ -234,16 +240,16 @@ impl WorkerSession {
         }
     }
 
-    fn held(&mut self) -> Result<&mut Held, Trouble> {
+    fn held(&mut self) -> Result<&mut HeldComponent, ComponentError> {
         self.part
             .as_mut()
-            .ok_or_else(|| Trouble { fault: Fault::Rig, what: "no part was started".to_owned() })
+            .ok_or_else(|| ComponentError { fault: FaultOwner::Rig, what: "no part was started".to_owned() })
     }
 }
 
-fn ok(value: impl Serialize) -> Result<Reply, Trouble> {
+fn ok(value: impl Serialize) -> Result<Reply, ComponentError> {
     let value = serde_json::to_value(value);
-    value.map(Reply::Ok).map_err(|error| Trouble { fault: Fault::Rig, what: error.to_string() })
+    value.map(Reply::Ok).map_err(|error| ComponentError { fault: FaultOwner::Rig, what: error.to_string() })
 }
 
 #[cfg(test)]
@@ -253,7 +259,7 @@ mod tests {
 
     const ONLY_BASE: Registry = Registry(&[&crate::base::BASE]);
 
-    fn talk(lines: &'static str, trust: Trust) -> Vec<Reply> {
+    fn talk(lines: &'static str, trust: WorkerTrust) -> Vec<Reply> {
         let mut output = Vec::new();
         serve(lines.as_bytes(), &mut output, trust, ONLY_BASE).unwrap();
         output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
@@ -270,7 +276,7 @@ mod tests {
     fn worker_identifies_itself_and_stops_on_request() {
         let replies = talk(
             "{\"op\":\"hello\"}\n{\"op\":\"clock\"}\n{\"op\":\"stop\"}\n{\"op\":\"hello\"}\n",
-            Trust::Full,
+            WorkerTrust::Full,
         );
         assert_eq!(replies.len(), 3, "{replies:?}");
         let Reply::Ok(hello) = &replies[0] else { panic!("{replies:?}") };
@@ -283,7 +289,7 @@ mod tests {
     fn invalid_requests_get_an_error_response() {
         let replies = talk(
             "nonsense\n{\"op\":\"begin\"}\n{\"op\":\"start\",\"part\":{\"type\":\"rocket\"}}\n{\"op\":\"hello\"}",
-            Trust::Full,
+            WorkerTrust::Full,
         );
         assert!(trouble(&replies[0]).starts_with("no request"), "{replies:?}");
         assert_eq!(trouble(&replies[1]), "no part was started");
@@ -298,7 +304,7 @@ mod tests {
              {\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n\
              {\"op\":\"start\",\"part\":{\"type\":\"attach\"}}\n\
              {\"op\":\"end\"}\n{\"op\":\"begin\"}\n{\"op\":\"end\"}\n",
-            Trust::Full,
+            WorkerTrust::Full,
         );
         assert!(trouble(&replies[0]).contains("no-such-program"), "{replies:?}");
         assert!(matches!(replies[1], Reply::Ok(_)), "{replies:?}");
@@ -314,13 +320,13 @@ mod tests {
         assert_eq!(sound(None), Ok(()));
         let trouble = sound(Some(&"panicked at x.rs:1:2: index out of bounds".to_owned())).unwrap_err();
         assert_eq!(trouble.what, "a thread of the part panicked at x.rs:1:2: index out of bounds");
-        assert_eq!(trouble.fault, Fault::Rig);
+        assert_eq!(trouble.fault, FaultOwner::Rig);
     }
 
     #[test]
     fn untrusted_worker_meters_no_foreign_process() {
         let attach = "{\"op\":\"start\",\"part\":{\"type\":\"attach\",\"pid\":1}}\n";
-        let replies = talk(attach, Trust::PartsOnly);
+        let replies = talk(attach, WorkerTrust::PartsOnly);
         assert!(trouble(&replies[0]).contains("not one over TCP"), "{replies:?}");
     }
 }

@@ -12,6 +12,6 @@ mod ring;
 pub use control::{Control, DESCRIPTORS_MAX, Listener, Received, interrupt};
 pub use region::{Region, RegionError};
 pub use ring::{
-    Buffers, CHAIN_MAX, DescriptorFault, LOG2_RING_MAX, RingLocation, RING_HEAD_BYTES, Receiver, RingFault, Sender,
-    TakeOutcome,
+    Buffers, CHAIN_MAX, DescriptorFault, LOG2_RING_MAX, RING_HEAD_BYTES, Receiver, RingFault, RingLocation,
+    Sender, TakeOutcome,
 };

@@ -247,7 +247,11 @@ impl Sender {
     ///
     /// # Errors
     /// The ring is not at this location.
-    pub fn new(regions: Arc<[Region]>, place: RingLocation, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+    pub fn new(
+        regions: Arc<[Region]>,
+        place: RingLocation,
+        buffers: Option<Buffers>,
+    ) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 
@@ -333,7 +337,11 @@ impl Receiver {
     ///
     /// # Errors
     /// The ring is not at this location.
-    pub fn new(regions: Arc<[Region]>, place: RingLocation, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+    pub fn new(
+        regions: Arc<[Region]>,
+        place: RingLocation,
+        buffers: Option<Buffers>,
+    ) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 

@@ -15,7 +15,7 @@ use plotters::style::{
 use super::axis::Axis;
 use super::figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
 use ranlab_campaign::expect::short;
-use ranlab_campaign::search::Gave;
+use ranlab_campaign::search::TrialOutcome;
 
 /// Size of a figure in pixels.
 pub(super) const SIZE: (u32, u32) = (860, 480);
@@ -386,21 +386,23 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         &self,
         (x, y): (i32, i32),
         color: RGBColor,
-        gave: Gave,
+        gave: TrialOutcome,
         full: bool,
     ) -> Result<(), DrawError> {
         let r = self.px(if full { 5 } else { 4 });
         let stroke = color.stroke_width(self.px(if full { 3 } else { 1 }) as u32);
         match gave {
-            Gave::Pass => {
+            TrialOutcome::Pass => {
                 let style = if full { color.filled() } else { stroke };
                 self.area.draw(&Circle::new((x, y), r, style)).map_err(wrong)
             }
-            Gave::Fail => {
+            TrialOutcome::Fail => {
                 self.path(vec![(x - r, y - r), (x + r, y + r)], stroke)?;
                 self.path(vec![(x - r, y + r), (x + r, y - r)], stroke)
             }
-            Gave::Unsent => self.path(vec![(x, y - r), (x + r, y + r), (x - r, y + r), (x, y - r)], stroke),
+            TrialOutcome::Unsent => {
+                self.path(vec![(x, y - r), (x + r, y + r), (x - r, y + r), (x, y - r)], stroke)
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use ranlab_campaign::export::{Column, Table};
-use ranlab_campaign::search::Gave;
+use ranlab_campaign::search::TrialOutcome;
 
 /// A figure. The page draws its JSON form (`web/document.js`).
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -110,7 +110,7 @@ pub enum Form {
     /// full duration.
     Trials {
         /// Results of the trials.
-        gave: Gave,
+        gave: TrialOutcome,
         /// They took the full time.
         full: bool,
     },
@@ -171,9 +171,9 @@ impl Serialize for Form {
         map.serialize_entry("name", self.name())?;
         if let Self::Trials { gave, full } = self {
             let gave = match gave {
-                Gave::Pass => "pass",
-                Gave::Fail => "fail",
-                Gave::Unsent => "unsent",
+                TrialOutcome::Pass => "pass",
+                TrialOutcome::Fail => "fail",
+                TrialOutcome::Unsent => "unsent",
             };
             map.serialize_entry("gave", gave)?;
             map.serialize_entry("full", full)?;

@@ -9,8 +9,8 @@ use ranlab_campaign::metric::{Better, MetricKind, UNSENT_AT_MOST};
 use ranlab_campaign::results::{Finished, PointResult, Results};
 use ranlab_campaign::rig::{Metric, Outcome};
 use ranlab_campaign::run::{Event, Window};
-use ranlab_campaign::search::Gave;
-use ranlab_campaign::tried::{self, Tried};
+use ranlab_campaign::search::TrialOutcome;
+use ranlab_campaign::trials::{SearchTrial, keep};
 use ranlab_campaign::value::Value;
 
 use super::figure::{Across, Figure, Form, Sample, Series};
@@ -40,7 +40,7 @@ pub struct Watched {
     across: Option<String>,
     windows: VecDeque<WindowMeans>,
     /// The search under way: its point, its repeat and its trials.
-    search: Option<(usize, u32, Vec<Tried>)>,
+    search: Option<(usize, u32, Vec<SearchTrial>)>,
 }
 
 impl std::fmt::Debug for Watched {
@@ -108,14 +108,14 @@ impl Watched {
         let unsent =
             unsent.filter_map(|metric| window.metrics.get(&metric.name)).any(|share| *share > UNSENT_AT_MOST);
         let gave = match (unsent, value <= at_most) {
-            (true, _) => Gave::Unsent,
-            (_, true) => Gave::Pass,
-            (_, false) => Gave::Fail,
+            (true, _) => TrialOutcome::Unsent,
+            (_, true) => TrialOutcome::Pass,
+            (_, false) => TrialOutcome::Fail,
         };
         // A fault of the measurement itself is retried and does not count as a trial of the system.
         if window.outcome.counts() || unsent {
             self.search.iter_mut().for_each(|(.., tried)| {
-                tried.push(Tried { load, value, share: window.share, gave });
+                tried.push(SearchTrial { load, value, share: window.share, gave });
             });
         }
     }
@@ -266,7 +266,7 @@ impl Watched {
         if tried.is_empty() {
             return None;
         }
-        tried::keep(&mut own.recording, tried);
+        keep(&mut own.recording, tried);
         let place = *point;
         let point = self.campaign.points.get(place)?.point.clone();
         let results =

@@ -6,8 +6,8 @@ use ranlab_campaign::export::Table;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::scenario::Search;
 use ranlab_campaign::scenario::search::metric;
-use ranlab_campaign::search::Gave;
-use ranlab_campaign::tried::{self, TRIED, Tried};
+use ranlab_campaign::search::TrialOutcome;
+use ranlab_campaign::trials::{self, SearchTrial, TRIED};
 
 use super::figure::{Across, Answer, Bound, Figure, Form, Sample, Series};
 use super::words::{capital, label, quantity, why_nothing};
@@ -144,19 +144,23 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
         format!("{} of each trial against {}", capital(&quantity(results, metric)), quantity(results, axis));
     let mut figure = empty(title, results, point);
     (figure.x_label, figure.y_label) = (label(results, axis, false), label(results, metric, false));
-    let all: Vec<Tried> = point.runs.iter().flat_map(|run| tried::from_recording(&run.recording)).collect();
+    let all: Vec<SearchTrial> =
+        point.runs.iter().flat_map(|run| trials::from_recording(&run.recording)).collect();
     // A trial that was overloaded before the objective's metric could be measured has no place upwards.
     let unmeasured = all.iter().filter(|trial| trial.value.is_nan()).count();
-    let all: Vec<Tried> = all.into_iter().filter(|trial| !trial.value.is_nan()).collect();
+    let all: Vec<SearchTrial> = all.into_iter().filter(|trial| !trial.value.is_nan()).collect();
     let most = all.iter().fold(0.0, |most: f64, trial| most.max(trial.value));
     figure.log_y = at_most > 0.0 && most > LINEAR_MAX * at_most && all.iter().all(|trial| trial.value > 0.0);
     let guide = Series { name: String::new(), form: Form::Guide, color: 0, samples: means(&all) };
     figure.series.push(guide);
     for full in [true, false] {
-        for (color, (gave, what)) in
-            [(Gave::Pass, "passed"), (Gave::Fail, "failed"), (Gave::Unsent, "load not sent")]
-                .into_iter()
-                .enumerate()
+        for (color, (gave, what)) in [
+            (TrialOutcome::Pass, "passed"),
+            (TrialOutcome::Fail, "failed"),
+            (TrialOutcome::Unsent, "load not sent"),
+        ]
+        .into_iter()
+        .enumerate()
         {
             let alike = all.iter().filter(|trial| (trial.gave, trial.full()) == (gave, full));
             let mut samples: Vec<Sample> = alike.map(|trial| Sample::at(trial.load, trial.value)).collect();
@@ -212,11 +216,12 @@ fn answer(results: &Results, own: &Found, failed: Option<f64>) -> Answer {
 }
 
 /// The mean of the trials of the full time at each load.
-fn means(all: &[Tried]) -> Vec<Sample> {
-    let mut full: Vec<&Tried> =
-        all.iter().filter(|trial| trial.full() && trial.gave != Gave::Unsent).collect();
+fn means(all: &[SearchTrial]) -> Vec<Sample> {
+    let mut full: Vec<&SearchTrial> =
+        all.iter().filter(|trial| trial.full() && trial.gave != TrialOutcome::Unsent).collect();
     full.sort_by(|a, b| a.load.total_cmp(&b.load));
-    let mean = |alike: &[&Tried]| alike.iter().map(|trial| trial.value).sum::<f64>() / alike.len() as f64;
+    let mean =
+        |alike: &[&SearchTrial]| alike.iter().map(|trial| trial.value).sum::<f64>() / alike.len() as f64;
     full.chunk_by(|a, b| a.load == b.load).map(|alike| Sample::at(alike[0].load, mean(alike))).collect()
 }
 
@@ -228,7 +233,7 @@ fn tuned(results: &Results, point: &PointResult, metric: &str) -> Figure {
         let scores = run.recording.series.get(TRIED).into_iter().flatten();
         let samples =
             scores.zip(1..).map(|((_, score), trial)| Sample::at(f64::from(trial), *score)).collect();
-        let form = Form::Trials { gave: Gave::Pass, full: true };
+        let form = Form::Trials { gave: TrialOutcome::Pass, full: true };
         figure.series.push(Series { name: format!("repeat {}", run.repeat + 1), form, color, samples });
     }
     figure.caption =

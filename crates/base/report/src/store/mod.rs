@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use ranlab_campaign::answer::Bound;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::record::Recording;
-use ranlab_campaign::results::{Finished, Journal, JournalError, Results};
+use ranlab_campaign::results::{Finished, JournalError, ResultSink, Results};
 use ranlab_campaign::rig::{Metric, Outcome};
 use ranlab_campaign::scenario::Scenario;
 
@@ -414,7 +414,7 @@ fn parsed<T: serde::de::DeserializeOwned>(key: &str, text: &str) -> Result<T, St
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(format!("{key}: {error}")))
 }
 
-impl Journal for Store {
+impl ResultSink for Store {
     fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError> {
         let read = || {
             let mut select = self.connection.prepare("SELECT point, repeat FROM repeats")?;

@@ -1,6 +1,6 @@
 //! State that the tasks of a driver share.
 use super::link::{Link, LinkState, Next};
-use super::{Action, Machine, Reading};
+use super::{Action, Machine, ReadInterest};
 use crate::alarm::Alarm;
 use crate::clock::now;
 use crate::{Address, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed};
@@ -23,13 +23,13 @@ const BOUNDED_REST: Duration = Duration::from_millis(20);
 /// Minimum interval between two log lines about refused connections at a listener.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
-type Events<E> = Box<dyn FnMut(E) -> Reading>;
+type Events<E> = Box<dyn FnMut(E) -> ReadInterest>;
 
 /// Called with the machine and the stream of each new link.
 pub(super) type OnAttach<M> = Box<dyn FnMut(&mut M, <M as Machine>::Key, &Stream)>;
 
 /// A machine with its links and its timer.
-pub(super) struct Core<M: Machine> {
+pub(super) struct MachineCell<M: Machine> {
     inner: RefCell<Inner<M>>,
     timer: Notify,
     /// Whether reading is paused, because the application has not consumed earlier events.
@@ -50,12 +50,12 @@ struct Inner<M: Machine> {
 
 /// Rate-limits the log line for refused connections.
 #[derive(Default)]
-struct Refused {
+struct RefusalLog {
     told: Option<Time>,
     untold: u64,
 }
 
-impl Refused {
+impl RefusalLog {
     fn log(&mut self, peer: &str) {
         if self.told.is_some_and(|told| now().since(told) < TOLD_EVERY) {
             self.untold += 1;
@@ -67,7 +67,7 @@ impl Refused {
     }
 }
 
-impl<M: Machine> Core<M> {
+impl<M: Machine> MachineCell<M> {
     pub(super) fn start(
         machine: M,
         options: SocketOptions,
@@ -173,7 +173,7 @@ impl<M: Machine> Core<M> {
         mut admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key>,
     ) {
         let mut taken = Vec::new();
-        let mut refused = Refused::default();
+        let mut refused = RefusalLog::default();
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -290,15 +290,15 @@ impl<M: Machine> Core<M> {
     }
 
     /// Performs the actions that are not possible while the machine is borrowed.
-    fn follow_up(self: &Rc<Self>, after: &mut After<M>) {
+    fn follow_up(self: &Rc<Self>, after: &mut FollowUp<M>) {
         for (key, address) in after.connects.drain(..) {
             spawn_local(self.clone().connect(key, address));
         }
         for event in after.events.drain(..) {
             // The callback may use the machine, so the machine is not borrowed during the call.
-            let none: Events<M::Event> = Box::new(|_| Reading::GoesOn);
+            let none: Events<M::Event> = Box::new(|_| ReadInterest::GoesOn);
             let mut events = std::mem::replace(&mut self.inner.borrow_mut().events, none);
-            self.paused.set(events(event) == Reading::Pauses);
+            self.paused.set(events(event) == ReadInterest::Pauses);
             self.inner.borrow_mut().events = events;
         }
         if after.rearm {
@@ -358,7 +358,7 @@ impl<M: Machine> Core<M> {
 }
 
 /// Actions to perform after the machine is no longer borrowed.
-struct After<M: Machine> {
+struct FollowUp<M: Machine> {
     connects: Vec<(M::Key, String)>,
     events: Vec<M::Event>,
     rearm: bool,
@@ -366,8 +366,8 @@ struct After<M: Machine> {
 
 impl<M: Machine> Inner<M> {
     /// Polls the outputs of the machine, and writes to the links.
-    fn poll_outputs(&mut self, now: Time) -> After<M> {
-        let mut after = After { connects: Vec::new(), events: Vec::new(), rearm: false };
+    fn poll_outputs(&mut self, now: Time) -> FollowUp<M> {
+        let mut after = FollowUp { connects: Vec::new(), events: Vec::new(), rearm: false };
         loop {
             let mut closed: Vec<M::Key> = Vec::new();
             while let Some(action) = self.machine.poll() {

@@ -1,5 +1,5 @@
 //! One link: its frames to write, and the state that its task waits for.
-use super::ahead::Ahead;
+use super::write_buffer::WriteBuffer;
 use crate::{Framer, Stream};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -14,7 +14,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Link {
     pub(super) stream: Rc<Stream>,
     /// Frames taken out of the machine but not yet accepted by the socket.
-    pub(super) ahead: Ahead,
+    pub(super) ahead: WriteBuffer,
     pub(super) state: Rc<LinkState>,
 }
 
@@ -66,7 +66,7 @@ impl Link {
         max_pdu: usize,
         framer: &'static dyn Framer,
     ) -> Self {
-        Self { stream, ahead: Ahead::new(max_pdu, framer), state }
+        Self { stream, ahead: WriteBuffer::new(max_pdu, framer), state }
     }
 
     /// Closes the socket after the queued messages have been sent, or after a timeout.

@@ -57,11 +57,11 @@
 //!     # assert_eq!(reader.next().unwrap().unwrap(), "hello");
 //! });
 //! ```
-pub mod ahead;
 mod core;
 mod link;
+pub mod write_buffer;
 
-use self::core::Core;
+use self::core::MachineCell;
 use crate::{Address, BindError, Listener, SocketOptions, Stream};
 use ranlab_machine::Time;
 pub use ranlab_machine::{Action, Machine};
@@ -69,7 +69,7 @@ use std::rc::Rc;
 
 /// Whether to continue reading from the links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadInterest {
     /// Continue.
     GoesOn,
     /// Pause until [`Driver::resume`], because the application has not consumed earlier events.
@@ -79,7 +79,7 @@ pub enum Reading {
 /// A machine on sockets. Dropping it closes its links and listeners.
 ///
 /// Runs on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
-pub struct Driver<M: Machine>(Rc<Core<M>>);
+pub struct Driver<M: Machine>(Rc<MachineCell<M>>);
 
 impl<M: Machine> Drop for Driver<M> {
     fn drop(&mut self) {
@@ -94,9 +94,9 @@ impl<M: Machine> Driver<M> {
         machine: M,
         options: SocketOptions,
         max_pdu: usize,
-        events: impl FnMut(M::Event) -> Reading + 'static,
+        events: impl FnMut(M::Event) -> ReadInterest + 'static,
     ) -> Self {
-        Self(Core::start(machine, options, max_pdu, Box::new(events)))
+        Self(MachineCell::start(machine, options, max_pdu, Box::new(events)))
     }
 
     /// Calls `report` with the machine and the stream of each new link, accepted or opened, before anything is read from it.
@@ -161,7 +161,7 @@ impl<M: Machine> Driver<M> {
         self.0.read(look)
     }
 
-    /// Continues reading after [`Reading::Pauses`].
+    /// Continues reading after [`ReadInterest::Pauses`].
     pub fn resume(&self) {
         self.0.resume();
     }

@@ -55,20 +55,20 @@ pub(super) async fn listen(
     let bound = Address::Tls { host: place.0.to_owned(), port };
     let listener = Arc::new(Mutex::new(Some(listener)));
     tokio::spawn(ask(Arc::clone(&listener), identity, done));
-    Ok(Listener::new(bound, Arrivals { listener, shown: Mutex::new(shown) }))
+    Ok(Listener::new(bound, TlsListener { listener, shown: Mutex::new(shown) }))
 }
 
 type Newcomer = Result<(Stream, String), AcceptError>;
 
 /// Connections with a completed handshake.
 #[derive(Debug)]
-struct Arrivals {
+struct TlsListener {
     /// TCP listener. It is removed when this is dropped, so the address is free immediately.
     listener: Arc<Mutex<Option<Listener>>>,
     shown: Mutex<mpsc::Receiver<Newcomer>>,
 }
 
-impl Accept for Arrivals {
+impl Accept for TlsListener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Newcomer> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         shown.poll_recv(cx).map(|newcomer| {
@@ -78,7 +78,7 @@ impl Accept for Arrivals {
     }
 }
 
-impl Drop for Arrivals {
+impl Drop for TlsListener {
     fn drop(&mut self) {
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -131,10 +131,10 @@ fn controller_without_load_is_not_overloaded() {
         };
         seen.record(&mut recorder, Some((probe, Duration::from_secs(3)))).unwrap()
     };
-    assert_eq!(probed(&[], Probe::Served(9e3, 4e3)), Outcome::Ok);
-    assert_eq!(probed(&[], Probe::Unserved), Outcome::Overloaded);
-    assert_eq!(probed(&[], Probe::HungUp), Outcome::Degraded);
-    assert_eq!(probed(&[("reports", 0.0), ("alive", 0.0)], Probe::Unserved), Outcome::Overloaded);
+    assert_eq!(probed(&[], ExtraStation::Served(9e3, 4e3)), Outcome::Ok);
+    assert_eq!(probed(&[], ExtraStation::Unserved), Outcome::Overloaded);
+    assert_eq!(probed(&[], ExtraStation::HungUp), Outcome::Degraded);
+    assert_eq!(probed(&[("reports", 0.0), ("alive", 0.0)], ExtraStation::Unserved), Outcome::Overloaded);
 }
 
 #[test]
@@ -201,10 +201,10 @@ fn missing_counters_are_errors_except_over_e2() {
 #[test]
 fn unserved_base_station_is_recorded_with_the_timeout() {
     let mut recorder = Recorder::default();
-    assert!(Probe::Unserved.record(&mut recorder, Duration::from_secs(3)).is_some());
+    assert!(ExtraStation::Unserved.record(&mut recorder, Duration::from_secs(3)).is_some());
     assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
     let mut recorder = Recorder::default();
-    assert!(Probe::Served(9e3, 4e3).record(&mut recorder, Duration::from_secs(3)).is_none());
+    assert!(ExtraStation::Served(9e3, 4e3).record(&mut recorder, Duration::from_secs(3)).is_none());
     let metrics = recorder.finish().metrics;
     assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (9.0, 4.0));
 }

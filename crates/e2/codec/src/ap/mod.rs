@@ -10,7 +10,7 @@ mod names;
 
 use crate::e2ap::{Criticality, TriggeringMessage, Version};
 use crate::enumerated;
-use crate::per::{Codec, DecodeError, DecodeFault, EncodeError, Free, Int, Reader, Source, Writer};
+use crate::per::{Codec, DecodeError, DecodeFault, EncodeError, Int, Reader, Source, Unconstrained, Writer};
 use bytes::Bytes;
 
 /// Version passed to the PER engine, which requires one. The application protocols do not depend on it.
@@ -204,7 +204,7 @@ impl Message {
         let mut r = Reader::new(ie.value.clone(), ANY_VERSION);
         match known {
             Known::Number(most) => r.constrained(0, most).ok().map(Value::Number),
-            Known::Octets => <Free as Codec<Bytes>>::decode(&mut r).ok().map(Value::Octets),
+            Known::Octets => <Unconstrained as Codec<Bytes>>::decode(&mut r).ok().map(Value::Octets),
         }
     }
 

@@ -3,7 +3,9 @@ use super::{
     Cause, ComponentUpdate, ComponentUpdateAck, GlobalEnGnbId, GlobalEnbId, GlobalNgRanNodeId, MAX_PART_ID,
     Version, container, ids,
 };
-use crate::per::{Codec, DecodeError, EncodeError, Free, Int, Notation, Opt, Own, Per, Source, Str, Writer};
+use crate::per::{
+    Codec, DecodeError, EncodeError, Int, Notation, Opt, Per, SelfCoded, Source, Str, Unconstrained, Writer,
+};
 use crate::{choice, enumerated, sequence};
 use bytes::Bytes;
 
@@ -33,7 +35,7 @@ impl Per for RanFunctionItem {
         let oid_as_addition = version == Version::V1_01 && self.oid.is_some();
         w.bit(oid_as_addition);
         RanFunctionIdCodec::encode(&self.id, w)?;
-        Free::encode(&self.definition, w)?;
+        Unconstrained::encode(&self.definition, w)?;
         RanFunctionIdCodec::encode(&self.revision, w)?;
         match &self.oid {
             Some(oid) if oid_as_addition => w.additions(&[true], |_, w| OidCodec::encode(oid, w)),
@@ -46,7 +48,7 @@ impl Per for RanFunctionItem {
         let extended = r.extended()?;
         let v1 = r.version() == Version::V1_01;
         let id = RanFunctionIdCodec::decode(r).map_err(|e| e.within("ranFunctionID"))?;
-        let definition = Free::decode(r).map_err(|e| e.within("ranFunctionDefinition"))?;
+        let definition = Unconstrained::decode(r).map_err(|e| e.within("ranFunctionDefinition"))?;
         let revision = RanFunctionIdCodec::decode(r).map_err(|e| e.within("ranFunctionRevision"))?;
         let mut oid = None;
         if !v1 {
@@ -83,7 +85,7 @@ sequence! {
     #[derive(Copy, Eq)]
     RanFunctionIdCauseItem "RANfunctionIDcause-Item" {
         id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "0 to 4095.",
-        cause: Cause [Own] "cause", "Cause.",
+        cause: Cause [SelfCoded] "cause", "Cause.",
     }
 }
 enumerated! {
@@ -107,7 +109,7 @@ sequence! {
     /// An Xn interface.
     #[derive(Eq)]
     InterfaceXn "E2nodeComponentInterfaceXn" {
-        node: GlobalNgRanNodeId [Own] "global-NG-RAN-Node-ID", "Peer node.",
+        node: GlobalNgRanNodeId [SelfCoded] "global-NG-RAN-Node-ID", "Peer node.",
     }
 }
 /// An E1 interface, identified by the CU-UP (v2.03 spells the field name `gNB-CU-CP-ID`; the encoding is the same).
@@ -162,21 +164,21 @@ choice! {
     /// Identity of a node's interface; not in v1.01.
     #[derive(Eq)]
     ComponentId "E2nodeComponentID" {
-        Ng(InterfaceNg) [Own] "e2nodeComponentInterfaceTypeNG", "Interface to the AMF.",
-        Xn(InterfaceXn) [Own] "e2nodeComponentInterfaceTypeXn", "Interface to another NG-RAN node.",
-        E1(InterfaceE1) [Own] "e2nodeComponentInterfaceTypeE1", "Interface between CU-CP and CU-UP.",
-        F1(InterfaceF1) [Own] "e2nodeComponentInterfaceTypeF1", "Interface between CU and DU.",
-        W1(InterfaceW1) [Own] "e2nodeComponentInterfaceTypeW1", "ng-eNB-CU to ng-eNB-DU.",
-        S1(InterfaceS1) [Own] "e2nodeComponentInterfaceTypeS1", "Interface to the MME.",
-        X2(InterfaceX2) [Own] "e2nodeComponentInterfaceTypeX2", "Interface to another eNB or en-gNB.",
+        Ng(InterfaceNg) [SelfCoded] "e2nodeComponentInterfaceTypeNG", "Interface to the AMF.",
+        Xn(InterfaceXn) [SelfCoded] "e2nodeComponentInterfaceTypeXn", "Interface to another NG-RAN node.",
+        E1(InterfaceE1) [SelfCoded] "e2nodeComponentInterfaceTypeE1", "Interface between CU-CP and CU-UP.",
+        F1(InterfaceF1) [SelfCoded] "e2nodeComponentInterfaceTypeF1", "Interface between CU and DU.",
+        W1(InterfaceW1) [SelfCoded] "e2nodeComponentInterfaceTypeW1", "ng-eNB-CU to ng-eNB-DU.",
+        S1(InterfaceS1) [SelfCoded] "e2nodeComponentInterfaceTypeS1", "Interface to the MME.",
+        X2(InterfaceX2) [SelfCoded] "e2nodeComponentInterfaceTypeX2", "Interface to another eNB or en-gNB.",
     }
 }
 sequence! {
     /// Configuration of a component: the setup messages of its interface; opaque here.
     #[derive(Eq, Default)]
     ComponentConfiguration "E2nodeComponentConfiguration" {
-        request_part: Bytes [Free] "e2nodeComponentRequestPart", "Request sent or received.",
-        response_part: Bytes [Free] "e2nodeComponentResponsePart", "Response received or sent.",
+        request_part: Bytes [Unconstrained] "e2nodeComponentRequestPart", "Request sent or received.",
+        response_part: Bytes [Unconstrained] "e2nodeComponentResponsePart", "Response received or sent.",
     }
 }
 enumerated! {
@@ -190,28 +192,28 @@ sequence! {
     /// Acknowledgement of a component by the RIC (`E2nodeComponentConfigUpdateAck` in v1.01).
     #[derive(Copy, Eq)]
     ComponentAck "E2nodeComponentConfigurationAck" {
-        outcome: UpdateOutcome [Own] "updateOutcome", "Whether it was accepted.",
+        outcome: UpdateOutcome [SelfCoded] "updateOutcome", "Whether it was accepted.",
         cause: Option<Cause> [Opt] "failureCause", "Cause of the failure.",
     }
     /// A component that a node adds or, since v2.03, updates.
     #[derive(Eq)]
     ComponentConfigItem "E2nodeComponentConfigAddition-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
-        configuration: ComponentConfiguration [Own] "e2nodeComponentConfiguration", "Configuration.",
+        interface: ComponentInterfaceType [SelfCoded] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [SelfCoded] "e2nodeComponentID", "Identity of the component.",
+        configuration: ComponentConfiguration [SelfCoded] "e2nodeComponentConfiguration", "Configuration.",
     }
     /// A component that a node removes.
     #[derive(Eq)]
     ComponentRemovalItem "E2nodeComponentConfigRemoval-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
+        interface: ComponentInterfaceType [SelfCoded] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [SelfCoded] "e2nodeComponentID", "Identity of the component.",
     }
     /// Acknowledgement of one component by the RIC.
     #[derive(Eq)]
     ComponentAckItem "E2nodeComponentConfigAdditionAck-Item" {
-        interface: ComponentInterfaceType [Own] "e2nodeComponentInterfaceType", "Type of the interface.",
-        id: ComponentId [Own] "e2nodeComponentID", "Identity of the component.",
-        ack: ComponentAck [Own] "e2nodeComponentConfigurationAck", "Whether it was accepted.",
+        interface: ComponentInterfaceType [SelfCoded] "e2nodeComponentInterfaceType", "Type of the interface.",
+        id: ComponentId [SelfCoded] "e2nodeComponentID", "Identity of the component.",
+        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigurationAck", "Whether it was accepted.",
     }
 }
 

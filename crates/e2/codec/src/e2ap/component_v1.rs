@@ -1,7 +1,9 @@
 //! Component updates. v1.01 describes a component by its type, later versions by its interface, under the same
 //! identifier.
 use super::{ComponentAck, ComponentAckItem, ComponentConfigItem, MAX_PART_ID, Version};
-use crate::per::{DecodeError, EncodeError, Free, Int, Notation, Opt, Own, Per, Source, Writer};
+use crate::per::{
+    DecodeError, EncodeError, Int, Notation, Opt, Per, SelfCoded, Source, Unconstrained, Writer,
+};
 use crate::{choice, enumerated, sequence};
 use bytes::Bytes;
 
@@ -34,61 +36,61 @@ choice! {
     /// Identity of a component in v1.01.
     #[derive(Eq)]
     ComponentIdV1 "E2nodeComponentID" {
-        GnbCuUp(CuUpV1) [Own] "e2nodeComponentTypeGNB-CU-UP", "A CU-UP.",
-        GnbDu(DuV1) [Own] "e2nodeComponentTypeGNB-DU", "A DU.",
+        GnbCuUp(CuUpV1) [SelfCoded] "e2nodeComponentTypeGNB-CU-UP", "A CU-UP.",
+        GnbDu(DuV1) [SelfCoded] "e2nodeComponentTypeGNB-DU", "A DU.",
     }
 }
 sequence! {
     /// A gNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigGnbV1 "E2nodeComponentConfigUpdateGNB" {
-        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate", "NG setup.",
-        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate", "Xn setup.",
-        e1ap: Option<Bytes> [Opt<Free>] "e1APconfigUpdate", "E1 setup.",
-        f1ap: Option<Bytes> [Opt<Free>] "f1APconfigUpdate", "F1 setup.",
+        ngap: Option<Bytes> [Opt<Unconstrained>] "ngAPconfigUpdate", "NG setup.",
+        xnap: Option<Bytes> [Opt<Unconstrained>] "xnAPconfigUpdate", "Xn setup.",
+        e1ap: Option<Bytes> [Opt<Unconstrained>] "e1APconfigUpdate", "E1 setup.",
+        f1ap: Option<Bytes> [Opt<Unconstrained>] "f1APconfigUpdate", "F1 setup.",
     }
     /// An en-gNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigEnGnbV1 "E2nodeComponentConfigUpdateENgNB" {
-        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate", "X2 setup.",
+        x2ap: Option<Bytes> [Opt<Unconstrained>] "x2APconfigUpdate", "X2 setup.",
     }
     /// An ng-eNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigNgEnbV1 "E2nodeComponentConfigUpdateNGeNB" {
-        ngap: Option<Bytes> [Opt<Free>] "ngAPconfigUpdate", "NG setup.",
-        xnap: Option<Bytes> [Opt<Free>] "xnAPconfigUpdate", "Xn setup.",
+        ngap: Option<Bytes> [Opt<Unconstrained>] "ngAPconfigUpdate", "NG setup.",
+        xnap: Option<Bytes> [Opt<Unconstrained>] "xnAPconfigUpdate", "Xn setup.",
     }
     /// An eNB's interfaces in v1.01.
     #[derive(Eq)]
     ConfigEnbV1 "E2nodeComponentConfigUpdateENB" {
-        s1ap: Option<Bytes> [Opt<Free>] "s1APconfigUpdate", "S1 setup.",
-        x2ap: Option<Bytes> [Opt<Free>] "x2APconfigUpdate", "X2 setup.",
+        s1ap: Option<Bytes> [Opt<Unconstrained>] "s1APconfigUpdate", "S1 setup.",
+        x2ap: Option<Bytes> [Opt<Unconstrained>] "x2APconfigUpdate", "X2 setup.",
     }
 }
 choice! {
     /// A component's configuration in v1.01.
     #[derive(Eq)]
     ConfigV1 "E2nodeComponentConfigUpdate" {
-        Gnb(ConfigGnbV1) [Own] "gNBconfigUpdate", "Of a gNB.",
-        EnGnb(ConfigEnGnbV1) [Own] "en-gNBconfigUpdate", "Of an en-gNB.",
-        NgEnb(ConfigNgEnbV1) [Own] "ng-eNBconfigUpdate", "Of an ng-eNB.",
-        Enb(ConfigEnbV1) [Own] "eNBconfigUpdate", "Of an eNB.",
+        Gnb(ConfigGnbV1) [SelfCoded] "gNBconfigUpdate", "Of a gNB.",
+        EnGnb(ConfigEnGnbV1) [SelfCoded] "en-gNBconfigUpdate", "Of an en-gNB.",
+        NgEnb(ConfigNgEnbV1) [SelfCoded] "ng-eNBconfigUpdate", "Of an ng-eNB.",
+        Enb(ConfigEnbV1) [SelfCoded] "eNBconfigUpdate", "Of an eNB.",
     }
 }
 sequence! {
     /// A component update in v1.01.
     #[derive(Eq)]
     ComponentUpdateV1 "E2nodeComponentConfigUpdate-Item" {
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Type of the component.",
+        kind: ComponentTypeV1 [SelfCoded] "e2nodeComponentType", "Type of the component.",
         id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
-        config: ConfigV1 [Own] "e2nodeComponentConfigUpdate", "Configuration.",
+        config: ConfigV1 [SelfCoded] "e2nodeComponentConfigUpdate", "Configuration.",
     }
     /// Acknowledgement of a component by the RIC in v1.01.
     #[derive(Eq)]
     ComponentUpdateAckV1 "E2nodeComponentConfigUpdateAck-Item" {
-        kind: ComponentTypeV1 [Own] "e2nodeComponentType", "Type of the component.",
+        kind: ComponentTypeV1 [SelfCoded] "e2nodeComponentType", "Type of the component.",
         id: Option<ComponentIdV1> [Opt] "e2nodeComponentID", "Identity of the component.",
-        ack: ComponentAck [Own] "e2nodeComponentConfigUpdateAck", "Whether it was accepted.",
+        ack: ComponentAck [SelfCoded] "e2nodeComponentConfigUpdateAck", "Whether it was accepted.",
     }
 }
 

@@ -393,7 +393,7 @@ macro_rules! list_item {
         }
     };
     ($codec:ident $t:ident $id:path, $crit:ident $name:literal) => {
-        $crate::e2ap::container::list_item!($codec $t: $crate::per::Own, $id, $crit $name);
+        $crate::e2ap::container::list_item!($codec $t: $crate::per::SelfCoded, $id, $crit $name);
     };
 }
 pub(crate) use list_item;

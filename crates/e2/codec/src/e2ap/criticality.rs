@@ -92,9 +92,9 @@ sequence! {
     /// One element with an error.
     #[derive(Copy, Eq)]
     CriticalityDiagnosticsIe "CriticalityDiagnostics-IE-Item" {
-        criticality: Criticality [crate::per::Own] "iECriticality", "Criticality of the element.",
+        criticality: Criticality [crate::per::SelfCoded] "iECriticality", "Criticality of the element.",
         id: u16 [Int<0, 65535>] "iE-ID", "Identifier of the element (see [`ids`](super::ids)).",
-        error: TypeOfError [crate::per::Own] "typeOfError", "Type of the error.",
+        error: TypeOfError [crate::per::SelfCoded] "typeOfError", "Type of the error.",
     }
     /// Errors that a receiver found in a message (clause 9.2.2).
     #[derive(Eq, Default)]

@@ -1,6 +1,7 @@
 //! Identities of E2 nodes and RICs (clauses 9.2.4 and 9.2.6).
 use crate::per::{
-    Bits, Codec, DecodeError, EncodeError, Fixed, Int, Notation, Opt, Own, ShortBits, Since2, Source, Writer,
+    Bits, Codec, DecodeError, EncodeError, Fixed, Int, Notation, Opt, SelfCoded, ShortBits, SinceV2, Source,
+    Writer,
 };
 use crate::{choice, sequence};
 use std::fmt;
@@ -155,7 +156,7 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgEnbId "GlobalngeNB-ID" {
         plmn: Plmn [PlmnCodec] "plmn-id", "PLMN.",
-        enb_id: NgEnbId [Own] "enb-id", "Identity within the PLMN.",
+        enb_id: NgEnbId [SelfCoded] "enb-id", "Identity within the PLMN.",
     }
 }
 choice! {
@@ -173,15 +174,15 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnbId "GlobalENB-ID" {
         plmn: Plmn [PlmnCodec] "pLMN-Identity", "PLMN.",
-        enb_id: EnbId [Own] "eNB-ID", "Identity within the PLMN.",
+        enb_id: EnbId [SelfCoded] "eNB-ID", "Identity within the PLMN.",
     }
 }
 choice! {
     /// A node of the NG-RAN, as named by a neighbour.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgRanNodeId "GlobalNG-RANNode-ID" {
-        Gnb(GlobalGnbId) [Own] "gNB", "A gNB.",
-        NgEnb(GlobalNgEnbId) [Own] "ng-eNB", "An ng-eNB.",
+        Gnb(GlobalGnbId) [SelfCoded] "gNB", "A gNB.",
+        NgEnb(GlobalNgEnbId) [SelfCoded] "ng-eNB", "An ng-eNB.",
     }
 }
 sequence! {
@@ -189,39 +190,39 @@ sequence! {
     /// the complete gNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeGnb "GlobalE2node-gNB-ID" {
-        gnb: GlobalGnbId [Own] "global-gNB-ID", "The base station.",
-        en_gnb: Option<GlobalEnGnbId> [Since2] "global-en-gNB-ID", "Identity as an en-gNB, if it also is one; not in v1.01.",
+        gnb: GlobalGnbId [SelfCoded] "global-gNB-ID", "The base station.",
+        en_gnb: Option<GlobalEnGnbId> [SinceV2] "global-en-gNB-ID", "Identity as an en-gNB, if it also is one; not in v1.01.",
         cu_up_id: Option<u64> [Opt<PartId>] "gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP.",
         du_id: Option<u64> [Opt<PartId>] "gNB-DU-ID", "DU id, if the node is a DU.",
     }
     /// An en-gNB or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnGnb "GlobalE2node-en-gNB-ID" {
-        en_gnb: GlobalEnGnbId [Own] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
-        cu_up_id: Option<u64> [Since2<PartId>] "en-gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP; not in v1.01.",
-        du_id: Option<u64> [Since2<PartId>] "en-gNB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
+        en_gnb: GlobalEnGnbId [SelfCoded] "global-en-gNB-ID", "The base station (`global-gNB-ID` in v1.01).",
+        cu_up_id: Option<u64> [SinceV2<PartId>] "en-gNB-CU-UP-ID", "CU-UP id, if the node is a CU-UP; not in v1.01.",
+        du_id: Option<u64> [SinceV2<PartId>] "en-gNB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
     /// An ng-eNB or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeNgEnb "GlobalE2node-ng-eNB-ID" {
-        ng_enb: GlobalNgEnbId [Own] "global-ng-eNB-ID", "The base station.",
-        enb: Option<GlobalEnbId> [Since2] "global-eNB-ID", "Identity as an eNB, if it also is one; not in v1.01.",
-        du_id: Option<u64> [Since2<PartId>] "ngENB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
+        ng_enb: GlobalNgEnbId [SelfCoded] "global-ng-eNB-ID", "The base station.",
+        enb: Option<GlobalEnbId> [SinceV2] "global-eNB-ID", "Identity as an eNB, if it also is one; not in v1.01.",
+        du_id: Option<u64> [SinceV2<PartId>] "ngENB-DU-ID", "DU id, if the node is a DU; not in v1.01.",
     }
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     E2NodeEnb "GlobalE2node-eNB-ID" {
-        enb: GlobalEnbId [Own] "global-eNB-ID", "The base station.",
+        enb: GlobalEnbId [SelfCoded] "global-eNB-ID", "The base station.",
     }
 }
 choice! {
     /// An E2 node: a base station or a node of one.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalE2NodeId "GlobalE2node-ID" {
-        Gnb(E2NodeGnb) [Own] "gNB", "5G standalone.",
-        EnGnb(E2NodeEnGnb) [Own] "en-gNB", "5G non-standalone.",
-        NgEnb(E2NodeNgEnb) [Own] "ng-eNB", "ng-eNB: LTE radio with a 5G core.",
-        Enb(E2NodeEnb) [Own] "eNB", "eNB.",
+        Gnb(E2NodeGnb) [SelfCoded] "gNB", "5G standalone.",
+        EnGnb(E2NodeEnGnb) [SelfCoded] "en-gNB", "5G non-standalone.",
+        NgEnb(E2NodeNgEnb) [SelfCoded] "ng-eNB", "ng-eNB: LTE radio with a 5G core.",
+        Enb(E2NodeEnb) [SelfCoded] "eNB", "eNB.",
     }
 }
 

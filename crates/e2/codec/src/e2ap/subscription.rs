@@ -4,8 +4,8 @@ use std::time::Duration;
 use super::cause::versioned_enum;
 use super::{Cause, RanFunctionId, RanFunctionIdCodec, RicRequestId, Version, container, ids};
 use crate::per::{
-    Codec, DecodeError, DecodeFault, EncodeError, Free, Int, IntExt, List, Notation, Opt, Own, Per, Source,
-    Writer,
+    Codec, DecodeError, DecodeFault, EncodeError, Int, IntExt, List, Notation, Opt, Per, SelfCoded, Source,
+    Unconstrained, Writer,
 };
 use crate::{enumerated, sequence};
 use bytes::Bytes;
@@ -151,15 +151,15 @@ sequence! {
     /// Behaviour of a node after an insert, and the time to wait.
     #[derive(Copy, Eq, Hash)]
     RicSubsequentAction "RICsubsequentAction" {
-        kind: RicSubsequentActionType [Own] "ricSubsequentActionType", "Continue or wait.",
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "Time to wait.",
+        kind: RicSubsequentActionType [SelfCoded] "ricSubsequentActionType", "Continue or wait.",
+        time_to_wait: RicTimeToWait [SelfCoded] "ricTimeToWait", "Time to wait.",
     }
     /// An action of a new subscription.
     #[derive(Eq, Hash)]
     ActionToBeSetup "RICaction-ToBeSetup-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id, chosen by the subscriber.",
-        kind: RicActionType [Own] "ricActionType", "Type of the action.",
-        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "Defined by the service model.",
+        kind: RicActionType [SelfCoded] "ricActionType", "Type of the action.",
+        definition: Option<Bytes> [Opt<Unconstrained>] "ricActionDefinition", "Defined by the service model.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Behaviour after an insert.";
         execution_order: u16 [ExecutionOrderV3] "ricActionExecutionOrder", "Order in which several policies are applied; v3.01 only.",
     }
@@ -199,7 +199,7 @@ sequence! {
     /// Event trigger and actions of a subscription.
     #[derive(Eq, Hash)]
     RicSubscriptionDetails "RICsubscriptionDetails" {
-        event_trigger: Bytes [Free] "ricEventTriggerDefinition", "Event trigger definition of the service model.",
+        event_trigger: Bytes [Unconstrained] "ricEventTriggerDefinition", "Event trigger definition of the service model.",
         actions: Vec<ActionToBeSetup> [List<1, 16, ActionSetupItems>] "ricAction-ToBeSetup-List", "Actions, 1 to 16.",
     }
 }
@@ -213,7 +213,7 @@ macro_rules! action_id_item {
 /// Defines an item with an action id and a cause.
 macro_rules! action_cause_item {
     ($codec:ident $id:literal $name:literal) => {
-        container::list_item!($codec ActionFailed: Own, $id, Ignore $name);
+        container::list_item!($codec ActionFailed: SelfCoded, $id, Ignore $name);
     };
 }
 
@@ -244,21 +244,21 @@ sequence! {
     #[derive(Copy, Eq)]
     ActionFailed "RICaction-NotAdmitted-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
-        cause: Cause [Own] "cause", "Cause.",
+        cause: Cause [SelfCoded] "cause", "Cause.",
     }
     /// A subscription that the node requests to be deleted.
     #[derive(Copy, Eq)]
     SubscriptionWithCause "RICsubscription-withCause-Item" {
-        request_id: RicRequestId [Own] "ricRequestID", "Request id of the subscription.",
+        request_id: RicRequestId [SelfCoded] "ricRequestID", "Request id of the subscription.",
         function_id: RanFunctionId [RanFunctionIdCodec] "ranFunctionID", "Id of the RAN function.",
-        cause: Cause [Own] "cause", "Cause.",
+        cause: Cause [SelfCoded] "cause", "Cause.",
     }
     /// An action that a modification adds; v3.01 only.
     #[derive(Eq)]
     ActionToBeAdded "RICaction-ToBeAddedForModification-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id, chosen by the subscriber.",
-        kind: RicActionType [Own] "ricActionType", "Type of the action.",
-        definition: Bytes [Free] "ricActionDefinition", "Defined by the service model.",
+        kind: RicActionType [SelfCoded] "ricActionType", "Type of the action.",
+        definition: Bytes [Unconstrained] "ricActionDefinition", "Defined by the service model.",
         execution_order: u16 [ExecutionOrder] "ricActionExecutionOrder", "Order in which several policies are applied.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "Behaviour after an insert.",
     }
@@ -266,7 +266,7 @@ sequence! {
     #[derive(Eq)]
     ActionToBeModified "RICaction-ToBeModifiedForModification-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
-        definition: Option<Bytes> [Opt<Free>] "ricActionDefinition", "New definition.",
+        definition: Option<Bytes> [Opt<Unconstrained>] "ricActionDefinition", "New definition.",
         execution_order: Option<u16> [Opt<ExecutionOrder>] "ricActionExecutionOrder", "New execution order.",
         subsequent: Option<RicSubsequentAction> [Opt] "ricSubsequentAction", "New subsequent action.",
     }
@@ -274,7 +274,7 @@ sequence! {
     #[derive(Copy, Eq)]
     ActionRequiredToBeModified "RICaction-RequiredToBeModified-Item" {
         id: RicActionId [ActionIdCodec] "ricActionID", "Action id.",
-        time_to_wait: RicTimeToWait [Own] "ricTimeToWait", "New time to wait.",
+        time_to_wait: RicTimeToWait [SelfCoded] "ricTimeToWait", "New time to wait.",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Transport addresses of E2 connections (clauses 9.2.29 and 9.2.30).
 use super::{Cause, container, ids};
-use crate::per::{BitString, Bits, BitsExt, Opt, Own, ShortBits};
+use crate::per::{BitString, Bits, BitsExt, Opt, SelfCoded, ShortBits};
 use crate::{enumerated, sequence};
 
 sequence! {
@@ -23,25 +23,25 @@ sequence! {
     /// An association to add or to modify.
     #[derive(Eq)]
     E2ConnectionUpdateItem "E2connectionUpdate-Item" {
-        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
-        usage: TnlUsage [Own] "tnlUsage", "Purpose of the association.",
+        tnl: TnlInformation [SelfCoded] "tnlInformation", "Endpoint of the RIC.",
+        usage: TnlUsage [SelfCoded] "tnlUsage", "Purpose of the association.",
     }
     /// An association to remove.
     #[derive(Eq)]
     E2ConnectionRemoveItem "E2connectionUpdateRemove-Item" {
-        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
+        tnl: TnlInformation [SelfCoded] "tnlInformation", "Endpoint of the RIC.",
     }
     /// An association that could not be set up.
     #[derive(Eq)]
     E2ConnectionSetupFailedItem "E2connectionSetupFailed-Item" {
-        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the RIC.",
-        cause: Cause [Own] "cause", "Cause.",
+        tnl: TnlInformation [SelfCoded] "tnlInformation", "Endpoint of the RIC.",
+        cause: Cause [SelfCoded] "cause", "Cause.",
     }
     /// An association that the node removes.
     #[derive(Eq)]
     E2NodeTnlRemovalItem "E2nodeTNLassociationRemoval-Item" {
-        tnl: TnlInformation [Own] "tnlInformation", "Endpoint of the node.",
-        tnl_ric: TnlInformation [Own] "tnlInformationRIC", "Endpoint of the RIC.",
+        tnl: TnlInformation [SelfCoded] "tnlInformation", "Endpoint of the node.",
+        tnl_ric: TnlInformation [SelfCoded] "tnlInformationRIC", "Endpoint of the RIC.",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Common part of ranlab's control models (SLICE, TRAFFIC): reasons for refused commands.
 
-use crate::per::{Own, Str};
+use crate::per::{SelfCoded, Str};
 use crate::{enumerated, sequence};
 
 use super::octets::octets;
@@ -33,7 +33,7 @@ sequence! {
     /// command has no outcome.
     #[derive(Eq, Hash)]
     Refusal "Refusal" {
-        reason: Reason [Own] "reason", "Reason for programs.",
+        reason: Reason [SelfCoded] "reason", "Reason for programs.",
         detail: String [Str<0, { DETAIL_MAX as u64 }>] "detail", "Explanation, at most [`DETAIL_MAX`] ASCII characters.",
     }
 }

@@ -6,7 +6,8 @@ use crate::e2ap::{
     encode_container, put_envelope, show_container, take_envelope,
 };
 use crate::per::{
-    Codec, DecodeError, DecodeFault, EncodeError, Free, Int, List, Notation, Per, Reader, Source, Writer,
+    Codec, DecodeError, DecodeFault, EncodeError, Int, List, Notation, Per, Reader, Source, Unconstrained,
+    Writer,
 };
 
 /// Returns the first E42 procedure code of a numbering.
@@ -131,9 +132,9 @@ impl Message {
                 (3, ..) => m.node_id.encode(w),
                 (29, ..) => m.request_id.encode(w),
                 (5, ..) => RanFunctionIdCodec::encode(&m.function_id, w),
-                (20, Some(cpid), _) => Free::encode(cpid, w),
-                (22, ..) => Free::encode(&m.header, w),
-                (23, ..) => Free::encode(&m.message, w),
+                (20, Some(cpid), _) => Unconstrained::encode(cpid, w),
+                (22, ..) => Unconstrained::encode(&m.header, w),
+                (23, ..) => Unconstrained::encode(&m.message, w),
                 (21, _, Some(ack)) => ack.encode(w),
                 _ => XappIdCodec::encode(&m.xapp_id, w),
             },

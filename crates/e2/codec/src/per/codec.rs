@@ -16,9 +16,9 @@ pub trait Codec<T> {
 
 /// Encoding that the type itself defines ([`Per`]).
 #[derive(Debug)]
-pub struct Own;
+pub struct SelfCoded;
 
-impl<T: Per> Codec<T> for Own {
+impl<T: Per> Codec<T> for SelfCoded {
     fn encode(value: &T, w: &mut Writer) -> Result<(), EncodeError> {
         value.encode(w)
     }
@@ -87,9 +87,9 @@ fn narrow<T: TryFrom<u64>, S: Source>(value: u64, r: &S) -> Result<T, DecodeErro
 /// No constraint: INTEGER as `i64`, OCTET STRING as [`Bytes`], REAL as `f64`, BOOLEAN as `bool`, BIT STRING as
 /// [`BitString`], PrintableString as `String`.
 #[derive(Debug)]
-pub struct Free;
+pub struct Unconstrained;
 
-impl Codec<i64> for Free {
+impl Codec<i64> for Unconstrained {
     fn encode(value: &i64, w: &mut Writer) -> Result<(), EncodeError> {
         w.unconstrained(*value);
         Ok(())
@@ -102,7 +102,7 @@ impl Codec<i64> for Free {
     }
 }
 
-impl Codec<Bytes> for Free {
+impl Codec<Bytes> for Unconstrained {
     fn encode(value: &Bytes, w: &mut Writer) -> Result<(), EncodeError> {
         w.octets(value);
         Ok(())
@@ -115,7 +115,7 @@ impl Codec<Bytes> for Free {
     }
 }
 
-impl Codec<f64> for Free {
+impl Codec<f64> for Unconstrained {
     fn encode(value: &f64, w: &mut Writer) -> Result<(), EncodeError> {
         w.octets(&real::encode(*value));
         Ok(())
@@ -128,7 +128,7 @@ impl Codec<f64> for Free {
     }
 }
 
-impl Codec<bool> for Free {
+impl Codec<bool> for Unconstrained {
     fn encode(value: &bool, w: &mut Writer) -> Result<(), EncodeError> {
         w.bit(*value);
         Ok(())
@@ -141,7 +141,7 @@ impl Codec<bool> for Free {
     }
 }
 
-impl Codec<String> for Free {
+impl Codec<String> for Unconstrained {
     fn encode(value: &String, w: &mut Writer) -> Result<(), EncodeError> {
         w.octets(value.as_bytes());
         Ok(())
@@ -154,7 +154,7 @@ impl Codec<String> for Free {
     }
 }
 
-impl Codec<BitString> for Free {
+impl Codec<BitString> for Unconstrained {
     fn encode(value: &BitString, w: &mut Writer) -> Result<(), EncodeError> {
         value.check()?;
         w.fragments(value.len_bits, |w, _, _| put_bits(w, value));
@@ -369,7 +369,7 @@ impl<const LOW: u64, const HIGH: u64> Codec<String> for Str<LOW, HIGH> {
 
 /// SEQUENCE (SIZE(LOW..HIGH)) OF; each element is encoded by the codec `C`.
 #[derive(Debug)]
-pub struct List<const LOW: u64, const HIGH: u64, C = Own>(PhantomData<C>);
+pub struct List<const LOW: u64, const HIGH: u64, C = SelfCoded>(PhantomData<C>);
 
 impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW, HIGH, C> {
     fn encode(value: &Vec<T>, w: &mut Writer) -> Result<(), EncodeError> {
@@ -406,7 +406,7 @@ impl<T, C: Codec<T>, const LOW: u64, const HIGH: u64> Codec<Vec<T>> for List<LOW
     }
 }
 
-/// Component of a SEQUENCE root. A plain codec is mandatory, [`Opt`] is OPTIONAL, [`Since2`] is OPTIONAL and exists
+/// Component of a SEQUENCE root. A plain codec is mandatory, [`Opt`] is OPTIONAL, [`SinceV2`] is OPTIONAL and exists
 /// only in later versions.
 pub trait Component<T> {
     /// Whether the preamble has a presence bit for the component.
@@ -453,7 +453,7 @@ impl<T, C: Codec<T>> Component<T> for C {
 
 /// OPTIONAL component.
 #[derive(Debug)]
-pub struct Opt<C = Own>(PhantomData<C>);
+pub struct Opt<C = SelfCoded>(PhantomData<C>);
 
 impl<T, C: Codec<T>> Component<Option<T>> for Opt<C> {
     fn has_bit<S: VersionTag>(_: &S) -> bool {
@@ -477,9 +477,9 @@ impl<T, C: Codec<T>> Component<Option<T>> for Opt<C> {
 
 /// OPTIONAL component of version 2.03 and later; v1.01 has neither the component nor its presence bit.
 #[derive(Debug)]
-pub struct Since2<C = Own>(PhantomData<C>);
+pub struct SinceV2<C = SelfCoded>(PhantomData<C>);
 
-impl<T, C: Codec<T>> Component<Option<T>> for Since2<C> {
+impl<T, C: Codec<T>> Component<Option<T>> for SinceV2<C> {
     fn has_bit<S: VersionTag>(tag: &S) -> bool {
         tag.tag() != crate::e2ap::Version::V1_01
     }

@@ -27,7 +27,7 @@ pub use notation::Notation;
 pub use random::Random;
 pub(crate) use reader::IntegerOrReal;
 pub use reader::{EXTENDED_CHOICES, Limits, MERGED_COMPONENTS, Reader, Source};
-pub use single::{Null, True};
+pub use single::{EnumeratedTrue, Null};
 pub use writer::Writer;
 
 /// Length of one fragment unit (X.691 §11.9.3.8): longer contents are sent in pieces of 1 to 4 units.

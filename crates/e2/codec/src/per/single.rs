@@ -19,9 +19,9 @@ impl Codec<()> for Null {
 
 /// ENUMERATED {true, ...}: a value as the alternative of a CHOICE, and a `bool` as an OPTIONAL component.
 #[derive(Debug)]
-pub struct True;
+pub struct EnumeratedTrue;
 
-impl Codec<()> for True {
+impl Codec<()> for EnumeratedTrue {
     fn encode(_: &(), w: &mut Writer) -> Result<(), EncodeError> {
         w.bit(false);
         Ok(())
@@ -37,7 +37,7 @@ impl Codec<()> for True {
     }
 }
 
-impl Component<bool> for True {
+impl Component<bool> for EnumeratedTrue {
     fn has_bit<S: VersionTag>(_: &S) -> bool {
         true
     }

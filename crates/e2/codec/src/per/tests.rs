@@ -156,7 +156,7 @@ fn truncated_and_invalid_lengths_are_refused() {
 
 sequence! {
     /// Definition of a newer peer.
-    Newer "Sequence" { a: u8 [Int<0, 255>] "a"; b: u16 [Int<0, 65_535>] "b", c: bool [Free] "c" }
+    Newer "Sequence" { a: u8 [Int<0, 255>] "a"; b: u16 [Int<0, 65_535>] "b", c: bool [Unconstrained] "c" }
 }
 sequence! {
     /// Our definition.
@@ -183,14 +183,14 @@ enumerated! {
 fn known_additions_round_trip_and_unknown_ones_are_skipped() {
     for (b, c) in [(None, None), (Some(513), None), (None, Some(true)), (Some(0), Some(false))] {
         let newer = Newer { a: 7, b, c };
-        round_trips::<Newer, Own>(&newer);
-        let octets = behind_a_bit::<Newer, Own>(&newer).unwrap();
-        assert_eq!(read_behind_a_bit::<Older, Own>(octets), Ok(Older { a: 7 }));
+        round_trips::<Newer, SelfCoded>(&newer);
+        let octets = behind_a_bit::<Newer, SelfCoded>(&newer).unwrap();
+        assert_eq!(read_behind_a_bit::<Older, SelfCoded>(octets), Ok(Older { a: 7 }));
     }
-    let older = behind_a_bit::<Older, Own>(&Older { a: 9 }).unwrap();
-    assert_eq!(read_behind_a_bit::<Newer, Own>(older), Ok(Newer { a: 9, b: None, c: None }));
+    let older = behind_a_bit::<Older, SelfCoded>(&Older { a: 9 }).unwrap();
+    assert_eq!(read_behind_a_bit::<Newer, SelfCoded>(older), Ok(Newer { a: 9, b: None, c: None }));
     // Extension bit, one aligned byte; bitmap of 2 (6 bits: 1) with both; then two open types.
-    let octets = behind_a_bit::<Newer, Own>(&Newer { a: 7, b: Some(513), c: Some(true) }).unwrap();
+    let octets = behind_a_bit::<Newer, SelfCoded>(&Newer { a: 7, b: Some(513), c: Some(true) }).unwrap();
     assert_eq!(octets, [0xc0, 7, 0b0000_0011, 0b1000_0000, 2, 2, 1, 1, 0x80]);
 }
 
@@ -215,21 +215,21 @@ fn more_than_64_additions_have_their_own_length() {
 
 #[test]
 fn unknown_alternatives_are_refused_by_number() {
-    round_trips::<NewerChoice, Own>(&NewerChoice::A(3));
-    round_trips::<NewerChoice, Own>(&NewerChoice::B(3));
-    let octets = behind_a_bit::<NewerChoice, Own>(&NewerChoice::B(3)).unwrap();
-    let fault = read_behind_a_bit::<OlderChoice, Own>(octets).unwrap_err().fault;
+    round_trips::<NewerChoice, SelfCoded>(&NewerChoice::A(3));
+    round_trips::<NewerChoice, SelfCoded>(&NewerChoice::B(3));
+    let octets = behind_a_bit::<NewerChoice, SelfCoded>(&NewerChoice::B(3)).unwrap();
+    let fault = read_behind_a_bit::<OlderChoice, SelfCoded>(octets).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(1));
 
     for value in [NewerEnum::A, NewerEnum::B, NewerEnum::C] {
-        round_trips::<NewerEnum, Own>(&value);
+        round_trips::<NewerEnum, SelfCoded>(&value);
     }
-    let octets = behind_a_bit::<NewerEnum, Own>(&NewerEnum::C).unwrap();
-    let fault = read_behind_a_bit::<OlderEnum, Own>(octets).unwrap_err().fault;
+    let octets = behind_a_bit::<NewerEnum, SelfCoded>(&NewerEnum::C).unwrap();
+    let fault = read_behind_a_bit::<OlderEnum, SelfCoded>(octets).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(2));
     // An index of 64 bits must not overflow anything.
     let absurd = vec![0b1110_0000, 8, 255, 255, 255, 255, 255, 255, 255, 255];
-    let fault = read_behind_a_bit::<OlderEnum, Own>(absurd).unwrap_err().fault;
+    let fault = read_behind_a_bit::<OlderEnum, SelfCoded>(absurd).unwrap_err().fault;
     assert_eq!(fault, DecodeFault::UnknownAlternative(u64::MAX));
 }
 
@@ -312,14 +312,14 @@ proptest! {
         round_trips::<u64, Int<7, 0xff_ffff_ffff>>(&(7 + (v >> shift.max(24))));
         round_trips::<u32, Int<0, 0xffff_ffff>>(&((v >> shift) as u32));
         round_trips::<u16, IntExt<10, 300>>(&((v >> shift) as u16));
-        round_trips::<i64, Free>(&(signed >> shift));
+        round_trips::<i64, Unconstrained>(&(signed >> shift));
     }
 
     #[test]
     fn reals_round_trip(bits: u64) {
         let value = f64::from_bits(bits);
-        let octets = behind_a_bit::<f64, Free>(&value).unwrap();
-        let back = read_behind_a_bit::<f64, Free>(octets).unwrap();
+        let octets = behind_a_bit::<f64, Unconstrained>(&value).unwrap();
+        let back = read_behind_a_bit::<f64, Unconstrained>(octets).unwrap();
         prop_assert!(back.to_bits() == value.to_bits() || (back.is_nan() && value.is_nan()), "{} {}", value, back);
     }
 

@@ -1,6 +1,6 @@
 //! Resources of xApps that the RIC starts itself: reads the installed manifests, opens private sockets for each xApp, and
 //! starts, watches and ends processes as [`ranlab_ric::hosting::Supervisor`] decides.
-mod hands;
+mod supervisor_thread;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::chown;
@@ -18,15 +18,15 @@ use ranlab_ric::hosting::{HOSTED_MAX, Host, HostingHandle, Manifest, Spec, Super
 use ranlab_ric::xapps::XappRules;
 use ranlab_ric_server::hosted::{Hosted, XappEndpoint};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::Side;
+use ranlab_sdk::e2::ric::ListenerProtocol;
 use ranlab_sdk::transport::Address;
 
 use ranlab_lab::folder::Folder;
-use ranlab_lab::output::{Keep, Output};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::output::{Output, OutputLimits};
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
-pub(crate) use hands::Hands;
+pub(crate) use supervisor_thread::ProcessSupervisor;
 
 /// Maximum number of entries read from the folder.
 const ENTRIES_MAX: usize = 1_024;
@@ -59,7 +59,7 @@ impl Installation {
     ///
     /// # Errors
     /// Another user has write access, a manifest is invalid, or this process may not start processes as other users.
-    pub(crate) fn read(from: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn read(from: &Path) -> Result<Self, ComponentError> {
         if trusted::own_uid() != 0 {
             return Err(environment(
                 "--manifests starts each xApp as a separate user, which requires root (or omit the flag and start the xApps yourself)",
@@ -102,7 +102,7 @@ impl Installation {
     ///
     /// # Errors
     /// There is no such rule.
-    pub(crate) fn bind(&mut self, rules: &mut XappRules) -> Result<(), Trouble> {
+    pub(crate) fn bind(&mut self, rules: &mut XappRules) -> Result<(), ComponentError> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42()).to_string();
             let name = &xapp.manifest.name;
@@ -123,10 +123,10 @@ impl Installation {
     ///
     /// # Errors
     /// A socket cannot be bound.
-    pub(crate) async fn listen(&self, ric: &RicHandle) -> Result<(), Trouble> {
+    pub(crate) async fn listen(&self, ric: &RicHandle) -> Result<(), ComponentError> {
         for xapp in &self.xapps {
             let address = Address::Unix(xapp.e42());
-            let listens = ric.listen_within(Side::E42, &address, CONNECTIONS_MAX, |_| true).await;
+            let listens = ric.listen_within(ListenerProtocol::E42, &address, CONNECTIONS_MAX, |_| true).await;
             listens.map_err(environment)?;
             xapp.give(&xapp.e42())?;
         }
@@ -141,7 +141,7 @@ impl Installation {
         &self,
         ric: &RicHandle,
         supervisor: &Supervisor,
-    ) -> Result<(HostingHandle, Hosted), Trouble> {
+    ) -> Result<(HostingHandle, Hosted), ComponentError> {
         let tail = |xapp: &Installed| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
             let output = xapp.output.clone();
             Arc::new(move || output.last_lines())
@@ -185,7 +185,7 @@ fn check_seen(path: &Path) -> Result<(), String> {
 }
 
 impl Installed {
-    fn new(manifest: Manifest, user: User, place: &Path) -> Result<Self, Trouble> {
+    fn new(manifest: Manifest, user: User, place: &Path) -> Result<Self, ComponentError> {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         let name = &manifest.name;
         let cannot = |path: &Path, error: &dyn std::fmt::Display| {
@@ -202,7 +202,7 @@ impl Installed {
         let log = &manifest.said.log;
         let path = log.file.clone().unwrap_or_else(|| place.join(format!("{name}.log")));
         let file = trusted::append(&path).map_err(|why| rig(format!("log of xApp {name}: {why}")))?;
-        let keep = Keep {
+        let keep = OutputLimits {
             file_bytes: log.file_kib << 10,
             lines: TAIL_LINES,
             chars: TAIL_CHARS,
@@ -222,7 +222,7 @@ impl Installed {
     }
 
     /// Changes the owner of a socket to the xApp's user. Only that user and root may use it.
-    fn give(&self, path: &Path) -> Result<(), Trouble> {
+    fn give(&self, path: &Path) -> Result<(), ComponentError> {
         use std::os::unix::fs::PermissionsExt;
         let given = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
             .and_then(|()| chown(path, Some(self.user.uid), Some(self.user.gid)));

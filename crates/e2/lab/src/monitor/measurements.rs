@@ -6,13 +6,13 @@ use ranlab_sdk::e2::xapp::{KpmPlan, Planner};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai};
 use ranlab_sdk::wire::e2sm::kpm::{self, Selection};
 
-use super::MonitorPart;
+use super::MonitorComponent;
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
-impl MonitorPart {
+impl MonitorComponent {
     /// Returns the plan of KPM's subscriptions, or `None` for other models.
-    pub(super) fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, Trouble> {
+    pub(super) fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, ComponentError> {
         if oid != kpm::OID {
             return Ok(None);
         }
@@ -24,7 +24,7 @@ impl MonitorPart {
     ///
     /// # Errors
     /// The text of a UE, slice or cell is invalid, or a granularity is not a number of milliseconds.
-    pub fn selection(&self) -> Result<Selection, Trouble> {
+    pub fn selection(&self) -> Result<Selection, ComponentError> {
         let ue = |it: &String| it.parse().map_err(rig);
         let slice = |it: &String| it.parse::<Snssai>().map_err(rig);
         let granularity = |it: Duration| {
@@ -49,14 +49,14 @@ mod tests {
 
     #[test]
     fn flags_become_a_selection() {
-        let part = MonitorPart {
+        let part = MonitorComponent {
             kpm_style: Some(5),
             kpm_measure: vec!["DRB.UEThpDl".to_owned()],
             kpm_ue: vec!["f1ap=1".to_owned(), "amf=2 f1ap=3".to_owned()],
             kpm_snssai: Some("1:010203".to_owned()),
             kpm_cell: Some("505.01/000000010".to_owned()),
             granularity: Some(Duration::from_secs(1)),
-            ..MonitorPart::default()
+            ..MonitorComponent::default()
         };
         let selection = part.selection().unwrap();
         assert_eq!(
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused() {
-        let slice = MonitorPart { kpm_snssai: Some("gold".to_owned()), ..MonitorPart::default() };
-        let ue = MonitorPart { kpm_ue: vec!["first".to_owned()], ..MonitorPart::default() };
+        let slice = MonitorComponent { kpm_snssai: Some("gold".to_owned()), ..MonitorComponent::default() };
+        let ue = MonitorComponent { kpm_ue: vec!["first".to_owned()], ..MonitorComponent::default() };
         let granularity = Some(Duration::from_micros(500));
-        let granularity = MonitorPart { granularity, ..MonitorPart::default() };
-        let cell = MonitorPart { kpm_cell: Some("10".to_owned()), ..MonitorPart::default() };
+        let granularity = MonitorComponent { granularity, ..MonitorComponent::default() };
+        let cell = MonitorComponent { kpm_cell: Some("10".to_owned()), ..MonitorComponent::default() };
         for (part, word) in [(slice, "gold"), (ue, "first"), (granularity, "milliseconds"), (cell, "10")] {
             let error = part.selection().unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

@@ -3,7 +3,7 @@ use ranlab_sdk::e2::xapp::{NodeInfo, Xapp};
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use ranlab_sdk::wire::e2sm::{Model, by_oid, hw, kpm, third_party};
 
-use super::Watcher;
+use super::RunningMonitor;
 
 /// Maximum number of base stations that a sentence names.
 const NAMES_MAX: usize = 8;
@@ -18,7 +18,7 @@ fn instead(offered: &[&'static dyn Model]) -> Vec<String> {
     }
 }
 
-impl Watcher {
+impl RunningMonitor {
     /// Returns the nodes that the monitor subscribes at.
     fn nodes<'a>(&'a self, xapp: &'a Xapp) -> impl Iterator<Item = &'a NodeInfo> {
         let is_meant =

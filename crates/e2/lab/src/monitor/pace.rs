@@ -1,9 +1,9 @@
 //! Rate limit of a slow reader.
-use super::MonitorPart;
+use super::MonitorComponent;
 use std::time::{Duration, Instant};
 
 /// Rate limit of a monitor that reads slowly on purpose.
-pub(super) struct Pace {
+pub(super) struct SlowReader {
     at_most: Option<u32>,
     from: Duration,
     until: Duration,
@@ -11,8 +11,8 @@ pub(super) struct Pace {
     taken: u32,
 }
 
-impl Pace {
-    pub(super) fn new(part: &MonitorPart) -> Self {
+impl SlowReader {
+    pub(super) fn new(part: &MonitorComponent) -> Self {
         let from = part.slow_from;
         let until = part.slow_until.unwrap_or(Duration::MAX);
         Self { at_most: part.at_most, from, until, begin: Instant::now(), taken: 0 }

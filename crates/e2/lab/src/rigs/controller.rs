@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::rigs::e2_keys;
-use crate::{E2_PORT, FleetPart, MonitorPart};
+use crate::{E2_PORT, FleetComponent, MonitorComponent};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
 use ranlab_campaign::value::Value;
 use ranlab_lab::experiment::account;
 use ranlab_lab::worker::{Report, Worker};
-use ranlab_lab::{Config, Part, loopback};
+use ranlab_lab::{AnyComponent, Config, loopback};
 
 use crate::rigs::sut;
 use ranlab_lab::experiment::harness::{
-    self, BACKLOG_AT_MOST, Experiment, Judged, Side, Stage, Window, copy, metric_of_places,
+    self, Account, BACKLOG_AT_MOST, Deployment, Experiment, Judged, Window, copy, metric_of_places,
 };
 use ranlab_lab::experiment::{keys, noise, readback, wire};
 
@@ -35,7 +35,7 @@ pub struct Controller;
 impl Experiment for Controller {
     fn describe(&self) -> RigDescription {
         let comment = "report period, 1 ms and up";
-        let period = MonitorPart::keys("load")
+        let period = MonitorComponent::keys("load")
             .only(&["period"])
             .or("period", Duration::from_millis(10))
             .change("period", |key| Key { comment: comment.to_owned(), ..key });
@@ -58,16 +58,16 @@ impl Experiment for Controller {
         }
     }
 
-    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+    fn load(&self, run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
         let (e2ap, encoding) = sut::language(run)?;
-        e2_keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(Part::from).map(Some)
+        e2_keys::fleet(run, &loopback(E2_PORT), e2ap, encoding).map(AnyComponent::from).map(Some)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         sut::preview(settings)
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let sut = sut::place(run, stage)?;
         let (e2ap, encoding) = sut::language(run)?;
         let fleet = e2_keys::fleet(run, &sut.e2, e2ap, encoding)?;
@@ -77,19 +77,28 @@ impl Experiment for Controller {
         let connect = sut.e42;
         let dialect = sut.dialect;
         let sm_encoding = fleet.sm_encoding;
-        let monitor =
-            MonitorPart { connect, e2ap, encoding, sm_encoding, dialect, ..MonitorPart::read(run, "load")? };
+        let monitor = MonitorComponent {
+            connect,
+            e2ap,
+            encoding,
+            sm_encoding,
+            dialect,
+            ..MonitorComponent::read(run, "load")?
+        };
         // All timestamps in statistics use the campaign's clock, on every machine.
         let fleet = |worker: &Worker| {
-            Part::from(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
+            AnyComponent::from(FleetComponent { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
         };
-        stage.place(Side::Tool, FLEET, "load.at", &fleet)?;
+        stage.place(Account::Tool, FLEET, "load.at", &fleet)?;
         stage
             .wait(FLEET, "all base stations up", patience, |numbers| numbers.get("alive") == Some(&nodes))?;
         let monitor = |worker: &Worker| {
-            Part::from(MonitorPart { ahead_us: worker.clock_offset_us as i64, ..monitor.clone() })
+            AnyComponent::from(MonitorComponent {
+                ahead_us: worker.clock_offset_us as i64,
+                ..monitor.clone()
+            })
         };
-        stage.place(Side::Tool, XAPP, "xapp.at", &monitor)?;
+        stage.place(Account::Tool, XAPP, "xapp.at", &monitor)?;
         stage.wait(XAPP, "all subscriptions admitted", patience, |numbers| {
             numbers.get("subscriptions").is_some_and(|active| *active >= expected)
         })
@@ -196,12 +205,12 @@ fn record(
     recorder.scalar("tool.skipped_ratio", if due > 0.0 { skipped / due } else { 0.0 });
     let reconnects = fleet.number("reconnects")? + monitor.number("disconnects")?;
     Ok(recorder.judge([
-        (Outcome::Overloaded, Breach::said(arrived == 0.0, "no indication arrived")),
-        (Outcome::Overloaded, Breach::below("delivered_ratio", delivered, OVERLOADED_BELOW)),
-        (Outcome::Overloaded, Breach::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
-        (Outcome::Degraded, Breach::above("lost", lost.unwrap_or(0.0), 0.0)),
-        (Outcome::Degraded, Breach::above("dropped", dropped, 0.0)),
-        (Outcome::Degraded, Breach::above("nodes_lost", nodes_lost, 0.0)),
-        (Outcome::Degraded, Breach::above("reconnects", reconnects, 0.0)),
+        (Outcome::Overloaded, LimitViolation::said(arrived == 0.0, "no indication arrived")),
+        (Outcome::Overloaded, LimitViolation::below("delivered_ratio", delivered, OVERLOADED_BELOW)),
+        (Outcome::Overloaded, LimitViolation::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
+        (Outcome::Degraded, LimitViolation::above("lost", lost.unwrap_or(0.0), 0.0)),
+        (Outcome::Degraded, LimitViolation::above("dropped", dropped, 0.0)),
+        (Outcome::Degraded, LimitViolation::above("nodes_lost", nodes_lost, 0.0)),
+        (Outcome::Degraded, LimitViolation::above("reconnects", reconnects, 0.0)),
     ]))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{FleetPart, RADIO_KEYS};
+use crate::{FleetComponent, RADIO_KEYS};
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, Section, Seed};
@@ -19,7 +19,7 @@ pub fn statistics() -> Kind {
 pub fn of_fleet() -> Section {
     let ramp =
         |key: Key| Key { comment: "time over which they start; 0s: one per millisecond".to_owned(), ..key };
-    FleetPart::keys("load")
+    FleetComponent::keys("load")
         .without(&["e2ap", "encoding"])
         .without(&RADIO_KEYS)
         .or("nodes", 10_i64)
@@ -33,8 +33,8 @@ pub fn fleet(
     connect: &Address,
     e2ap: Version,
     encoding: Coding,
-) -> Result<FleetPart, RigError> {
-    let part = FleetPart::read(run, "load")?;
+) -> Result<FleetComponent, RigError> {
+    let part = FleetComponent::read(run, "load")?;
     let ramp = part.ramp.filter(|ramp| !ramp.is_zero());
-    Ok(FleetPart { connect: vec![connect.clone()], e2ap, encoding, ramp, seed: Seed(run.seed), ..part })
+    Ok(FleetComponent { connect: vec![connect.clone()], e2ap, encoding, ramp, seed: Seed(run.seed), ..part })
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::RicPart;
+use crate::RicComponent;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
-use ranlab_lab::{Listen, Part};
+use ranlab_lab::{AnyComponent, Listen};
 
 use crate::rigs::sut;
-use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::keys;
 
 /// Rig.
@@ -40,11 +40,15 @@ impl Experiment for Footprint {
         }
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         if keys::text(run, "sut.component")? == "ranlab" {
             let e2 = vec![Listen::Own];
             let e42 = vec![Listen::Own];
-            stage.sut(sut::RIC, "sut.at", Part::from(RicPart { e2, e42, ..RicPart::default() }))?;
+            stage.sut(
+                sut::RIC,
+                "sut.at",
+                AnyComponent::from(RicComponent { e2, e42, ..RicComponent::default() }),
+            )?;
         }
         Ok(())
     }

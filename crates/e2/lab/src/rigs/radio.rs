@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use crate::virtual_time::ClientReport;
 use crate::{
-    FleetPart, MonitorPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TrafficPart,
-    TrafficXappPart,
+    FleetComponent, MonitorComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent, SlicingPart,
+    TrafficPart, TrafficXappComponent,
 };
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
-    Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
+    Better, LimitViolation, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
 };
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
-use ranlab_lab::{Config, Listen, Part, Seed};
+use ranlab_lab::{AnyComponent, Config, Listen, Seed};
 use ranlab_ran::radio::{RadioMeter, Sample};
 use ranlab_sdk::transport::Address;
 
-use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::keys;
 
 const CONTROLLER: &str = "controller";
@@ -52,32 +52,40 @@ pub struct Radio;
 
 /// Components before they are connected.
 pub struct Parts {
-    pub controller: Part,
-    pub fleet: FleetPart,
-    pub xapp: Option<Part>,
+    pub controller: AnyComponent,
+    pub fleet: FleetComponent,
+    pub xapp: Option<AnyComponent>,
 }
 
 impl Parts {
     pub fn from_run(run: &Run<'_>) -> Result<Self, RigError> {
         let controller = match keys::text(run, "sut.type")? {
-            "traffic" => Part::from(TrafficPart::default()),
-            "ric" => Part::from(RicPart::default()),
-            _ => Part::from(SlicingPart::default()),
+            "traffic" => AnyComponent::from(TrafficPart::default()),
+            "ric" => AnyComponent::from(RicComponent::default()),
+            _ => AnyComponent::from(SlicingPart::default()),
         };
         together(keys::text(run, "sut.type")?, keys::text(run, "xapp.type")?).map_err(RigError::Rig)?;
-        let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
+        let fleet = FleetComponent { seed: Seed(run.seed), ..FleetComponent::read(run, "load")? };
         let xapp = match keys::text(run, "xapp.type")? {
             "slices" => {
                 let step = keys::setting_as::<Each<Text>, _>(run, "xapp.steps")?;
                 let sharing = keys::setting(run, "xapp.sharing")?;
-                Some(Part::from(SliceXappPart { step, sharing, ..SliceXappPart::default() }))
+                Some(AnyComponent::from(SliceXappComponent {
+                    step,
+                    sharing,
+                    ..SliceXappComponent::default()
+                }))
             }
             "traffic" => {
                 let limit = keys::setting(run, "xapp.limit")?;
                 let destination_port = Some(2112);
-                Some(Part::from(TrafficXappPart { limit, destination_port, ..TrafficXappPart::default() }))
+                Some(AnyComponent::from(TrafficXappComponent {
+                    limit,
+                    destination_port,
+                    ..TrafficXappComponent::default()
+                }))
             }
-            "monitor" => Some(Part::from(MonitorPart::read(run, "xapp")?)),
+            "monitor" => Some(AnyComponent::from(MonitorComponent::read(run, "xapp")?)),
             _ => None,
         };
         Ok(Self { controller, fleet, xapp })
@@ -145,7 +153,7 @@ impl Experiment for Radio {
         // Controllers need a slot-level radio, and the xApps here load no stages.
         let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key", "dus"].contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
-        let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
+        let load = FleetComponent::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
         let mut keys = keys! {
             ("sut.type", Kind::choice(&["slicing", "traffic", "ric"]), "controller; ric: a RIC without controller iApp").or("slicing");
             ("xapp.type", Kind::choice(&["none", "slices", "traffic", "monitor"]), "xApp: slices applies xapp.steps, traffic gives UDP to port 2112 its own queue, monitor subscribes to statistics over E42 (with sut.type ric)").or("none");
@@ -155,7 +163,9 @@ impl Experiment for Radio {
             ("record.phases", Kind::Int { min: 1, max: PHASES_MAX }, "number of equal phases of a window; the first UE's share is recorded for each phase, without its first 2 s and last 3 s").or(1_i64);
         };
         keys.insert(1, keys::place("sut.at", "the controller"));
-        keys.extend(MonitorPart::keys("xapp").only(&["sm", "period"]).when("xapp.type", &["monitor"]).keys());
+        keys.extend(
+            MonitorComponent::keys("xapp").only(&["sm", "period"]).when("xapp.type", &["monitor"]).keys(),
+        );
         keys.extend(load.keys());
         keys.push(keys::place("load.at", "the base station"));
         keys.push(keys::place("xapp.at", "the xApp"));
@@ -183,36 +193,36 @@ impl Experiment for Radio {
         true
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         faultless(run.value(FAULTS)).map_err(RigError::Rig)?;
         let e2 = vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
         let Parts { controller, fleet, xapp } = Parts::from_run(run)?;
         let controller = if let Some(part) = controller.get::<TrafficPart>() {
-            Part::from(TrafficPart { e2, http, ..part.clone() })
+            AnyComponent::from(TrafficPart { e2, http, ..part.clone() })
         } else if let Some(part) = controller.get::<SlicingPart>() {
-            Part::from(SlicingPart { e2, http, ..part.clone() })
-        } else if let Some(part) = controller.get::<RicPart>() {
-            Part::from(RicPart { e42: e2.clone(), e2, ..part.clone() })
+            AnyComponent::from(SlicingPart { e2, http, ..part.clone() })
+        } else if let Some(part) = controller.get::<RicComponent>() {
+            AnyComponent::from(RicComponent { e42: e2.clone(), e2, ..part.clone() })
         } else {
             controller
         };
         let addresses = stage.sut(CONTROLLER, "sut.at", controller)?.ready.addresses.clone();
         let connect = vec![account::address(&addresses, "e2")?];
-        stage.tool(FLEET, "load.at", Part::from(FleetPart { connect, ..fleet }))?;
+        stage.tool(FLEET, "load.at", AnyComponent::from(FleetComponent { connect, ..fleet }))?;
         stage.wait(FLEET, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
         let Some(xapp) = xapp else { return Ok(()) };
-        if let Some(part) = xapp.get::<MonitorPart>() {
+        if let Some(part) = xapp.get::<MonitorComponent>() {
             let connect = account::address(&addresses, "e42")?;
-            let part = MonitorPart { connect, ..part.clone() };
-            return stage.tool(XAPP, "xapp.at", Part::from(part)).map(drop);
+            let part = MonitorComponent { connect, ..part.clone() };
+            return stage.tool(XAPP, "xapp.at", AnyComponent::from(part)).map(drop);
         }
         let http = addresses.get("http").map(String::as_str).unwrap_or_default();
         let rest: RestUrl = http.parse().map_err(RigError::Rig)?;
-        let xapp = if let Some(part) = xapp.get::<SliceXappPart>() {
-            Part::from(SliceXappPart { rest, ..part.clone() })
-        } else if let Some(part) = xapp.get::<TrafficXappPart>() {
-            Part::from(TrafficXappPart { rest, ..part.clone() })
+        let xapp = if let Some(part) = xapp.get::<SliceXappComponent>() {
+            AnyComponent::from(SliceXappComponent { rest, ..part.clone() })
+        } else if let Some(part) = xapp.get::<TrafficXappComponent>() {
+            AnyComponent::from(TrafficXappComponent { rest, ..part.clone() })
         } else {
             return Ok(());
         };
@@ -241,7 +251,8 @@ pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Record
     let radio = radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
     record(recorder, radio);
     phases(recorder, &radio.samples, run.duration, keys::int(run, "record.phases")?);
-    Ok(recorder.judge([(Outcome::Degraded, Breach::below("real_time_factor", radio.real_time_factor, 1.0))]))
+    Ok(recorder
+        .judge([(Outcome::Degraded, LimitViolation::below("real_time_factor", radio.real_time_factor, 1.0))]))
 }
 
 fn metrics() -> Vec<Metric> {

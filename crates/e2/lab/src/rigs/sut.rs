@@ -3,30 +3,31 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{E2Names, Language, RelayPart, RicPart};
+use crate::{E2Names, Language, RelayComponent, RicComponent};
 use ranlab_campaign::keys;
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_lab::experiment::account;
-use ranlab_lab::{As, AttachPart, Config, Listen, Part};
+use ranlab_lab::{AnyComponent, As, AttachComponent, Config, Listen};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 
-use ranlab_lab::experiment::harness::Stage;
-use ranlab_lab::experiment::peer::Peer;
-use ranlab_lab::experiment::{keys, stranger};
+use ranlab_lab::experiment::harness::Deployment;
+use ranlab_lab::experiment::profile::SystemProfile;
+use ranlab_lab::experiment::{keys, third_party};
 
 /// Returns the keys for the system between base stations and xApps.
 pub fn keys() -> Vec<Key> {
     let own = &["ranlab", "double-decode"];
     let external = &["external"];
     let comment = "version of E2AP";
-    let e2ap =
-        RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
+    let e2ap = RicComponent::keys("sut")
+        .only(&["e2ap"])
+        .change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["ranlab", "double-decode", "external"]), "ranlab: the built-in RIC in a process; double-decode: the same between two relays that decode and encode every message, like an E2 termination and an xApp framework; external: a RIC that already runs").or("ranlab");
         ("sut.encoding", <E2Names as As<Coding>>::kind(), "encoding of E2AP on all links; flat: FlatBuffers, which no third-party controller supports").or("per");
@@ -37,11 +38,11 @@ pub fn keys() -> Vec<Key> {
     };
     keys.insert(4, keys::place("sut.at", "the controller"));
     keys.splice(1..1, e2ap.keys());
-    keys.extend(stranger::keys("sut.type", external).into_iter().map(|key| match key.path.as_str() {
+    keys.extend(third_party::keys("sut.type", external).into_iter().map(|key| match key.path.as_str() {
         "sut.peer" => key.or("ranlab"),
         _ => key,
     }));
-    keys.extend(AttachPart::keys("sut").when("sut.type", external).keys());
+    keys.extend(AttachComponent::keys("sut").when("sut.type", external).keys());
     keys
 }
 
@@ -59,7 +60,7 @@ pub struct Sut {
 pub const RIC: &str = "RIC";
 
 /// Starts the controller that the point names.
-pub fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+pub fn place(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
     if language(run)?.1 == Coding::Flat && kind != "ranlab" {
         let why =
@@ -87,14 +88,14 @@ pub fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
 }
 
 /// Returns ranlab's RIC as the point configures it, not yet complete.
-pub fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
-    Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
+pub fn ric_part(run: &Run<'_>) -> Result<RicComponent, RigError> {
+    Ok(RicComponent { e2: vec![listen(run)?], ..RicComponent::read(run, "sut")? })
 }
 
-fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+fn ric(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let part = ric_part(run)?;
-    let part = RicPart { e42: part.e2.clone(), ..part };
-    let told = &stage.sut(RIC, "sut.at", Part::from(part))?.ready.addresses;
+    let part = RicComponent { e42: part.e2.clone(), ..part };
+    let told = &stage.sut(RIC, "sut.at", AnyComponent::from(part))?.ready.addresses;
     Ok(Sut {
         e2: account::address(told, "e2")?,
         e42: account::address(told, "e42")?,
@@ -102,29 +103,30 @@ fn ric(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     })
 }
 
-fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+fn between_relays(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let mut sut = ric(run, stage)?;
     for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
         let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
         let listen = listen(run)?;
         let connect = behind.clone();
-        let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
-        *behind = account::address(&stage.sut(role, "sut.at", Part::from(part))?.ready.addresses, "relay")?;
+        let part = RelayComponent { listen, connect, language, ..RelayComponent::read(run, "sut")? };
+        *behind =
+            account::address(&stage.sut(role, "sut.at", AnyComponent::from(part))?.ready.addresses, "relay")?;
     }
     Ok(sut)
 }
 
-fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
+fn external(run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<Sut, RigError> {
     let sut = doors(run)?;
-    stage.sut("controller", "sut.at", stranger::component(run)?)?;
+    stage.sut("controller", "sut.at", third_party::component(run)?)?;
     Ok(sut)
 }
 
 /// Returns the addresses of an external controller.
 fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
-    let Some(peer) = stranger::peer(run)? else { return Err(keys::missing("sut.peer")) };
-    let address = |path: &str, of: fn(&Peer) -> &str| {
-        let text = stranger::said(run, path, "", of)?;
+    let Some(peer) = third_party::peer(run)? else { return Err(keys::missing("sut.peer")) };
+    let address = |path: &str, of: fn(&SystemProfile) -> &str| {
+        let text = third_party::said(run, path, "", of)?;
         let scheme = text.split_once("://").map_or("tcp", |(scheme, _)| scheme);
         if let Some(why) = peer.refuses(scheme) {
             return Err(RigError::Environment(why));

@@ -8,25 +8,27 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::virtual_time::Cast;
-use crate::{FleetPart, RADIO_KEYS, RestUrl, RicPart, SliceXappPart, SlicingPart, TenantPlan, VirtPart};
+use crate::virtual_time::NetworkSpec;
+use crate::{
+    FleetComponent, RADIO_KEYS, RestUrl, RicComponent, SliceXappComponent, SlicingPart, TenantPlan, VirtPart,
+};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{
-    Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
+    Better, LimitViolation, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
 };
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_campaign::{keys, metrics};
 use ranlab_lab::experiment::account;
 use ranlab_lab::field::{Each, Text};
-use ranlab_lab::{Config, Listen, Part, Seed};
+use ranlab_lab::{AnyComponent, Config, Listen, Seed};
 use ranlab_ran::Spelled;
 use ranlab_ran::radio::{RadioMeter, first_ue};
 use ranlab_sdk::transport::Address;
 
 use crate::rigs::radio::{FAULTS, SET_UP, faultless};
-use crate::rigs::virtual_time::Without;
-use ranlab_lab::experiment::harness::{Experiment, Judged, Stage, Window};
+use crate::rigs::virtual_time::Omitted;
+use ranlab_lab::experiment::harness::{Deployment, Experiment, Judged, Window};
 use ranlab_lab::experiment::keys;
 
 /// Key that selects shared or separate base stations.
@@ -56,8 +58,8 @@ struct Parts {
     tenants: Vec<TenantPlan>,
     virt: VirtPart,
     /// One fleet with all UEs, or one per operator.
-    fleets: Vec<FleetPart>,
-    xapp: SliceXappPart,
+    fleets: Vec<FleetComponent>,
+    xapp: SliceXappComponent,
     /// Index of the operator with the xApp.
     asks: usize,
     shared: bool,
@@ -117,7 +119,8 @@ impl Parts {
         let sharing = keys::setting(run, "sut.sharing")?;
         let each: u32 = keys::int(run, "load.ues")?;
         let fleet = |first: u32, radio: String, of: Range<u32>, owners: &[TenantPlan]| {
-            let mut fleet = FleetPart { seed: Seed(run.seed), first, ..FleetPart::read(run, "load")? };
+            let mut fleet =
+                FleetComponent { seed: Seed(run.seed), first, ..FleetComponent::read(run, "load")? };
             let kept =
                 |path: &str, mark| list(texts(run, path).iter().filter_map(|text| about(text, mark, &of)));
             // The UEs of each operator have consecutive numbers and select the first PLMN of its subscribers.
@@ -149,7 +152,7 @@ impl Parts {
             (0..).zip(&tenants).map(own).collect::<Result<_, _>>()?
         };
         let step = keys::setting_as::<Each<Text>, _>(run, "xapp.steps")?;
-        let xapp = SliceXappPart { step, sharing, ..SliceXappPart::default() };
+        let xapp = SliceXappComponent { step, sharing, ..SliceXappComponent::default() };
         let virt = VirtPart { sharing, ..VirtPart::default() };
         Ok(Self { tenants, virt, fleets, xapp, asks, shared })
     }
@@ -173,28 +176,29 @@ pub fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
 }
 
 /// Returns the machines in virtual time, except the one that is left out.
-pub fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
+pub fn cast(run: &Run<'_>, without: Omitted, latency: Duration) -> Result<NetworkSpec, RigError> {
     let parts = Parts::from_run(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
-    let bare = || Part::from(RicPart::default());
-    let all = without == Without::Controller;
+    let bare = || AnyComponent::from(RicComponent::default());
+    let all = without == Omitted::Controller;
     let mut controllers = Vec::new();
     if parts.shared {
         let virt = parts.virt(parts.tenants.iter().map(own))?;
-        controllers.push((RIC.to_owned(), if all { bare() } else { Part::from(virt) }));
+        controllers.push((RIC.to_owned(), if all { bare() } else { AnyComponent::from(virt) }));
     }
-    let slicing = |n| match all || without == Without::Operator(n) {
+    let slicing = |n| match all || without == Omitted::Operator(n) {
         true => bare(),
-        false => Part::from(SlicingPart::default()),
+        false => AnyComponent::from(SlicingPart::default()),
     };
     controllers.extend(parts.tenants.iter().enumerate().map(|(n, tenant)| (own(tenant), slicing(n))));
     let above = |n: usize| if parts.shared { RIC.to_owned() } else { own(&parts.tenants[n]) };
     let fleets = parts.fleets.iter().enumerate().map(|(n, fleet)| (fleet.clone(), above(n))).collect();
-    let xapp = ("xapp.slices".to_owned(), Part::from(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
+    let xapp =
+        ("xapp.slices".to_owned(), AnyComponent::from(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
     // An xApp that still has its controller sends its requests to it.
-    let works = without == Without::Nobody || matches!(without, Without::Operator(n) if n != parts.asks);
+    let works = without == Omitted::Nobody || matches!(without, Omitted::Operator(n) if n != parts.asks);
     let xapps = Some(xapp).filter(|_| works).into_iter().collect();
-    Ok(Cast { controllers, fleets, xapps, latency })
+    Ok(NetworkSpec { controllers, fleets, xapps, latency })
 }
 
 /// Parses a phase such as `8s-11s`.
@@ -262,7 +266,7 @@ pub fn record_radios(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Record
     recorder.scalar("real_time_factor", slowest);
     let late_us = radios.iter().map(|radio| radio.summary().late_us_p99).max();
     recorder.scalar("late_us_p99", late_us.unwrap_or_default() as f64);
-    Ok(recorder.judge([(Outcome::Degraded, Breach::below("real_time_factor", slowest, 1.0))]))
+    Ok(recorder.judge([(Outcome::Degraded, LimitViolation::below("real_time_factor", slowest, 1.0))]))
 }
 
 fn metrics() -> Vec<Metric> {
@@ -307,7 +311,7 @@ impl Experiment for Tenants {
         let left_out = ["fidelity", "stage_key", "snssai", "plmn"];
         let keys = RADIO_KEYS.into_iter().filter(|key| !left_out.contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
-        let load = FleetPart::keys("load").only(&ours).or("radio", "lte:50").or("ues", 2_i64);
+        let load = FleetComponent::keys("load").only(&ours).or("radio", "lte:50").or("ues", 2_i64);
         let tenants = list(["A:0.5:001.01", "B:0.5:001.02"].map(str::to_owned));
         let mut keys = keys! {
             (INFRASTRUCTURE, Kind::choice(&["shared", "dedicated"]), "one base station for all operators, or one each with its share of the PRBs").or("shared");
@@ -346,7 +350,7 @@ impl Experiment for Tenants {
         true
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         faultless(run.value(FAULTS)).map_err(wrong)?;
         let parts = Parts::from_run(run)?;
         let e2 = || vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
@@ -354,7 +358,7 @@ impl Experiment for Tenants {
         let mut own = Vec::new();
         let mut rest = String::new();
         for (n, role) in CONTROLLERS.iter().enumerate().take(parts.tenants.len()) {
-            let part = Part::from(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
+            let part = AnyComponent::from(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
             let addresses = stage.sut(role, "sut.at", part)?.ready.addresses.clone();
             own.push(account::address(&addresses, "e2")?);
             if n == parts.asks {
@@ -365,12 +369,12 @@ impl Experiment for Tenants {
         if parts.shared {
             let part = parts.virt(own.iter().map(Address::to_string))?;
             let part = VirtPart { e2: e2(), http, ..part };
-            let addresses = stage.sut(VIRT, "sut.at", Part::from(part))?.ready.addresses.clone();
+            let addresses = stage.sut(VIRT, "sut.at", AnyComponent::from(part))?.ready.addresses.clone();
             above = vec![account::address(&addresses, "e2")?];
         }
         for ((fleet, role), above) in parts.fleets.iter().zip(FLEETS).zip(above) {
-            let fleet = FleetPart { connect: vec![above], ..fleet.clone() };
-            stage.tool(role, "load.at", Part::from(fleet))?;
+            let fleet = FleetComponent { connect: vec![above], ..fleet.clone() };
+            stage.tool(role, "load.at", AnyComponent::from(fleet))?;
             stage.wait(role, "the base station up", SET_UP, |numbers| numbers.get("alive") == Some(&1.0))?;
         }
         if parts.shared {
@@ -379,7 +383,7 @@ impl Experiment for Tenants {
             stage.wait(VIRT, "a base station towards each operator", SET_UP, enough)?;
         }
         let rest: RestUrl = rest.parse().map_err(RigError::Rig)?;
-        stage.tool(XAPP, "xapp.at", Part::from(SliceXappPart { rest, ..parts.xapp })).map(drop)
+        stage.tool(XAPP, "xapp.at", AnyComponent::from(SliceXappComponent { rest, ..parts.xapp })).map(drop)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {

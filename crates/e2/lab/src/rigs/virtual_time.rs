@@ -1,24 +1,24 @@
 //! Rig `radio` in virtual time: the components of one repeat in one thread, as fast as the machine allows,
 //! with the same metrics as live.
 
+pub mod ablation;
 pub mod record;
-pub mod twin;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::RicPart;
-use crate::virtual_time::{Cast, Control, FaultPlan, Network, UeState};
+use crate::RicComponent;
+use crate::virtual_time::{Control, FaultPlan, Network, NetworkSpec, UeState};
 use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_lab::Part;
+use ranlab_lab::AnyComponent;
 use ranlab_lab::field::{Each, Text};
-use ranlab_lab::worker::{Fault, Trouble};
+use ranlab_lab::worker::{ComponentError, FaultOwner};
 use ranlab_ran::Spelled;
 use ranlab_ran::radio::RadioMeter;
 
-pub use crate::virtual_time::Witness;
+pub use crate::virtual_time::EventObserver;
 
 use crate::rigs::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, record_radios};
 use crate::rigs::tenants;
@@ -35,7 +35,7 @@ pub const RECOVERY: Duration = Duration::from_secs(15);
 
 /// Component that is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Without {
+pub enum Omitted {
     /// None.
     #[default]
     Nobody,
@@ -51,18 +51,18 @@ pub enum Without {
 
 /// Options of a repeat.
 #[derive(Default)]
-pub struct Wish {
+pub struct RepeatOptions {
     /// Component that is left out.
-    pub without: Without,
+    pub without: Omitted,
     /// Observer of events.
-    pub witness: Option<Witness>,
+    pub witness: Option<EventObserver>,
     /// Whether to record states and controls.
     pub record: bool,
 }
 
 /// Recorded states and controls; times are relative to the window's begin.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct KeptRecords {
     /// States of the UEs at the window's begin, and at the end of each [`PERIOD`].
     pub states: Vec<(Duration, Vec<UeState>)>,
     /// Changes that the xApp requested from the controller.
@@ -71,7 +71,7 @@ pub struct Kept {
 
 /// Completed repeat.
 #[derive(Debug, Clone)]
-pub struct Passed {
+pub struct RepeatResult {
     /// Outcome.
     pub outcome: Outcome,
     /// Metrics of the rig.
@@ -85,10 +85,10 @@ pub struct Passed {
     /// Wall-clock time.
     pub took: Duration,
     /// Recorded states and controls.
-    pub kept: Kept,
+    pub kept: KeptRecords,
 }
 
-impl Passed {
+impl RepeatResult {
     /// Returns virtual time divided by wall-clock time.
     pub fn real_time_factor(&self) -> f64 {
         self.passed.as_secs_f64() / self.took.as_secs_f64().max(1e-9)
@@ -123,7 +123,7 @@ pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
     settings.iter().find_map(away).map_or(Ok(()), Err)
 }
 
-impl Without {
+impl Omitted {
     /// Parses a name as in the scenario's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; for operators
     /// with their name, `sut.A`.
     ///
@@ -152,11 +152,11 @@ impl Without {
     }
 }
 
-fn trouble(trouble: Trouble) -> RigError {
+fn trouble(trouble: ComponentError) -> RigError {
     match trouble.fault {
-        Fault::Sut => RigError::Sut(trouble.what),
-        Fault::Environment => RigError::Environment(trouble.what),
-        Fault::Rig => RigError::Rig(trouble.what),
+        FaultOwner::Sut => RigError::Sut(trouble.what),
+        FaultOwner::Environment => RigError::Environment(trouble.what),
+        FaultOwner::Rig => RigError::Rig(trouble.what),
     }
 }
 
@@ -165,7 +165,7 @@ fn is_shared(settings: &BTreeMap<String, Value>) -> bool {
     settings.contains_key(tenants::INFRASTRUCTURE)
 }
 
-fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
+fn cast(run: &Run<'_>, without: Omitted) -> Result<NetworkSpec, RigError> {
     if is_shared(&run.point.settings) {
         let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
         return tenants::cast(run, without, latency);
@@ -173,13 +173,13 @@ fn cast(run: &Run<'_>, without: Without) -> Result<Cast, RigError> {
     let Parts { controller, fleet, xapp } = Parts::from_run(run)?;
     let latency = run.span(LATENCY).ok_or_else(|| keys::missing(LATENCY))?;
     let (controller, xapp) = match without {
-        Without::Nobody => (controller, xapp),
-        Without::Xapp => (controller, None),
-        Without::Controller | Without::Operator(_) => (Part::from(RicPart::default()), None),
+        Omitted::Nobody => (controller, xapp),
+        Omitted::Xapp => (controller, None),
+        Omitted::Controller | Omitted::Operator(_) => (AnyComponent::from(RicComponent::default()), None),
     };
     let name = run.text("xapp.type").unwrap_or_default();
     let xapps = xapp.into_iter().map(|xapp| (format!("xapp.{name}"), xapp)).collect();
-    Ok(Cast::of_one(controller, fleet, xapps, latency))
+    Ok(NetworkSpec::of_one(controller, fleet, xapps, latency))
 }
 
 fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
@@ -192,8 +192,8 @@ fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
 ///
 /// # Errors
 /// Fails if something does not support virtual time, does not start, or does not recover from faults.
-pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
-    let Wish { without, witness, record } = wish;
+pub fn run(run: &Run<'_>, wish: RepeatOptions) -> Result<RepeatResult, RigError> {
+    let RepeatOptions { without, witness, record } = wish;
     placed(&run.point.settings).map_err(RigError::Rig)?;
     let begun = Instant::now();
     let faults = faults(run)?;
@@ -204,7 +204,7 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     network.plan(&faults, run.seed).map_err(trouble)?;
     let begin = network.now();
     let mut left = run.duration;
-    let mut kept = Kept::default();
+    let mut kept = KeptRecords::default();
     while !left.is_zero() {
         if run.stop.now() {
             return Err(RigError::Stopped);
@@ -235,7 +235,7 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     let passed = network.now().since(begin);
     network.check().map_err(trouble)?;
     recovered(&network, &faults, run.duration)?;
-    Ok(Passed { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
+    Ok(RepeatResult { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
 }
 
 /// Checks that all temporary faults have been recovered from.

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use ranlab_campaign::rig::{RigError, Stop};
 use ranlab_host::ProcessMeter;
-use ranlab_lab::worker::{Numbers, Worker, number};
-use ranlab_lab::{Host, Lab, Listen, Part};
+use ranlab_lab::worker::{Counters, Worker, number};
+use ranlab_lab::{AnyComponent, Listen, RigContext, WorkerLocation};
 use ranlab_transport::Address;
 use serde::Serialize;
 
 use ranlab_command::args;
 use ranlab_command::exit::Failure;
-use ranlab_command::live::Screen;
+use ranlab_command::live::LiveView;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
 
-use crate::{FleetPart, MonitorPart, PingPart, RicPart};
+use crate::{FleetComponent, MonitorComponent, PingComponent, RicComponent};
 
 /// Interval of snapshots.
 const LOOK: Duration = Duration::from_millis(500);
@@ -55,7 +55,7 @@ pub struct Arguments {
 struct Actor {
     worker: Worker,
     meter: Option<ProcessMeter>,
-    latest: Numbers,
+    latest: Counters,
     /// Time of the last snapshot.
     at: Instant,
     cpu_s: f64,
@@ -144,7 +144,7 @@ impl Scene {
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking =
             |error| RigError::Environment(format!("cannot determine the path of this program: {error}"));
-        let lab = Lab::new(ranlab_command::program::path().map_err(lacking)?);
+        let lab = RigContext::new(ranlab_command::program::path().map_err(lacking)?);
         let nodes = arguments.nodes;
         let ues = arguments.ues;
         if talk {
@@ -153,7 +153,11 @@ impl Scene {
         let e2 = vec![Listen::Own];
         let e42 = vec![Listen::Own];
         let http = arguments.web.then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let ric = Actor::start(&lab, "ric", Part::from(RicPart { e2, e42, http, ..RicPart::default() }))?;
+        let ric = Actor::start(
+            &lab,
+            "ric",
+            AnyComponent::from(RicComponent { e2, e42, http, ..RicComponent::default() }),
+        )?;
         if let Some(page) = ric.worker.ready.addresses.get("http") {
             // Printed even if a program reads stdout, because the address of the page is needed.
             let told = format!("  the page: {page}/");
@@ -161,14 +165,18 @@ impl Scene {
         }
         let e2 = ric.address("e2")?;
         let e42 = ric.address("e42")?;
-        let part = FleetPart { connect: vec![e2], nodes, ues, ..FleetPart::default() };
-        let mut fleet = Actor::start(&lab, "base stations", Part::from(part))?;
+        let part = FleetComponent { connect: vec![e2], nodes, ues, ..FleetComponent::default() };
+        let mut fleet = Actor::start(&lab, "base stations", AnyComponent::from(part))?;
         fleet.wait_until("all base stations connected", "alive", f64::from(nodes))?;
-        let part = MonitorPart { connect: e42.clone(), period: arguments.period, ..MonitorPart::default() };
-        let mut monitor = Actor::start(&lab, "xapp monitor", Part::from(part))?;
+        let part = MonitorComponent {
+            connect: e42.clone(),
+            period: arguments.period,
+            ..MonitorComponent::default()
+        };
+        let mut monitor = Actor::start(&lab, "xapp monitor", AnyComponent::from(part))?;
         monitor.wait_until("an indication at the xApp", "indications", 1.0)?;
-        let part = PingPart { connect: e42, interval: PING, ..PingPart::default() };
-        let ping = Actor::start(&lab, "xapp ping", Part::from(part))?;
+        let part = PingComponent { connect: e42, interval: PING, ..PingComponent::default() };
+        let ping = Actor::start(&lab, "xapp ping", AnyComponent::from(part))?;
         Ok(Self { ping, monitor, fleet, ric })
     }
 
@@ -183,11 +191,11 @@ impl Scene {
 }
 
 impl Actor {
-    fn start(lab: &Lab, name: &'static str, part: Part) -> Result<Self, RigError> {
-        let worker = Worker::start(lab, &Host::Local, name, part, &Stop::never())?;
+    fn start(lab: &RigContext, name: &'static str, part: AnyComponent) -> Result<Self, RigError> {
+        let worker = Worker::start(lab, &WorkerLocation::Local, name, part, &Stop::never())?;
         let meter = worker.ready.pid.map(ProcessMeter::new);
         let (cpu_s, cpu_s_before, cpu_share, rss_mb) = Default::default();
-        let latest = Numbers::new();
+        let latest = Counters::new();
         let at = Instant::now();
         let mut actor = Self { worker, meter, latest, at, cpu_s, cpu_s_before, cpu_share, rss_mb };
         actor.ask()?;
@@ -201,7 +209,7 @@ impl Actor {
 
     /// Waits up to [`PATIENCE`] until a number is at least `least`.
     fn wait_until(&mut self, what: &str, name: &str, least: f64) -> Result<(), RigError> {
-        let enough = |numbers: &Numbers| numbers.get(name).is_some_and(|number| *number >= least);
+        let enough = |numbers: &Counters| numbers.get(name).is_some_and(|number| *number >= least);
         self.latest = self.worker.wait_until(what, PATIENCE, &Stop::never(), enough)?;
         self.at = Instant::now();
         Ok(())
@@ -235,7 +243,7 @@ impl Scene {
         let terminal = std::io::stdout().is_terminal();
         let mut looked = begin;
         let mut lined = begin;
-        let mut screen = Screen::default();
+        let mut screen = LiveView::default();
         let mut before = self.monitor.number("indications")?;
         self.each(|actor| {
             actor.sample(Duration::ZERO);
@@ -281,7 +289,7 @@ impl Scene {
         let Self { ric, fleet, monitor, ping } = self;
         let count = |actor: &Actor, name: &str| actor.number(name).map(|number| number as u64);
         let seconds = monitor.at.duration_since(before).as_secs_f64().max(1e-3);
-        let reports_per_s = MonitorPart::default().sm.len() as f64 / arguments.period.as_secs_f64();
+        let reports_per_s = MonitorComponent::default().sm.len() as f64 / arguments.period.as_secs_f64();
         let part = |actor: &Actor| PartSummary {
             name: actor.worker.role,
             cpu_cores: (actor.cpu_s - actor.cpu_s_before) / watched.as_secs_f64(),

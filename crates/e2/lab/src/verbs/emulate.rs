@@ -12,20 +12,20 @@ use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::Context;
 use ranlab_lab::loopback;
-use ranlab_lab::worker::Fault;
+use ranlab_lab::worker::FaultOwner;
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 
 use super::emulate_page::Page;
-use crate::{E2_PORT, FleetPart, FleetReport, Pace, Stations};
+use crate::{E2_PORT, FleetComponent, FleetReport, Pace, RunningFleet};
 
 /// Options of base stations of E2.
 #[derive(Debug, clap::Args)]
 #[group(id = "e2-stations")]
 pub struct Arguments {
     #[command(flatten)]
-    fleet: Flags<FleetPart>,
+    fleet: Flags<FleetComponent>,
     /// Maximum time to try to connect to the controller; 0s: one attempt [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     wait: Option<Duration>,
@@ -111,8 +111,8 @@ async fn emulate(mut arguments: Arguments, request: Request, format: Format) -> 
 }
 
 /// Returns the base stations, not yet started.
-fn stations(arguments: &Arguments) -> Result<Stations, Failure> {
-    let mut fleet = Stations::new(&arguments.fleet.config)?;
+fn stations(arguments: &Arguments) -> Result<RunningFleet, Failure> {
+    let mut fleet = RunningFleet::new(&arguments.fleet.config)?;
     if let Some(file) = &arguments.log_pings {
         fleet.log_pings(file)?;
     }
@@ -122,7 +122,7 @@ fn stations(arguments: &Arguments) -> Result<Stations, Failure> {
 /// Starts the base stations; retries while no controller is reached and `--wait` allows. `waiting` contains
 /// the reason in the meantime.
 async fn start(
-    fleet: &mut Stations,
+    fleet: &mut RunningFleet,
     arguments: &Arguments,
     waiting: &RefCell<Option<Failure>>,
 ) -> Result<(), Failure> {
@@ -133,7 +133,7 @@ async fn start(
             return Ok(());
         };
         let is_over = arguments.wait.is_some_and(|wait| begin.elapsed() + TRY_AGAIN > wait);
-        if trouble.fault != Fault::Environment || is_over {
+        if trouble.fault != FaultOwner::Environment || is_over {
             waiting.take();
             return Err(trouble.into());
         }

@@ -1,7 +1,7 @@
 //! Live page of emulated base stations of E2: number served, messages sent, and send delay.
 use ranlab_command::exit::Failure;
 use ranlab_command::fleet_page::{FleetPage, LATE, Tile, rate, tile};
-use ranlab_command::web::{MACHINE, OverTime, Web};
+use ranlab_command::web::{MACHINE, OverTime, WebArguments};
 use ranlab_transport::Address;
 
 use crate::FleetReport;
@@ -38,7 +38,7 @@ impl Page {
     ///
     /// # Errors
     /// See [`Web::open`].
-    pub(super) fn open(web: &Web, connect: &[Address]) -> Result<Option<Self>, Failure> {
+    pub(super) fn open(web: &WebArguments, connect: &[Address]) -> Result<Option<Self>, Failure> {
         let towards = connect.iter().map(Address::to_string);
         Ok(FleetPage::open(web, "Emulated base stations", towards, &E2)?.map(Self))
     }

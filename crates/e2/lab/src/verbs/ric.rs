@@ -1,7 +1,7 @@
 //! `ranlab ric`: runs a near-RT RIC for base stations and xApps.
 use std::time::Duration;
 
-use crate::{E2_PORT, E42_PORT, Ric, RicPart, RicReport};
+use crate::{E2_PORT, E42_PORT, Ric, RicComponent, RicReport};
 use ranlab_lab::{Listen, loopback};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
@@ -26,7 +26,7 @@ const CALM: Duration = Duration::from_secs(2);
 )]
 pub struct Arguments {
     #[command(flatten)]
-    ric: Flags<RicPart>,
+    ric: Flags<RicComponent>,
     /// Print the configuration that connects this peer to the RIC, and exit
     #[arg(long, value_enum, value_name = "PEER")]
     hint: Option<Peer>,

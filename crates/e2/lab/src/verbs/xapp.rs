@@ -17,11 +17,11 @@ pub mod traffic;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    kind: Kind,
+    kind: XappCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Kind {
+enum XappCommand {
     /// Measure round trips to base stations (service model HW)
     Ping(ping::Arguments),
     /// Show statistics of all base stations: rates, losses, age
@@ -47,13 +47,13 @@ impl Run for Arguments {
 /// Runs the selected xApp.
 fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let result = match arguments.kind {
-        Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
-        Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
-        Kind::Nodes(arguments) => ranlab_sdk::run(nodes::run(arguments, format)),
-        Kind::Control(arguments) => ranlab_sdk::run(control::run(arguments, format)),
-        Kind::Orders(arguments) => ranlab_sdk::run(orders::run(arguments, format)),
-        Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
-        Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
+        XappCommand::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
+        XappCommand::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
+        XappCommand::Nodes(arguments) => ranlab_sdk::run(nodes::run(arguments, format)),
+        XappCommand::Control(arguments) => ranlab_sdk::run(control::run(arguments, format)),
+        XappCommand::Orders(arguments) => ranlab_sdk::run(orders::run(arguments, format)),
+        XappCommand::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
+        XappCommand::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
     };
     result.map_err(with_remedy)
 }

@@ -5,11 +5,11 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::xapp::{Xapp, XappConfig};
 use ranlab_sim::{PartyId, World};
 
-use crate::monitor::Counted;
+use crate::monitor::MonitorCounters;
 use crate::values::Values;
-use crate::{MonitorPart, MonitorReport};
-use ranlab_lab::worker::Trouble;
-use ranlab_lab::{Component, Part, rig, sut};
+use crate::{MonitorComponent, MonitorReport};
+use ranlab_lab::worker::ComponentError;
+use ranlab_lab::{AnyComponent, Component, rig, sut};
 
 /// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
@@ -24,11 +24,11 @@ pub struct ClientReport {
 
 struct Client {
     name: String,
-    part: MonitorPart,
+    part: MonitorComponent,
     /// Name of its RIC.
     ric: String,
     party: Option<PartyId>,
-    counted: Counted,
+    counted: MonitorCounters,
     lost_at_begin: u64,
 }
 
@@ -38,25 +38,28 @@ pub(super) struct Clients(Vec<Client>);
 
 impl Clients {
     /// Selects the xApps that use E42. They are started later.
-    pub(super) fn new<'a>(xapps: impl Iterator<Item = &'a (String, Part, String)>) -> Result<Self, Trouble> {
-        let client = |(name, part, ric): &(String, Part, String)| {
-            let Some(part) = part.get::<MonitorPart>() else { return Ok(None) };
+    pub(super) fn new<'a>(
+        xapps: impl Iterator<Item = &'a (String, AnyComponent, String)>,
+    ) -> Result<Self, ComponentError> {
+        let client = |(name, part, ric): &(String, AnyComponent, String)| {
+            let Some(part) = part.get::<MonitorComponent>() else { return Ok(None) };
             if part.at_most.is_some() {
                 let why = format!(
                     "`at_most` of component `{}`: no xApp reads slowly in virtual time",
-                    MonitorPart::TYPE
+                    MonitorComponent::TYPE
                 );
                 return Err(rig(format!("{why}; a fault `slow:agent:…` is a slow peer")));
             }
             // Validates the configuration; each restart uses the same one.
             part.machine(ric, 0)?;
-            let counted = Counted::new(part, Values::passing(&part.models()?, part.sm_encoding), None)?;
+            let counted =
+                MonitorCounters::new(part, Values::passing(&part.models()?, part.sm_encoding), None)?;
             let name = name.clone();
             let part = part.clone();
             let ric = ric.clone();
             Ok(Some(Client { name, part, ric, party: None, counted, lost_at_begin: 0 }))
         };
-        Ok(Self(xapps.filter_map(|xapp| client(xapp).transpose()).collect::<Result<_, Trouble>>()?))
+        Ok(Self(xapps.filter_map(|xapp| client(xapp).transpose()).collect::<Result<_, ComponentError>>()?))
     }
 
     pub(super) fn start(&mut self, world: &mut World) {
@@ -100,7 +103,7 @@ impl Clients {
     }
 
     /// Returns an error if an xApp was started and never set up.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), ComponentError> {
         match self.0.iter().find(|it| it.party.is_some() && !it.counted.has_joined()) {
             Some(client) => Err(sut(format!("{} was never set up at {}", client.name, client.ric))),
             None => Ok(()),

@@ -14,21 +14,21 @@ use ranlab_sdk::e2::ric::{IApp, IAppId, Ric, RicConfig};
 use ranlab_sim::{PartyId, World};
 
 use super::refused;
-use crate::{BusUrl, RicPart, SlicingPart, TrafficPart, VirtPart};
-use ranlab_lab::worker::Trouble;
-use ranlab_lab::{Part, rig};
+use crate::{BusUrl, RicComponent, SlicingPart, TrafficPart, VirtPart};
+use ranlab_lab::worker::ComponentError;
+use ranlab_lab::{AnyComponent, rig};
 
 /// Messages published by a controller, until the network delivers them.
 #[derive(Clone, Default)]
-pub(super) struct Post(Arc<Mutex<Vec<Bytes>>>);
+pub(super) struct ControllerOutbox(Arc<Mutex<Vec<Bytes>>>);
 
-impl Post {
+impl ControllerOutbox {
     pub(super) fn take(&self) -> Vec<Bytes> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Bus for Post {
+impl Bus for ControllerOutbox {
     fn publish(&mut self, _: &str, message: Bytes) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
@@ -36,10 +36,10 @@ impl Bus for Post {
 
 /// Builds the RIC's configuration and its iApp. Called for each restart.
 fn brain(
-    controller: &Part,
-    post: &Post,
+    controller: &AnyComponent,
+    post: &ControllerOutbox,
     desk: Option<&TenantBroker>,
-) -> Result<(RicConfig, Option<Box<dyn IApp>>), Trouble> {
+) -> Result<(RicConfig, Option<Box<dyn IApp>>), ComponentError> {
     if let Some(part) = controller.get::<VirtPart>() {
         let desk = desk.ok_or_else(|| refused(controller, "controller", "one with a desk"))?;
         return Ok((part.ric().machine()?, Some(Box::new(Virt::behind(desk, part.period).map_err(rig)?))));
@@ -53,7 +53,7 @@ fn brain(
         }
         return Ok((part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))));
     }
-    match controller.get::<RicPart>() {
+    match controller.get::<RicComponent>() {
         Some(part) if part.threads != 1 => {
             Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)))
         }
@@ -71,7 +71,7 @@ pub(super) struct Controller {
     pub(super) ric: PartyId,
     /// The iApp that serves REST since the last restart.
     pub(super) iapp: Rc<Cell<Option<IAppId>>>,
-    pub(super) post: Post,
+    pub(super) post: ControllerOutbox,
     shared: Option<Shared>,
 }
 
@@ -84,7 +84,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(part: &VirtPart) -> Result<Self, Trouble> {
+    fn new(part: &VirtPart) -> Result<Self, ComponentError> {
         let (_, desk) = part.iapp()?;
         Ok(Self { desk, operators: part.controllers(), faces: BTreeMap::new() })
     }
@@ -114,8 +114,8 @@ impl Shared {
 
 impl Controller {
     /// Starts the RIC under its name.
-    pub(super) fn new(world: &mut World, name: &str, part: &Part) -> Result<Self, Trouble> {
-        let post = Post::default();
+    pub(super) fn new(world: &mut World, name: &str, part: &AnyComponent) -> Result<Self, ComponentError> {
+        let post = ControllerOutbox::default();
         let iapp = Rc::new(Cell::new(None));
         let shared = part.get::<VirtPart>().map(Shared::new).transpose()?;
         let desk = shared.as_ref().map(|shared| shared.desk.clone());
@@ -173,7 +173,7 @@ impl Controller {
                 }
                 Errand::Rouse => {
                     if let Some(iapp) = self.iapp.get() {
-                        world.with_ric(self.ric, |ric, now| ric.rouse(now, iapp));
+                        world.with_ric(self.ric, |ric, now| ric.wake_iapp(now, iapp));
                     }
                 }
             }

@@ -5,10 +5,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_campaign::value::parse_span;
-use ranlab_sim::{Chance, Fault, PartyId};
+use ranlab_sim::{Fault, PartyId, SeededRng};
 
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_ran::Spell;
 
 /// Maximum number of random faults.
@@ -145,8 +145,8 @@ pub(super) fn faults(
     seed: u64,
     rics: &[Process],
     agents: &[PartyId],
-) -> Result<Vec<(Duration, Fault)>, Trouble> {
-    let mut chance = Chance::new(seed);
+) -> Result<Vec<(Duration, Fault)>, ComponentError> {
+    let mut chance = SeededRng::new(seed);
     let mut all = Vec::new();
     let mut befall = |at, what, party: PartyId, lasting| {
         all.push((at, fault(what, party, lasting)));
@@ -180,7 +180,7 @@ pub(super) fn faults(
     Ok(all)
 }
 
-fn random(chance: &mut Chance, rics: &[Process], agents: &[PartyId]) -> (FaultKind, PartyId, Duration) {
+fn random(chance: &mut SeededRng, rics: &[Process], agents: &[PartyId]) -> (FaultKind, PartyId, Duration) {
     let all: Vec<_> = agents.iter().chain(rics.iter().map(|(ric, _)| ric)).copied().collect();
     let party = all[chance.below(all.len())];
     let lasting = chance.between(Duration::from_millis(1), RANDOM_LASTING);

@@ -24,12 +24,12 @@ use ranlab_ran::stats::CellSource;
 use ranlab_sdk::e2::Time;
 use ranlab_sim::{Digest, LinkProfile, PartyId, Step, World};
 
-use crate::FleetPart;
+use crate::FleetComponent;
 use clients::Clients;
 use controllers::Controller;
-use programs::{Programs, Turn};
-use ranlab_lab::worker::Trouble;
-use ranlab_lab::{Part, rig, sut};
+use programs::{ProgramEvent, Programs};
+use ranlab_lab::worker::ComponentError;
+use ranlab_lab::{AnyComponent, rig, sut};
 
 pub use clients::ClientReport;
 pub use faults::{FaultPlan, Target};
@@ -42,21 +42,26 @@ const TICK: u64 = 0;
 
 /// The members of a network.
 #[derive(Debug, Clone)]
-pub struct Cast {
+pub struct NetworkSpec {
     /// RICs, with or without a controller, and the names under which the others find them.
-    pub controllers: Vec<(String, Part)>,
+    pub controllers: Vec<(String, AnyComponent)>,
     /// Base stations, each with a radio, and the name of their RIC.
-    pub fleets: Vec<(FleetPart, String)>,
+    pub fleets: Vec<(FleetComponent, String)>,
     /// xApps over a controller's REST or a RIC's E42: name, configuration, name of the RIC. Started with
     /// [`Network::start_xapps`].
-    pub xapps: Vec<(String, Part, String)>,
+    pub xapps: Vec<(String, AnyComponent, String)>,
     /// One-way latency of every message.
     pub latency: Duration,
 }
 
-impl Cast {
+impl NetworkSpec {
     /// Returns a network with a single RIC, named `ric`, to which all others connect.
-    pub fn of_one(controller: Part, fleet: FleetPart, xapps: Vec<(String, Part)>, latency: Duration) -> Self {
+    pub fn of_one(
+        controller: AnyComponent,
+        fleet: FleetComponent,
+        xapps: Vec<(String, AnyComponent)>,
+        latency: Duration,
+    ) -> Self {
         let ric = || "ric".to_owned();
         let xapps = xapps.into_iter().map(|(name, part)| (name, part, ric())).collect();
         Self { controllers: vec![(ric(), controller)], fleets: vec![(fleet, ric())], xapps, latency }
@@ -83,10 +88,10 @@ pub struct UeState {
 }
 
 /// Called with a description of each event.
-pub type Witness = Box<dyn FnMut(Time, &str)>;
+pub type EventObserver = Box<dyn FnMut(Time, &str)>;
 
 /// Returns the error for a component that does not run in virtual time.
-fn refused(part: &Part, role: &str, allowed: &str) -> Trouble {
+fn refused(part: &AnyComponent, role: &str, allowed: &str) -> ComponentError {
     rig(format!("part `{}` does not run in virtual time as {role}; {allowed} does", part.name()))
 }
 
@@ -113,7 +118,11 @@ impl Network {
     ///
     /// # Errors
     /// A component does not run in virtual time, or its configuration is invalid.
-    pub fn new(cast: &Cast, seed: u64, witness: Option<Witness>) -> Result<Self, Trouble> {
+    pub fn new(
+        cast: &NetworkSpec,
+        seed: u64,
+        witness: Option<EventObserver>,
+    ) -> Result<Self, ComponentError> {
         let profile = LinkProfile {
             latency: (cast.latency, cast.latency),
             jitter: Duration::ZERO,
@@ -145,7 +154,7 @@ impl Network {
     }
 
     /// Adds base stations.
-    fn add_stations(&mut self, part: &FleetPart, ric: &str) -> Result<(), Trouble> {
+    fn add_stations(&mut self, part: &FleetComponent, ric: &str) -> Result<(), ComponentError> {
         if part.radio.is_none() {
             return Err(rig("base stations without a `radio` do not run in virtual time"));
         }
@@ -196,11 +205,11 @@ impl Network {
     ///
     /// # Errors
     /// A party violated the rules of the simulation, or an xApp failed.
-    pub fn pass(&mut self, time: Duration) -> Result<(), Trouble> {
+    pub fn pass(&mut self, time: Duration) -> Result<(), ComponentError> {
         self.pass_until(self.world.now() + time)
     }
 
-    fn pass_until(&mut self, end: Time) -> Result<(), Trouble> {
+    fn pass_until(&mut self, end: Time) -> Result<(), ComponentError> {
         while let Some(step) = self.world.step(end).map_err(sut)? {
             match step {
                 Step::Called(TICK) => self.tick(),
@@ -233,12 +242,16 @@ impl Network {
     }
 
     /// Handles an event of a program.
-    fn take(&mut self, turn: Turn) {
+    fn take(&mut self, turn: ProgramEvent) {
         match turn {
-            Turn::Request { token, at, request } => {
+            ProgramEvent::Request { token, at, request } => {
                 let controller = &self.controllers[at];
                 if let Some(thaw) = self.world.frozen_until(controller.ric) {
-                    return self.programs.again(&mut self.world, thaw, Turn::Request { token, at, request });
+                    return self.programs.again(
+                        &mut self.world,
+                        thaw,
+                        ProgramEvent::Request { token, at, request },
+                    );
                 }
                 let asked = controller.iapp.get().and_then(|iapp| {
                     self.world.with_ric(controller.ric, |ric, now| ric.northbound(now, iapp, request))
@@ -295,7 +308,7 @@ impl Network {
     ///
     /// # Errors
     /// The timeout expired.
-    pub fn pass_until_up(&mut self, step: Duration, patience: Duration) -> Result<(), Trouble> {
+    pub fn pass_until_up(&mut self, step: Duration, patience: Duration) -> Result<(), ComponentError> {
         let end = self.world.now() + patience;
         while !self.is_up() {
             if self.world.now() >= end {
@@ -316,7 +329,7 @@ impl Network {
     ///
     /// # Errors
     /// A fault affects an unknown party.
-    pub fn plan(&mut self, faults: &[FaultPlan], seed: u64) -> Result<(), Trouble> {
+    pub fn plan(&mut self, faults: &[FaultPlan], seed: u64) -> Result<(), ComponentError> {
         let agents: Vec<_> = self.agents().collect();
         // A controller and its agents towards operators are one process.
         let process = |it: &Controller| (it.ric, it.faces().into_iter().flatten().collect());
@@ -381,7 +394,7 @@ impl Network {
     ///
     /// # Errors
     /// An xApp failed.
-    pub fn check(&self) -> Result<(), Trouble> {
+    pub fn check(&self) -> Result<(), ComponentError> {
         self.programs.check()?;
         self.clients.check()
     }

@@ -13,11 +13,11 @@ use serde_json::{Value as Json, json};
 use super::refused;
 use crate::rest_client::{PATIENCE, RestError, judged};
 use crate::rest_xapp::{Ask, RestXapp, Want};
-use crate::xapp_slice::Slicer;
-use crate::xapp_traffic::Helper;
-use crate::{MonitorPart, RestUrl, SLICING_PORT, SliceXappPart, TrafficXappPart};
-use ranlab_lab::worker::Trouble;
-use ranlab_lab::{Part, rig};
+use crate::xapp_slice::SliceXappMachine;
+use crate::xapp_traffic::TrafficXappMachine;
+use crate::{MonitorComponent, RestUrl, SLICING_PORT, SliceXappComponent, TrafficXappComponent};
+use ranlab_lab::worker::ComponentError;
+use ranlab_lab::{AnyComponent, rig};
 
 /// Maximum number of bus messages queued for an xApp. Further ones are lost, as over HTTP.
 const INBOX_MAX: usize = 1_024;
@@ -43,7 +43,7 @@ pub struct Control {
 }
 
 /// A scheduled event of a program.
-pub(super) enum Turn {
+pub(super) enum ProgramEvent {
     /// A request arrives at the RIC with this number.
     Request { token: u64, at: usize, request: NorthboundRequest },
     /// The response to a request arrives at the xApp.
@@ -66,7 +66,7 @@ struct Program {
     asking: Option<u64>,
     inbox: VecDeque<Json>,
     missed: u64,
-    ended: Option<Result<(), Trouble>>,
+    ended: Option<Result<(), ComponentError>>,
 }
 
 /// The xApps and their pending events.
@@ -76,7 +76,7 @@ pub(super) struct Programs {
     rics: Vec<PartyId>,
     /// Time of the last arrival at a RIC and at an xApp. Messages do not overtake each other.
     last: [Time; 2],
-    turns: BTreeMap<u64, Turn>,
+    turns: BTreeMap<u64, ProgramEvent>,
     /// Last token. Calls of the simulation and requests share the numbers.
     last_token: u64,
     /// Requests that a RIC has accepted and not answered, with the number of the RIC.
@@ -88,14 +88,14 @@ pub(super) struct Programs {
 }
 
 /// Returns its state machine. `None` if it uses E42 and is a party of the simulated world.
-fn machine(part: &Part) -> Result<Option<Box<dyn RestXapp>>, Trouble> {
-    if let Some(part) = part.get::<SliceXappPart>() {
-        return Ok(Some(Box::new(Slicer::new(part)?)));
+fn machine(part: &AnyComponent) -> Result<Option<Box<dyn RestXapp>>, ComponentError> {
+    if let Some(part) = part.get::<SliceXappComponent>() {
+        return Ok(Some(Box::new(SliceXappMachine::new(part)?)));
     }
-    if let Some(part) = part.get::<TrafficXappPart>() {
-        return Ok(Some(Box::new(Helper::new(part)?)));
+    if let Some(part) = part.get::<TrafficXappComponent>() {
+        return Ok(Some(Box::new(TrafficXappMachine::new(part)?)));
     }
-    match part.get::<MonitorPart>() {
+    match part.get::<MonitorComponent>() {
         Some(_) => Ok(None),
         None => Err(refused(part, "xApp", "`slice_xapp`, `traffic_xapp` or `monitor`")),
     }
@@ -109,11 +109,11 @@ fn away(why: ErrorKind) -> RestError {
 impl Programs {
     /// Creates xApps, each at one of the RICs with these names.
     pub(super) fn new(
-        xapps: &[(String, Part, String)],
+        xapps: &[(String, AnyComponent, String)],
         latency: Duration,
         rics: &[(&str, PartyId)],
-    ) -> Result<Self, Trouble> {
-        let program = |(name, part, ric): &(String, Part, String)| {
+    ) -> Result<Self, ComponentError> {
+        let program = |(name, part, ric): &(String, AnyComponent, String)| {
             let at = rics.iter().position(|(known, _)| known == ric);
             let at = at.ok_or_else(|| rig(format!("{name} is at a RIC {ric} that is not there")))?;
             Ok(machine(part)?.map(|machine| Program {
@@ -127,8 +127,10 @@ impl Programs {
                 ended: None,
             }))
         };
-        let all =
-            xapps.iter().filter_map(|xapp| program(xapp).transpose()).collect::<Result<_, Trouble>>()?;
+        let all = xapps
+            .iter()
+            .filter_map(|xapp| program(xapp).transpose())
+            .collect::<Result<_, ComponentError>>()?;
         Ok(Self {
             all,
             latency,
@@ -151,38 +153,38 @@ impl Programs {
     }
 
     /// Returns the error of an xApp that failed.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), ComponentError> {
         let ended = self.all.iter().filter_map(|program| program.ended.clone());
         ended.collect()
     }
 
     /// Returns the event that belongs to a call of the simulation.
-    pub(super) fn turn(&mut self, token: u64) -> Option<Turn> {
+    pub(super) fn turn(&mut self, token: u64) -> Option<ProgramEvent> {
         self.turns.remove(&token)
     }
 
     /// Schedules an event at a later time.
-    pub(super) fn again(&mut self, world: &mut World, at: Time, turn: Turn) {
+    pub(super) fn again(&mut self, world: &mut World, at: Time, turn: ProgramEvent) {
         self.last_token += 1;
         self.turns.insert(self.last_token, turn);
         world.call_at(at, self.last_token);
     }
 
     /// Schedules an event that travels between a RIC and an xApp.
-    fn soon(&mut self, world: &mut World, ric: usize, turn: Turn) {
-        let last = &mut self.last[usize::from(!matches!(turn, Turn::Request { .. }))];
+    fn soon(&mut self, world: &mut World, ric: usize, turn: ProgramEvent) {
+        let last = &mut self.last[usize::from(!matches!(turn, ProgramEvent::Request { .. }))];
         let at = (world.now() + self.latency + world.delay_of(self.rics[ric])).max(*last);
         *last = at;
         self.again(world, at, turn);
     }
 
-    pub(super) fn take(&mut self, world: &mut World, turn: Turn) {
+    pub(super) fn take(&mut self, world: &mut World, turn: ProgramEvent) {
         match turn {
             // Handled by the network.
-            Turn::Request { .. } => {}
-            Turn::Answer { token, answer } => self.answered(world, token, answer),
-            Turn::Late { token } => self.answered(world, token, Err(away(ErrorKind::TimedOut))),
-            Turn::Message { xapp, message } => {
+            ProgramEvent::Request { .. } => {}
+            ProgramEvent::Answer { token, answer } => self.answered(world, token, answer),
+            ProgramEvent::Late { token } => self.answered(world, token, Err(away(ErrorKind::TimedOut))),
+            ProgramEvent::Message { xapp, message } => {
                 let program = &mut self.all[xapp];
                 if program.inbox.len() < INBOX_MAX {
                     program.inbox.push_back(message);
@@ -191,7 +193,7 @@ impl Programs {
                 }
                 self.go_on(world, xapp);
             }
-            Turn::Wake { xapp } => self.go_on(world, xapp),
+            ProgramEvent::Wake { xapp } => self.go_on(world, xapp),
         }
     }
 
@@ -229,7 +231,7 @@ impl Programs {
                         continue;
                     }
                     if let Some(until) = until {
-                        self.again(world, begun + until, Turn::Wake { xapp });
+                        self.again(world, begun + until, ProgramEvent::Wake { xapp });
                     }
                     return;
                 }
@@ -263,8 +265,8 @@ impl Programs {
         let (request, at) =
             (NorthboundRequest { token, method, path, body: body.into(), party: None }, self.all[xapp].at);
         self.all[xapp].asking = Some(token);
-        self.soon(world, at, Turn::Request { token, at, request });
-        self.again(world, world.now() + PATIENCE, Turn::Late { token });
+        self.soon(world, at, ProgramEvent::Request { token, at, request });
+        self.again(world, world.now() + PATIENCE, ProgramEvent::Late { token });
     }
 
     /// A RIC has responded.
@@ -272,13 +274,13 @@ impl Programs {
         if let Some(at) = self.requests.remove(&reply.token) {
             let body = serde_json::from_slice(&reply.body).unwrap_or_else(|_| json!({}));
             let answer = judged(reply.status, body);
-            self.soon(world, at, Turn::Answer { token: reply.token, answer });
+            self.soon(world, at, ProgramEvent::Answer { token: reply.token, answer });
         }
     }
 
     /// A request found no running RIC.
     pub(super) fn gone(&mut self, world: &mut World, at: usize, token: u64) {
-        self.soon(world, at, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
+        self.soon(world, at, ProgramEvent::Answer { token, answer: Err(away(ErrorKind::ConnectionRefused)) });
     }
 
     /// A RIC has accepted a request. Its response may follow immediately.
@@ -296,7 +298,11 @@ impl Programs {
         let gone: Vec<_> = self.requests.iter().filter(|(_, of)| **of == at).map(|(it, _)| *it).collect();
         for token in gone {
             self.requests.remove(&token);
-            self.soon(world, at, Turn::Answer { token, answer: Err(away(ErrorKind::ConnectionReset)) });
+            self.soon(
+                world,
+                at,
+                ProgramEvent::Answer { token, answer: Err(away(ErrorKind::ConnectionReset)) },
+            );
         }
     }
 
@@ -307,7 +313,7 @@ impl Programs {
             let listens = program.at == at && program.machine.listens();
             if listens && program.begun.is_some() && program.ended.is_none() {
                 let message = serde_json::from_slice(message).unwrap_or_default();
-                self.soon(world, at, Turn::Message { xapp, message });
+                self.soon(world, at, ProgramEvent::Message { xapp, message });
             }
         }
     }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use cell::MockCell;
 use ranlab_e2_lab::{
-    AssociationPart, RestUrl, SliceXappPart, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
-    TrafficXappPart,
+    AssociationPart, RestUrl, SliceXappComponent, SliceXappReport, SlicingPart, TrafficPart, TrafficXapp,
+    TrafficXappComponent,
 };
 use ranlab_lab::Listen;
 use ranlab_ric::{association, slicing, traffic};
@@ -99,19 +99,19 @@ fn slices_are_set_over_http_but_not_cross_origin() {
         let (_agent, cell) = station(&e2).await;
         let slice = vec!["1=0.66".into(), "2=0.34".into()];
         let ue = vec!["1=2".into()];
-        let xapp = SliceXappPart { rest: rest.clone(), slice, ue, ..Default::default() };
+        let xapp = SliceXappComponent { rest: rest.clone(), slice, ue, ..Default::default() };
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
         assert_eq!((state.set.slices.len(), state.slices[&1]), (2, 2));
         // Later steps, each at its time.
         let step = vec!["10ms:1=0.34+2=0.66:1=1".parse().unwrap()];
-        let later = SliceXappPart { step, ..xapp.clone() };
+        let later = SliceXappComponent { step, ..xapp.clone() };
         assert_eq!(later.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         assert_eq!(cell.state().slices[&1], 1);
         assert_eq!(xapp.run().await.unwrap(), SliceXappReport { nodes: 1, ues: 1 });
         let state = cell.state().clone();
         // A rejected request; the error gives the reason.
-        let greedy = SliceXappPart { slice: vec!["1=0.7".into(), "2=0.7".into()], ..xapp };
+        let greedy = SliceXappComponent { slice: vec!["1=0.7".into(), "2=0.7".into()], ..xapp };
         let trouble = greedy.run().await.unwrap_err().to_string();
         assert!(trouble.contains("140"), "{trouble}");
 
@@ -241,7 +241,7 @@ fn delayed_flow_gets_queue_filter_and_pacer() {
         let rest: RestUrl = http(&ric.bound).parse().unwrap();
         let (_agent, cell) = station(&e2).await;
         let part =
-            TrafficXappPart { rest: rest.clone(), destination_port: Some(2_112), ..Default::default() };
+            TrafficXappComponent { rest: rest.clone(), destination_port: Some(2_112), ..Default::default() };
         let xapp = TrafficXapp::start(&part).await.unwrap();
         let bearer = BearerId { rnti: 1, rbid: 1 };
         let end = tokio::time::Instant::now() + PATIENCE;

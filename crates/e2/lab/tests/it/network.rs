@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ranlab_e2_lab::virtual_time::{Cast, FaultPlan, Network, Witness};
+use ranlab_e2_lab::virtual_time::{EventObserver, FaultPlan, Network, NetworkSpec};
 use ranlab_e2_lab::{
-    BusUrl, FleetPart, HostedIApp, MonitorPart, RicPart, SliceXappPart, SlicingPart, TrafficPart,
-    TrafficXappPart,
+    BusUrl, FleetComponent, HostedIApp, MonitorComponent, RicComponent, SliceXappComponent, SlicingPart,
+    TrafficPart, TrafficXappComponent,
 };
-use ranlab_lab::worker::Fault;
-use ranlab_lab::{Config, Part};
+use ranlab_lab::worker::FaultOwner;
+use ranlab_lab::{AnyComponent, Config};
 use ranlab_ran::Spelled;
 use ranlab_ran::node::NodeKind;
 
@@ -21,8 +21,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(1_500);
 
 /// Base stations with a radio and `ues` UEs, each of which has more data than it can get.
-fn fleet(ues: i64) -> FleetPart {
-    let mut part = FleetPart::default();
+fn fleet(ues: i64) -> FleetComponent {
+    let mut part = FleetComponent::default();
     part.set("radio", &"nr:106".into()).unwrap();
     part.set("ues", &ues.into()).unwrap();
     part.set("flows", &"udp:80".into()).unwrap();
@@ -30,23 +30,23 @@ fn fleet(ues: i64) -> FleetPart {
     part
 }
 
-fn slicing() -> Part {
-    Part::from(SlicingPart::default())
+fn slicing() -> AnyComponent {
+    AnyComponent::from(SlicingPart::default())
 }
 
-fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, Part) {
+fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> (String, AnyComponent) {
     let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     let step = steps.iter().map(|text| text.parse().unwrap()).collect();
-    let part = SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() };
-    ("xapp".to_owned(), Part::from(part))
+    let part = SliceXappComponent { slice: own(slices), ue: own(ues), step, ..SliceXappComponent::default() };
+    ("xapp".to_owned(), AnyComponent::from(part))
 }
 
-fn cast(xapps: Vec<(String, Part)>) -> Cast {
-    Cast::of_one(slicing(), fleet(2), xapps, MS / 10)
+fn cast(xapps: Vec<(String, AnyComponent)>) -> NetworkSpec {
+    NetworkSpec::of_one(slicing(), fleet(2), xapps, MS / 10)
 }
 
 /// Returns the cast with other base stations or another controller.
-fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast {
+fn with(cast: &NetworkSpec, fleet: Option<FleetComponent>, controller: Option<AnyComponent>) -> NetworkSpec {
     let mut cast = cast.clone();
     cast.fleets[0].0 = fleet.unwrap_or_else(|| cast.fleets[0].0.clone());
     cast.controllers[0].1 = controller.unwrap_or_else(|| cast.controllers[0].1.clone());
@@ -54,7 +54,7 @@ fn with(cast: &Cast, fleet: Option<FleetPart>, controller: Option<Part>) -> Cast
 }
 
 /// Returns a network whose base stations are set up and whose xApps have started.
-fn begun(cast: &Cast, seed: u64) -> Network {
+fn begun(cast: &NetworkSpec, seed: u64) -> Network {
     let mut network = Network::new(cast, seed, None).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
     // The controller has received reports from them.
@@ -78,9 +78,9 @@ fn fault(text: &str) -> FaultPlan {
 }
 
 /// Returns the error of an invalid network.
-fn why(cast: &Cast) -> String {
+fn why(cast: &NetworkSpec) -> String {
     let trouble = Network::new(cast, 1, None).err().unwrap();
-    assert_eq!(trouble.fault, Fault::Rig, "{trouble:?}");
+    assert_eq!(trouble.fault, FaultOwner::Rig, "{trouble:?}");
     trouble.what
 }
 
@@ -106,7 +106,7 @@ fn rejected_xapp_ends_with_reason_and_no_effect() {
     let mut network = begun(&cast(vec![xapp(&["1=0.75", "2=0.75"], &[], &[])]), 1);
     network.pass(SOON).unwrap();
     let trouble = network.check().unwrap_err();
-    assert!(trouble.fault == Fault::Sut && trouble.what.contains("150.0000 %"), "{trouble:?}");
+    assert!(trouble.fault == FaultOwner::Sut && trouble.what.contains("150.0000 %"), "{trouble:?}");
     let refused = network.controls()[0].refused.clone().unwrap();
     assert!(refused.contains("of 100 %"), "{refused}");
     assert!(network.ues().iter().all(|ue| ue.slice.is_none_or(|slice| slice == 0)), "{:?}", network.ues());
@@ -127,14 +127,16 @@ fn steps_run_at_their_times() {
 
 #[test]
 fn bus_messages_trigger_traffic_control() {
-    let mut fleet = FleetPart { ramp: Some(Duration::ZERO), ..FleetPart::default() };
+    let mut fleet = FleetComponent { ramp: Some(Duration::ZERO), ..FleetComponent::default() };
     fleet.set("radio", &"nr:106".into()).unwrap();
     fleet.set("ues", &1_i64.into()).unwrap();
     let flows = ["voip", "tcp"].map(ranlab_campaign::value::Value::from).to_vec();
     fleet.set("flows", &ranlab_campaign::value::Value::List(flows)).unwrap();
-    let xapp = TrafficXappPart { destination_port: Some(2112), ..TrafficXappPart::default() };
-    let with = |xapps| Cast::of_one(Part::from(TrafficPart::default()), fleet.clone(), xapps, MS / 10);
-    let p50 = |cast: &Cast| {
+    let xapp = TrafficXappComponent { destination_port: Some(2112), ..TrafficXappComponent::default() };
+    let with = |xapps| {
+        NetworkSpec::of_one(AnyComponent::from(TrafficPart::default()), fleet.clone(), xapps, MS / 10)
+    };
+    let p50 = |cast: &NetworkSpec| {
         let mut network = begun(cast, 1);
         network.pass(5 * SECOND).unwrap();
         network.begin();
@@ -151,7 +153,7 @@ fn bus_messages_trigger_traffic_control() {
         (middle.unwrap().0, network.controls().len())
     };
     let (transparent, nothing) = p50(&with(Vec::new()));
-    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), Part::from(xapp))]));
+    let (freed, asked) = p50(&with(vec![("xapp".to_owned(), AnyComponent::from(xapp))]));
     // A queue, a filter and a pacer, once.
     assert_eq!((nothing, asked), (0, 3));
     assert!(freed * 4 < transparent, "{transparent} us and {freed} us");
@@ -161,15 +163,15 @@ fn bus_messages_trigger_traffic_control() {
 fn unsupported_components_are_rejected_by_name() {
     let fine = cast(Vec::new());
     Network::new(&fine, 1, None).unwrap();
-    let bare = FleetPart { radio: None, flows: Vec::new(), ..fleet(2) };
+    let bare = FleetComponent { radio: None, flows: Vec::new(), ..fleet(2) };
     let redis =
         TrafficPart { bus: BusUrl::Redis("redis://127.0.0.1:6379".to_owned()), ..TrafficPart::default() };
-    let hosting = RicPart { iapp: vec![HostedIApp::Monitor], ..RicPart::default() };
+    let hosting = RicComponent { iapp: vec![HostedIApp::Monitor], ..RicComponent::default() };
     for (cast, said) in [
         (with(&fine, Some(bare), None), "without a `radio`"),
-        (with(&fine, None, Some(Part::from(redis))), "redis://127.0.0.1:6379"),
-        (with(&fine, None, Some(Part::from(hosting))), "`ric` without iApps"),
-        (with(&fine, None, Some(Part::from(MonitorPart::default()))), "part `monitor`"),
+        (with(&fine, None, Some(AnyComponent::from(redis))), "redis://127.0.0.1:6379"),
+        (with(&fine, None, Some(AnyComponent::from(hosting))), "`ric` without iApps"),
+        (with(&fine, None, Some(AnyComponent::from(MonitorComponent::default()))), "part `monitor`"),
         (cast(vec![("xapp".to_owned(), slicing())]), "part `slicing`"),
         (cast(vec![xapp(&["one"], &[], &[])]), "ID=SHARE"),
     ] {
@@ -184,11 +186,11 @@ fn unsupported_components_are_rejected_by_name() {
 /// Two base stations, each with CU-CP, CU-UP and two DUs. An xApp shares a DU's carrier among its UEs.
 #[test]
 fn split_base_stations_use_radios_of_their_dus() {
-    let split = |nodes| FleetPart { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
+    let split = |nodes| FleetComponent { kind: NodeKind::Split, dus: 2, nodes, ..fleet(4) };
     let name = "gnb 505.01 1/du 1".to_owned();
     let (_, xapp) = xapp(&["1=0.75", "2=0.25"], &["1=1", "2=2"], &[]);
-    let xapp = xapp.get::<SliceXappPart>().cloned().unwrap();
-    let xapp = Part::from(SliceXappPart { node: Some(name), ..xapp });
+    let xapp = xapp.get::<SliceXappComponent>().cloned().unwrap();
+    let xapp = AnyComponent::from(SliceXappComponent { node: Some(name), ..xapp });
     let cast = with(&cast(vec![("xapp".to_owned(), xapp)]), Some(split(8)), None);
     let network = &mut begun(&cast, 1);
     network.pass(SOON).unwrap();
@@ -231,7 +233,7 @@ fn cell_keeps_running_while_agent_restarts() {
 fn xapp_fails_when_its_controller_crashes() {
     let said: Rc<RefCell<Vec<String>>> = Rc::default();
     let heard = Rc::clone(&said);
-    let witness: Witness = Box::new(move |_, words| heard.borrow_mut().push(words.to_owned()));
+    let witness: EventObserver = Box::new(move |_, words| heard.borrow_mut().push(words.to_owned()));
     let cast = cast(vec![xapp(&["1=0.5", "2=0.5"], &[], &["2s:1=0.6+2=0.4"])]);
     let mut network = Network::new(&cast, 1, Some(witness)).unwrap();
     network.pass_until_up(100 * MS, 20 * SECOND).unwrap();
@@ -253,7 +255,7 @@ fn xapp_fails_when_its_controller_crashes() {
 fn run_is_determined_by_seed() {
     let mut faded = cast(vec![xapp(&["1=0.5", "2=0.5"], &["1=1", "2=2"], &[])]);
     faded.fleets[0].0.set("channel", &"sinr:12".into()).unwrap();
-    let digest = |cast: &Cast, seed| {
+    let digest = |cast: &NetworkSpec, seed| {
         let mut network = begun(cast, seed);
         network.plan(&[fault("random:3@1s-4s")], seed).unwrap();
         network.pass(5 * SECOND).unwrap();
@@ -261,6 +263,6 @@ fn run_is_determined_by_seed() {
     };
     assert_eq!(digest(&faded, 3), digest(&faded, 3));
     assert_ne!(digest(&faded, 3), digest(&faded, 4));
-    let slower = Cast { latency: 2 * MS, ..faded.clone() };
+    let slower = NetworkSpec { latency: 2 * MS, ..faded.clone() };
     assert_ne!(digest(&faded, 3), digest(&slower, 3), "the way is part of it");
 }

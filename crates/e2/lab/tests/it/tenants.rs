@@ -4,17 +4,17 @@
 
 use std::time::Duration;
 
-use ranlab_e2_lab::virtual_time::{Cast, Network, Witness};
-use ranlab_e2_lab::{FleetPart, SliceXappPart, SlicingPart, VirtPart};
-use ranlab_lab::{Config, Part};
+use ranlab_e2_lab::virtual_time::{EventObserver, Network, NetworkSpec};
+use ranlab_e2_lab::{FleetComponent, SliceXappComponent, SlicingPart, VirtPart};
+use ranlab_lab::{AnyComponent, Config};
 use ranlab_ran::node::NodeKind;
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Base stations where UEs 1 and 3 belong to A, 2 and 4 to B. All have more data than they can get.
-fn fleet(ues: i64) -> FleetPart {
-    let mut fleet = FleetPart { ramp: Some(Duration::ZERO), ..FleetPart::default() };
+fn fleet(ues: i64) -> FleetComponent {
+    let mut fleet = FleetComponent { ramp: Some(Duration::ZERO), ..FleetComponent::default() };
     fleet.set("radio", &"lte:50".into()).unwrap();
     fleet.set("ues", &ues.into()).unwrap();
     let list = |texts: &[&str]| {
@@ -25,21 +25,26 @@ fn fleet(ues: i64) -> FleetPart {
     fleet
 }
 
-fn virt(tenants: &[&str], ids: u16) -> Part {
+fn virt(tenants: &[&str], ids: u16) -> AnyComponent {
     let tenant = tenants.iter().map(|text| text.parse().unwrap()).collect();
-    Part::from(VirtPart { tenant, ids, ..VirtPart::default() })
+    AnyComponent::from(VirtPart { tenant, ids, ..VirtPart::default() })
 }
 
-fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> Part {
+fn xapp(slices: &[&str], ues: &[&str], steps: &[&str]) -> AnyComponent {
     let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
     let step = steps.iter().map(|text| text.parse().unwrap()).collect();
-    Part::from(SliceXappPart { slice: own(slices), ue: own(ues), step, ..SliceXappPart::default() })
+    AnyComponent::from(SliceXappComponent {
+        slice: own(slices),
+        ue: own(ues),
+        step,
+        ..SliceXappComponent::default()
+    })
 }
 
 /// A and B share everything equally. A's xApp is `xapp`.
-fn shared(fleet: FleetPart, xapp: Part) -> Cast {
-    let slicing = || Part::from(SlicingPart::default());
-    Cast {
+fn shared(fleet: FleetComponent, xapp: AnyComponent) -> NetworkSpec {
+    let slicing = || AnyComponent::from(SlicingPart::default());
+    NetworkSpec {
         controllers: vec![
             ("ric".to_owned(), virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 10)),
             ("a".to_owned(), slicing()),
@@ -51,10 +56,11 @@ fn shared(fleet: FleetPart, xapp: Part) -> Cast {
     }
 }
 
-fn begun(cast: &Cast, seed: u64) -> Network {
+fn begun(cast: &NetworkSpec, seed: u64) -> Network {
     // Prints the events of a seed: `SEED=5 SEEDS=1 EVENTS=1 cargo test …`.
-    let told: Option<Witness> = std::env::var_os("EVENTS").map(|_| {
-        let tell: Witness = Box::new(|at, words| eprintln!("{:>12} us  {words}", at.as_nanos() / 1_000));
+    let told: Option<EventObserver> = std::env::var_os("EVENTS").map(|_| {
+        let tell: EventObserver =
+            Box::new(|at, words| eprintln!("{:>12} us  {words}", at.as_nanos() / 1_000));
         tell
     });
     let mut network = Network::new(cast, seed, told).unwrap();
@@ -92,7 +98,7 @@ fn operators_are_isolated() {
 
 #[test]
 fn nested_operators_share_their_operators_part() {
-    let slicing = || Part::from(SlicingPart::default());
+    let slicing = || AnyComponent::from(SlicingPart::default());
     let mut cast = shared(fleet(4), xapp(&["1=0.5"], &["1=1"], &[]));
     // A's controller shares A's half between a1 (UE 1) and a2, which has no UE.
     cast.controllers[0].1 = virt(&["A:0.5:001.01@a", "B:0.5:001.02@b"], 40);
@@ -115,11 +121,11 @@ fn nested_operators_share_their_operators_part() {
 
 #[test]
 fn cu_and_dus_appear_as_base_stations_to_operators() {
-    let split = FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..fleet(4) };
+    let split = FleetComponent { kind: NodeKind::Split, dus: 2, nodes: 4, ..fleet(4) };
     let xapp = xapp(&["1=0.5", "2=0.5"], &["1=1"], &[]);
-    let xapp = xapp.get::<SliceXappPart>().cloned().unwrap();
-    let xapp = SliceXappPart { node: Some("gnb 505.01 16".to_owned()), ..xapp };
-    let network = &mut begun(&shared(split, Part::from(xapp)), 1);
+    let xapp = xapp.get::<SliceXappComponent>().cloned().unwrap();
+    let xapp = SliceXappComponent { node: Some("gnb 505.01 16".to_owned()), ..xapp };
+    let network = &mut begun(&shared(split, AnyComponent::from(xapp)), 1);
     network.pass(3 * SECOND).unwrap();
     network.check().unwrap();
     // UEs 1 and 3 are in the first DU's cell, 2 and 4 in the second DU's. So all of A's UEs are in one cell, and all of

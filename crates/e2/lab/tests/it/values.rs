@@ -8,7 +8,7 @@ use ranlab_e2_lab::values::{Recorder, Screen, Values};
 use ranlab_e2_lab::{Fleet, FleetConfig};
 use ranlab_ran::node::NodeKind;
 use ranlab_ran::stats::{SOURCES, Source};
-use ranlab_sdk::e2::ric::{RicConfig, Side};
+use ranlab_sdk::e2::ric::{ListenerProtocol, RicConfig};
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Plmn, Version};
@@ -70,8 +70,8 @@ fn ends_as_rows(encoding: Option<Encoding>) {
     ranlab_sdk::run(async {
         let address = |name: &str| Address::Memory(format!("values-{encoding:?}-{name}"));
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
-        ric.listen(Side::E2, &address("e2"), |_| true).await.unwrap();
-        ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
+        ric.listen(ListenerProtocol::E2, &address("e2"), |_| true).await.unwrap();
+        ric.listen(ListenerProtocol::E42, &address("e42"), |_| true).await.unwrap();
         let mut fleet = fleet(address("e2"), encoding);
         fleet.ramp_up().await.unwrap();
         let config = XappConfig::new(address("e42").to_string());

@@ -3,7 +3,7 @@ use super::connection_update::some_unless_empty;
 use super::core::Core;
 use super::link::{Link, Pending, State};
 use super::*;
-use crate::peer::{MARK, filled};
+use crate::fingerprint::{MARK, filled};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::flat::{self, Coding, FlatError};
 

@@ -254,7 +254,7 @@ impl Agent {
     }
 
     /// Calls [`RanFunction::on_wake`] of a function, because an external event has occurred that it waits for.
-    pub fn rouse(&mut self, now: Time, function: RanFunctionId) {
+    pub fn wake_function(&mut self, now: Time, function: RanFunctionId) {
         self.core.now = now.max(self.core.now);
         self.call(function, None, |f, ctx| f.on_wake(ctx));
         self.run_deferred_work();

@@ -3,7 +3,7 @@ use super::core::Core;
 use super::link::{Link, State};
 use super::*;
 use crate::LinkLoss;
-use crate::peer::{MARK, filled};
+use crate::fingerprint::{MARK, filled};
 use ranlab_e2_codec::e2ap::{
     E2SetupFailure, E2SetupRequest, E2SetupResponse, RanFunctionIdItem, RanFunctionItem, TimeToWait,
     TnlInformation,

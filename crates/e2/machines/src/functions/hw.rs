@@ -42,14 +42,14 @@ pub struct Hw {
     last_call_process: u32,
     scratch: Vec<u8>,
     coding: Coding,
-    ear: Option<Ear>,
+    ear: Option<PingObserver>,
 }
 
 /// Callback with the sequence number of each executed control ping. It proves execution independently of any
 /// response.
-struct Ear(Box<dyn FnMut(u32) + Send>);
+struct PingObserver(Box<dyn FnMut(u32) + Send>);
 
-impl std::fmt::Debug for Ear {
+impl std::fmt::Debug for PingObserver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ear")
     }
@@ -69,7 +69,7 @@ impl Hw {
     /// Sets a callback that receives the sequence number of each ping in an executed control. Pings rejected by a
     /// policy are not reported.
     pub fn heard_by(self, ear: impl FnMut(u32) + Send + 'static) -> Self {
-        Self { ear: Some(Ear(Box::new(ear))), ..self }
+        Self { ear: Some(PingObserver(Box::new(ear))), ..self }
     }
 
     fn policy_for(&self, payload_size: usize) -> Option<HwPolicyAction> {
@@ -169,7 +169,8 @@ impl RanFunction for Hw {
     ) -> Result<ControlOutcome, Cause> {
         let ping = Ping::decode_as(self.coding.into(), control.message).map_err(|_| INVALID)?;
         let policy = self.policy_for(ping.payload.len());
-        if let Some(Ear(hear)) = self.ear.as_mut().filter(|_| policy != Some(HwPolicyAction::Reject)) {
+        if let Some(PingObserver(hear)) = self.ear.as_mut().filter(|_| policy != Some(HwPolicyAction::Reject))
+        {
             hear(ping.seq);
         }
         match policy {

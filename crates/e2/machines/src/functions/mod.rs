@@ -14,7 +14,7 @@
 //! | [`association`] | id 139 | control: controllers of the agent, and the UEs that each of them sees |
 pub mod association;
 pub mod ccc;
-mod controlled;
+mod command_function;
 pub mod hw;
 pub mod kpm;
 pub mod ni;

@@ -2,8 +2,8 @@
 //!
 //! A controller receives events of the UEs that it sees. If it begins to see a UE, it receives a "connected" event;
 //! if it ceases to see one, it receives a release. It can hand over the UEs that it sees.
-pub use super::controlled::Progress;
-use super::controlled::{BUSY, INVALID, Later, description, reports, send_reports};
+pub use super::command_function::Progress;
+use super::command_function::{BUSY, DeferredCommands, INVALID, description, reports, send_reports};
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -37,7 +37,7 @@ pub trait RrcSource: Send {
         Err(Refusal::new(Reason::NotSupported, "the base station hands no UE over"))
     }
 
-    /// Returns the results of the handovers that returned [`Progress::Later`].
+    /// Returns the results of the handovers that returned [`Progress::DeferredCommands`].
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }
@@ -64,14 +64,14 @@ struct Function<S> {
     listeners: BTreeMap<SubscriptionId, Listener>,
     periods: Periods,
     ask_at: Time,
-    later: Later,
+    later: DeferredCommands,
 }
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::rrc::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
     let listeners = BTreeMap::new();
     let periods = Periods::default();
-    Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: Later::default() })
+    Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: DeferredCommands::default() })
 }
 
 fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {

@@ -5,8 +5,8 @@
 //! algorithm nor the sharing. Slices without an owner, or of a controller that has disconnected, belong to the
 //! default controller. The carrier does, too: a further controller, which sees only the UEs associated with it, may
 //! neither choose the algorithm nor create the first slice, because that slice would contain all unassigned UEs.
-pub use super::controlled::Progress;
-use super::controlled::{Asker, Controlled, Obeys};
+pub use super::command_function::Progress;
+use super::command_function::{CommandFunction, CommandTarget, Requester};
 use crate::Time;
 use crate::agent::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -34,7 +34,7 @@ pub trait SliceControl: Send {
     /// Returns an error if the base station cannot execute the command.
     fn control(&mut self, now: Time, command: &SliceCommand, next: &SliceSet) -> Result<Progress, Refusal>;
 
-    /// Returns the results of the commands that returned [`Progress::Later`]; `next` may have changed since then.
+    /// Returns the results of the commands that returned [`Progress::DeferredCommands`]; `next` may have changed since then.
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }
@@ -50,7 +50,7 @@ struct Station<C> {
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::slice::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl SliceControl + 'static) -> Box<dyn RanFunction> {
-    Box::new(Controlled::new(Station { control, owners: BTreeMap::new(), later: BTreeMap::new() }))
+    Box::new(CommandFunction::new(Station { control, owners: BTreeMap::new(), later: BTreeMap::new() }))
 }
 
 impl<C: SliceControl> Station<C> {
@@ -62,7 +62,7 @@ impl<C: SliceControl> Station<C> {
     }
 
     /// Refuses commands that would change a slice of another controller.
-    fn permit(&self, asker: &Asker<'_>, set: &SliceSet, command: &SliceCommand) -> Result<(), Refusal> {
+    fn permit(&self, asker: &Requester<'_>, set: &SliceSet, command: &SliceCommand) -> Result<(), Refusal> {
         let owner = |id: u16| {
             let owner = self.owners.get(&id).copied().filter(|owner| asker.known.contains(owner));
             owner.or(asker.first)
@@ -99,7 +99,7 @@ impl<C: SliceControl> Station<C> {
         }
     }
 
-    fn ues_are_there(&self, asker: &Asker<'_>, command: &SliceCommand) -> Result<(), Refusal> {
+    fn ues_are_there(&self, asker: &Requester<'_>, command: &SliceCommand) -> Result<(), Refusal> {
         let missing = |rnti: &u16| !asker.sees(*rnti) || !self.control.has_ue(*rnti);
         let missing = match command {
             SliceCommand::Associate(ues) => ues.iter().map(|ue| ue.rnti).find(missing),
@@ -113,14 +113,19 @@ impl<C: SliceControl> Station<C> {
     }
 }
 
-impl<C: SliceControl> Obeys for Station<C> {
+impl<C: SliceControl> CommandTarget for Station<C> {
     type Model = SliceModel;
 
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication {
         self.control.report(now, ues)
     }
 
-    fn execute(&mut self, now: Time, asker: &Asker<'_>, command: SliceCommand) -> Result<Progress, Refusal> {
+    fn execute(
+        &mut self,
+        now: Time,
+        asker: &Requester<'_>,
+        command: SliceCommand,
+    ) -> Result<Progress, Refusal> {
         let set = self.control.set();
         self.permit(asker, &set, &command)?;
         let next = set.after(&command, self.control.prbs())?;

@@ -1,5 +1,5 @@
 //! TRAFFIC at a base station ([`ranlab_e2_codec::e2sm::traffic`]). A controller commands the bearers of UEs that it sees.
-use super::controlled::{Asker, Controlled, Obeys, Progress};
+use super::command_function::{CommandFunction, CommandTarget, Progress, Requester};
 use crate::Time;
 use crate::agent::*;
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -24,10 +24,10 @@ struct Station<C>(C);
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::traffic::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl TrafficControl + 'static) -> Box<dyn RanFunction> {
-    Box::new(Controlled::new(Station(control)))
+    Box::new(CommandFunction::new(Station(control)))
 }
 
-impl<C: TrafficControl> Obeys for Station<C> {
+impl<C: TrafficControl> CommandTarget for Station<C> {
     type Model = Traffic;
 
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> TrafficIndication {
@@ -37,7 +37,7 @@ impl<C: TrafficControl> Obeys for Station<C> {
     fn execute(
         &mut self,
         now: Time,
-        asker: &Asker<'_>,
+        asker: &Requester<'_>,
         command: TrafficCommand,
     ) -> Result<Progress, Refusal> {
         let BearerId { rnti, rbid } = command.bearer;

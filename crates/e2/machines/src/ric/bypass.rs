@@ -2,7 +2,7 @@
 //!
 //! Most indications only need a new request id (4 bytes) and a queue. A driver with several threads can do this on
 //! the receiving thread. The machine reports which subscriptions may be forwarded to which xApps ([`Bypass`]).
-//! Messages from the machine to those xApps use the same queue ([`Outlet`]), so each subscription has one queue and
+//! Messages from the machine to those xApps use the same queue ([`ExternalOutbox`]), so each subscription has one queue and
 //! one order. Everything else goes to the machine as usual. **The machine always produces correct results; the fast
 //! path only costs less.** The driver may therefore ignore a route at any time. The machine withdraws a route before
 //! it does anything that the route would contradict.
@@ -19,14 +19,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of one subscription's indications on the fast path. Several threads may read and write them.
 #[derive(Debug, Default)]
-pub struct Passed {
+pub struct BypassCounters {
     indications: AtomicU64,
     forwarded: AtomicU64,
     /// Time of the last indication, in nanoseconds; 0 before the first.
     last: AtomicU64,
 }
 
-impl Passed {
+impl BypassCounters {
     fn count(&self, now: Time, receivers: usize) {
         self.indications.fetch_add(1, Ordering::Relaxed);
         self.forwarded.fetch_add(receivers as u64, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Passed {
 /// An xApp that receives the indications of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteSink {
-    /// Connection of the xApp, which has an [`Outlet`].
+    /// Connection of the xApp, which has an [`ExternalOutbox`].
     pub conn: ConnId,
     /// Flow id of the subscription in the xApp's outbox.
     pub flow: FlowId,
@@ -70,7 +70,7 @@ pub struct Route {
     /// Receivers: at least one, all of them xApps.
     pub sinks: Vec<RouteSink>,
     /// Counters.
-    pub passed: Arc<Passed>,
+    pub passed: Arc<BypassCounters>,
 }
 
 /// Fast path of one base station's connection, which the machine configures.
@@ -89,7 +89,7 @@ pub trait Bypass: Debug + Send {
 }
 
 /// An [`Outbox`] outside of the machine, shared with the fast path. The rules of [`Outbox`] apply.
-pub trait Outlet: Debug + Send {
+pub trait ExternalOutbox: Debug + Send {
     /// Queues a message like [`Outbox::push_held`]. The machine announces the transmission when it is due.
     ///
     /// # Errors
@@ -110,12 +110,12 @@ pub trait Outlet: Debug + Send {
 /// Send queue of a connection.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // nearly all are the large variant, which every message uses
-pub(super) enum Way {
+pub(super) enum OutboxLocation {
     Own(Outbox),
-    Beside(Box<dyn Outlet>),
+    Beside(Box<dyn ExternalOutbox>),
 }
 
-impl Way {
+impl OutboxLocation {
     pub(super) fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         match self {
             Self::Own(outbox) => outbox.push_held(frame, due),
@@ -196,7 +196,7 @@ struct Entry<L> {
     instance: u16,
     function: RanFunctionId,
     lanes: Vec<(L, FlowId, [u8; 4])>,
-    passed: Arc<Passed>,
+    passed: Arc<BypassCounters>,
 }
 
 impl<L> Default for RouteTable<L> {
@@ -284,12 +284,12 @@ impl Ric {
     /// Moves the send queue of an xApp's connection to the outbox that `make` creates with the given limits.
     /// [`transmit`](Self::transmit) then returns nothing for this connection, and `RicOutput::Transmit` means that
     /// the outbox has data. Call this before anything is sent.
-    pub fn let_out(&mut self, conn: ConnId, make: impl FnOnce(OutboxLimits) -> Box<dyn Outlet>) {
+    pub fn let_out(&mut self, conn: ConnId, make: impl FnOnce(OutboxLimits) -> Box<dyn ExternalOutbox>) {
         let limits = self.config.limits.xapp_outbox;
         self.bypassed = true;
         let check = self.links.now() + self.config.timers.stall;
         if let Some(it) = self.links.conn_mut(conn) {
-            it.outbox = Way::Beside(make(limits));
+            it.outbox = OutboxLocation::Beside(make(limits));
             self.timers.set(check, Timer::Stalled(conn));
         }
     }
@@ -317,7 +317,9 @@ impl Ric {
         let mut sinks = Vec::with_capacity(subscription.sinks.len());
         for sink in &subscription.sinks {
             let Owner::Xapp { conn, .. } = sink.owner else { return };
-            let beside = |it: &super::links::Conn| matches!(it.outbox, Way::Beside(_)) && is_plain(it.coding);
+            let beside = |it: &super::links::Conn| {
+                matches!(it.outbox, OutboxLocation::Beside(_)) && is_plain(it.coding)
+            };
             if !self.links.conn(conn).is_some_and(beside) {
                 return;
             }

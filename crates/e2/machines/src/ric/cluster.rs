@@ -1,5 +1,7 @@
 //! A RIC that shares its nodes with other RICs: executes the outputs of its directory, and passes events to it.
-use super::directory::{BusNews, Directory, DirectoryConfig, DirectoryInput, DirectoryOutput, NotAdmitted};
+use super::directory::{
+    Directory, DirectoryConfig, DirectoryInput, DirectoryOutput, NotAdmitted, StoreEvent,
+};
 use super::relay::{self, Relays};
 use super::states::States;
 use super::timers::Timer;
@@ -48,14 +50,14 @@ impl Ric {
     }
 
     /// Processes a notification from the shared store.
-    pub fn bus(&mut self, now: Time, news: BusNews) {
+    pub fn bus(&mut self, now: Time, news: StoreEvent) {
         self.bus_all(now, [news]);
     }
 
     /// Processes several notifications in order. All are recorded before any of them takes effect, so a heartbeat
     /// behind a thousand claims renews the lease before a thousand nodes have been moved. The next heartbeat, which
     /// acknowledges the claims, is written after that.
-    pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = BusNews>) {
+    pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = StoreEvent>) {
         for news in news {
             if States::are_of(&news) {
                 self.hear_states(now, news);

@@ -40,7 +40,7 @@ struct Holder {
 
 /// A parameter that another claimant holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ConflictError {
     /// Current holder.
     pub(super) by: Claimant,
     /// Parameter.
@@ -73,14 +73,19 @@ impl Conflicts {
         (owner, priority): (&Claimant, u8),
         node: &GlobalE2NodeId,
         targets: &[String],
-    ) -> Result<(u64, Vec<Preempted>), Held> {
+    ) -> Result<(u64, Vec<Preempted>), ConflictError> {
         let node = node.base_station();
         let mut taken = Vec::new();
         for target in targets {
             for (key, holder) in self.others(now, owner, node, target) {
                 if holder.priority >= priority {
                     let left = Duration::from_nanos(holder.until.as_nanos().saturating_sub(now.as_nanos()));
-                    return Err(Held { by: holder.owner, target: key.1, priority: holder.priority, left });
+                    return Err(ConflictError {
+                        by: holder.owner,
+                        target: key.1,
+                        priority: holder.priority,
+                        left,
+                    });
                 }
                 taken.push((holder.owner.clone(), key));
             }
@@ -195,7 +200,13 @@ mod tests {
     struct World(Conflicts);
 
     impl World {
-        fn set(&mut self, s: u64, x: usize, priority: u8, target: &str) -> Result<Vec<Preempted>, Held> {
+        fn set(
+            &mut self,
+            s: u64,
+            x: usize,
+            priority: u8,
+            target: &str,
+        ) -> Result<Vec<Preempted>, ConflictError> {
             let one = [target.to_owned()];
             self.0.claim((at(s), HOLD), (&xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
         }

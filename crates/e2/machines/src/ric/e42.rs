@@ -1,10 +1,10 @@
 //! The xApps: setup, node lists, node events, and the requests of each xApp.
 use super::links::Role;
+use super::messages::{self, cause_in, transaction_in};
 use super::nodes::{Node, NodeInfo};
-use super::words::{self, cause_in, transaction_in};
-use super::{ConnId, Notice, Owner, PeerInfo, Ric, RicEvent, Side, XappGrant, XappInfo};
+use super::{ConnId, ListenerProtocol, Notice, Owner, PeerInfo, Ric, RicEvent, XappGrant, XappInfo};
 use crate::Time;
-use crate::peer::filled;
+use crate::fingerprint::filled;
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::hw;
@@ -108,7 +108,7 @@ impl Ric {
     /// Handles the first message of an E42 connection, which must be a setup request. It determines the version of
     /// the connection.
     pub(super) fn first_e42(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
-        self.hint_at_first(id, Side::E42, pdu);
+        self.hint_at_first(id, ListenerProtocol::E42, pdu);
         let Some(version) = e42::numbering_of(pdu) else {
             return self.links.misplaced(id, "the first message", &self.config.limits, &mut self.counters);
         };
@@ -154,7 +154,7 @@ impl Ric {
                     false => Err(Cause::RicRequest(CauseRicRequest::RequestIdUnknown)),
                 };
                 if let Err(cause) = done {
-                    let failure = words::delete_failure(version, m.request_id, m.function_id, cause);
+                    let failure = messages::delete_failure(version, m.request_id, m.function_id, cause);
                     self.links.say(id, &failure);
                 }
             }
@@ -164,7 +164,7 @@ impl Ric {
                 let request = m.request_id;
                 let function = m.function_id;
                 let failure =
-                    words::control_failure(version, request, function, cause, m.call_process_id, None);
+                    messages::control_failure(version, request, function, cause, m.call_process_id, None);
                 self.links.say(id, &failure);
             }
             e42::Message::E2(Message::ErrorIndication(_)) => self.counters.error_indications_received += 1,
@@ -188,7 +188,8 @@ impl Ric {
         };
         if let Err(cause) = done {
             let actions = &m.details.actions;
-            let failure = words::subscription_failure(version, m.request_id, m.function_id, cause, actions);
+            let failure =
+                messages::subscription_failure(version, m.request_id, m.function_id, cause, actions);
             self.links.say(conn, &failure);
         }
     }

@@ -67,7 +67,7 @@ pub enum RicEvent {
     Reply(NorthboundReply),
     /// Several RICs: an operation that the driver performs at the shared store. The results are passed to
     /// [`Ric::bus`](super::Ric::bus).
-    Bus(directory::BusAsk),
+    Bus(directory::StoreRequest),
     /// Several RICs: this RIC owns a node from now on.
     Owned {
         /// Node.
@@ -103,7 +103,7 @@ pub enum RicEvent {
         /// Node of the snapshot; `None` if it concerns no node.
         node: Option<GlobalE2NodeId>,
         /// Reason.
-        why: super::NotTaken,
+        why: super::SnapshotError,
     },
     /// Several RICs: a server of the shared store has become reachable or unreachable, with the reason. The driver
     /// keeps trying.

@@ -1,6 +1,6 @@
 //! Hints: one sentence about the probable cause of a common problem, for logs, events and northbound interfaces.
 //! Hints do not affect the RIC's behaviour.
-use super::Side;
+use super::ListenerProtocol;
 use super::links::Links;
 use crate::Time;
 use bytes::Bytes;
@@ -118,12 +118,12 @@ fn is_kpm(oid: Option<&str>) -> bool {
 }
 
 /// Returns a hint for the first message of a connection if it is not a setup request of the listener's protocol.
-pub(super) fn of_first(side: Side, pdu: &[u8]) -> Option<&'static str> {
+pub(super) fn of_first(side: ListenerProtocol, pdu: &[u8]) -> Option<&'static str> {
     match side {
-        Side::E42 if Version::of_setup(pdu).is_some() => Some(SETUP_AT_E42),
-        Side::E2 if matches!(pdu, [0x00, 0x01, ..]) => None,
-        Side::E2 if e42::numbering_of(pdu).is_some() => Some(SETUP_AT_E2),
-        Side::E2 => Some(NO_SETUP),
+        ListenerProtocol::E42 if Version::of_setup(pdu).is_some() => Some(SETUP_AT_E42),
+        ListenerProtocol::E2 if matches!(pdu, [0x00, 0x01, ..]) => None,
+        ListenerProtocol::E2 if e42::numbering_of(pdu).is_some() => Some(SETUP_AT_E2),
+        ListenerProtocol::E2 => Some(NO_SETUP),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Connections, their send queues, and the outputs for the driver.
-use super::bypass::{Bypass, Way};
+use super::bypass::{Bypass, OutboxLocation};
 use super::hints::{self, Hints};
-use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
+use super::{ConnId, Limits, ListenerProtocol, RicConfig, RicCounters, RicEvent, RicOutput};
 use crate::coding::in_coding;
 use crate::{FlowId, Frame, Outbox, Time};
 use bytes::Bytes;
@@ -27,13 +27,13 @@ pub(super) enum Role {
 
 #[derive(Debug)]
 pub(super) struct Conn {
-    pub(super) side: Side,
+    pub(super) side: ListenerProtocol,
     pub(super) peer: Arc<str>,
     pub(super) version: Version,
     /// Encoding of PDUs, determined by the first PDU of the peer.
     pub(super) coding: Option<Coding>,
     pub(super) role: Role,
-    pub(super) outbox: Way,
+    pub(super) outbox: OutboxLocation,
     /// Fast path for indications of this connection, if the driver has one.
     pub(super) bypass: Option<Box<dyn Bypass>>,
     pub(super) heard: Time,
@@ -137,10 +137,17 @@ impl Links {
     }
 
     /// Adds a connection. Returns `false` if the limit of its listener is reached.
-    pub(super) fn open(&mut self, now: Time, id: ConnId, side: Side, peer: &str, config: &RicConfig) -> bool {
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        side: ListenerProtocol,
+        peer: &str,
+        config: &RicConfig,
+    ) -> bool {
         let (limit, outbox) = match side {
-            Side::E2 => (config.limits.e2_connections, config.limits.agent_outbox),
-            Side::E42 => (config.limits.e42_connections, config.limits.xapp_outbox),
+            ListenerProtocol::E2 => (config.limits.e2_connections, config.limits.agent_outbox),
+            ListenerProtocol::E42 => (config.limits.e42_connections, config.limits.xapp_outbox),
         };
         if self.counts[side as usize] >= limit {
             let reason = format!("{limit} connections of this kind are open, no more are allowed");
@@ -153,7 +160,7 @@ impl Links {
             version: config.version,
             coding: None,
             role: Role::New,
-            outbox: Way::Own(Outbox::new(outbox)),
+            outbox: OutboxLocation::Own(Outbox::new(outbox)),
             bypass: None,
             heard: now,
             handshake: Some(now + config.timers.handshake),

@@ -35,10 +35,12 @@ mod limits;
 mod links;
 mod loads;
 mod machine;
+mod messages;
 mod modification;
 mod node_procedures;
 mod nodes;
 mod policy;
+mod procedure_queue;
 mod procedures;
 mod ran_db;
 mod relay;
@@ -49,10 +51,8 @@ mod subscription_answers;
 mod subscription_table;
 mod subscriptions;
 mod timers;
-mod turns;
-mod words;
 
-pub use bypass::{Bypass, Outlet, Passed, Route, RouteSink, RouteTable};
+pub use bypass::{Bypass, BypassCounters, ExternalOutbox, Route, RouteSink, RouteTable};
 pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use event::{NodeLoss, RicEvent};
 pub use hints::{Hint, of_refused as refusal_hint};
@@ -72,7 +72,7 @@ pub use snapshot::{
     ClusterSnapshot, ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot,
 };
 
-pub use states::{Keeps, NotTaken, SNAPSHOT_BYTES_MAX, SNAPSHOTS_BYTES_MAX, SnapshotCounters};
+pub use states::{Keeps, SNAPSHOT_BYTES_MAX, SNAPSHOTS_BYTES_MAX, SnapshotCounters, SnapshotError};
 
 use crate::{Frame, LinkLoss, Time};
 use bytes::Bytes;
@@ -92,7 +92,7 @@ pub struct ConnId(pub u64);
 
 /// Protocol of a listener. It cannot be derived from the bytes, because the procedure codes of E42 and E2AP overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
+pub enum ListenerProtocol {
     /// Base stations.
     E2,
     /// xApps.
@@ -107,7 +107,7 @@ pub enum RicInput {
         /// Connection.
         conn: ConnId,
         /// Protocol of the listener.
-        side: Side,
+        side: ListenerProtocol,
         /// Remote address, for logs and policies.
         peer: String,
     },
@@ -370,7 +370,7 @@ impl Ric {
     }
 
     /// Passes [`IAppInput::Roused`] to an iApp: an external event that it waits for has occurred.
-    pub fn rouse(&mut self, now: Time, iapp: IAppId) {
+    pub fn wake_iapp(&mut self, now: Time, iapp: IAppId) {
         if iapp.0 < self.iapps.len() {
             self.notices.push_back((iapp.0, Notice::Roused));
             self.process_consequences(now);
@@ -390,7 +390,7 @@ impl Ric {
         counters
     }
 
-    fn connected(&mut self, now: Time, conn: ConnId, side: Side, peer: &str) {
+    fn connected(&mut self, now: Time, conn: ConnId, side: ListenerProtocol, peer: &str) {
         if !self.links.open(now, conn, side, peer, &self.config) {
             self.counters.connections_refused += 1;
             let what = "one connection too many: it is closed".to_owned();
@@ -426,10 +426,10 @@ impl Ric {
         // The message may be kept for a long time and must not keep the whole receive buffer alive.
         let pdu = Bytes::copy_from_slice(&pdu);
         match (side, role) {
-            (Side::E2, Role::Node(place)) => self.node_pdu(now, id, place, &pdu),
-            (Side::E2, _) => self.first_e2(now, id, &pdu),
-            (Side::E42, Role::Xapp(place)) => self.xapp_pdu(now, id, place, &pdu),
-            (Side::E42, _) => self.first_e42(now, id, &pdu),
+            (ListenerProtocol::E2, Role::Node(place)) => self.node_pdu(now, id, place, &pdu),
+            (ListenerProtocol::E2, _) => self.first_e2(now, id, &pdu),
+            (ListenerProtocol::E42, Role::Xapp(place)) => self.xapp_pdu(now, id, place, &pdu),
+            (ListenerProtocol::E42, _) => self.first_e42(now, id, &pdu),
         }
     }
 

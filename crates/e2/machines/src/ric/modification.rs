@@ -1,7 +1,7 @@
 //! Modification of a subscription (v3.01), started by its only owner (an iApp) or by the node.
 use super::change::{SubscriptionChange, SubscriptionChanged, apply};
+use super::procedure_queue::NodeProcedure;
 use super::subscription_table::State;
-use super::turns::Errand;
 use super::{ConnId, Notice, Owner, Ric};
 use crate::Time;
 use ranlab_e2_codec::e2ap::*;
@@ -60,7 +60,7 @@ impl Ric {
         }
         s.state = State::Modifying;
         s.tries += 1;
-        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+        if self.takes_turn(now, place, NodeProcedure::Subscription(request_id)) {
             self.run_change(now, place, slot);
         }
         Ok(())

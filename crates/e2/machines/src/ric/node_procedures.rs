@@ -1,8 +1,8 @@
 //! Global procedures other than the setup: those of the node, and those of the RIC with their timeouts and retries.
+use super::messages::{ack_item, ack_update, cause_in, transaction_in};
 use super::nodes::accepted;
+use super::procedure_queue::NodeProcedure;
 use super::procedures::{Pending, Procedure, ProcedureError, ProcedureResult};
-use super::turns::Errand;
-use super::words::{ack_item, ack_update, cause_in, transaction_in};
 use super::{ConnId, NodeKind, Ric, RicEvent, Timer};
 use crate::Time;
 use bytes::Bytes;
@@ -81,7 +81,7 @@ impl Ric {
         let deadline = now + self.config.timers.procedure;
         entry.procedures.pending.insert(transaction, Pending { procedure, message, tries: 1, deadline });
         self.timers.set(deadline, Timer::Procedure { node: place, transaction });
-        if self.takes_turn(now, place, Errand::Procedure(transaction)) {
+        if self.takes_turn(now, place, NodeProcedure::Procedure(transaction)) {
             self.run_procedure(place, transaction);
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Ric {
 
     pub(super) fn procedure_expired(&mut self, now: Time, place: usize, transaction: TransactionId) {
         let Some(node) = self.nodes.at_mut(place) else { return };
-        let waits = node.turns.waits(Errand::Procedure(transaction));
+        let waits = node.turns.waits(NodeProcedure::Procedure(transaction));
         let Some(pending) = node.procedures.pending.get_mut(&transaction) else { return };
         if waits || pending.tries < self.config.timers.procedure_tries {
             pending.tries += u32::from(!waits);

@@ -1,14 +1,14 @@
 //! The nodes: setup, disconnect, takeover, and known data.
 use super::hints::{self, SetupRefused};
 use super::links::Role;
+use super::messages::{ack_item, ack_update, cause_in, transaction_in};
+use super::procedure_queue::ProcedureQueue;
 use super::procedures::Procedures;
 use super::requests::Requests;
 use super::subscription_table::SubscriptionTable;
-use super::turns::Turns;
-use super::words::{ack_item, ack_update, cause_in, transaction_in};
-use super::{ConnId, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Side, Timer};
+use super::{ConnId, ListenerProtocol, NodeKind, NodeLoss, Notice, RanInfo, Ric, RicEvent, Timer};
 use crate::Time;
-use crate::peer::{OWN_FUNCTIONS, is_own};
+use crate::fingerprint::{OWN_FUNCTIONS, is_own};
 use bytes::Bytes;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::by_oid;
@@ -59,7 +59,7 @@ pub(super) struct Node {
     pub(super) subscriptions: SubscriptionTable,
     pub(super) requests: Requests,
     pub(super) procedures: Procedures,
-    pub(super) turns: Turns,
+    pub(super) turns: ProcedureQueue,
     /// Time at which a disconnected node is forgotten.
     retention: Option<Time>,
 }
@@ -138,7 +138,7 @@ impl Ric {
         if let Some(conn) = self.links.open_conn(id) {
             conn.version = version;
         }
-        self.hint_at_first(id, Side::E2, pdu);
+        self.hint_at_first(id, ListenerProtocol::E2, pdu);
         match decode_upgrading(pdu, version) {
             Ok((Decoded { message: Message::E2SetupRequest(request), .. }, version)) => {
                 self.setup(now, id, version, request);
@@ -151,7 +151,7 @@ impl Ric {
     }
 
     /// Records a hint if the first message of a connection belongs to another listener.
-    pub(super) fn hint_at_first(&mut self, id: ConnId, side: Side, pdu: &[u8]) {
+    pub(super) fn hint_at_first(&mut self, id: ConnId, side: ListenerProtocol, pdu: &[u8]) {
         let Some(sentence) = hints::of_first(side, pdu) else { return };
         let Some(conn) = self.links.open_conn(id) else { return };
         conn.explained = true;
@@ -325,7 +325,7 @@ impl Ric {
                 subscriptions: SubscriptionTable::starting_at(self.config.first_instance),
                 requests: Requests::default(),
                 procedures: Procedures::default(),
-                turns: Turns::default(),
+                turns: ProcedureQueue::default(),
                 retention: None,
             }),
         };

@@ -2,8 +2,8 @@
 //! virtual connection here, without a socket. iApps and xApps use such a node like any other. Its indications come
 //! directly from the RIC that serves it.
 use super::directory::RicSeen;
-use super::words;
-use super::{ConnId, NodeLoss, Ric, RicInput, RicOutput, Role, Side};
+use super::messages;
+use super::{ConnId, ListenerProtocol, NodeLoss, Ric, RicInput, RicOutput, Role};
 use crate::Time;
 use crate::xapp::{
     ControlHandle, Dialect, Failure, IndicationView, SubscriptionHandle, Xapp, XappConfig, XappEvent,
@@ -33,7 +33,7 @@ pub(super) fn is_dialled(conn: ConnId) -> bool {
 
 /// An outstanding request at a node.
 #[derive(Debug, Clone)]
-struct Errand {
+struct RelayedRequest {
     request_id: RicRequestId,
     function: RanFunctionId,
     actions: Vec<ActionToBeSetup>,
@@ -41,7 +41,7 @@ struct Errand {
     answered: bool,
 }
 
-impl Errand {
+impl RelayedRequest {
     fn new(
         request_id: RicRequestId,
         function: RanFunctionId,
@@ -56,9 +56,9 @@ impl Errand {
 #[derive(Debug)]
 struct Proxy {
     conn: ConnId,
-    subscriptions: BTreeMap<SubscriptionHandle, Errand>,
-    leaving: BTreeMap<SubscriptionHandle, Errand>,
-    controls: BTreeMap<ControlHandle, Errand>,
+    subscriptions: BTreeMap<SubscriptionHandle, RelayedRequest>,
+    leaving: BTreeMap<SubscriptionHandle, RelayedRequest>,
+    controls: BTreeMap<ControlHandle, RelayedRequest>,
 }
 
 /// Another RIC.
@@ -194,7 +194,7 @@ impl Ric {
         let (subscriptions, leaving, controls) = Default::default();
         relay.proxies.insert(node, Proxy { conn, subscriptions, leaving, controls });
         cluster.relays.nodes.insert(conn, (owner.ric.clone(), node));
-        self.connected(now, conn, Side::E2, &format!("RIC {}", owner.ric));
+        self.connected(now, conn, ListenerProtocol::E2, &format!("RIC {}", owner.ric));
         let request = E2SetupRequest {
             transaction_id: Some(0),
             node_id: node,
@@ -420,7 +420,7 @@ impl Ric {
                 let ids = errand.actions.iter().map(|action| action.id);
                 let admitted: Vec<_> = ids.filter(|id| not_admitted.iter().all(|it| it.id != *id)).collect();
                 let not = Some(&not_admitted[..]).filter(|list| !list.is_empty());
-                let answer = words::subscription_response(version, id, function, &admitted, not);
+                let answer = messages::subscription_response(version, id, function, &admitted, not);
                 self.say_for_node(now, conn, &answer);
             }
             Err(failure) => {
@@ -428,9 +428,9 @@ impl Ric {
                 relay.xapp.unsubscribe(handle);
                 let cause = cause_of(failure);
                 let answer = if errand.answered {
-                    words::subscription_ended(version, id, function, cause)
+                    messages::subscription_ended(version, id, function, cause)
                 } else {
-                    words::subscription_failure(version, id, function, cause, &errand.actions)
+                    messages::subscription_failure(version, id, function, cause, &errand.actions)
                 };
                 self.say_for_node(now, conn, &answer);
             }
@@ -448,7 +448,7 @@ impl Ric {
         let Some(relay) = self.cluster.as_mut().and_then(|it| it.relays.all.get_mut(name)) else { return };
         let found = relay.proxies.values_mut().find_map(|it| Some((it.conn, it.controls.remove(&handle)?)));
         let Some((conn, errand)) = found else { return };
-        let Errand { request_id, function: function_id, call_process_id, .. } = errand;
+        let RelayedRequest { request_id, function: function_id, call_process_id, .. } = errand;
         let answer = match cause {
             None => Message::RicControlAcknowledge(RicControlAcknowledge {
                 request_id,
@@ -457,7 +457,7 @@ impl Ric {
                 status: None,
                 outcome,
             }),
-            Some(cause) => words::control_failure(
+            Some(cause) => messages::control_failure(
                 Version::V2_03,
                 request_id,
                 function_id,
@@ -495,21 +495,25 @@ impl Ric {
         let no_place = Cause::RicRequest(CauseRicRequest::SystemNotReady);
         let answer = match message {
             Message::RicSubscriptionRequest(m) => {
-                let known = proxy.subscriptions.values().any(|it| it.request_id == m.request_id);
                 let request_id = m.request_id;
                 let function = m.function_id;
                 let actions = m.details.actions.clone();
-                if known {
+                if proxy.subscriptions.values().any(|it| it.request_id == request_id) {
                     return;
                 }
                 match relay.xapp.subscribe(node, function, m.details.event_trigger, m.details.actions) {
                     Ok(handle) => {
-                        proxy.subscriptions.insert(handle, Errand::new(request_id, function, actions, None));
+                        let relayed = RelayedRequest::new(request_id, function, actions, None);
+                        proxy.subscriptions.insert(handle, relayed);
                         return;
                     }
-                    Err(_) => {
-                        words::subscription_failure(Version::V2_03, request_id, function, no_place, &actions)
-                    }
+                    Err(_) => messages::subscription_failure(
+                        Version::V2_03,
+                        request_id,
+                        function,
+                        no_place,
+                        &actions,
+                    ),
                 }
             }
             Message::RicSubscriptionDeleteRequest(m) => {
@@ -535,17 +539,17 @@ impl Ric {
                 let cpid = m.call_process_id.clone();
                 match relay.xapp.answer(now, node, function, m.call_process_id, m.header, m.message, ack) {
                     Ok(handle) => {
-                        let errand = Errand::new(request_id, function, Vec::new(), cpid);
+                        let errand = RelayedRequest::new(request_id, function, Vec::new(), cpid);
                         proxy.controls.insert(handle, errand);
                         return;
                     }
                     Err(_) => {
-                        words::control_failure(Version::V2_03, request_id, function, no_place, cpid, None)
+                        messages::control_failure(Version::V2_03, request_id, function, no_place, cpid, None)
                     }
                 }
             }
             Message::RicQueryRequest(m) => {
-                words::error_about(Some(m.request_id), Some(m.function_id), no_place)
+                messages::error_about(Some(m.request_id), Some(m.function_id), no_place)
             }
             // The setup response, and global procedures, which are left to the serving RIC. They end here by their
             // timeouts.

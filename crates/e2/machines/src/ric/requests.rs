@@ -1,8 +1,8 @@
 //! Outstanding controls and queries. They get one response or expire, and are never repeated.
-use super::conflicts::{Claimant, Held};
+use super::conflicts::{Claimant, ConflictError};
 use super::iapp::{ControlDetails, Party};
-use super::turns::Errand;
-use super::words;
+use super::messages;
+use super::procedure_queue::NodeProcedure;
 use super::{Notice, Outcome, Owner, Ric, RicEvent, Timer};
 use crate::Time;
 use bytes::Bytes;
@@ -139,7 +139,7 @@ impl Ric {
         else {
             return;
         };
-        let failure = words::control_failure(version, m.request_id, m.function_id, cause, cpid, outcome);
+        let failure = messages::control_failure(version, m.request_id, m.function_id, cause, cpid, outcome);
         self.links.say(conn, &failure);
     }
 
@@ -267,7 +267,7 @@ impl Ric {
             }
             Err(held) => {
                 self.counters.controls_in_conflict += 1;
-                let Held { by, target, priority: theirs, left } = held;
+                let ConflictError { by, target, priority: theirs, left } = held;
                 let name = match &by {
                     Claimant::Party(party) => party.to_string(),
                     by => format!("xApp {}", self.name_of(by).trim_start_matches("xapp ")),
@@ -307,7 +307,7 @@ impl Ric {
     fn tell_holder(&mut self, claimant: &Claimant, function: RanFunctionId) {
         let &Claimant::Xapp(Owner::Xapp { place, conn }) = claimant else { return };
         if self.xapps.at(place).is_some_and(|xapp| xapp.is_ours) {
-            self.links.say(conn, &words::error_about(None, Some(function), CONFLICT));
+            self.links.say(conn, &messages::error_about(None, Some(function), CONFLICT));
         }
     }
 
@@ -373,7 +373,7 @@ impl Ric {
         if let Some(party) = &pending.party {
             *self.requests_for.entry(party.clone()).or_default() += 1;
         }
-        if self.takes_turn(now, place, Errand::Request(instance)) {
+        if self.takes_turn(now, place, NodeProcedure::Request(instance)) {
             self.links.push_control(conn, pdu);
         } else {
             pending.held = Some(pdu);
@@ -545,7 +545,7 @@ impl Ric {
                 outcome,
             }),
             Outcome::Failed { cause, outcome } => {
-                words::control_failure(version, request_id, function, cause, call_process_id, outcome)
+                messages::control_failure(version, request_id, function, cause, call_process_id, outcome)
             }
         };
         self.links.say(conn, &message);

@@ -2,7 +2,9 @@
 use super::directory::DirectoryCounters;
 use super::links::Role;
 use super::subscription_table::State;
-use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, SnapshotCounters, Tenant};
+use super::{
+    ConnId, Hint, ListenerProtocol, NodeInfo, Owner, RanInfo, Ric, RicCounters, SnapshotCounters, Tenant,
+};
 use crate::{OutboxCounters, Time};
 use ranlab_e2_codec::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
 use ranlab_e2_codec::e42::XappId;
@@ -75,7 +77,7 @@ pub struct ConnSnapshot {
     /// Id.
     pub id: ConnId,
     /// Protocol.
-    pub side: Side,
+    pub side: ListenerProtocol,
     /// Remote address.
     pub peer: Arc<str>,
     /// E2AP version.

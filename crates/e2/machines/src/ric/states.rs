@@ -8,7 +8,7 @@
 //! If two RICs save at the same time, the later write prevails at all of them: while a RIC has
 //! a change to write, it accepts no other. A failed write is repeated with the latest state. Each write names the revision that
 //! it replaces, so that a delayed write cannot overwrite a newer one.
-use super::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId, node_key};
+use super::directory::{BusWrite, StoreEvent, StoreRequest, WriteFailure, WriteId, node_key};
 use super::iapp::{IApp, Notice};
 use super::{Ric, RicEvent};
 use crate::Time;
@@ -59,7 +59,7 @@ impl Keeps {
 
 /// Reason why a snapshot was not stored or not accepted. The iApp then has no state, as if there were no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum SnapshotError {
     /// The snapshot is larger than the iApp's limit.
     #[error("it has {bytes} bytes, at most {most} are allowed")]
     TooLarge {
@@ -101,12 +101,12 @@ pub struct SnapshotCounters {
 }
 
 impl SnapshotCounters {
-    fn count(&mut self, why: &NotTaken) {
+    fn count(&mut self, why: &SnapshotError) {
         *match why {
-            NotTaken::TooLarge { .. } => &mut self.too_large,
-            NotTaken::Version { .. } => &mut self.other_version,
-            NotTaken::Malformed(_) => &mut self.malformed,
-            NotTaken::NoRoom => &mut self.no_room,
+            SnapshotError::TooLarge { .. } => &mut self.too_large,
+            SnapshotError::Version { .. } => &mut self.other_version,
+            SnapshotError::Malformed(_) => &mut self.malformed,
+            SnapshotError::NoRoom => &mut self.no_room,
         } += 1;
     }
 }
@@ -218,10 +218,10 @@ impl States {
     }
 
     /// Returns whether a notification of the store concerns snapshots.
-    pub(super) fn are_of(news: &BusNews) -> bool {
+    pub(super) fn are_of(news: &StoreEvent) -> bool {
         match news {
-            BusNews::Entry { key, .. } => key.starts_with(STATES),
-            BusNews::Written { id, .. } => id.0 > FIRST_WRITE,
+            StoreEvent::Entry { key, .. } => key.starts_with(STATES),
+            StoreEvent::Written { id, .. } => id.0 > FIRST_WRITE,
             _ => false,
         }
     }
@@ -402,12 +402,12 @@ impl Ric {
     }
 
     /// Handles a notification of the store that concerns snapshots.
-    pub(super) fn hear_states(&mut self, now: Time, news: BusNews) {
+    pub(super) fn hear_states(&mut self, now: Time, news: StoreEvent) {
         let Some(cluster) = &mut self.cluster else { return };
         let states = &mut cluster.states;
         let told = match news {
-            BusNews::Entry { key, revision, value } => states.learn(&key, revision, &value).then_some(key),
-            BusNews::Written { id, outcome } => states.written(now, id, outcome),
+            StoreEvent::Entry { key, revision, value } => states.learn(&key, revision, &value).then_some(key),
+            StoreEvent::Written { id, outcome } => states.written(now, id, outcome),
             _ => None,
         };
         let reader = told.as_ref().and_then(|key| states.reader(key));
@@ -433,12 +433,17 @@ impl Ric {
         let Some(Keeps { version: expected, .. }) = keeps(iapp.as_ref()) else { return };
         let most = iapp.keeps().map_or(0, |keeps| keeps.most());
         let taken = match &known.snapshot {
-            None => Err(NotTaken::Malformed("it is not a snapshot of this format".to_owned())),
-            Some(it) if it.version != expected => Err(NotTaken::Version { version: it.version, expected }),
-            Some(it) if it.octets.len() > most => Err(NotTaken::TooLarge { bytes: it.octets.len(), most }),
+            None => Err(SnapshotError::Malformed("it is not a snapshot of this format".to_owned())),
+            Some(it) if it.version != expected => {
+                Err(SnapshotError::Version { version: it.version, expected })
+            }
+            Some(it) if it.octets.len() > most => {
+                Err(SnapshotError::TooLarge { bytes: it.octets.len(), most })
+            }
             Some(it) => {
                 let octets = it.octets.clone();
-                iapp.restore(now, about.as_ref(), &octets, &mut self.iapp_outbox).map_err(NotTaken::Malformed)
+                iapp.restore(now, about.as_ref(), &octets, &mut self.iapp_outbox)
+                    .map_err(SnapshotError::Malformed)
             }
         };
         match taken {
@@ -470,11 +475,11 @@ impl Ric {
         let before = states.known.get(&key).and_then(|known| known.snapshot.as_ref());
         let of_before = before.map_or(0, |it| it.octets.len());
         let why = if octets.len() > keeps.most() {
-            Some(NotTaken::TooLarge { bytes: octets.len(), most: keeps.most() })
+            Some(SnapshotError::TooLarge { bytes: octets.len(), most: keeps.most() })
         } else if states.bytes - of_before + octets.len() > SNAPSHOTS_BYTES_MAX
             || before.is_none() && states.known.len() >= SNAPSHOTS_MAX
         {
-            Some(NotTaken::NoRoom)
+            Some(SnapshotError::NoRoom)
         } else {
             None
         };
@@ -499,7 +504,7 @@ impl Ric {
         let write = BusWrite { id, key: key.clone(), value: snapshot.write(), expected };
         change.at = now + 5 * AGAIN;
         states.under_way.insert(id, (key, change, snapshot));
-        self.links.event(RicEvent::Bus(BusAsk::Write(write)));
+        self.links.event(RicEvent::Bus(StoreRequest::Write(write)));
         true
     }
 }

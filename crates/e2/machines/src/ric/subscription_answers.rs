@@ -1,8 +1,8 @@
 //! Responses of nodes about subscriptions, and missing responses: their effect on the owners.
 use super::hints;
+use super::messages::{cause_in, cause_of_failure};
+use super::procedure_queue::NodeProcedure;
 use super::subscription_table::{Response, State};
-use super::turns::Errand;
-use super::words::{cause_in, cause_of_failure};
 use super::{Ric, Timer};
 use crate::Time;
 use ranlab_e2_codec::e2ap::*;
@@ -106,8 +106,8 @@ impl Ric {
             return id;
         }
         match node.turns.outstanding() {
-            Some(Errand::Stray(own)) => own,
-            Some(Errand::Subscription(own))
+            Some(NodeProcedure::Stray(own)) => own,
+            Some(NodeProcedure::Subscription(own))
                 if node.subscriptions.find(own).is_some_and(|it| it.state == State::Deleting) =>
             {
                 own

@@ -1,5 +1,5 @@
 //! Subscriptions at one node, by the request id that the RIC assigned.
-use super::bypass::Passed;
+use super::bypass::BypassCounters;
 use super::change::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
@@ -107,7 +107,7 @@ pub(super) struct IndicationStats {
     /// Whether it was reported as silent.
     pub(super) silent: bool,
     /// Counters of the fast path.
-    pub(super) passed: Option<Arc<Passed>>,
+    pub(super) passed: Option<Arc<BypassCounters>>,
 }
 
 impl IndicationStats {

@@ -1,9 +1,9 @@
 //! Ownership of subscriptions. Equal subscriptions are merged. The subscription at the node is deleted when its last
 //! owner leaves, and is requested again when the node reconnects.
 use super::hints;
+use super::messages;
+use super::procedure_queue::NodeProcedure;
 use super::subscription_table::{IndicationStats, Response, Sink, State, Subscription};
-use super::turns::Errand;
-use super::words;
 use super::{Notice, Owner, Ric, Tenant, Timer};
 use crate::{FlowId, Time};
 use ranlab_e2_codec::e2ap::{fast::request_id_octets, *};
@@ -170,7 +170,7 @@ impl Ric {
         subscription.state = State::Requesting;
         subscription.tries += 1;
         self.unroute(place, slot);
-        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+        if self.takes_turn(now, place, NodeProcedure::Subscription(request_id)) {
             self.links.push_control(conn, pdu.into());
             self.arm(now, place, slot);
         }
@@ -266,7 +266,7 @@ impl Ric {
             Owner::Xapp { conn, .. } => {
                 let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
                 let answer =
-                    words::subscription_response(version, id, function, &response.admitted, not_admitted);
+                    messages::subscription_response(version, id, function, &response.admitted, not_admitted);
                 self.links.say(conn, &answer);
             }
         }
@@ -351,7 +351,7 @@ impl Ric {
         if subscription.sinks.is_empty() {
             subscription.tries = if first { 1 } else { subscription.tries + 1 };
         }
-        if self.takes_turn(now, place, Errand::Subscription(request_id)) {
+        if self.takes_turn(now, place, NodeProcedure::Subscription(request_id)) {
             self.run_delete(now, place, slot);
         }
     }
@@ -477,9 +477,9 @@ impl Ric {
             Owner::Xapp { conn, .. } => {
                 let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
                 let message = if sink.answered {
-                    words::subscription_ended(version, id, function, cause)
+                    messages::subscription_ended(version, id, function, cause)
                 } else {
-                    words::subscription_failure(version, id, function, cause, actions)
+                    messages::subscription_failure(version, id, function, cause, actions)
                 };
                 self.links.say(conn, &message);
             }

@@ -18,7 +18,7 @@ pub enum Dialect {
 
 /// Differences between RICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Habits {
+pub(super) struct DialectRules {
     dialect: Dialect,
     /// Name in configurations.
     name: &'static str,
@@ -33,16 +33,22 @@ pub(super) struct Habits {
     pub(super) polls: bool,
 }
 
-const TABLE: [Habits; 3] = [
-    Habits { dialect: Dialect::Auto, name: "auto", node_events: false, one_at_a_time: true, polls: true },
-    Habits {
+const TABLE: [DialectRules; 3] = [
+    DialectRules {
+        dialect: Dialect::Auto,
+        name: "auto",
+        node_events: false,
+        one_at_a_time: true,
+        polls: true,
+    },
+    DialectRules {
         dialect: Dialect::Ranlab,
         name: "ranlab",
         node_events: true,
         one_at_a_time: false,
         polls: false,
     },
-    Habits {
+    DialectRules {
         dialect: Dialect::FlexRic,
         name: "flexric",
         node_events: false,
@@ -52,7 +58,7 @@ const TABLE: [Habits; 3] = [
 ];
 
 impl Dialect {
-    pub(super) fn habits(self) -> &'static Habits {
+    pub(super) fn habits(self) -> &'static DialectRules {
         &TABLE[self as usize]
     }
 }

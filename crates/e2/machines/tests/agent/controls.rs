@@ -324,7 +324,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);
     assert_eq!(bench.ask(C0, &control(function, b"later no", ACK)), []);
     assert!(matches!(&bench.ask(C0, &control(function, b"no", ACK))[..], [Message::RicControlFailure(_)]));
-    bench.agent.rouse(bench.now, function);
+    bench.agent.wake_function(bench.now, function);
     bench.drain();
     match &bench.take(C0)[..] {
         [Message::RicControlAcknowledge(done), Message::RicControlFailure(failed)] => {
@@ -337,7 +337,7 @@ fn deferred_control_completes_or_is_dropped_on_disconnect() {
     assert_eq!(bench.ask(C0, &control(function, b"yes", ACK)), []);
     let why = ranlab_e2::LinkLoss::ClosedByPeer;
     bench.input(AgentInput::Disconnected { controller: C0, why });
-    bench.agent.rouse(bench.now, function);
+    bench.agent.wake_function(bench.now, function);
     assert_eq!(waiting.lock().unwrap().len(), 1, "nobody waited");
 }
 

@@ -3,7 +3,7 @@ use crate::driver::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
-use ranlab_e2::functions::ni::{self as function, NiStation, Passed};
+use ranlab_e2::functions::ni::{self as function, InterfaceMessage, NiStation};
 use ranlab_e2_codec::ap::messages::{self, NgIds};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::ni::*;
@@ -22,7 +22,7 @@ fn gnb(number: u64) -> NodeId {
 
 /// gNB 1 with UEs 1 and 2, and an Xn interface to gNB 2.
 #[derive(Clone, Default)]
-struct Station(Arc<Mutex<Vec<Passed>>>);
+struct Station(Arc<Mutex<Vec<InterfaceMessage>>>);
 
 impl NiStation for Station {
     fn interfaces(&self) -> Vec<Interface> {
@@ -41,7 +41,7 @@ impl NiStation for Station {
         vec![1, 2]
     }
 
-    fn messages(&mut self, _: Time) -> Vec<Passed> {
+    fn messages(&mut self, _: Time) -> Vec<InterfaceMessage> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
@@ -51,8 +51,15 @@ impl Station {
         let octets = message.to_octets().unwrap();
         let far = (message.interface == Interface::Xn).then(|| gnb(2));
         let interface = message.interface;
-        let passed =
-            Passed { interface, far, direction, tstamp_us: TIME_US, ue: Some(ue), leaves: false, octets };
+        let passed = InterfaceMessage {
+            interface,
+            far,
+            direction,
+            tstamp_us: TIME_US,
+            ue: Some(ue),
+            leaves: false,
+            octets,
+        };
         let copy = passed.octets.clone();
         self.0.lock().unwrap().push(passed);
         copy

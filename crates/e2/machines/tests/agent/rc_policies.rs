@@ -9,7 +9,7 @@ use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
-use ranlab_e2_codec::e2sm::rc::policy::{self as policies, CONDITIONS, Condition, Does, Test};
+use ranlab_e2_codec::e2sm::rc::policy::{self as policies, CONDITIONS, Condition, PolicyEffect, Test};
 use ranlab_e2_codec::e2sm::rc::*;
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use std::sync::{Arc, Mutex};
@@ -139,7 +139,8 @@ fn policy(requestor: u16, trigger: &EventTrigger, action: &ActionDefinition) -> 
 }
 
 fn sharing(requestor: u16, policies: &[(&[(u8, u8)], Condition)]) -> Message {
-    let policies = policies.iter().map(|(wanted, condition)| (Does::Obey(quotas(wanted)), condition.clone()));
+    let policies =
+        policies.iter().map(|(wanted, condition)| (PolicyEffect::Obey(quotas(wanted)), condition.clone()));
     policy(requestor, &EventTrigger::states(), &ActionDefinition::policies(2, policies))
 }
 
@@ -278,7 +279,7 @@ fn policy_decides_on_handover_before_insert() {
 fn impossible_policies_are_refused() {
     let (mut bench, station) = bench();
     let states = EventTrigger::states();
-    let shares = |order: Order| ActionDefinition::policies(2, [(Does::Obey(order), vec![])]);
+    let shares = |order: Order| ActionDefinition::policies(2, [(PolicyEffect::Obey(order), vec![])]);
     let flows = Order::QosFlows { drb: 1, flows: vec![FlowMapping { qfi: 1, indication: 0 }] };
     let untested = |id, tested| {
         let mut action = shares(quotas(&[(1, 20)]));
@@ -290,7 +291,7 @@ fn impossible_policies_are_refused() {
         let condition = TestCondition::Presence(presence);
         TestedAs::Element(ElementTest { condition, value: None, or: None })
     };
-    let many = (0..=POLICIES_MAX).map(|_| (Does::Obey(quotas(&[(1, 20)])), vec![]));
+    let many = (0..=POLICIES_MAX).map(|_| (PolicyEffect::Obey(quotas(&[(1, 20)])), vec![]));
     let mut connected = EventTrigger::states();
     let TriggerFormat::Ues(changes) = &mut connected.format else { panic!() };
     changes[0].trigger = ChangeOf::RrcState(vec![StateChange { to: RrcState::Connected, or: None }]);
@@ -333,7 +334,7 @@ fn offered() -> impl Strategy<Value = ActionDefinition> {
     let tests = proptest::option::of(proptest::collection::vec(test, 1..4));
     let one = (proptest::collection::vec((1..4_u8, 0..60_u8), 1..3), tests);
     (1..4_i64, proptest::collection::vec(one, 1..4)).prop_map(|(style, policies)| {
-        let order = |wanted: &[(u8, u8)]| (Does::Obey(quotas(wanted)), vec![]);
+        let order = |wanted: &[(u8, u8)]| (PolicyEffect::Obey(quotas(wanted)), vec![]);
         let mut action = ActionDefinition::policies(style, policies.iter().map(|(wanted, _)| order(wanted)));
         let ActionFormat::Policy(made) = &mut action.format else { panic!() };
         made.iter_mut().zip(policies).for_each(|(it, (_, tests))| it.condition = tests);
@@ -362,7 +363,7 @@ proptest! {
         };
         prop_assert!(CONDITIONS.iter().all(|(id, _)| (1..=3).contains(id)));
         let read = policies::read(action.style, made);
-        let there_is = |does: &Does| matches!(does, Does::Obey(order) if station.could(order).is_ok());
+        let there_is = |does: &PolicyEffect| matches!(does, PolicyEffect::Obey(order) if station.could(order).is_ok());
         let can = action.style == 2
             && made.iter().all(|it| it.condition.iter().flatten().all(known))
             && read.as_ref().is_ok_and(|read| read.iter().all(|(does, _)| there_is(does)));

@@ -9,7 +9,7 @@ use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rc::commands::Order;
 use ranlab_e2_codec::e2sm::rc::interface::*;
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::neighbours::*;
 use ranlab_e2_codec::e2sm::rc::reports::{self, HandedOver, process_octets};
 use ranlab_e2_codec::e2sm::rc::*;
@@ -244,7 +244,7 @@ fn states_are_reported_under_matching_condition() {
 #[test]
 fn messages_are_copied_under_matching_condition() {
     let (mut bench, station) = bench();
-    let event = |condition, said: Said, ue: Option<u32>| MessageEvent {
+    let event = |condition, said: CopiedMessage, ue: Option<u32>| MessageEvent {
         condition,
         message: MessageType::Rrc(said.id(true)),
         direction: None,
@@ -255,17 +255,18 @@ fn messages_are_copied_under_matching_condition() {
         events: None,
         or: Some(LogicalOr::True),
     };
-    let messages = vec![event(5, Said::Release, Some(2)), event(6, Said::SetupComplete, None)];
+    let messages =
+        vec![event(5, CopiedMessage::Release, Some(2)), event(6, CopiedMessage::SetupComplete, None)];
     let format = TriggerFormat::Messages(MessageTrigger { messages, ues: None });
     assert!(admitted(&bench.ask(C0, &report(1, &EventTrigger { format }, 1, &[1, 3, 4, 6]))));
     let said = |number, said| RcEvent::Message { number, said };
     let state = RcEvent::State { number: 2, state: RrcState::Idle };
     let happened = [
-        said(1, Said::Release),
-        said(2, Said::Release),
+        said(1, CopiedMessage::Release),
+        said(2, CopiedMessage::Release),
         state,
-        said(1, Said::SetupComplete),
-        said(1, Said::ReconfigurationComplete),
+        said(1, CopiedMessage::SetupComplete),
+        said(1, CopiedMessage::ReconfigurationComplete),
     ];
     station.0.lock().unwrap().events.extend(happened);
     bench.pass(20 * MS);
@@ -275,7 +276,7 @@ fn messages_are_copied_under_matching_condition() {
         assert_eq!(copy.len(), 3);
         (header, IndicationFormat::Parameters(copy), None)
     };
-    let expected = [copy(5, 2, Said::Release), copy(6, 1, Said::SetupComplete)];
+    let expected = [copy(5, 2, CopiedMessage::Release), copy(6, 1, CopiedMessage::SetupComplete)];
     assert_eq!(indications(bench.take(C0)), expected);
 }
 
@@ -313,7 +314,7 @@ fn second_controller_gets_copies_of_own_ues_including_last_one() {
     assert!(admitted(&bench.ask(c1, &report(1, &EventTrigger::messages(true), 1, &[4]))));
     (1..=2).for_each(|ue| bench.agent.ue_left(UeId(ue)));
     let gone = |number| {
-        let said = RcEvent::Message { number, said: Said::Release };
+        let said = RcEvent::Message { number, said: CopiedMessage::Release };
         [said, RcEvent::State { number, state: RrcState::Idle }]
     };
     station.0.lock().unwrap().events.extend([gone(1), gone(2), gone(2)].concat());
@@ -478,7 +479,7 @@ fn unsupported_requests_are_refused_with_cause() {
         let event = MessageEvent { condition: 1, message, direction, ues: None, events, or: None };
         TriggerFormat::Messages(MessageTrigger { messages: vec![event], ues: None })
     };
-    let release = |nr| MessageType::Rrc(Said::Release.id(nr));
+    let release = |nr| MessageType::Rrc(CopiedMessage::Release.id(nr));
     let measured = RrcMessage { class: RrcClass::Nr(NrClass::UlDcch), message: 1 };
     let between = InterfaceMessage { interface: Interface::Ng, id: None, message: None };
     // Version 2.03 has no cause for event triggers.

@@ -1,6 +1,6 @@
 //! Single-threaded model of the fast path of a driver with several threads.
 use bytes::Bytes;
-use ranlab_e2::ric::{Bypass, ConnId, Outlet, Ric, Route, RouteTable, Side};
+use ranlab_e2::ric::{Bypass, ConnId, ExternalOutbox, ListenerProtocol, Ric, Route, RouteTable};
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, Time};
 use ranlab_e2_codec::e2ap::RicRequestId;
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ pub struct Beside {
 }
 
 impl Beside {
-    pub fn connected(&mut self, ric: &mut Ric, conn: ConnId, side: Side) {
+    pub fn connected(&mut self, ric: &mut Ric, conn: ConnId, side: ListenerProtocol) {
         match side {
-            Side::E42 => {
+            ListenerProtocol::E42 => {
                 ric.let_out(conn, |limits| {
                     let outbox = Shared::new(Mutex::new(Outbox::new(limits)));
                     self.outboxes.lock().unwrap().insert(conn, outbox.clone());
                     Box::new(Out(outbox))
                 });
             }
-            Side::E2 => {
+            ListenerProtocol::E2 => {
                 let table = self.tables.entry(conn).or_default().clone();
                 let outboxes = self.outboxes.clone();
                 let last = None;
@@ -66,7 +66,7 @@ impl Beside {
 #[derive(Debug)]
 struct Out(Shared);
 
-impl Outlet for Out {
+impl ExternalOutbox for Out {
     fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         self.0.lock().unwrap().push_held(frame, due)
     }

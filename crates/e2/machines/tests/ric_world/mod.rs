@@ -59,12 +59,12 @@ impl World {
         Self { beside: Some(Beside::default()), ..Self::new() }
     }
 
-    pub fn connect(&mut self, side: Side) -> ConnId {
+    pub fn connect(&mut self, side: ListenerProtocol) -> ConnId {
         let host = format!("peer-{}", self.next_conn + 1);
         self.connect_from(side, &host)
     }
 
-    pub fn connect_from(&mut self, side: Side, host: &str) -> ConnId {
+    pub fn connect_from(&mut self, side: ListenerProtocol, host: &str) -> ConnId {
         self.next_conn += 1;
         let conn = ConnId(self.next_conn);
         self.versions.insert(conn, Version::V2_03);
@@ -78,7 +78,7 @@ impl World {
 
     /// Connects a v1.01 node and completes its setup.
     pub fn connect_v1(&mut self, gnb: u32) -> ConnId {
-        let conn = self.connect(Side::E2);
+        let conn = self.connect(ListenerProtocol::E2);
         self.versions.insert(conn, Version::V1_01);
         let setup = E2SetupRequest { transaction_id: None, components: None, ..setup_of(node(gnb)) };
         self.send(conn, Message::E2SetupRequest(setup));
@@ -180,7 +180,7 @@ impl World {
 
     /// Connects an agent and completes its setup.
     pub fn agent(&mut self, gnb: u32) -> ConnId {
-        let conn = self.connect(Side::E2);
+        let conn = self.connect(ListenerProtocol::E2);
         self.send(conn, setup_request(gnb));
         assert!(matches!(self.got(conn)[..], [Message::E2SetupResponse(_)]));
         conn
@@ -192,7 +192,7 @@ impl World {
     }
 
     pub fn xapp_that(&mut self, wants_node_events: bool) -> (ConnId, u16) {
-        let conn = self.connect(Side::E42);
+        let conn = self.connect(ListenerProtocol::E42);
         self.send42(conn, e42_setup(wants_node_events));
         let got = self.got42(conn);
         let [e42::Message::SetupResponse(response), ..] = &got[..] else { panic!("{got:?}") };
@@ -220,7 +220,7 @@ impl World {
 
     /// Connects an agent like [`agent`](Self::agent); messages after the setup response stay in the inbox.
     pub fn agent_then_nothing(&mut self, gnb: u32) -> ConnId {
-        let conn = self.connect(Side::E2);
+        let conn = self.connect(ListenerProtocol::E2);
         self.send(conn, setup_request(gnb));
         conn
     }
@@ -286,8 +286,8 @@ pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
         configuration: ComponentConfiguration {
-            request_part: Bytes::from_static(ranlab_e2::peer::MARK),
-            response_part: Bytes::from_static(ranlab_e2::peer::MARK),
+            request_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
+            response_part: Bytes::from_static(ranlab_e2::fingerprint::MARK),
         },
     };
     E2SetupRequest {

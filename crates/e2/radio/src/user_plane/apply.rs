@@ -3,7 +3,7 @@
 use super::carrier::Direction;
 use super::cell::Cell;
 use super::command::{ALLOCATE_AHEAD_MAX, Allocation, Association, Command, Refusal, SliceAllocation};
-use super::leg::{Decision, Leg};
+use super::leg::{BearerDirection, Decision};
 use super::slice::{SliceError, SliceSet};
 use super::tc::{Tc, TcCommand};
 use super::ue_scheduler::UeScheduler;
@@ -31,11 +31,11 @@ impl Cell {
         }
     }
 
-    fn leg(&self, direction: Direction) -> &Leg {
+    fn leg(&self, direction: Direction) -> &BearerDirection {
         if direction == Direction::Down { &self.down } else { &self.up }
     }
 
-    fn leg_mut(&mut self, direction: Direction) -> &mut Leg {
+    fn leg_mut(&mut self, direction: Direction) -> &mut BearerDirection {
         if direction == Direction::Down { &mut self.down } else { &mut self.up }
     }
 
@@ -49,7 +49,7 @@ impl Cell {
     }
 
     fn associate(&mut self, associations: &[Association]) -> Result<(), Refusal> {
-        let place = |leg: &Leg, id: Option<u32>| {
+        let place = |leg: &BearerDirection, id: Option<u32>| {
             id.map(|id| leg.slices.index(id).ok_or(SliceError::NoSlice(id))).transpose()
         };
         let places = associations.iter().map(|wanted| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::carrier::{Blocks, Carrier, CarrierError, Direction, SlotKind};
 use super::channel::Link;
 use super::flow::Flow;
-use super::leg::{Air, Leg};
+use super::leg::{BearerDirection, SlotContext};
 use super::math::from_db;
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
@@ -129,8 +129,8 @@ pub struct Cell {
     pub(super) links: Vec<Link>,
     due: Vec<u64>,
     due_first: u64,
-    pub(super) down: Leg,
-    pub(super) up: Leg,
+    pub(super) down: BearerDirection,
+    pub(super) up: BearerDirection,
     pub(super) uplink_factor: f32,
     slot: u64,
     events: std::collections::VecDeque<RrcEvent>,
@@ -149,8 +149,8 @@ impl Cell {
     pub(crate) fn with(common: Common, config: CellConfig) -> Self {
         let slices = |set: &SliceSet, direction| slices(&config.carrier, set.clone(), direction);
         Self {
-            down: Leg::new(Direction::Down, slices(&config.down, Direction::Down)),
-            up: Leg::new(Direction::Up, slices(&config.up, Direction::Up)),
+            down: BearerDirection::new(Direction::Down, slices(&config.down, Direction::Down)),
+            up: BearerDirection::new(Direction::Up, slices(&config.up, Direction::Up)),
             uplink_factor: from_db(f64::from(-config.uplink_loss_db)) as f32,
             common,
             ues: Vec::new(),
@@ -264,7 +264,7 @@ impl Cell {
             let sizes = common.blocks.sizes(direction, kind);
             let decoder = &*common.decoder;
             let carrier = &common.carrier;
-            let air = Air { slot, end_us, carrier, kind, sizes, decoder, links: &self.links, factor };
+            let air = SlotContext { slot, end_us, carrier, kind, sizes, decoder, links: &self.links, factor };
             leg.pass(&air, sr_slots);
         }
         self.slot += 1;

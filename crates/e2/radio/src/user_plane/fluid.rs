@@ -17,7 +17,7 @@ use super::random::{Purpose, Stream};
 use super::rlc::{RlcConfig, RlcMode};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceSpec, SliceStats, Slices};
 use super::ue::{AttachError, Plmn, Snssai, UeConfig};
-use super::ue_scheduler::{Hot, UeScheduler, demands};
+use super::ue_scheduler::{SchedulerState, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
 /// Maximum slots of a step.
@@ -74,7 +74,7 @@ pub(super) struct FluidUe {
 #[derive(Debug)]
 pub(super) struct FluidLeg {
     direction: Direction,
-    pub(super) hot: Vec<Hot>,
+    pub(super) hot: Vec<SchedulerState>,
     pub(super) ues: Vec<FluidUe>,
     pub(super) slices: Slices,
     grants: Vec<Grant>,
@@ -279,7 +279,7 @@ impl FluidLeg {
     fn attach(&mut self, config: &UeConfig, rlc: RlcConfig, seed: u64, coherence: f64) {
         let sum: f32 = self.hot.iter().map(|hot| hot.mean).sum();
         let mean = sum / self.hot.len().max(1) as f32;
-        self.hot.push(Hot { mean, live: true, ..Hot::default() });
+        self.hot.push(SchedulerState { mean, live: true, ..SchedulerState::default() });
         let sources = (config.flows.iter().enumerate())
             .filter(|(_, flow)| flow.direction == self.direction || flow.traffic == Traffic::Voip)
             .map(|(index, flow)| FluidSource::new(flow, seed, u64::from(config.id) << 16 | index as u64))
@@ -330,7 +330,7 @@ impl FluidLeg {
     fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
         if self.slices.follows_demand() {
-            let ready = demands(&self.hot, Hot::is_ready);
+            let ready = demands(&self.hot, SchedulerState::is_ready);
             let with_debts = std::array::from_fn(|slice| ready[slice].max((active >> slice & 1) as u16));
             self.slices.grant_by_demand(&with_debts, &mut grants);
             let mut left = f64::from(self.slices.prbs);

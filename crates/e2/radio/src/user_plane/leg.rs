@@ -6,7 +6,7 @@ use super::mcs::Decoder;
 use super::random::Stream;
 use super::rlc::{Packet, Piece, Rlc, RlcMode};
 use super::slice::{Grant, Slices};
-use super::ue_scheduler::{Hot, UeScheduler, demands};
+use super::ue_scheduler::{SchedulerState, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
 /// A UE's bearer in this direction.
@@ -81,7 +81,7 @@ const BLOCKS_MAX: u32 = 16;
 
 /// A slot, for one direction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Air<'a> {
+pub(crate) struct SlotContext<'a> {
     pub(crate) slot: u64,
     /// End of the slot, µs.
     pub(crate) end_us: u64,
@@ -104,9 +104,9 @@ pub(crate) struct Decision {
 }
 
 #[derive(Debug)]
-pub(crate) struct Leg {
+pub(crate) struct BearerDirection {
     direction: Direction,
-    pub(crate) hot: Vec<Hot>,
+    pub(crate) hot: Vec<SchedulerState>,
     pub(crate) bearers: Vec<Bearer>,
     pub(crate) slices: Slices,
     pub(crate) decisions: Vec<Decision>,
@@ -120,7 +120,7 @@ pub(crate) struct Leg {
     pub(crate) polled: Vec<u32>,
 }
 
-impl Leg {
+impl BearerDirection {
     pub(crate) fn new(direction: Direction, slices: Slices) -> Self {
         Self {
             direction,
@@ -145,7 +145,14 @@ impl Leg {
         let mean = if count > 0 { sum / count as f32 } else { 0.0 };
         let free = (u32::from(u16::MAX) >> (16 - processes.min(16))) as u16;
         let forgetting = self.slices.set.slices[0].scheduler.forgetting();
-        let hot = Hot { mean, free, forgetting, live: true, stamp: u32::MAX, ..Hot::default() };
+        let hot = SchedulerState {
+            mean,
+            free,
+            forgetting,
+            live: true,
+            stamp: u32::MAX,
+            ..SchedulerState::default()
+        };
         let serial = self.bearers.get(ue).map_or(0, |old| old.serial + 1);
         let bearer = Bearer {
             serial,
@@ -169,7 +176,7 @@ impl Leg {
     pub(crate) fn remove(&mut self, ue: usize) -> Vec<Packet> {
         let hot = &mut self.hot[ue];
         self.pending -= u32::from(hot.again != 0);
-        *hot = Hot::default();
+        *hot = SchedulerState::default();
         self.bearers[ue].serial += 1;
         let lost = &mut self.lost;
         self.bearers[ue].rlc.reestablish(|packet| lost.push((ue as u32, packet)))
@@ -224,7 +231,7 @@ impl Leg {
     }
 
     /// Lets a slot pass.
-    pub(crate) fn pass(&mut self, air: &Air<'_>, sr_slots: u64) {
+    pub(crate) fn pass(&mut self, air: &SlotContext<'_>, sr_slots: u64) {
         self.events(air, sr_slots);
         if air.kind == SlotKind::None {
             return;
@@ -251,7 +258,7 @@ impl Leg {
         self.hot.iter().fold(0, |active, hot| active | u32::from(hot.wants()) << hot.slice)
     }
 
-    fn schedule(&mut self, active: u32, air: &Air<'_>) {
+    fn schedule(&mut self, active: u32, air: &SlotContext<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
         if self.slices.follows_demand() {
             self.slices.grant_by_demand(&demands(&self.hot, |hot| hot.wants()), &mut grants);
@@ -286,7 +293,7 @@ impl Leg {
     }
 
     /// Allocates PRBs to the UEs of a slice; returns the used PRBs and the bytes.
-    fn serve(&mut self, slice: u8, prbs: u16, air: &Air<'_>) -> (u16, u32) {
+    fn serve(&mut self, slice: u8, prbs: u16, air: &SlotContext<'_>) -> (u16, u32) {
         let mut left = prbs;
         let mut bytes = 0;
         let stamp = air.slot as u32;
@@ -306,8 +313,9 @@ impl Leg {
                 break;
             }
             let turn = self.slices.turns[usize::from(slice)];
-            let ready =
-                |hot: &Hot| hot.slice == slice && hot.stamp != stamp && hot.free != 0 && hot.is_ready();
+            let ready = |hot: &SchedulerState| {
+                hot.slice == slice && hot.stamp != stamp && hot.free != 0 && hot.is_ready()
+            };
             let Some(ue) = scheduler.pick(&self.hot, turn, ready) else { break };
             self.slices.turns[usize::from(slice)] = ue as u32 + 1;
             let mcs = self.hot[ue].mcs;
@@ -323,7 +331,7 @@ impl Leg {
     }
 
     /// Applies a controller's allocations for this slot.
-    fn serve_remote(&mut self, slice: u8, mut left: u16, air: &Air<'_>, prbs: u16) -> (u16, u32) {
+    fn serve_remote(&mut self, slice: u8, mut left: u16, air: &SlotContext<'_>, prbs: u16) -> (u16, u32) {
         let id = self.slices.set.slices[usize::from(slice)].id;
         let Some(at) = self.decided(air.slot, Some(id)) else {
             self.slices.stats[usize::from(slice)].deadline_misses += 1;
@@ -351,7 +359,7 @@ impl Leg {
     }
 
     /// Sends a new transport block; false if no data fits into it.
-    fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &Air<'_>) -> bool {
+    fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &SlotContext<'_>) -> bool {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
         let piece = bearer.rlc.transmit(bytes, air.end_us);
@@ -385,7 +393,7 @@ impl Leg {
     }
 
     /// A block once more, if it fits; returns its PRBs.
-    fn retransmit(&mut self, ue: usize, left: u16, air: &Air<'_>) -> u16 {
+    fn retransmit(&mut self, ue: usize, left: u16, air: &SlotContext<'_>) -> u16 {
         let hot = &mut self.hot[ue];
         let process = hot.again.trailing_zeros() as u8;
         let bearer = &mut self.bearers[ue];
@@ -404,7 +412,7 @@ impl Leg {
     }
 
     /// Transmits a block and decides on its reception; the base station or the UE gets the result later.
-    fn transmit(&mut self, ue: usize, process: u8, air: &Air<'_>) {
+    fn transmit(&mut self, ue: usize, process: u8, air: &SlotContext<'_>) {
         let bearer = &mut self.bearers[ue];
         let block = &mut bearer.processes[usize::from(process)];
         // Chase combining: the ratios add up.
@@ -437,7 +445,7 @@ impl Leg {
         self.later(air.slot, ue, heard + FEEDBACK_TO_RETRANSMISSION - air.slot, what);
     }
 
-    fn events(&mut self, air: &Air<'_>, sr_slots: u64) {
+    fn events(&mut self, air: &SlotContext<'_>, sr_slots: u64) {
         let place = (air.slot % WHEEL) as usize;
         if self.wheel[place].is_empty() {
             return;
@@ -452,7 +460,7 @@ impl Leg {
         self.wheel[place] = events;
     }
 
-    fn happen(&mut self, ue: usize, what: SlotEventKind, air: &Air<'_>, sr_slots: u64) {
+    fn happen(&mut self, ue: usize, what: SlotEventKind, air: &SlotContext<'_>, sr_slots: u64) {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
         match what {
@@ -529,7 +537,7 @@ impl Leg {
     }
 }
 
-impl Hot {
+impl SchedulerState {
     pub(crate) fn is_ready(&self) -> bool {
         self.demand > 0 && self.rate > 0.0 && self.live
     }

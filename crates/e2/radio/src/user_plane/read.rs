@@ -3,13 +3,13 @@
 use super::carrier::{Carrier, Direction, Duplex, SlotKind};
 use super::cell::Cell;
 use super::flow::FlowStats;
-use super::leg::Leg;
+use super::leg::BearerDirection;
 use super::math::to_db;
 use super::mcs::McsTable;
 use super::slice::{SliceSet, SliceStats};
 use super::tc::{Tc, TcStats};
 use super::ue::{Sojourns, UeReport};
-use super::ue_scheduler::Hot;
+use super::ue_scheduler::SchedulerState;
 use crate::{LinkStats, RadioStats, Snr};
 
 impl Cell {
@@ -32,7 +32,7 @@ impl Cell {
         let ue = self.ues[index].as_ref()?;
         let now = self.slot();
         let now_us = self.now_us();
-        let stats = |leg: &Leg, direction| {
+        let stats = |leg: &BearerDirection, direction| {
             let bearer = &leg.bearers[index];
             let (slot, bytes, prbs) = bearer.last;
             // The most recent slot that had this direction.
@@ -44,7 +44,7 @@ impl Cell {
                 if is_recent { (u64::from(bytes), u64::from(prbs)) } else { (0, 0) };
             LinkStats { curr_tbs_bytes, sched_prbs, ..bearer.rlc.stats(now_us) }
         };
-        let slice = |leg: &Leg| leg.slices.set.slices[usize::from(leg.hot[index].slice)].id;
+        let slice = |leg: &BearerDirection| leg.slices.set.slices[usize::from(leg.hot[index].slice)].id;
         Some(UeReport {
             identity: ue.identity,
             id: ue.config.id,
@@ -109,7 +109,12 @@ pub(super) fn prbs_offered(carrier: &Carrier, slots: u64, direction: Direction) 
 }
 
 /// Channel quality of a UE and the MCS that it is assigned.
-pub(super) fn radio_stats(sinr: f32, uplink_factor: f32, down: &Hot, up: &Hot) -> RadioStats {
+pub(super) fn radio_stats(
+    sinr: f32,
+    uplink_factor: f32,
+    down: &SchedulerState,
+    up: &SchedulerState,
+) -> RadioStats {
     let ratio = |factor: f32| Snr::nearest(to_db(f64::from(sinr * factor)).clamp(-23.0, 40.0));
     let second = |cqi| McsTable::Qam256.mcs_of_cqi(cqi).unwrap_or(0);
     let pusch_snr = ratio(uplink_factor);

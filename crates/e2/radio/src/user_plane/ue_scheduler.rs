@@ -20,7 +20,7 @@ pub enum UeScheduler {
 
 /// State that the scheduler reads in each slot, stored contiguously for all UEs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hot {
+pub(crate) struct SchedulerState {
     /// Bytes of transport blocks that the UE needs, as known to the base station.
     pub(crate) demand: u32,
     /// Bytes of a slot with all PRBs; zero if the channel carries no data.
@@ -70,7 +70,12 @@ impl UeScheduler {
 
     /// The next of the ready UEs; `turn`: end of the last round robin. Ties: the lower mean, then the lower
     /// index.
-    pub(crate) fn pick(self, ues: &[Hot], turn: u32, ready: impl Fn(&Hot) -> bool) -> Option<usize> {
+    pub(crate) fn pick(
+        self,
+        ues: &[SchedulerState],
+        turn: u32,
+        ready: impl Fn(&SchedulerState) -> bool,
+    ) -> Option<usize> {
         match self {
             Self::RoundRobin => {
                 let from = (turn as usize).min(ues.len());
@@ -84,7 +89,11 @@ impl UeScheduler {
     }
 }
 
-fn best(ues: &[Hot], ready: impl Fn(&Hot) -> bool, metric: impl Fn(&Hot) -> f32) -> Option<usize> {
+fn best(
+    ues: &[SchedulerState],
+    ready: impl Fn(&SchedulerState) -> bool,
+    metric: impl Fn(&SchedulerState) -> f32,
+) -> Option<usize> {
     let mut best: Option<(usize, f32, f32)> = None;
     for (index, ue) in ues.iter().enumerate() {
         if !ready(ue) {
@@ -99,7 +108,7 @@ fn best(ues: &[Hot], ready: impl Fn(&Hot) -> bool, metric: impl Fn(&Hot) -> f32)
 }
 
 /// UEs of each slice that `counts` accepts.
-pub(crate) fn demands(hot: &[Hot], counts: impl Fn(&Hot) -> bool) -> [u16; SLICES_MAX] {
+pub(crate) fn demands(hot: &[SchedulerState], counts: impl Fn(&SchedulerState) -> bool) -> [u16; SLICES_MAX] {
     let mut demands = [0; SLICES_MAX];
     for hot in hot.iter().filter(|hot| counts(hot)) {
         demands[usize::from(hot.slice)] += 1;
@@ -116,8 +125,10 @@ mod tests {
     fn run(scheduler: UeScheduler, means: &[f64], slots: u64) -> Vec<(f64, f64)> {
         let streams: Vec<Stream> =
             (0..means.len()).map(|ue| Stream::new(5, Purpose::Fading, ue as u64)).collect();
-        let mut ues: Vec<Hot> =
-            means.iter().map(|mean| Hot { mean: *mean as f32, ..Hot::default() }).collect();
+        let mut ues: Vec<SchedulerState> = means
+            .iter()
+            .map(|mean| SchedulerState { mean: *mean as f32, ..SchedulerState::default() })
+            .collect();
         let mut got = vec![(0.0, 0.0); means.len()];
         let mut turn = 0;
         for slot in 0..slots {

@@ -6,7 +6,7 @@
 //! at NG, handover preparation, path switch. UEs are identified by C-RNTI, as in KPM and RC.
 use super::{Radio, SharedRadio, SharedSite};
 use ranlab_e2::Time;
-use ranlab_e2::functions::ni::{NiStation, Passed};
+use ranlab_e2::functions::ni::{InterfaceMessage, NiStation};
 use ranlab_e2_codec::ap::messages::{self, F1Ids, NgIds};
 use ranlab_e2_codec::ap::{self, Interface};
 use ranlab_e2_codec::e2ap::{GlobalNgRanNodeId, Plmn};
@@ -89,7 +89,7 @@ struct Telling<'a> {
     watched: &'a Watched,
     call: Call,
     called: Called,
-    out: Vec<Passed>,
+    out: Vec<InterfaceMessage>,
 }
 
 /// After a panic of another thread the radio is still usable.
@@ -109,7 +109,7 @@ impl Telling<'_> {
         let at_us = i64::try_from(self.call.at_us).unwrap_or(i64::MAX);
         let tstamp_us = self.watched.epoch_us.saturating_add(at_us);
         let ue = Some(u32::from(self.call.rnti));
-        self.out.push(Passed { interface, far, direction, tstamp_us, ue, leaves, octets });
+        self.out.push(InterfaceMessage { interface, far, direction, tstamp_us, ue, leaves, octets });
     }
 
     fn du(&self) -> Option<NodeId> {
@@ -205,7 +205,7 @@ impl NiStation for Watched {
         self.site.ues().into_iter().map(|ue| ue.0 as u32).collect()
     }
 
-    fn messages(&mut self, _: Time) -> Vec<Passed> {
+    fn messages(&mut self, _: Time) -> Vec<InterfaceMessage> {
         let mut calls = Vec::new();
         for radio in self.site.cells() {
             let (called, news) = with(radio, |it| (it.calls.called, std::mem::take(&mut it.calls.calls)));
@@ -257,7 +257,7 @@ mod tests {
 
     /// Returns the messages as text: interface, direction, procedure, kind, C-RNTI, other end, whether the UE leaves.
     fn messages(station: &mut Watched) -> Vec<String> {
-        let one = |passed: Passed| {
+        let one = |passed: InterfaceMessage| {
             let message = Message::read(passed.interface, &passed.octets).unwrap();
             let name = message.procedure_name();
             let kind = message.kind.name();

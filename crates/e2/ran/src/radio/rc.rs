@@ -10,7 +10,7 @@ use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_e2_codec::e2sm::rc::RrcState;
 use ranlab_e2_codec::e2sm::rc::commands::Order;
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
 use ranlab_e2_codec::e2sm::slice::SliceSet;
@@ -54,9 +54,9 @@ impl Mobility {
     pub(super) fn on_rrc_event(&mut self, kind: RrcKind, rnti: u16) {
         let number = rnti.into();
         let (said, state) = match kind {
-            RrcKind::Attach => (Said::SetupComplete, Some(RrcState::Connected)),
-            RrcKind::Release => (Said::Release, Some(RrcState::Idle)),
-            RrcKind::HandoverIn => (Said::ReconfigurationComplete, None),
+            RrcKind::Attach => (CopiedMessage::SetupComplete, Some(RrcState::Connected)),
+            RrcKind::Release => (CopiedMessage::Release, Some(RrcState::Idle)),
+            RrcKind::HandoverIn => (CopiedMessage::ReconfigurationComplete, None),
             RrcKind::HandoverOut => return,
         };
         self.push_event(RcEvent::Message { number, said });
@@ -312,7 +312,7 @@ mod tests {
             pass(station, 0..10);
         }
         let attached = |number| {
-            let said = RcEvent::Message { number, said: Said::SetupComplete };
+            let said = RcEvent::Message { number, said: CopiedMessage::SetupComplete };
             [said, RcEvent::State { number, state: RrcState::Connected }]
         };
         assert_eq!(here.events(Time::ZERO), [attached(1), attached(2)].concat());
@@ -337,7 +337,8 @@ mod tests {
         assert_eq!(table.pci, ServingPci::Nr(1));
         assert_eq!((told.old.number(), told.cell), (1, Cgi::Nr(to)));
         assert!(there.ues().contains(&(told.ue.number(), Cgi::Nr(to))));
-        let came = RcEvent::Message { number: told.ue.number(), said: Said::ReconfigurationComplete };
+        let came =
+            RcEvent::Message { number: told.ue.number(), said: CopiedMessage::ReconfigurationComplete };
         assert_eq!(there.events(Time::ZERO), [came], "its state in RRC is what it was");
         let further = cell_of(PLMN, 3);
         there.neighbours.lock().unwrap().insert(further, Arc::clone(&here.radio));

@@ -6,8 +6,8 @@ use crate::flexric_models;
 use bytes::Bytes;
 use ranlab_e2::agent::{Agent, AgentInput, AgentOutput, ControllerId};
 use ranlab_e2::functions::stats::ReportCounters;
-use ranlab_e2::ric::{ConnId, Ric, RicConfig, RicInput, RicOutput, Side};
-use ranlab_e2::{OutboxLimits, Time, peer};
+use ranlab_e2::ric::{ConnId, ListenerProtocol, Ric, RicConfig, RicInput, RicOutput};
+use ranlab_e2::{OutboxLimits, Time, fingerprint};
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::flat::Coding;
 use ranlab_ran::node::{NodeKind, NodeTemplate};
@@ -120,7 +120,10 @@ fn flexric_monitor_gets_subscription() {
 fn known_to_our_ric(agent: &mut Agent) -> Vec<RanFunctionId> {
     let mut ric = Ric::new(RicConfig::default());
     let conn = ConnId(1);
-    ric.handle(Time::ZERO, RicInput::Connected { conn, side: Side::E2, peer: "station:1".into() });
+    ric.handle(
+        Time::ZERO,
+        RicInput::Connected { conn, side: ListenerProtocol::E2, peer: "station:1".into() },
+    );
     for _ in 0..10 {
         for pdu in said(agent) {
             ric.handle(Time::ZERO + Duration::from_millis(1), RicInput::Received { conn, pdu });
@@ -156,5 +159,5 @@ fn own_functions_are_offered_at_setup_if_configured() {
     let setup = decode(&said(&mut agent)[0], Version::V2_03).unwrap().message;
     let Message::E2SetupRequest(setup) = setup else { panic!("{setup:?}") };
     let offered: Vec<_> = setup.functions.unwrap().iter().map(|f| f.id).collect();
-    assert!(peer::OWN_FUNCTIONS.iter().all(|own| offered.contains(&own.id)), "{offered:?}");
+    assert!(fingerprint::OWN_FUNCTIONS.iter().all(|own| offered.contains(&own.id)), "{offered:?}");
 }

@@ -9,7 +9,7 @@ use ranlab_e2::Time;
 use ranlab_e2_codec::e2ap::*;
 use ranlab_e2_codec::e2sm::common::Snssai;
 use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_e2_codec::e2sm::rc::policy::{Condition, Does, RESOURCES, Test};
+use ranlab_e2_codec::e2sm::rc::policy::{Condition, PolicyEffect, RESOURCES, Test};
 use ranlab_e2_codec::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_ID, EventTrigger};
 use ranlab_e2_codec::e2sm::{Encoding, Octets};
 use ranlab_radio::user_plane::Carrier;
@@ -62,7 +62,7 @@ impl World {
         100.0 * used[&1] as f64 / used.values().sum::<u64>() as f64
     }
 
-    fn policy(&mut self, requestor: u16, policies: impl IntoIterator<Item = (Does, Condition)>) {
+    fn policy(&mut self, requestor: u16, policies: impl IntoIterator<Item = (PolicyEffect, Condition)>) {
         let definition = ActionDefinition::policies(RESOURCES, policies).to_octets(Encoding::Per).unwrap();
         let kind = RicActionType::Policy;
         let action = ActionToBeSetup { kind, definition: Some(definition), ..ActionToBeSetup::report(0) };
@@ -95,7 +95,7 @@ fn two() -> World {
     })
 }
 
-fn quotas(first: u8, second: u8) -> Does {
+fn quotas(first: u8, second: u8) -> PolicyEffect {
     let quota = |(sst, max)| SliceQuota {
         plmn: station::HOME,
         slice: Snssai { sst, sd: None },
@@ -104,7 +104,7 @@ fn quotas(first: u8, second: u8) -> Does {
         // As oran-sc-ric's xApp sends it. The station limits it to the minimum.
         dedicated: 100,
     };
-    Does::Obey(Order::SliceQuotas([(1, first), (2, second)].map(quota).to_vec()))
+    PolicyEffect::Obey(Order::SliceQuotas([(1, first), (2, second)].map(quota).to_vec()))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Connection to the NATS servers: credentials, choice of server, and connection events.
 use async_nats::{Client, Event, ReconnectToServer, Server, ServerInfo};
-use ranlab_e2::ric::directory::BusNews;
+use ranlab_e2::ric::directory::StoreEvent;
 use ranlab_transport::nats::{NatsConfig, NatsError, open, pause};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ pub(super) async fn connect(config: &NatsConfig, heard: EventForwarder) -> Resul
 /// Forwards connection events to the RIC, once the bucket is open.
 #[derive(Clone)]
 pub(super) struct EventForwarder {
-    pub(super) news: mpsc::Sender<BusNews>,
+    pub(super) news: mpsc::Sender<StoreEvent>,
     pub(super) joined: Arc<AtomicBool>,
     /// Number of connection attempts since the last connection.
     pub(super) tries: Arc<AtomicUsize>,
@@ -52,10 +52,10 @@ impl EventForwarder {
         let news = match event {
             Event::Connected => {
                 self.tries.store(0, Ordering::Relaxed);
-                BusNews::There
+                StoreEvent::There
             }
             Event::Disconnected => {
-                BusNews::Away { why: "the connection to the NATS server is lost".to_owned() }
+                StoreEvent::Away { why: "the connection to the NATS server is lost".to_owned() }
             }
             _ => return,
         };

@@ -92,7 +92,7 @@ fn counted(counters: DirectoryCounters) -> Json {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use ranlab_e2::ric::directory::{BusNews, DirectoryConfig};
+    use ranlab_e2::ric::directory::{DirectoryConfig, StoreEvent};
     use ranlab_e2::ric::{RicConfig, RicEvent, RicOutput};
     use std::time::Duration;
 
@@ -102,13 +102,13 @@ mod tests {
             RicConfig::default().with(|it| it.directory = Some(DirectoryConfig::new("north", 7).unwrap()));
         let mut ric = Ric::new(config);
         let now = Time::ZERO + Duration::from_secs(10);
-        ric.bus(now, BusNews::Began);
+        ric.bus(now, StoreEvent::Began);
         for (revision, (key, value)) in (1..).zip(keys) {
             let key = (*key).to_owned();
             let value = Bytes::copy_from_slice(value.as_bytes());
-            ric.bus(now, BusNews::Entry { key, revision, value });
+            ric.bus(now, StoreEvent::Entry { key, revision, value });
         }
-        ric.bus(now, BusNews::Complete);
+        ric.bus(now, StoreEvent::Complete);
         (ric, now)
     }
 

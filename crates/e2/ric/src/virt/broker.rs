@@ -402,7 +402,7 @@ impl TenantBroker {
         }
         // The other functions report periodically.
         for function in [rrc::DEFAULT_FUNCTION_ID, slice::DEFAULT_FUNCTION_ID] {
-            agent.rouse(now, function);
+            agent.wake_function(now, function);
         }
     }
 }

@@ -109,7 +109,7 @@ impl Lab {
                     }
                     Errand::Rouse => {
                         let RicSlot { ric, iapps, .. } = &mut self.rics[shared.seat];
-                        ric.rouse(self.now, iapps[0]);
+                        ric.wake_iapp(self.now, iapps[0]);
                     }
                 }
             }
@@ -250,7 +250,7 @@ impl Lab {
         station.links.push((controller, seat));
         let conn = ConnId(n as u64 + 1);
         let peer = format!("mem://{n}");
-        self.rics[seat].ric.handle(self.now, RicInput::Connected { conn, side: Side::E2, peer });
+        self.rics[seat].ric.handle(self.now, RicInput::Connected { conn, side: ListenerProtocol::E2, peer });
         station.agent.handle(self.now, AgentInput::Connected { controller });
     }
 

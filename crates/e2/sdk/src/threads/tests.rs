@@ -7,7 +7,8 @@ use super::placement::{Place, Placement};
 use super::pump::Pump;
 use super::*;
 use crate::transport::{
-    Connection, Frame, FrameReader, FrameWriter, Framer, MAX_PDU_BYTES, Messages, ReadOutcome, duplex,
+    Connection, Frame, FrameReader, FrameWriter, Framer, MAX_PDU_BYTES, MessageBoundaries, ReadOutcome,
+    duplex,
 };
 use bytes::{Bytes, BytesMut};
 use std::cell::{Cell, RefCell};
@@ -311,7 +312,7 @@ impl Connection for Odd {
         Err(io::ErrorKind::WouldBlock.into())
     }
     fn framer(&self) -> &'static dyn Framer {
-        &Messages
+        &MessageBoundaries
     }
 }
 

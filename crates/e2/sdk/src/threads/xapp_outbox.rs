@@ -9,12 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 
-use ranlab_e2::ric::Outlet;
+use ranlab_e2::ric::ExternalOutbox;
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits, Time};
 
 use super::crossing::{Counts, count, lock};
 use super::queue::{End, store};
-use crate::transport::driver::ahead::Ahead;
+use crate::transport::driver::write_buffer::WriteBuffer;
 use crate::transport::now;
 use crate::transport::{Stream, WriteError};
 
@@ -33,7 +33,7 @@ pub(super) struct XappOutbox {
 struct State {
     outbox: Outbox,
     /// Frames to write; `None` while a thread is writing.
-    ahead: Option<Box<Ahead>>,
+    ahead: Option<Box<WriteBuffer>>,
     /// Whether the socket is full.
     blocked: bool,
     /// Time since which the socket has accepted nothing.
@@ -58,7 +58,7 @@ impl XappOutbox {
     pub(super) fn new(stream: Stream, max_pdu: usize, counts: Arc<Counts>) -> Self {
         let state = State {
             outbox: Outbox::default(),
-            ahead: Some(Box::new(Ahead::new(max_pdu, stream.framer()))),
+            ahead: Some(Box::new(WriteBuffer::new(max_pdu, stream.framer()))),
             blocked: false,
             blocked_since: None,
             loaded_at: usize::MAX,
@@ -141,7 +141,7 @@ impl XappOutbox {
         wake(state.task.take());
     }
 
-    fn broken(state: &mut State, mut ahead: Box<Ahead>, kind: io::ErrorKind, why: String) {
+    fn broken(state: &mut State, mut ahead: Box<WriteBuffer>, kind: io::ErrorKind, why: String) {
         ahead.clear();
         state.ahead = Some(ahead);
         state.outbox.clear();
@@ -221,7 +221,7 @@ fn error_parts(error: WriteError) -> (io::ErrorKind, String) {
 #[derive(Debug)]
 pub(super) struct ToOutbox(pub(super) Arc<XappOutbox>);
 
-impl Outlet for ToOutbox {
+impl ExternalOutbox for ToOutbox {
     fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         self.0.say_at(frame, due)
     }

@@ -11,29 +11,29 @@ const NAME: &str = "ledger";
 
 /// The last order about each node that a RIC's iApp knows, and its new orders.
 #[derive(Debug, Default)]
-struct Page {
+struct NodeOrder {
     orders: BTreeMap<GlobalE2NodeId, u64>,
     ordered: Option<(GlobalE2NodeId, u64)>,
 }
 
 /// State of the iApps of all RICs, in their present lives.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shelf(Arc<Mutex<BTreeMap<usize, Page>>>);
+pub(super) struct OrdersSeen(Arc<Mutex<BTreeMap<usize, NodeOrder>>>);
 
-impl Shelf {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Page>> {
+impl OrdersSeen {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, NodeOrder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An iApp of a RIC that begins a life without state.
     pub(super) fn ledger(&self, ric: usize) -> Box<dyn IApp> {
-        self.open().insert(ric, Page::default());
+        self.open().insert(ric, NodeOrder::default());
         Box::new(Ledger { shelf: self.clone(), ric })
     }
 }
 
 struct Ledger {
-    shelf: Shelf,
+    shelf: OrdersSeen,
     ric: usize,
 }
 
@@ -85,7 +85,7 @@ impl IApp for Ledger {
 /// Orders and their invariants.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    pub(super) shelf: Shelf,
+    pub(super) shelf: OrdersSeen,
     given: u64,
     /// The last order about each node, if orders are given one after the other.
     last: BTreeMap<GlobalE2NodeId, u64>,
@@ -107,7 +107,7 @@ impl Run {
             if let (Some(_), Some(page)) = (iapp, shelf.open().get_mut(&ric)) {
                 page.ordered = Some((node, order));
             }
-            iapp.inspect(|iapp| machine.rouse(now, *iapp)).is_some()
+            iapp.inspect(|iapp| machine.wake_iapp(now, *iapp)).is_some()
         });
         let taken = taken == Some(true);
         if taken {

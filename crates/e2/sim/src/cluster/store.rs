@@ -14,12 +14,12 @@
 //! * Responses may be lost, late, or duplicated; writes of a client that has lost its connection may arrive
 //!   much later.
 use super::fault::StoreFault;
-use crate::agenda::Agenda;
-use crate::chance::Chance;
+use crate::agenda::EventQueue;
+use crate::chance::SeededRng;
 use crate::party::PartyId;
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId};
+use ranlab_e2::ric::directory::{BusWrite, StoreEvent, StoreRequest, WriteFailure, WriteId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -77,9 +77,9 @@ struct Watching {
 #[derive(Debug)]
 pub struct Store {
     now: Time,
-    agenda: Agenda<Event>,
-    news: Agenda<(Client, u64, BusNews)>,
-    chance: Chance,
+    agenda: EventQueue<Event>,
+    news: EventQueue<(Client, u64, StoreEvent)>,
+    chance: SeededRng,
     log: Vec<(String, Bytes)>,
     servers: [Server; SERVERS],
     leader: Option<usize>,
@@ -105,12 +105,12 @@ fn ms(n: u64) -> Duration {
 impl Store {
     /// An empty store with its first leader.
     pub fn new(seed: u64) -> Self {
-        let mut chance = Chance::new(seed ^ 0x5704_e000);
+        let mut chance = SeededRng::new(seed ^ 0x5704_e000);
         let server = Server { up: true, paused: false, alone: false, applied: 0 };
         Self {
             now: Time::ZERO,
-            agenda: Agenda::default(),
-            news: Agenda::default(),
+            agenda: EventQueue::default(),
+            news: EventQueue::default(),
             leader: Some(chance.below(SERVERS)),
             chance,
             log: Vec::new(),
@@ -144,12 +144,12 @@ impl Store {
     }
 
     /// Handles a request of a RIC.
-    pub fn ask(&mut self, now: Time, client: Client, ask: BusAsk) {
+    pub fn ask(&mut self, now: Time, client: Client, ask: StoreRequest) {
         self.now = self.now.max(now);
         let delay = self.chance.between(ms(0), ms(2));
         match ask {
-            BusAsk::Watch => self.agenda.plan(self.now + delay, Event::Watch(client)),
-            BusAsk::Write(write) => {
+            StoreRequest::Watch => self.agenda.plan(self.now + delay, Event::Watch(client)),
+            StoreRequest::Write(write) => {
                 // The client stops waiting now, whatever the outcome of the write.
                 let failure = Err(WriteFailure::Unknown);
                 self.agenda.plan(self.now + PATIENCE, Event::Answer(client, write.id, failure));
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Processes all events up to `now`; returns the resulting events for the RICs, in order.
-    pub fn run_until(&mut self, now: Time) -> Vec<(Client, BusNews)> {
+    pub fn run_until(&mut self, now: Time) -> Vec<(Client, StoreEvent)> {
         while let Some((at, event)) = self.agenda.pop_until(now) {
             self.now = self.now.max(at);
             self.happen(event);
@@ -191,7 +191,7 @@ impl Store {
             Event::Arrive(proposal) => self.arrive(proposal),
             Event::Commit(proposal, by) => self.commit(proposal, by),
             Event::Answer(client, id, outcome) => {
-                self.news.plan(self.now, (client, 0, BusNews::Written { id, outcome }));
+                self.news.plan(self.now, (client, 0, StoreEvent::Written { id, outcome }));
             }
             Event::Apply(server, upto) => self.apply(server, upto),
             Event::Watch(client) => self.watch(client),
@@ -331,7 +331,7 @@ impl Store {
             for at in std::mem::replace(&mut watching.cursor, upto)..upto {
                 let (key, value) = self.log[at].clone();
                 self.news
-                    .plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
+                    .plan(last, (client, number, StoreEvent::Entry { key, revision: at as u64 + 1, value }));
             }
         }
     }
@@ -350,14 +350,14 @@ impl Store {
         }
         let mut order: Vec<_> = latest.into_values().collect();
         order.sort_unstable();
-        self.news.plan(last, (client, number, BusNews::Began));
+        self.news.plan(last, (client, number, StoreEvent::Began));
         for at in order {
             let (key, value) = self.log[at].clone();
-            self.news.plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
+            self.news.plan(last, (client, number, StoreEvent::Entry { key, revision: at as u64 + 1, value }));
         }
         // The initial number of values may be wrong for as long as the watch lasts.
         if !self.chance.happens(20) {
-            self.news.plan(last, (client, number, BusNews::Complete));
+            self.news.plan(last, (client, number, StoreEvent::Complete));
         }
         let watching = Watching { server, cursor: applied, silent: false, last };
         self.watches.insert(party, (client.1, number, watching));

@@ -3,16 +3,16 @@ use super::fault::StoreFault;
 use super::ledger::Orders;
 use super::store::Store;
 use super::watch::{Station, Watcher};
-use crate::beacon::{Beacon, Logbook, trigger};
-use crate::chance::Chance;
+use crate::chance::SeededRng;
 use crate::fault::Fault;
 use crate::link::LinkProfile;
 use crate::party::PartyId;
 use crate::steps::Step;
+use crate::tracer_function::{TracerFunction, TracerLog, trigger};
 use crate::world::{Violation, World};
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, AgentConfig, AgentTimers};
-use ranlab_e2::ric::directory::{BusNews, ClaimLimits, DirectoryConfig, DirectoryTimers};
+use ranlab_e2::ric::directory::{ClaimLimits, DirectoryConfig, DirectoryTimers, StoreEvent};
 use ranlab_e2::ric::{Ric, RicConfig};
 use ranlab_e2::xapp::{Xapp, XappConfig};
 use ranlab_e2_codec::e2ap::*;
@@ -105,9 +105,9 @@ pub(super) struct Run {
     pub(super) world: World,
     store: Store,
     pub(super) watcher: Watcher,
-    chance: Chance,
+    chance: SeededRng,
     /// Events for RICs that are frozen.
-    waiting: VecDeque<((PartyId, u32), BusNews)>,
+    waiting: VecDeque<((PartyId, u32), StoreEvent)>,
     drains: Vec<PartyId>,
     pub(super) orders: Orders,
     /// Whether orders are given, at any RIC.
@@ -190,7 +190,7 @@ impl ClusterTrial {
             world,
             store: Store::paced(seed, self.pace),
             watcher: Watcher::default(),
-            chance: Chance::new(seed ^ 0xc1u64),
+            chance: SeededRng::new(seed ^ 0xc1u64),
             waiting: VecDeque::new(),
             drains: Vec::new(),
             orders: Orders::default(),
@@ -221,7 +221,7 @@ impl ClusterTrial {
         }
         for n in 0..self.nodes {
             let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
-            let logbook = Logbook::default();
+            let logbook = TracerLog::default();
             let book = logbook.clone();
             let seed = run.chance.seed();
             let mut around = names.clone();
@@ -229,7 +229,7 @@ impl ClusterTrial {
             let number = run.world.next_party();
             let patience = self.setup_timeout_max;
             run.world.node(&format!("agent-{n}"), node, move |now, life| {
-                let beacon = Beacon::new(OID, number, life, book.clone());
+                let beacon = TracerFunction::new(OID, number, life, book.clone());
                 agent(now, node, seed, (&around, patience), beacon)
             });
             run.watcher.stations.push(Station::new(node, logbook));
@@ -315,7 +315,7 @@ impl Run {
 
     /// Delivers all pending store events to the RICs; frozen RICs receive them when they resume.
     fn deliver(&mut self) {
-        let mut batches: BTreeMap<PartyId, Vec<BusNews>> = BTreeMap::new();
+        let mut batches: BTreeMap<PartyId, Vec<StoreEvent>> = BTreeMap::new();
         for (client, news) in std::mem::take(&mut self.waiting) {
             let (party, life) = client;
             if self.world.life_of(party) != life {
@@ -402,7 +402,7 @@ fn agent(
     node: GlobalE2NodeId,
     seed: u64,
     (rics, patience): (&[String], Duration),
-    beacon: Beacon,
+    beacon: TracerFunction,
 ) -> Agent {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,

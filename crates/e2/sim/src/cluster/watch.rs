@@ -1,7 +1,7 @@
 //! Observes ownership after each step, acknowledgements, and received reports.
 use super::history::History;
-use crate::beacon::Logbook;
 use crate::party::PartyId;
+use crate::tracer_function::TracerLog;
 use crate::world::World;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A node of the world and the actions of its functions.
 pub(super) struct Station {
     pub(super) node: GlobalE2NodeId,
-    pub(super) logbook: Logbook,
+    pub(super) logbook: TracerLog,
     executed: BTreeSet<u64>,
 }
 
 impl Station {
-    pub(super) fn new(node: GlobalE2NodeId, logbook: Logbook) -> Self {
+    pub(super) fn new(node: GlobalE2NodeId, logbook: TracerLog) -> Self {
         Self { node, logbook, executed: BTreeSet::new() }
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use ranlab_machine::Time;
 use ranlab_net::memif::{
-    Buffers, Control, DescriptorFault, Listener, RingLocation as RingPlace, Receiver, Region, RingFault, Sender,
-    TakeOutcome, interrupt,
+    Buffers, Control, DescriptorFault, Listener, Receiver, Region, RingFault, RingLocation as RingPlace,
+    Sender, TakeOutcome, interrupt,
 };
 use ranlab_net::monotonic_ns;
 use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Ring};

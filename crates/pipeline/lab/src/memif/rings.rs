@@ -111,7 +111,7 @@ fn flow(packet: &[u8]) -> u32 {
 mod tests {
     use std::sync::Arc;
 
-    use ranlab_net::memif::{Buffers, RingLocation as RingPlace, Region};
+    use ranlab_net::memif::{Buffers, Region, RingLocation as RingPlace};
 
     use super::*;
 

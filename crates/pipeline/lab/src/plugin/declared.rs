@@ -10,10 +10,10 @@ use ranlab_pipeline::declare::{AclRule, Action, Declaration, Direction, Element,
 use serde_json::{Value, json};
 
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Writes a declaration to a file.
-pub(super) fn write(path: &Path, declaration: &Declaration) -> Result<(), Trouble> {
+pub(super) fn write(path: &Path, declaration: &Declaration) -> Result<(), ComponentError> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     all(&mut file, declaration).and_then(|()| file.flush()).map_err(failed)

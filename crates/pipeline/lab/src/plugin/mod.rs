@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 
 use crate::switches::{files, input_file};
 use ranlab_lab::child::Child;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 pub(crate) use switch::PluginSwitch;
@@ -64,7 +64,7 @@ impl Role {
     }
 
     /// Classifies an error of a plug-in: a switch is the system under test, a generator belongs to the measurement.
-    fn fault(self, what: String) -> Trouble {
+    fn fault(self, what: String) -> ComponentError {
         match self {
             Self::Switch => sut(what),
             Self::Generator => rig(what),
@@ -89,7 +89,7 @@ struct Plugin {
 
 impl Plugin {
     /// Starts the program and exchanges greetings.
-    fn start(path: &str, role: Role) -> Result<Self, Trouble> {
+    fn start(path: &str, role: Role) -> Result<Self, ComponentError> {
         let mut command = Command::new(path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         process_tree::die_with_us(&mut command);
@@ -129,7 +129,12 @@ impl Plugin {
     }
 
     /// Sends a request and waits for its response, which has to be `ok`.
-    fn ask(&mut self, what: &str, with: Value, patience: Duration) -> Result<Map<String, Value>, Trouble> {
+    fn ask(
+        &mut self,
+        what: &str,
+        with: Value,
+        patience: Duration,
+    ) -> Result<Map<String, Value>, ComponentError> {
         self.listen();
         if let Ok(line) = self.said.try_recv() {
             let line = line.unwrap_or_else(|error| error.to_string());
@@ -166,7 +171,7 @@ impl Plugin {
         }
     }
 
-    fn reply(&mut self, what: &str, number: u64, line: &str) -> Result<Map<String, Value>, Trouble> {
+    fn reply(&mut self, what: &str, number: u64, line: &str) -> Result<Map<String, Value>, ComponentError> {
         let Ok(Value::Object(reply)) = serde_json::from_str(line) else {
             return Err(self.wrong(&format!("its answer to `{what}` is no JSON object: {}", quoted(line))));
         };
@@ -185,14 +190,14 @@ impl Plugin {
     }
 
     /// Returns a counter from a response.
-    fn count(&self, what: &str, reply: &Map<String, Value>, name: &str) -> Result<u64, Trouble> {
+    fn count(&self, what: &str, reply: &Map<String, Value>, name: &str) -> Result<u64, ComponentError> {
         reply.get(name).and_then(Value::as_u64).ok_or_else(|| {
             self.wrong(&format!("its answer to `{what}` lacks `{name}`, a whole number of at least 0"))
         })
     }
 
     /// Returns an error if the plug-in has exited.
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.listen();
         self.child.ended().map_or(Ok(()), |how| Err(self.wrong(&how)))
     }
@@ -217,7 +222,7 @@ impl Plugin {
         }
     }
 
-    fn wrong(&self, what: &str) -> Trouble {
+    fn wrong(&self, what: &str) -> ComponentError {
         let last = if self.complaint.is_empty() {
             String::new()
         } else {
@@ -227,7 +232,7 @@ impl Plugin {
     }
 
     /// Configures the pipeline and its traffic, through files in a folder.
-    fn configure(&mut self, job: &PluginTask<'_>) -> Result<Map<String, Value>, Trouble> {
+    fn configure(&mut self, job: &PluginTask<'_>) -> Result<Map<String, Value>, ComponentError> {
         let declared = job.folder.join("pipeline.json");
         declared::write(&declared, &job.pipeline.build().map_err(rig)?)?;
         let mut trace = Map::new();
@@ -268,7 +273,7 @@ struct PluginTask<'a> {
 }
 
 /// Compares a switch's output with the oracle. Returns the number of compared packets.
-fn verified(job: &PluginTask<'_>, found: &Outcomes) -> Result<u64, Trouble> {
+fn verified(job: &PluginTask<'_>, found: &Outcomes) -> Result<u64, ComponentError> {
     let expected =
         Outcomes::expected(job.pipeline, job.trace, usize::MAX, job.equivalences).map_err(environment)?;
     compare(&expected, found).map_err(|mismatch| sut(format!("nothing is measured: {mismatch}")))?;

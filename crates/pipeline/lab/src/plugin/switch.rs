@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use super::{ANSWER_WAIT, Plugin, PluginTask, Role, verified};
 use crate::pipeline::{PipelinePart, histogram};
 use crate::ring::{self, RingCounters};
-use ranlab_lab::field::Plain;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Report, Trouble};
-use ranlab_lab::{Running, counts, environment, rig};
+use ranlab_lab::worker::{ComponentError, Report};
+use ranlab_lab::{RunningComponent, counts, environment, rig};
 
 /// Maximum number of tables in its loss counters.
 const TABLES_MAX: usize = 256;
@@ -27,14 +27,14 @@ pub(crate) struct PluginSwitch {
     before: Option<RingCounters>,
     verified: u64,
     frame_bytes_mean: f64,
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
     _folder: Folder,
 }
 
 impl PluginSwitch {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
         let path = part.plugin.as_ref().ok_or_else(|| environment("`sut.plugin` names no program"))?;
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         if pipeline.events(0).is_ok_and(|events| !events.is_empty()) {
             return Err(environment("a plug-in does not receive changes: omit handovers and fluctuations"));
         }
@@ -78,7 +78,7 @@ impl PluginSwitch {
         Ok(own)
     }
 
-    fn counters(&mut self) -> Result<RingCounters, Trouble> {
+    fn counters(&mut self) -> Result<RingCounters, ComponentError> {
         let what = "counters";
         let reply = self.plugin.ask(what, json!({}), ANSWER_WAIT)?;
         let plugin = &self.plugin;
@@ -95,14 +95,14 @@ impl PluginSwitch {
             |name: &str| if reply.contains_key(name) { plugin.count(what, &reply, name) } else { Ok(0) };
         Ok(RingCounters {
             received: plugin.count(what, &reply, "received")?,
-            dropped: each.collect::<Result<_, Trouble>>()?,
+            dropped: each.collect::<Result<_, ComponentError>>()?,
             ring_full: or_none("ring_full")?,
             unfit: or_none("unfit")?,
             ..RingCounters::default()
         })
     }
 
-    fn end_window(&mut self, report: &mut Report) -> Result<(), Trouble> {
+    fn end_window(&mut self, report: &mut Report) -> Result<(), ComponentError> {
         let Some(before) = self.before.take() else { return Ok(()) };
         let window = self.counters()?.since(&before);
         report.detail = serde_json::to_value(&window).map_err(rig)?;
@@ -115,7 +115,7 @@ impl PluginSwitch {
     }
 }
 
-impl Running for PluginSwitch {
+impl RunningComponent for PluginSwitch {
     /// Its processes are descendants of this process.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Below { pid: std::process::id() })
@@ -126,7 +126,7 @@ impl Running for PluginSwitch {
         both.map(|(port, path)| (port_name(port).to_owned(), path.display().to_string())).collect()
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => self.plugin.check(),

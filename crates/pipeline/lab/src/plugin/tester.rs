@@ -15,10 +15,10 @@ use crate::ring::device::BARE;
 use crate::ring::{RingOutcome, RingTesterPart};
 use crate::switches::{capture_file, files};
 use ranlab_lab::OVER;
-use ranlab_lab::field::Plain;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, environment, rig};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, environment, rig};
 
 /// Grace time of a run beyond its load and drain times.
 const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
@@ -38,14 +38,14 @@ pub(crate) struct PluginTester {
     begun: Option<Instant>,
     asked: Option<Instant>,
     over: bool,
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
     _folder: Folder,
 }
 
 impl PluginTester {
-    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, ComponentError> {
         let path = part.plugin.as_ref().ok_or_else(|| environment("`load.plugin` names no program"))?;
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let equivalences = equivalences(part, pipeline)?;
         let mut folder = Folder::default();
@@ -83,7 +83,7 @@ impl PluginTester {
         })
     }
 
-    fn begin_run(&mut self) -> Result<(), Trouble> {
+    fn begin_run(&mut self) -> Result<(), ComponentError> {
         self.run = self.run.wrapping_add(1);
         let part = &self.part;
         let request = json!({
@@ -96,7 +96,7 @@ impl PluginTester {
     }
 
     /// Returns whether the run is over, or its grace time has expired.
-    fn is_over(&mut self) -> Result<bool, Trouble> {
+    fn is_over(&mut self) -> Result<bool, ComponentError> {
         let Some(begun) = self.begun else { return Ok(true) };
         if self.over || self.asked.is_some_and(|asked| asked.elapsed() < ASK_EACH) {
             return Ok(self.over);
@@ -115,7 +115,7 @@ impl PluginTester {
         Ok(self.over)
     }
 
-    fn report(&mut self, report: &mut Report) -> Result<(), Trouble> {
+    fn report(&mut self, report: &mut Report) -> Result<(), ComponentError> {
         if self.begun.take().is_none() {
             return Err(rig("no run was begun"));
         }
@@ -134,15 +134,15 @@ impl PluginTester {
     }
 }
 
-impl Running for PluginTester {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for PluginTester {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => self.plugin.check(),
         }
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         let over = self.is_over().unwrap_or_else(|trouble| {
             self.trouble = Some(trouble);
             // Ends the wait; the next check returns the error.
@@ -163,7 +163,7 @@ impl Running for PluginTester {
 }
 
 /// Returns the allowed differences between the switch's packets and the oracle's.
-fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equivalence>, Trouble> {
+fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equivalence>, ComponentError> {
     let Some(backend) = named(&part.engine) else { return Ok(Vec::new()) };
     let declaration = pipeline.build().map_err(rig)?;
     let directions = crate::switches::directions(part.traffic.0.dir);
@@ -171,7 +171,7 @@ fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equiva
 }
 
 /// Sends the trace through the switch once and compares the output.
-fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, Trouble> {
+fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, ComponentError> {
     let [access, core] = [Port::Access, Port::Core].map(|port| capture_file(job.folder, port));
     plugin.ask("replay", json!({"access": access, "core": core}), CONFIGURE_WAIT)?;
     let mut found = Outcomes::default();
@@ -182,7 +182,7 @@ fn replay(plugin: &mut Plugin, job: &PluginTask<'_>) -> Result<u64, Trouble> {
 }
 
 /// Returns the generator's counters. Missing counters are 0, except for those that are required.
-fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, Trouble> {
+fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, ComponentError> {
     let what = "stop";
     let must = |name: &str| plugin.count(what, reply, name);
     let may = |name: &str| if reply.contains_key(name) { must(name) } else { Ok(0) };
@@ -215,7 +215,11 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, T
 }
 
 /// Parses `[[value, count], …]`. A missing distribution is empty.
-fn distribution(plugin: &Plugin, reply: &Map<String, Value>, name: &str) -> Result<Vec<(u64, u64)>, Trouble> {
+fn distribution(
+    plugin: &Plugin,
+    reply: &Map<String, Value>,
+    name: &str,
+) -> Result<Vec<(u64, u64)>, ComponentError> {
     let Some(value) = reply.get(name) else { return Ok(Vec::new()) };
     match serde_json::from_value::<Vec<(u64, u64)>>(value.clone()) {
         Ok(values) if values.len() <= VALUES_MAX => Ok(values),

@@ -9,10 +9,10 @@ use super::*;
 use crate::pipeline::PipelinePart;
 use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
 use ranlab_lab::OVER;
-use ranlab_lab::Running;
-use ranlab_lab::field::Plain;
+use ranlab_lab::RunningComponent;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Fault, Report};
+use ranlab_lab::worker::{FaultOwner, Report};
 
 /// Time limit until the caller of any misbehaving plug-in gets an error.
 const TOLD: Duration = Duration::from_secs(60);
@@ -30,12 +30,12 @@ fn bad(folder: &mut Folder, name: &str) -> String {
     path.display().to_string()
 }
 
-fn portfwd() -> Option<Plain<Pipeline>> {
-    Some(Plain(serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap()))
+fn portfwd() -> Option<JsonField<Pipeline>> {
+    Some(JsonField(serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap()))
 }
 
-fn traffic() -> Plain<Traffic> {
-    Plain(Traffic { pkt_size: 128, pkt_num: 256, ..Traffic::default() })
+fn traffic() -> JsonField<Traffic> {
+    JsonField(Traffic { pkt_size: 128, pkt_num: 256, ..Traffic::default() })
 }
 
 fn switch(path: &str) -> PipelinePart {
@@ -81,11 +81,11 @@ fn misbehaving_switch_is_a_typed_error() {
         let begun = Instant::now();
         let trouble = PluginSwitch::start(&switch(&bad(&mut folder, name))).err().unwrap();
         assert!(trouble.what.contains(what), "{name}: {}", trouble.what);
-        assert_eq!(trouble.fault, Fault::Sut, "{name}");
+        assert_eq!(trouble.fault, FaultOwner::Sut, "{name}");
         assert!(begun.elapsed() < TOLD, "{name}");
     }
     let none = PluginSwitch::start(&switch("/nowhere/plugin")).err().unwrap();
-    assert_eq!(none.fault, Fault::Environment);
+    assert_eq!(none.fault, FaultOwner::Environment);
     let mut counts = PluginSwitch::start(&switch(&bad(&mut folder, "counts"))).unwrap();
     counts.begin();
     let trouble = counts.check().unwrap_err();
@@ -97,7 +97,7 @@ fn misbehaving_generator_is_a_rig_error() {
     let mut folder = Folder::default();
     let start = |path: &str| PluginTester::start(&generator(path));
     let trouble = start(&bad(&mut folder, "rateless")).err().unwrap();
-    assert!(trouble.what.contains("lacks `rate_max`") && trouble.fault == Fault::Rig, "{trouble}");
+    assert!(trouble.what.contains("lacks `rate_max`") && trouble.fault == FaultOwner::Rig, "{trouble}");
     let mut boasts = start(&bad(&mut folder, "boasts")).unwrap();
     boasts.begin();
     boasts.end(&mut Report::default());
@@ -153,7 +153,7 @@ fn python_example_is_verified_and_measured() {
     drop(testing);
     // It supports a single pipeline and rejects others.
     let mut other = switch(&path);
-    other.pipeline = Some(Plain(serde_json::from_str(r#"{"name":"l2fwd"}"#).unwrap()));
+    other.pipeline = Some(JsonField(serde_json::from_str(r#"{"name":"l2fwd"}"#).unwrap()));
     drop(under_test);
     let trouble = PluginSwitch::start(&other).err().unwrap();
     assert!(trouble.what.contains("it refuses `configure`: \"this switch passes packets on"), "{trouble}");

@@ -7,14 +7,14 @@ use crate::{PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::{PointResult, Results};
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
+use ranlab_campaign::rig::{Better, LimitViolation, Metric, MetricKind, Outcome, RigError, Run};
 use ranlab_lab::worker::Report;
-use ranlab_lab::{Config, Part};
+use ranlab_lab::{AnyComponent, Config};
 use ranlab_pipeline::backends::Tier;
 use ranlab_pipeline::declare::DropReason;
 
 use super::ENGINE;
-use ranlab_lab::experiment::harness::{self, Judged, Side, Stage, Window};
+use ranlab_lab::experiment::harness::{self, Account, Deployment, Judged, Window};
 use ranlab_lab::experiment::noise;
 
 /// Role of the tester.
@@ -43,7 +43,11 @@ pub(super) const CPUS: &str = "cpus_allowed";
 const STEAL: &str = "host.steal_share";
 
 /// Starts the self-test, the switch and the tester, all on one machine.
-pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart) -> Result<(), RigError> {
+pub(super) fn bring_up(
+    run: &Run<'_>,
+    stage: &mut Deployment<'_>,
+    part: PipelinePart,
+) -> Result<(), RigError> {
     let itself = RingTesterPart {
         pipeline: part.pipeline.clone(),
         traffic: part.traffic.clone(),
@@ -64,9 +68,9 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
     }
     // The maximum of tester and rings, measured without other load. A plug-in states its own maximum.
     if plugin.is_none() {
-        stage.tool(SELF_TEST, "sut.at", Part::from(itself.clone()))?;
+        stage.tool(SELF_TEST, "sut.at", AnyComponent::from(itself.clone()))?;
     }
-    let worker = stage.sut(ENGINE, "sut.at", Part::from(part))?;
+    let worker = stage.sut(ENGINE, "sut.at", AnyComponent::from(part))?;
     let socket = |port: &str| {
         if nic {
             return Ok(String::new());
@@ -90,7 +94,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         cores: itself.cores,
         ..RingTesterPart::read(run, "load")?
     };
-    stage.tool(TESTER, "sut.at", Part::from(tester)).map(drop)
+    stage.tool(TESTER, "sut.at", AnyComponent::from(tester)).map(drop)
 }
 
 /// Records the counters of both sides, and determines the outcome of the repeat.
@@ -109,6 +113,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     }
     by_reason(&counters, recorder);
     let due = outcome.due as f64;
+    let strangers = outcome.strangers as f64;
     let sent = outcome.due - outcome.late;
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
     let asked_mpps = due / run.duration.as_secs_f64().max(1e-9) / 1e6;
@@ -125,35 +130,32 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     ] {
         recorder.scalar(name, value);
     }
-    let number = |name: &str| switch.number(name);
-    let above = |name: &str, at_most: f64| Ok::<_, RigError>(Breach::above(name, number(name)?, at_most));
-    let too_much = Breach::above("tester_share", asked_mpps / best_mpps.max(1e-9), OF_TESTER_AT_MOST);
+    let limit = LimitViolation::above;
+    let above = |name: &str| Ok::<_, RigError>(limit(name, switch.number(name)?, 0.0));
+    let too_much = limit("tester_share", asked_mpps / best_mpps.max(1e-9), OF_TESTER_AT_MOST);
     let verified = [switch, tester].into_iter().filter_map(|report| report.numbers.get("verified_packets"));
     let unverified = run.number("load.verify").is_some_and(|most| most > 0.0)
         && run.text("sut.engine") == Some(super::PLUGIN)
         && verified.fold(0.0, |most: f64, own| most.max(*own)) == 0.0;
     let uneven = switch.numbers.get("busiest_over_mean").copied().unwrap_or(1.0);
-    let unverified = Breach::said(
+    let unverified = LimitViolation::said(
         unverified,
         "the plug-ins have not verified packets against the oracle: use a generator with `replay`, or `load.verify` = 0",
     );
     let judged = recorder.judge([
         (Outcome::Invalid, unverified),
         (Outcome::Invalid, too_much.filter(|_| noise::refused(run))),
-        (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
-        (Outcome::Overloaded, above("changes_refused", 0.0)?),
-        (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
-        (Outcome::Degraded, Breach::above("busiest_over_mean", uneven, super::UNEVEN)),
+        (Outcome::Overloaded, above("updates_not_taken")?),
+        (Outcome::Overloaded, above("changes_refused")?),
+        (Outcome::Degraded, limit("loss_ratio", loss_ratio, 0.0)),
+        (Outcome::Degraded, limit("busiest_over_mean", uneven, super::UNEVEN)),
         (Outcome::Degraded, changes.and_then(super::Changes::breach)),
-        (
-            Outcome::Degraded,
-            Breach::above("packets that came back and are not of this run", outcome.strangers as f64, 0.0),
-        ),
+        (Outcome::Degraded, limit("packets that came back and are not of this run", strangers, 0.0)),
     ]);
     if judged != Outcome::Ok {
         let value = |name: &str| losses.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
         let steal =
-            window.reports(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
+            window.reports(Account::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
         recorder.also(&describe(due, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
         if let Some(words) = by_core(&counters) {
@@ -214,7 +216,7 @@ pub(super) fn from_memory(report: &Report, recorder: &mut Recorder) -> Option<St
 }
 
 /// Reports a switch in tier `mem` that drops every packet of its trace, with the reasons where available.
-pub(super) fn nothing_leaves(report: &Report) -> Option<Breach> {
+pub(super) fn nothing_leaves(report: &Report) -> Option<LimitViolation> {
     report.numbers.get("drop_ratio").filter(|ratio| **ratio >= 1.0)?;
     let counters: RingCounters = report.detail().unwrap_or_default();
     let share = |count: u64| count as f64 * 100.0 / counters.dropped.values().sum::<u64>().max(1) as f64;
@@ -236,7 +238,7 @@ pub(super) fn nothing_leaves(report: &Report) -> Option<Breach> {
         .numbers
         .get("trace_packets")
         .map_or_else(|| "all packets".to_owned(), |packets| format!("{packets} of {packets} packets"));
-    Breach::said(true, &format!("{packets} of the trace are dropped ({words})"))
+    LimitViolation::said(true, &format!("{packets} of the trace are dropped ({words})"))
 }
 
 fn by_reason(counters: &RingCounters, recorder: &mut Recorder) {

@@ -8,9 +8,9 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_command::scenario::resolve_paths;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
-use ranlab_lab::experiment::harness::{RunningExperiment, Side};
+use ranlab_lab::experiment::harness::{Account, RunningExperiment};
 
 const ONLY_PIPELINE: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::PIPELINE]);
 
@@ -23,9 +23,9 @@ const NUMBERS: [(&str, f64); 5] = [
 ];
 
 fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<String, f64>) {
-    let lab = Lab::new("ranlab");
+    let lab = RigContext::new("ranlab");
     let point = fake::point(&RunningExperiment::new(&lab, Pipeline), &[]);
-    let window = fake::window(&lab, Side::Sut, ENGINE, fake::report(1.0, 1.0, numbers));
+    let window = fake::window(&lab, Account::Sut, ENGINE, fake::report(1.0, 1.0, numbers));
     let mut recorder = Recorder::default();
     let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
     (outcome, recorder.finish().metrics)
@@ -56,12 +56,12 @@ fn missed_changes_degrade_a_repeat() {
 #[test]
 fn switch_that_drops_everything_fails() {
     let numbers: Vec<_> = NUMBERS.into_iter().chain([("drop_ratio", 1.0), ("trace_packets", 4.0)]).collect();
-    let lab = Lab::new("ranlab");
+    let lab = RigContext::new("ranlab");
     let point = fake::point(&RunningExperiment::new(&lab, Pipeline), &[]);
     let mut report = fake::report(1.0, 1.0, &numbers);
     let dropped = [("not_ip".to_owned(), 800)].into();
     report.detail = serde_json::to_value(crate::RingCounters { dropped, ..Default::default() }).unwrap();
-    let window = fake::window(&lab, Side::Sut, ENGINE, report);
+    let window = fake::window(&lab, Account::Sut, ENGINE, report);
     let mut recorder = Recorder::default();
     let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
     let recording = recorder.finish();
@@ -95,7 +95,7 @@ fn engine_report_determines_the_outcome() {
 
 #[test]
 fn remote_engine_is_measured() {
-    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), Pipeline);
+    let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), Pipeline);
     let point = fake::point(
         &rig,
         &[
@@ -151,7 +151,7 @@ fn invalid_settings_are_rejected_before_start() {
         ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),
         ("sut.isa", "quantum", "`isa` must be one of"),
     ] {
-        let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), Pipeline);
+        let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), Pipeline);
         let point = fake::point(&rig, &[("pipeline.name", "portfwd".into()), (path, value.into())]);
         let error = rig.prepare(&fake::run(&point)).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

@@ -20,10 +20,10 @@ use ranlab_pipeline::spread::{Balance, Spread};
 use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;
 use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
-use ranlab_lab::field::Plain;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Report, Trouble};
-use ranlab_lab::{Running, counts, rig};
+use ranlab_lab::worker::{ComponentError, Report};
+use ranlab_lab::{RunningComponent, counts, rig};
 
 /// The value of `sut.engine` for a device that forwards without reading packets.
 pub(crate) const BARE: &str = "bare";
@@ -43,7 +43,7 @@ pub(crate) struct RingDevice {
     churn: Option<Churn>,
     verified: usize,
     frame_bytes_mean: f64,
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
     _folder: Folder,
 }
 
@@ -62,9 +62,9 @@ struct Churn {
 }
 
 impl RingDevice {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
         let rings = rings(part.cores)?;
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         let mut verified = 0;
@@ -106,7 +106,7 @@ impl RingDevice {
     }
 
     /// Reads the counters.
-    fn look_in(&self) -> Result<CounterReply, Trouble> {
+    fn look_in(&self) -> Result<CounterReply, ComponentError> {
         let gone = || rig("the thread of the device under test has ended");
         let (tell, told) = sync_channel(1);
         self.pause.store(true, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl RingDevice {
         told.recv_timeout(ANSWER).map_err(|_| gone())
     }
 
-    fn end_window(&mut self, report: &mut Report) -> Result<(), Trouble> {
+    fn end_window(&mut self, report: &mut Report) -> Result<(), ComponentError> {
         let Some(before) = self.before.take() else { return Ok(()) };
         let now = self.look_in()?;
         let window = now.counters.since(&before.counters);
@@ -151,7 +151,7 @@ impl Churn {
         self.running = Some(std::thread::spawn(move || change(&pipeline, control, &stopped)));
     }
 
-    fn end(&mut self) -> Result<Option<Changes>, Trouble> {
+    fn end(&mut self) -> Result<Option<Changes>, ComponentError> {
         let Some(thread) = self.running.take() else { return Ok(None) };
         self.stop.store(true, Ordering::Relaxed);
         let (control, changes) = thread.join().map_err(|_| rig("the thread that changes tables died"))?;
@@ -186,14 +186,14 @@ fn serve(mut device: Device, asked: &Receiver<SyncSender<CounterReply>>, pause: 
     }
 }
 
-impl Running for RingDevice {
+impl RunningComponent for RingDevice {
     fn addresses(&self) -> BTreeMap<String, String> {
         let name = |port: Side| port_name(port).to_owned();
         let both = [Side::Access, Side::Core].into_iter().zip(&self.sockets);
         both.map(|(port, path)| (name(port), path.display().to_string())).collect()
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {

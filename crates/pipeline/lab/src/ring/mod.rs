@@ -14,7 +14,7 @@ use crate::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 use ranlab_pipeline::backends::port_name;
 use ranlab_pipeline::declare::Port as Side;
 
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 pub use counters::RingCounters;
@@ -64,7 +64,7 @@ impl Shape {
 }
 
 /// Returns the number of rings per direction for a number of cores.
-fn rings(cores: usize) -> Result<u16, Trouble> {
+fn rings(cores: usize) -> Result<u16, ComponentError> {
     let rings = u16::try_from(cores).ok().filter(|cores| (1..=RINGS_MAX).contains(cores));
     rings.ok_or_else(|| {
         environment(format!(
@@ -74,19 +74,19 @@ fn rings(cores: usize) -> Result<u16, Trouble> {
 }
 
 /// Opens ports of one role at the sockets.
-pub(crate) fn ports(sockets: &[PathBuf; 2], role: Role, shape: Shape) -> Result<[Port; 2], Trouble> {
+pub(crate) fn ports(sockets: &[PathBuf; 2], role: Role, shape: Shape) -> Result<[Port; 2], ComponentError> {
     let [access, core] = sockets;
     let open = |path: &Path| Port::new(path, shape.settings(role)).map_err(environment);
     Ok([open(access)?, open(core)?])
 }
 
 /// Opens the tester's ports and connects them.
-pub(crate) fn connected(sockets: &[PathBuf; 2], shape: Shape) -> Result<[Port; 2], Trouble> {
+pub(crate) fn connected(sockets: &[PathBuf; 2], shape: Shape) -> Result<[Port; 2], ComponentError> {
     up(ports(sockets, Role::Slave, shape)?)
 }
 
 /// Waits until both ports are connected.
-pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
+pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], ComponentError> {
     for port in &mut both {
         port.bring_up(UP).map_err(|error| match error {
             PortError::Settings(_) => rig(error),

@@ -10,7 +10,7 @@ use ranlab_pipeline::engine::FRAME_MAX;
 use ranlab_pipeline::trace::Trace;
 
 use ranlab_lab::sut;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Maximum number of packets in flight. Any ring holds this many.
 const AT_ONCE: u64 = 8;
@@ -26,7 +26,7 @@ pub(crate) fn pass(
     ports: &mut [Port; 2],
     trace: &Trace,
     equivalences: &[Equivalence],
-) -> Result<Outcomes, Trouble> {
+) -> Result<Outcomes, ComponentError> {
     let mut outcomes = Outcomes::default();
     let mut came = 0_u64;
     for (sent, (side, frame)) in (0_u64..).zip(trace.iter()) {
@@ -66,7 +66,7 @@ pub(crate) fn one(
     side: Side,
     packet: &[u8],
     patience: Duration,
-) -> Result<Option<(Side, Vec<u8>)>, Trouble> {
+) -> Result<Option<(Side, Vec<u8>)>, ComponentError> {
     let begun = Instant::now();
     let mut frame = [0; FRAME_MAX];
     let queued = matches!(ports[side as usize].put(packet).map_err(sut)?, Put::Queued);
@@ -93,7 +93,7 @@ fn collect(
     ports: &mut [Port; 2],
     outcomes: &mut Outcomes,
     equivalences: &[Equivalence],
-) -> Result<u64, Trouble> {
+) -> Result<u64, ComponentError> {
     let mut frame = [0; FRAME_MAX];
     let mut count = 0;
     for side in [Side::Access, Side::Core] {

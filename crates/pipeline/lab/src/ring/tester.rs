@@ -23,10 +23,10 @@ use serde::{Deserialize, Serialize};
 use super::{Shape, connected, device_cpus, ports, rings, sockets, tester_cpu};
 use crate::captured;
 use ranlab_lab::OVER;
-use ranlab_lab::field::Plain;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, config, counts, rig, sut};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, config, counts, rig, sut};
 
 /// Duration of the self-test.
 const FLOOD_FOR: Duration = Duration::from_millis(200);
@@ -37,9 +37,9 @@ config! {
     /// A tester connected to the ports of a switch.
     pub struct RingTesterPart {
         /// use case whose packets are sent
-        pipeline: Option<Plain<Pipeline>> = None, wiring();
+        pipeline: Option<JsonField<Pipeline>> = None, wiring();
         /// traffic to send
-        traffic: Plain<Traffic> = Plain::default(), wiring();
+        traffic: JsonField<Traffic> = JsonField::default(), wiring();
         /// captures whose packets are sent instead
         trace: Vec<PathBuf> = Vec::new(), wiring();
         /// forwarding engine under test; packets with features that it does not support are not sent
@@ -161,12 +161,12 @@ pub(crate) struct Testing {
     stop: Arc<AtomicBool>,
     /// The maximum rate of tester and rings, in millions of packets per second.
     best_mpps: Option<f64>,
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
 }
 
 impl Testing {
-    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, Trouble> {
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, ComponentError> {
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Arc::new(trace(part, pipeline)?);
         let ways = ways(part, pipeline, &trace)?;
         let shape = shape(part)?;
@@ -199,7 +199,7 @@ impl Testing {
         Some(outcome)
     }
 
-    fn report(&mut self, report: &mut Report) -> Result<(), Trouble> {
+    fn report(&mut self, report: &mut Report) -> Result<(), ComponentError> {
         if let Some(best) = self.best_mpps {
             report.numbers.insert("tester_mpps".to_owned(), best);
             return Ok(());
@@ -222,14 +222,14 @@ impl Testing {
     }
 }
 
-impl Running for Testing {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for Testing {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.trouble.take().map_or(Ok(()), Err)
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         if self.best_mpps.is_some() {
-            return Numbers::new();
+            return Counters::new();
         }
         let over = self.running.as_ref().is_none_or(JoinHandle::is_finished);
         [(OVER.to_owned(), f64::from(u8::from(over)))].into()
@@ -273,7 +273,7 @@ fn stay() {
 }
 
 /// Returns the rings of the connection with the switch.
-fn shape(part: &RingTesterPart) -> Result<Shape, Trouble> {
+fn shape(part: &RingTesterPart) -> Result<Shape, ComponentError> {
     if part.cores > 1 {
         return Ok(Shape::each_way(part.ring, rings(part.cores)?));
     }
@@ -282,7 +282,7 @@ fn shape(part: &RingTesterPart) -> Result<Shape, Trouble> {
 
 /// Returns the ring of each packet of the trace, if the switch has several cores. A user's packets in both directions
 /// reach the same core, as with a network card.
-fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc<[usize]>, Trouble> {
+fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc<[usize]>, ComponentError> {
     if part.cores < 2 {
         return Ok(Arc::new([]));
     }
@@ -291,7 +291,7 @@ fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc
 }
 
 /// Returns the trace to send, normalised for the switch under test.
-fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
+fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, ComponentError> {
     let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
     let declaration = pipeline.build().map_err(rig)?;
@@ -308,7 +308,7 @@ fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
 }
 
 /// Classifies the error of a run.
-fn wrong(error: TesterError) -> Trouble {
+fn wrong(error: TesterError) -> ComponentError {
     match error {
         TesterError::Port { .. } => sut(error),
         error => rig(error),
@@ -317,7 +317,7 @@ fn wrong(error: TesterError) -> Trouble {
 
 /// Runs the tester at full speed against its own bare device. Returns the rate of packets that come back, in millions
 /// per second.
-fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, Trouble> {
+fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, ComponentError> {
     let mut folder = Folder::default();
     let sockets = sockets(&folder.made()?);
     let under_test = ports(&sockets, Role::Master, shape)?;

@@ -9,14 +9,14 @@ use super::device::{BARE, RingDevice};
 use super::{RingCounters, RingOutcome, RingTesterPart, Testing};
 use crate::pipeline::{Instructions, PipelinePart};
 use ranlab_lab::OVER;
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::{Fault, Report};
-use ranlab_lab::{Part, Running};
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::{FaultOwner, Report};
+use ranlab_lab::{AnyComponent, RunningComponent};
 
 fn under_test(engine: &str, json: &str) -> PipelinePart {
     PipelinePart {
-        pipeline: Some(Plain(serde_json::from_str(json).unwrap())),
-        traffic: Plain(Traffic { pkt_size: 128, pkt_num: 1_024, ..Traffic::default() }),
+        pipeline: Some(JsonField(serde_json::from_str(json).unwrap())),
+        traffic: JsonField(Traffic { pkt_size: 128, pkt_num: 1_024, ..Traffic::default() }),
         engine: engine.to_owned(),
         tier: "ring".to_owned(),
         isa: Instructions::Baseline,
@@ -30,7 +30,7 @@ fn bare() -> PipelinePart {
 }
 
 /// Sends 20,000 packets/s for half a second. Timeouts allow for a shared machine.
-fn tester(device: &dyn Running, part: &PipelinePart) -> RingTesterPart {
+fn tester(device: &dyn RunningComponent, part: &PipelinePart) -> RingTesterPart {
     let at = device.addresses();
     RingTesterPart {
         pipeline: part.pipeline.clone(),
@@ -191,18 +191,18 @@ fn tester_measures_itself_and_reconnects_to_next_device() {
     }
     testing.end(&mut report);
     let trouble = testing.check().unwrap_err();
-    assert_eq!(trouble.fault, Fault::Sut, "{trouble}");
+    assert_eq!(trouble.fault, FaultOwner::Sut, "{trouble}");
 }
 
 #[test]
 fn invalid_ring_settings_are_rejected() {
     let many = RingDevice::start(&PipelinePart { cores: 17, ..bare() }).err().unwrap();
-    assert!(many.fault == Fault::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
+    assert!(many.fault == FaultOwner::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
     let part = PipelinePart { cores: 2, ..bare() };
     let device = RingDevice::start(&part).unwrap();
     // A tester with one ring, at a switch that needs two.
     let few = Testing::start(&RingTesterPart { cores: 1, ..tester(&device, &part) }).err().unwrap();
-    assert!(few.fault == Fault::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
+    assert!(few.fault == FaultOwner::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
     drop(device);
     let part = bare();
     let device = RingDevice::start(&part).unwrap();
@@ -213,8 +213,8 @@ fn invalid_ring_settings_are_rejected() {
     testing.end(&mut Report::default());
     assert!(testing.check().unwrap_err().what.contains("packets are requested"));
     // Untrusted scenarios cannot use a tester with local sockets.
-    let part = Part::from(tester(&device, &part));
+    let part = AnyComponent::from(tester(&device, &part));
     let started =
-        ranlab_transport::run(async move { part.start(ranlab_lab::worker::Trust::PartsOnly).await });
+        ranlab_transport::run(async move { part.start(ranlab_lab::worker::WorkerTrust::PartsOnly).await });
     assert!(started.err().unwrap().what.contains("memory of one machine"));
 }

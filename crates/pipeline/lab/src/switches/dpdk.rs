@@ -11,7 +11,7 @@ use ranlab_pipeline::declare::{Direction, Port};
 
 use super::Job;
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Maximum number of trace packets that fit into the requested memory. Each packet takes a buffer of about 3 KiB.
 pub(super) const PACKETS_MAX: usize = 16_384;
@@ -34,7 +34,7 @@ pub(super) struct Resources {
 
 impl Resources {
     /// Returns the resources of this machine. Uses small pages, and reports that, if too few huge pages are free.
-    pub(super) fn here() -> Result<Self, Trouble> {
+    pub(super) fn here() -> Result<Self, ComponentError> {
         let cpus = allowed_cpus();
         let (Some(main_cpu), Some(forward_cpu)) = (cpus.first().copied(), cpus.last().copied()) else {
             return Err(environment("the kernel does not report the CPUs that this process may use"));

@@ -9,7 +9,7 @@ use ranlab_pipeline::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
 
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 /// Writes the packets of a trace that enter by `port`, normalised by `equivalences`. Returns their number.
@@ -17,7 +17,7 @@ pub(crate) fn write(
     path: &Path,
     (trace, port): (&Trace, Port),
     equivalences: &[Equivalence],
-) -> Result<u64, Trouble> {
+) -> Result<u64, ComponentError> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let file = BufWriter::new(File::create(path).map_err(failed)?);
     let mut writer = PcapWriter::new(file, LinkType::ETHERNET).map_err(failed)?;
@@ -38,7 +38,7 @@ pub(crate) fn read(
     port: Port,
     equivalences: &[Equivalence],
     outcomes: &mut Outcomes,
-) -> Result<(), Trouble> {
+) -> Result<(), ComponentError> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let file = BufReader::new(File::open(path).map_err(failed)?);
     let mut cut = false;

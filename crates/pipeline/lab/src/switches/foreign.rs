@@ -23,10 +23,10 @@ use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe}
 use crate::captured;
 use crate::pipeline::{PipelinePart, copy, due_within, gbps, histogram, wait};
 use crate::ring::{self, RingCounters};
-use ranlab_lab::field::Plain;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Report, Trouble};
-use ranlab_lab::{Running, counts, environment, rig, sut};
+use ranlab_lab::worker::{ComponentError, Report};
+use ranlab_lab::{RunningComponent, counts, environment, rig, sut};
 
 /// Duration of the calibration run that measures the CPU time of input and output alone.
 const IO_FOR: Duration = Duration::from_millis(400);
@@ -54,7 +54,7 @@ pub(crate) struct Foreign {
     far: bool,
     window: Option<Window>,
     /// The error of a window, returned by the next check.
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
     /// Dropped after the switch, because field order is drop order.
     _folder: Folder,
 }
@@ -85,7 +85,7 @@ struct Changes {
     late: u64,
     refused: u64,
     visible_ns: Histogram<u64>,
-    trouble: Option<Trouble>,
+    trouble: Option<ComponentError>,
 }
 
 impl Changes {
@@ -117,9 +117,9 @@ pub(super) struct Verified {
 
 impl Verified {
     /// Replays the first packets of the trace and compares the output with the oracle's byte by byte.
-    pub(super) fn new(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(super) fn new(part: &PipelinePart) -> Result<Self, ComponentError> {
         let (backend, driver) = choose(part)?;
-        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let Some(JsonField(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let declaration = pipeline.build().map_err(rig)?;
         let directions = directions(part.traffic.0.dir);
         permitted(backend, &BackendRequest { declaration: &declaration, directions: &directions })
@@ -195,7 +195,7 @@ impl Verified {
 }
 
 impl Foreign {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, ComponentError> {
         let mut ready = Verified::new(part)?;
         let (sockets, switch, io_ns) = match ready.rings.take() {
             Some((sockets, switch)) => (Some(sockets), switch, None),
@@ -228,7 +228,7 @@ impl Foreign {
         })
     }
 
-    fn begin_window(&mut self) -> Result<(), Trouble> {
+    fn begin_window(&mut self) -> Result<(), ComponentError> {
         let Some(mut switch) = self.switch.take() else { return Ok(()) };
         let stop = Arc::new(AtomicBool::new(false));
         let before = switch.read();
@@ -255,7 +255,7 @@ impl Foreign {
     }
 
     /// Ends a window. Returns its readings before and after, and the changes that were applied.
-    fn end_window(&mut self) -> Result<Option<Ended>, Trouble> {
+    fn end_window(&mut self) -> Result<Option<Ended>, ComponentError> {
         let Some(mut window) = self.window.take() else { return Ok(None) };
         window.stop.store(true, Ordering::Relaxed);
         let mut changes = Changes::none();
@@ -347,7 +347,7 @@ fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
     all(after.received, now).since(&all(window.before.received, &window.lost))
 }
 
-impl Running for Foreign {
+impl RunningComponent for Foreign {
     /// Returns the process tree of the switch, unless the switch was already running before the experiment.
     fn subject(&self) -> Option<Subject> {
         (!self.far).then(|| Subject::Below { pid: std::process::id() })
@@ -358,7 +358,7 @@ impl Running for Foreign {
         both.map(|(port, path)| (port_name(port).to_owned(), path.display().to_string())).collect()
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         if let Some(trouble) = self.trouble.take() {
             return Err(trouble);
         }
@@ -387,7 +387,7 @@ impl Drop for Foreign {
 }
 
 /// Looks up the requested switch. Returns an error if it is unknown or does not support the requested tier.
-fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Driver), Trouble> {
+fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Driver), ComponentError> {
     let name = &part.engine;
     let unknown = || {
         environment(format!("`sut.engine` \"{name}\" is a line of the published figures: it is not driven"))
@@ -413,7 +413,7 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
 }
 
 /// Checks that each of the requested flows has at least one packet in the replayed part of the trace.
-fn replayable(part: &PipelinePart, packets: usize) -> Result<(), Trouble> {
+fn replayable(part: &PipelinePart, packets: usize) -> Result<(), ComponentError> {
     let flows = part.traffic.0.flows;
     let engine = &part.engine;
     if flows <= packets as u64 {
@@ -441,11 +441,11 @@ fn head(trace: &Trace, most: usize) -> Trace {
 }
 
 /// A function that sends a trace through a switch once and returns what left it.
-type Pass<'a> = &'a dyn Fn(&Job<'_>, &[Equivalence]) -> Result<Outcomes, Trouble>;
+type Pass<'a> = &'a dyn Fn(&Job<'_>, &[Equivalence]) -> Result<Outcomes, ComponentError>;
 
 /// Sends the trace through the switch once and compares the output with the oracle's byte by byte. Returns the number
 /// of compared packets.
-fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Trouble> {
+fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, ComponentError> {
     if job.trace.is_empty() {
         return Ok(0);
     }

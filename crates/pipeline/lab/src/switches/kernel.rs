@@ -8,7 +8,7 @@ use ranlab_pipeline::declare::Port;
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires, apart, namespace};
 use super::{Driver, Job, Reading, Switch};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 /// The driver.
@@ -23,12 +23,12 @@ impl Driver for Kernel {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let router = Router::start(job)?;
         router.wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let mut router = Router::start(job)?;
         router.flow = Some(router.wires.flow(job.trace, &job.backend.equivalences(&job.asked())));
         Ok(Box::new(router))
@@ -36,7 +36,7 @@ impl Driver for Kernel {
 
     /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
     /// separated.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
@@ -50,7 +50,7 @@ struct Router {
 }
 
 impl Router {
-    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
         let mut command = tools::program("unshare");
         let holder =
             Daemon::start("the switch's namespace", command.args(["--net", "--", "sleep", "infinity"]))?;
@@ -74,7 +74,7 @@ impl Router {
 impl Switch for Router {
     /// Reads the packets received and sent by the ports. The kernel forwards in the context of the sender, so CPU time
     /// is that of the sending thread, including the cost of sending.
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         let path = format!("/proc/{}/net/dev", self.holder.pid());
         let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;
         let mut reading = Reading::default();
@@ -88,11 +88,11 @@ impl Switch for Router {
         Ok(reading)
     }
 
-    fn update(&mut self, _: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, _: &Translation) -> Result<(), ComponentError> {
         Err(rig("changes of nftables are not written"))
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.holder.check()
     }
 

@@ -17,7 +17,7 @@ use ranlab_pipeline::pipelines::Pipeline;
 use ranlab_pipeline::trace::Trace;
 
 use crate::pipeline::{PipelinePart, histogram};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 mod dpdk;
@@ -77,15 +77,15 @@ pub(crate) struct Losses {
 /// A running switch that forwards packets.
 pub(crate) trait Switch: Send {
     /// Reads the counters.
-    fn read(&mut self) -> Result<Reading, Trouble>;
+    fn read(&mut self) -> Result<Reading, ComponentError>;
     /// Reads the loss counters. A switch without any leaves them unknown.
-    fn losses(&mut self) -> Result<Losses, Trouble> {
+    fn losses(&mut self) -> Result<Losses, ComponentError> {
         Ok(Losses::default())
     }
     /// Applies a change. Returns after the switch has confirmed it.
-    fn update(&mut self, change: &Translation) -> Result<(), Trouble>;
+    fn update(&mut self, change: &Translation) -> Result<(), ComponentError>;
     /// Returns an error if the switch has exited.
-    fn check(&mut self) -> Result<(), Trouble>;
+    fn check(&mut self) -> Result<(), ComponentError>;
     /// Returns the fraction of packet memory that is on huge pages.
     fn huge_page_ratio(&self) -> f64;
 }
@@ -131,7 +131,7 @@ pub(crate) struct Far {
 
 impl Far {
     /// Reads it from a component's configuration. Returns `None` if the engine is one that is started here.
-    fn from_component(part: &PipelinePart) -> Result<Option<Self>, Trouble> {
+    fn from_component(part: &PipelinePart) -> Result<Option<Self>, ComponentError> {
         if part.engine != openflow::NAME {
             return Ok(None);
         }
@@ -154,17 +154,17 @@ pub(crate) trait Driver: Sync {
     /// Returns the backend's name.
     fn name(&self) -> &'static str;
     /// Returns an error if this machine cannot run the switch for a reason other than missing programs.
-    fn ready(&self) -> Result<(), Trouble> {
+    fn ready(&self) -> Result<(), ComponentError> {
         Ok(())
     }
     /// Maximum number of trace packets that the switch can replay.
     fn packets_max(&self) -> usize;
     /// Sends the trace through once, all packets of one port at a time. Returns the packets that left, unmodified.
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble>;
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError>;
     /// Starts the switch with the trace replayed in a loop.
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble>;
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError>;
     /// Starts the switch with a memif port at each of these sockets, access first. It listens there or connects.
-    fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+    fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         Err(environment(format!("`sut.engine` \"{}\" has no memif ports", job.backend.name())))
     }
     /// Number of memif rings on which the switch sends: one for each thread that may send.
@@ -173,12 +173,12 @@ pub(crate) trait Driver: Sync {
     }
     /// Measures the time from a change until a packet shows its effect, for switches that take single packets without
     /// rings. Empty for the others.
-    fn visible(&self, _job: &Job<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, _job: &Job<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         Ok(histogram())
     }
     /// Measures the CPU time of input and output alone, in nanoseconds per packet: the same input and output with no
     /// processing in between. `None` where it cannot be separated.
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble>;
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError>;
 }
 
 /// All switches that can be run, one per line.
@@ -186,7 +186,7 @@ const DRIVERS: &[&dyn Driver] =
     &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &openflow::AnyOpenFlow, &kernel::Kernel, &xdp::Xdp];
 
 /// Returns the driver of a backend.
-pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Trouble> {
+pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, ComponentError> {
     DRIVERS.iter().copied().find(|driver| driver.name() == backend.name()).ok_or_else(|| {
         environment(format!(
             "`sut.engine` \"{}\": its configuration is written, but this version does not run it",
@@ -201,7 +201,7 @@ pub(crate) fn rings_back(engine: &str) -> u16 {
 }
 
 /// Checks that all programs of a backend are installed and may be run. The error says how to install them.
-pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
+pub(crate) fn installed(backend: &dyn Backend) -> Result<(), ComponentError> {
     let missing = backend.programs().iter().find(|program| found(program).is_none());
     // testpmd is a plain process, XDP programs have no process, and a switch at an address runs elsewhere. All other switches
     // need a network namespace.
@@ -232,7 +232,10 @@ pub(crate) fn capture_file(folder: &Path, port: Port) -> PathBuf {
 
 /// Waits until a switch has received as many packets as were sent and its counters no longer change. `counters` returns
 /// the number of received packets and the sum of all counters.
-fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>) -> Result<(), Trouble> {
+fn settled(
+    sent: u64,
+    mut counters: impl FnMut() -> Result<(u64, u64), ComponentError>,
+) -> Result<(), ComponentError> {
     let deadline = Instant::now() + PASS_WAIT;
     let mut last = (0, 0);
     let mut since = Instant::now();

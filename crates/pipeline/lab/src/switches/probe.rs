@@ -14,7 +14,7 @@ use ranlab_pipeline::trace::Trace;
 use super::{Job, Switch};
 use crate::pipeline::histogram;
 use crate::ring;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{rig, sut};
 
 /// Maximum number of changes that are probed.
@@ -45,7 +45,7 @@ pub(super) fn by_rings(
     pipeline: &Pipeline,
     switch: &mut dyn Switch,
     ports: &mut [RingPort; 2],
-) -> Result<Histogram<u64>, Trouble> {
+) -> Result<Histogram<u64>, ComponentError> {
     let mut tell = |change: &Translation| switch.update(change);
     visible(job, pipeline, SEEN, &mut tell, &mut |port, frame| ring::one(ports, port, frame, BACK))
 }
@@ -53,9 +53,9 @@ pub(super) fn by_rings(
 /// Port and content of a packet that left; `None` if none did.
 pub(super) type Treated = Option<(Port, Vec<u8>)>;
 /// A function that applies a change. Returns after the switch has confirmed it.
-pub(super) type Tell<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), Trouble> + Send);
+pub(super) type Tell<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), ComponentError> + Send);
 /// A function that sends one packet through the switch.
-pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, Trouble>;
+pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, ComponentError>;
 
 /// Applies the first changes of a pipeline that are visible in packets of the trace, one after the other. Returns for
 /// each the time from the start of the command until a packet is treated accordingly, in nanoseconds. Empty if there
@@ -69,7 +69,7 @@ pub(super) fn visible(
     patience: Duration,
     tell: Tell<'_>,
     pass: Pass<'_>,
-) -> Result<Histogram<u64>, Trouble> {
+) -> Result<Histogram<u64>, ComponentError> {
     let equivalences = job.backend.equivalences(&job.asked());
     let mut seen = histogram();
     let mut then = pipeline.oracle().map_err(rig)?;
@@ -133,9 +133,9 @@ fn until_seen(
     probe: &Probe,
     equivalences: &[Equivalence],
     patience: Duration,
-    tell: &mut (dyn FnMut() -> Result<(), Trouble> + Send),
+    tell: &mut (dyn FnMut() -> Result<(), ComponentError> + Send),
     pass: Pass<'_>,
-) -> Result<Duration, Trouble> {
+) -> Result<Duration, ComponentError> {
     std::thread::scope(|scope| {
         let begun = Instant::now();
         let telling = scope.spawn(tell);
@@ -167,7 +167,7 @@ mod tests {
 
     /// Runs the probe with an oracle as the switch. It applies a change some time after confirming it, or never if
     /// `takes` is false.
-    fn seen_of(takes: bool, patience: Duration) -> Result<Histogram<u64>, Trouble> {
+    fn seen_of(takes: bool, patience: Duration) -> Result<Histogram<u64>, ComponentError> {
         let json = r#"{"name":"l3fwd","upstream-l3-table-size":8,"upstream-group-table-size":2,"fluct-group-table":3}"#;
         let pipeline: Pipeline = serde_json::from_str(json).unwrap();
         let declaration = pipeline.build().unwrap();

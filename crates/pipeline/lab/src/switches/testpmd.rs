@@ -16,7 +16,7 @@ use super::{
     Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools,
 };
 use ranlab_lab::child::Child;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
@@ -46,7 +46,7 @@ impl Driver for Testpmd {
         dpdk::PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         for direction in job.directions {
             let ingress = direction.ingress();
@@ -70,7 +70,7 @@ impl Driver for Testpmd {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         for direction in job.directions {
             let port = direction.ingress();
             files::write(&input_file(job.folder, port), (job.trace, port), &[])?;
@@ -78,19 +78,19 @@ impl Driver for Testpmd {
         Ok(Box::new(Running::start(job, &mut dpdk::measured(job.folder, job.directions))?))
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let device = |port: Port| dpdk::memif(job, port as u32, &sockets[port as usize]);
         Ok(Box::new(Running::start(job, &mut [Port::Access, Port::Core].map(device))?))
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         io_ns(job, length).map(Some)
     }
 }
 
 /// Measures the CPU time of reading a job's packets from memory and discarding them, in nanoseconds per packet. The
 /// input files must exist.
-pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, Trouble> {
+pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, ComponentError> {
     if found(PROGRAM).is_none() {
         return Err(environment(format!(
             "the program `{PROGRAM}` is not here, by which input and output are measured: apt install dpdk-dev"
@@ -119,7 +119,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(job: &Job<'_>, devices: &mut [String; 2]) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>, devices: &mut [String; 2]) -> Result<Self, ComponentError> {
         let resources = Resources::here()?;
         let main = resources.main_cpu;
         let forward = resources.forward_cpu;
@@ -139,7 +139,9 @@ impl Running {
         // connects.
         command.args(["--", "-i", BUFFERS, "--disable-link-check", "--no-flush-rx"]).args(arguments(job)?);
         dpdk::surroundings(&mut command, job.folder);
-        process_tree::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        process_tree::die_with_us(
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()),
+        );
         let cannot = |error: io::Error| environment(format!("{PROGRAM} cannot be started: {error}"));
         let mut child = Child::start_apart(&mut command).map_err(cannot)?;
         let closed = || rig("no pipes to a program");
@@ -154,14 +156,14 @@ impl Running {
         Ok(own)
     }
 
-    fn say(&mut self, words: &str) -> Result<(), Trouble> {
+    fn say(&mut self, words: &str) -> Result<(), ComponentError> {
         let Some(input) = &mut self.input else { return Err(rig("it was told to end")) };
         let said = input.write_all(format!("{words}\n").as_bytes());
         said.map_err(|error| self.gone(&error.to_string()))
     }
 
     /// Reads lines up to the one that matches `last`, which is not included.
-    fn until(&mut self, last: impl Fn(&str) -> bool) -> Result<Vec<String>, Trouble> {
+    fn until(&mut self, last: impl Fn(&str) -> bool) -> Result<Vec<String>, ComponentError> {
         let deadline = Instant::now() + ANSWER_WAIT;
         let mut lines = Vec::new();
         loop {
@@ -176,7 +178,7 @@ impl Running {
     }
 
     /// Returns the error for a missing response: the exit status, and its error output.
-    fn gone(&mut self, otherwise: &str) -> Trouble {
+    fn gone(&mut self, otherwise: &str) -> ComponentError {
         let how = self.child.wait(Duration::from_millis(200));
         let complaints: Vec<String> = self.complaints.try_iter().flatten().collect();
         let from = complaints.len().saturating_sub(4);
@@ -186,7 +188,7 @@ impl Running {
     }
 
     /// Packets received and sent, per port.
-    fn counters(&mut self) -> Result<[(u64, u64); 2], Trouble> {
+    fn counters(&mut self) -> Result<[(u64, u64); 2], ComponentError> {
         self.complaints.try_iter().for_each(drop);
         self.say("show port stats all")?;
         let mut both = [(0, 0); 2];
@@ -201,7 +203,7 @@ impl Running {
     }
 
     /// Packets that were received but not sent because a ring was full, of both ports.
-    fn unsent(&mut self) -> Result<u64, Trouble> {
+    fn unsent(&mut self) -> Result<u64, ComponentError> {
         self.say("show fwd stats all")?;
         let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
         let mut all = lines.iter().filter_map(|line| counter(line, "TX-dropped:"));
@@ -209,7 +211,7 @@ impl Running {
     }
 
     /// Quits regularly, so that its capture files are complete.
-    fn quit(&mut self) -> Result<(), Trouble> {
+    fn quit(&mut self) -> Result<(), ComponentError> {
         self.say("quit")?;
         drop(self.input.take());
         let ended = self.child.wait(ANSWER_WAIT);
@@ -223,7 +225,7 @@ fn counter(line: &str, what: &str) -> Option<u64> {
 }
 
 /// Returns the arguments that its backend generates. Also used to measure input and output for other switches.
-fn arguments(job: &Job<'_>) -> Result<Vec<String>, Trouble> {
+fn arguments(job: &Job<'_>) -> Result<Vec<String>, ComponentError> {
     let own = job.backend.translate(&job.asked()).ok();
     let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == Reader::Testpmd));
     Ok(match text {
@@ -233,22 +235,22 @@ fn arguments(job: &Job<'_>) -> Result<Vec<String>, Trouble> {
 }
 
 impl Switch for Running {
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         let both = self.counters()?;
         let received = self.ingress.iter().map(|port| both[*port as usize].0).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
         Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns, slow: None })
     }
 
-    fn losses(&mut self) -> Result<Losses, Trouble> {
+    fn losses(&mut self) -> Result<Losses, ComponentError> {
         Ok(Losses { ring_full: self.unsent()?, ..Losses::default() })
     }
 
-    fn update(&mut self, _: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, _: &Translation) -> Result<(), ComponentError> {
         Err(rig(format!("{PROGRAM} has no tables to change")))
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         if self.child.ended().is_some() { Err(self.gone("")) } else { Ok(()) }
     }
 

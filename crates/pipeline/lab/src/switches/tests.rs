@@ -13,10 +13,10 @@ use super::foreign::Verified;
 use super::{Foreign, Job, driver, installed};
 use crate::pipeline::PipelinePart;
 use crate::ring;
-use ranlab_lab::Running;
-use ranlab_lab::field::Plain;
+use ranlab_lab::RunningComponent;
+use ranlab_lab::field::JsonField;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::{Fault, Report};
+use ranlab_lab::worker::{FaultOwner, Report};
 
 /// Runs one switch at a time, because packet memory and cores are scarce.
 static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -42,8 +42,8 @@ fn component(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> Pipe
     PipelinePart {
         engine: backend.name().to_owned(),
         tier: backend.tiers()[0].name().to_owned(),
-        pipeline: Some(Plain(pipeline)),
-        traffic: Plain(traffic),
+        pipeline: Some(JsonField(pipeline)),
+        traffic: JsonField(traffic),
         verify: 512,
         ..PipelinePart::default()
     }
@@ -81,7 +81,7 @@ fn each_switch_equals_oracle_on_supported_pipelines() {
                 (Ok(()), Err(trouble)) => wrong.push(format!("{what}: {trouble}")),
                 (Err(_), Ok(_)) => wrong.push(format!("{what}: it runs what it cannot express")),
                 (Err(_), Err(trouble)) => {
-                    assert_eq!(trouble.fault, Fault::Environment, "{what}: {trouble}");
+                    assert_eq!(trouble.fault, FaultOwner::Environment, "{what}: {trouble}");
                     assert!(trouble.what.contains("cannot express"), "{what}: {trouble}");
                 }
             }
@@ -147,7 +147,7 @@ fn openflow_engine_requires_address() {
     let of = |part: PipelinePart| Foreign::start(&part).err().unwrap();
     let nameless = component(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
     let trouble = of(nameless.clone());
-    assert_eq!(trouble.fault, Fault::Environment);
+    assert_eq!(trouble.fault, FaultOwner::Environment);
     assert!(trouble.what.contains("needs `sut.address`"), "{trouble}");
     let lonely = PipelinePart { address: Some("tcp:127.0.0.1:1".to_owned()), ..nameless };
     assert!(of(lonely).what.contains("needs `sut.access_interface`"));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ranlab_lab::sut;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Timeout until a thread appears.
 const WAIT: Duration = Duration::from_secs(10);
@@ -16,12 +16,12 @@ const POLL: Duration = Duration::from_millis(10);
 pub(super) struct Thread(PathBuf);
 
 /// Finds the thread of a process whose name begins with `name`.
-pub(super) fn find(pid: u32, name: &str) -> Result<Thread, Trouble> {
+pub(super) fn find(pid: u32, name: &str) -> Result<Thread, ComponentError> {
     find_any(pid, &[name])
 }
 
 /// Finds the thread of a process whose name begins with one of `names`.
-pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, Trouble> {
+pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, ComponentError> {
     let deadline = Instant::now() + WAIT;
     loop {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -41,7 +41,7 @@ pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, Trouble> {
 
 impl Thread {
     /// Returns its CPU time so far, in nanoseconds: the first number of its `schedstat`.
-    pub(super) fn cpu_ns(&self) -> Result<u64, Trouble> {
+    pub(super) fn cpu_ns(&self) -> Result<u64, ComponentError> {
         let path = self.0.join("schedstat");
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let first = text.split_whitespace().next().and_then(|word| word.parse().ok());

@@ -10,7 +10,7 @@ use super::dpdk::NO_HUGE_PAGES;
 use super::found;
 use ranlab_lab::child::Child;
 use ranlab_lab::output::Output as Kept;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 /// DPDK's message when fewer huge pages are free than requested.
@@ -28,7 +28,7 @@ pub(super) fn program(name: &str) -> Command {
 /// # Errors
 /// The tool is missing (an environment error), or it fails (an error of the system under test, with the tool's error
 /// output).
-pub(super) fn run(command: &mut Command) -> Result<String, Trouble> {
+pub(super) fn run(command: &mut Command) -> Result<String, ComponentError> {
     process_tree::die_with_us(command.stdin(Stdio::null()));
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| environment(format!("`{name}`: {error}")))?;
@@ -47,7 +47,7 @@ fn complaint(output: &Output) -> String {
 
 /// Classifies the exit of a daemon. Another process may have taken the huge pages since they were counted, which is an
 /// environment error.
-fn ended(name: &str, how: &str, words: &str) -> Trouble {
+fn ended(name: &str, how: &str, words: &str) -> ComponentError {
     let what = format!("{name} ended: {how}{words}");
     if words.contains(NO_MEMORY) { environment(format!("{NO_HUGE_PAGES} ({what})")) } else { sut(what) }
 }
@@ -61,7 +61,7 @@ pub(super) struct Daemon {
 
 impl Daemon {
     /// Starts it.
-    pub(super) fn start(name: &'static str, command: &mut Command) -> Result<Self, Trouble> {
+    pub(super) fn start(name: &'static str, command: &mut Command) -> Result<Self, ComponentError> {
         process_tree::die_with_us(command);
         command.stdin(Stdio::piped()).process_group(0);
         let said = Arc::new(Kept::new(None, None).map_err(environment)?);
@@ -76,7 +76,7 @@ impl Daemon {
     }
 
     /// Returns an error if it has exited.
-    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check(&mut self) -> Result<(), ComponentError> {
         match self.child.ended() {
             None => Ok(()),
             Some(how) => Err(ended(self.name, &how, &self.said.last_words())),
@@ -97,14 +97,14 @@ impl Daemon {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_lab::worker::Fault;
+    use ranlab_lab::worker::FaultOwner;
 
     #[test]
     fn lost_huge_pages_are_an_environment_error() {
         let words =
             "; it last said: \"dpdk|ERR|EAL: Not enough memory available on socket 0! Requested: 256MB\"";
         let trouble = ended("ovs-vswitchd", "it was killed by signal 6", words);
-        assert!(trouble.fault == Fault::Environment && trouble.what.contains("sysctl"), "{trouble}");
-        assert_eq!(ended("ovs-vswitchd", "it was killed by signal 11", "").fault, Fault::Sut);
+        assert!(trouble.fault == FaultOwner::Environment && trouble.what.contains("sysctl"), "{trouble}");
+        assert_eq!(ended("ovs-vswitchd", "it was killed by signal 11", "").fault, FaultOwner::Sut);
     }
 }

@@ -16,7 +16,7 @@ use ranlab_pipeline::declare::Port;
 use ranlab_pipeline::trace::Trace;
 
 use super::tools::{self, Daemon};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Protocol number for every EtherType.
@@ -46,7 +46,7 @@ pub(super) struct Wires {
 impl Wires {
     /// Creates two pairs that lead to the network namespace of process `switch`. The ends there have the names of the
     /// ports.
-    pub(super) fn to(switch: u32) -> Result<Self, Trouble> {
+    pub(super) fn to(switch: u32) -> Result<Self, ComponentError> {
         let mut command = tools::program("unshare");
         command.args(["--net", "--", "sleep", "infinity"]);
         let holder = Daemon::start("the tester's namespace", &mut command)?;
@@ -75,7 +75,7 @@ impl Wires {
     }
 
     /// Opens two interfaces of our own namespace, access first, that lead to an existing switch.
-    pub(super) fn here(interfaces: &[String; 2]) -> Result<Self, Trouble> {
+    pub(super) fn here(interfaces: &[String; 2]) -> Result<Self, ComponentError> {
         let end = |name: &String| {
             // Frames that the kernel sends by itself would be attributed to the switch.
             let file = Path::new("/proc/sys/net/ipv6/conf").join(name).join("disable_ipv6");
@@ -94,7 +94,7 @@ impl Wires {
     }
 
     /// Waits until no packets arrive on either port.
-    pub(super) fn quiet(&self) -> Result<(), Trouble> {
+    pub(super) fn quiet(&self) -> Result<(), ComponentError> {
         let begun = Instant::now();
         let mut buffer = [0; FRAME_BYTES_MAX];
         for socket in self.sockets.iter() {
@@ -110,7 +110,11 @@ impl Wires {
     }
 
     /// Sends the packets of a trace, at a rate that any queue can take. Returns the packets that left by either port.
-    pub(super) fn pass(&self, trace: &Trace, equivalences: &[Equivalence]) -> Result<Outcomes, Trouble> {
+    pub(super) fn pass(
+        &self,
+        trace: &Trace,
+        equivalences: &[Equivalence],
+    ) -> Result<Outcomes, ComponentError> {
         let over = AtomicBool::new(false);
         let mut outcomes = Outcomes::default();
         std::thread::scope(|scope| {
@@ -139,7 +143,7 @@ impl Wires {
         trace: &Trace,
         equivalences: &[Equivalence],
         each: &mut dyn FnMut(usize),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         for (index, (port, frame)) in trace.iter().enumerate() {
             let mut frame = frame.to_vec();
             normalise(&mut frame, input(equivalences));
@@ -150,7 +154,7 @@ impl Wires {
     }
 
     /// Sends one packet and waits for the packet that leaves by the other port. Returns `None` on timeout.
-    pub(super) fn one(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
+    pub(super) fn one(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, ComponentError> {
         let out = port.other();
         let mut buffer = [0; FRAME_BYTES_MAX];
         send_frame(&self.sockets[port as usize], frame).map_err(environment)?;
@@ -237,7 +241,7 @@ pub(super) fn namespace(pid: u32) -> PathBuf {
 }
 
 /// Waits until a process has left our network namespace.
-pub(super) fn apart(pid: u32) -> Result<(), Trouble> {
+pub(super) fn apart(pid: u32) -> Result<(), ComponentError> {
     let link = |path: &Path| std::fs::read_link(path).ok();
     let ours = link(Path::new("/proc/self/ns/net"));
     let deadline = Instant::now() + WAIT;
@@ -251,7 +255,7 @@ pub(super) fn apart(pid: u32) -> Result<(), Trouble> {
 }
 
 /// Runs `work` inside a process's network namespace, on a temporary thread.
-fn inside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, Trouble> {
+fn inside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -> Result<T, ComponentError> {
     let file = namespace(pid);
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -263,7 +267,7 @@ fn inside<T: Send>(pid: u32, work: impl FnOnce() -> std::io::Result<T> + Send) -
     })
 }
 
-fn ip(words: &[&str]) -> Result<(), Trouble> {
+fn ip(words: &[&str]) -> Result<(), ComponentError> {
     let mut command = tools::program("ip");
     tools::run(command.args(words)).map(drop).map_err(|trouble| environment(trouble.what))
 }

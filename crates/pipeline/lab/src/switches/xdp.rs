@@ -20,7 +20,7 @@ use ranlab_pipeline::pipelines::Pipeline;
 
 use super::dpdk::{self, Resources};
 use super::{Driver, Job, Reading, Switch, probe};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 /// The backend's name.
@@ -53,7 +53,7 @@ impl Driver for Xdp {
         dpdk::PACKETS_MAX
     }
 
-    fn ready(&self) -> Result<(), Trouble> {
+    fn ready(&self) -> Result<(), ComponentError> {
         // r0 = XDP_DROP; exit
         BpfProgram::load(&[0x0000_0001_0000_00b7, 0x95]).map(drop).map_err(|error| {
             environment(format!(
@@ -62,7 +62,7 @@ impl Driver for Xdp {
         })
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let judges = Judges::from_job(job)?;
         let equivalences = job.backend.equivalences(&job.asked());
         let mut outcomes = Outcomes::default();
@@ -74,12 +74,12 @@ impl Driver for Xdp {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (maps, _) = Maps::from_job(job)?;
         Ok(Box::new(Feeding::start(job, maps, true)?))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let judges = Judges::from_job(job)?;
         let mut tell = |told: &Translation| {
             told.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
@@ -87,7 +87,7 @@ impl Driver for Xdp {
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| judges.process(port, frame))
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         let mut feeding = Feeding::start(job, Maps::default(), false)?;
         let before = feeding.read()?;
         std::thread::sleep(length);
@@ -109,7 +109,7 @@ struct Maps {
 
 impl Maps {
     /// Creates and fills the maps of a job. Returns them with its programs, by port.
-    fn from_job(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), Trouble> {
+    fn from_job(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), ComponentError> {
         let translation = job.backend.translate(&job.asked()).map_err(environment)?;
         let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
         let mut maps = Self::default();
@@ -118,7 +118,7 @@ impl Maps {
         Ok((maps, object.programs))
     }
 
-    fn make(&mut self, shape: &MapShape) -> Result<(), Trouble> {
+    fn make(&mut self, shape: &MapShape) -> Result<(), ComponentError> {
         let kind = match shape.kind {
             MapKind::Array => BpfTableKind::Array,
             MapKind::Hash => BpfTableKind::Hash,
@@ -130,7 +130,7 @@ impl Maps {
         Ok(())
     }
 
-    fn change(&self, entries: &[MapEntry]) -> Result<(), Trouble> {
+    fn change(&self, entries: &[MapEntry]) -> Result<(), ComponentError> {
         for entry in entries {
             let table = self.tables.get(&entry.map).ok_or_else(|| rig(format!("no map {:?}", entry.map)))?;
             let done = match &entry.value {
@@ -142,7 +142,7 @@ impl Maps {
         Ok(())
     }
 
-    fn load(&self, program: &Program) -> Result<BpfProgram, Trouble> {
+    fn load(&self, program: &Program) -> Result<BpfProgram, ComponentError> {
         let code = program.linked(|id| self.tables.get(&id).map(BpfTable::descriptor));
         let code = code.ok_or_else(|| rig("a program names a map that is not there"))?;
         BpfProgram::load(&code).map_err(|error| match error {
@@ -160,14 +160,14 @@ struct Judges {
 }
 
 impl Judges {
-    fn from_job(job: &Job<'_>) -> Result<Self, Trouble> {
+    fn from_job(job: &Job<'_>) -> Result<Self, ComponentError> {
         let (maps, [access, core]) = Maps::from_job(job)?;
         let load = |program: Option<Program>| program.map(|program| maps.load(&program)).transpose();
         Ok(Self { programs: [load(access)?, load(core)?], maps })
     }
 
     /// Returns the port and the content of the frame that leaves, or `None` if it is dropped.
-    fn process(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
+    fn process(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, ComponentError> {
         let program = self.programs[port as usize].as_ref().ok_or_else(|| rig("no program of a port"))?;
         let (verdict, left) = program.run(frame).map_err(|error| sut(format!("a program: {error}")))?;
         Ok(match verdict {
@@ -194,7 +194,7 @@ struct Feeding {
 }
 
 impl Feeding {
-    fn start(job: &Job<'_>, mut maps: Maps, pipeline: bool) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>, mut maps: Maps, pipeline: bool) -> Result<Self, ComponentError> {
         let enters = |direction: &Direction| direction.ingress();
         let ports: Vec<_> = job.directions.iter().map(enters).collect();
         let frames: Vec<_> = job.trace.iter().filter(|(port, _)| ports.contains(port)).collect();
@@ -260,15 +260,15 @@ fn feed_until(
 }
 
 impl Switch for Feeding {
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         Ok(self.said.lock().unwrap_or_else(PoisonError::into_inner).reading)
     }
 
-    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         change.object.as_ref().map_or(Ok(()), |object| self.maps.change(&object.entries))
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match self.said.lock().unwrap_or_else(PoisonError::into_inner).trouble.take() {
             Some(error) => Err(sut(format!("the kernel stopped running the program: {error}"))),
             None => Ok(()),

@@ -6,7 +6,7 @@ use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::RigError;
 use ranlab_command::exit::Failure;
 use ranlab_command::output::Output;
-use ranlab_command::scenario::Reading;
+use ranlab_command::scenario::ScenarioArguments;
 use ranlab_command::verb::{Context, Run};
 use ranlab_pipeline::backends::{self, Backend, BackendRequest};
 use ranlab_pipeline::declare::Direction;
@@ -27,7 +27,7 @@ const RIG: &str = "pipeline";
                   file per port. FILE-expected has the packets that must leave, by port.")]
 pub(super) struct Trace {
     #[command(flatten)]
-    reading: Reading,
+    reading: ScenarioArguments,
     /// Index of the point, as listed by `bench check`
     #[arg(long, default_value_t = 0)]
     point: usize,
@@ -43,7 +43,7 @@ pub(super) struct Trace {
 )]
 pub(super) struct Config {
     #[command(flatten)]
-    reading: Reading,
+    reading: ScenarioArguments,
     /// Index of the point, as listed by `bench check`
     #[arg(long, default_value_t = 0)]
     point: usize,
@@ -162,7 +162,7 @@ const fn directions(all: Directions) -> &'static [Direction] {
 }
 
 /// Returns what a point of a scenario sends.
-fn sent(reading: &Reading, number: usize, context: &Context) -> Result<Sent, Failure> {
+fn sent(reading: &ScenarioArguments, number: usize, context: &Context) -> Result<Sent, Failure> {
     let (scenario, rig) = reading.read(context)?;
     if rig.name != RIG {
         return Err(Failure::Usage(format!(

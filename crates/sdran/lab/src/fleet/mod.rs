@@ -27,7 +27,7 @@ use node::{Command, Events, Node, Shared};
 use radio::Cell;
 use ranlab_radio::user_plane::UES_MAX;
 use ranlab_ran::radio::{RadioConfig, RadioError, RadioMeter, SharedRadio};
-use ranlab_sdran::agent::{DIALECTS, Dialect, ReportPeriod, SouthboundAgent};
+use ranlab_sdran::agent::{DIALECTS, PublishedBehaviour, ReportPeriod, SouthboundAgent};
 use ranlab_sdran::arrivals::{Event, PopulationConfig};
 use ranlab_sdran::empower::{EmpowerAgent, EmpowerAgent1, EmpowerAgent2, EmpowerAgentSettings};
 use ranlab_sdran::flexran::{FlexranAgent, FlexranAgentSettings, FlexranDialect};
@@ -59,7 +59,7 @@ pub enum Southbound {
 
 impl Southbound {
     /// Returns the dialect of the published controller.
-    pub fn dialect(self) -> &'static Dialect {
+    pub fn dialect(self) -> &'static PublishedBehaviour {
         let [flexran, mosaic, empower1, empower2, ..] = &DIALECTS;
         match self {
             Self::Flexran => flexran,
@@ -339,8 +339,8 @@ impl SouthboundFleet {
     }
 
     /// Returns the controller's actual dialect, if it differs from the configured one.
-    pub fn shown(&self) -> Option<&'static Dialect> {
-        self.meters.shown.get().and_then(Dialect::named)
+    pub fn shown(&self) -> Option<&'static PublishedBehaviour> {
+        self.meters.shown.get().and_then(PublishedBehaviour::named)
     }
 
     /// Returns the delays of reports since the last reset of the meters, in microseconds: until the kernel accepted

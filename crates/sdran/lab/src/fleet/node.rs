@@ -8,8 +8,8 @@ use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
 use ranlab_machine::Time;
 use ranlab_ran::radio::Moved;
 use ranlab_sdran::agent::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Dialect, Radio, SouthboundAgent, Ue, UeChange,
-    UeEvent,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, PublishedBehaviour, Radio, SouthboundAgent, Ue,
+    UeChange, UeEvent,
 };
 use ranlab_sdran::arrivals::{Characteristics, Event, Happening, Population, PopulationConfig};
 use std::cell::RefCell;
@@ -75,7 +75,7 @@ pub(super) struct Shared {
     pub(super) deadlines: Rc<Deadlines>,
     pub(super) log: Option<(u32, EventLog)>,
     pub(super) line: Rc<RefCell<Line>>,
-    pub(super) dialect: &'static Dialect,
+    pub(super) dialect: &'static PublishedBehaviour,
     pub(super) cell: Option<Cell>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Node {
     connected: bool,
     counted_announced: u64,
     line: Rc<RefCell<Line>>,
-    dialect: &'static Dialect,
+    dialect: &'static PublishedBehaviour,
     cell: Option<Cell>,
 }
 
@@ -251,7 +251,8 @@ impl Node {
 
     /// Detects the controller's dialect from its first message.
     fn look_at_first(&self, octets: &[u8]) {
-        let shown = Dialect::of_first(octets).filter(|shown| shown.language != self.dialect.language);
+        let shown =
+            PublishedBehaviour::of_first(octets).filter(|shown| shown.language != self.dialect.language);
         if let Some(shown) = shown {
             self.meters.shown.set(Some(shown.name));
         }

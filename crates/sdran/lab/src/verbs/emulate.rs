@@ -8,7 +8,7 @@ use ranlab_command::flags::Flags;
 use ranlab_command::live;
 use ranlab_command::output::Output;
 use ranlab_command::verb::Context;
-use ranlab_lab::readback::Question;
+use ranlab_lab::readback::ReadbackQuery;
 use ranlab_ran::radio::{RadioMeter, RadioSummary};
 use serde::Serialize;
 
@@ -34,11 +34,11 @@ pub(super) struct Arguments {
     /// At the end, read the number of base stations that the controller knows, e.g.
     /// http://127.0.0.1:9999/stats=/eNB_config; a list is counted, and a missing value is an error
     #[arg(long, value_name = "URL[=PATTERN]")]
-    read_back: Option<Question>,
+    read_back: Option<ReadbackQuery>,
     /// At the end, read the number of UEs that the controller knows, e.g.
     /// http://127.0.0.1:9999/stats=/eNB_config/*/UE/ueConfig
     #[arg(long, value_name = "URL[=PATTERN]")]
-    read_back_ues: Option<Question>,
+    read_back_ues: Option<ReadbackQuery>,
     /// At the end, start one more base station and report how long its initialisation takes, up to this time
     #[arg(long, value_name = "TIME", value_parser = args::duration)]
     probe: Option<Duration>,
@@ -100,7 +100,7 @@ struct ControllerView {
 
 impl ControllerView {
     /// Queries the controller while the base stations keep running.
-    async fn ask(nodes: Option<Question>, ues: Option<Question>) -> Result<Self, Failure> {
+    async fn ask(nodes: Option<ReadbackQuery>, ues: Option<ReadbackQuery>) -> Result<Self, Failure> {
         let mut told = [None; 2];
         for (told, question) in told.iter_mut().zip([nodes, ues]) {
             let Some(question) = question else { continue };

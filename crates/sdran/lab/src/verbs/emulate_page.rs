@@ -1,7 +1,7 @@
 //! Live page of emulated base stations of other SD-RAN protocols: number served, messages sent, and send delay.
 use ranlab_command::exit::Failure;
 use ranlab_command::fleet_page::{FleetPage, LATE, Tile, rate, tile};
-use ranlab_command::web::{MACHINE, OverTime, Web};
+use ranlab_command::web::{MACHINE, OverTime, WebArguments};
 use ranlab_transport::Address;
 
 use crate::fleet::{Southbound, SouthboundReport};
@@ -51,7 +51,7 @@ impl Page {
     /// # Errors
     /// See [`Web::open`].
     pub(super) fn open(
-        web: &Web,
+        web: &WebArguments,
         protocol: Southbound,
         connect: &[Address],
     ) -> Result<Option<Self>, Failure> {

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// Framing of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Language {
+pub enum Framing {
     /// FlexRAN's protobuf behind a length.
     Flexran,
     /// OpenEmpower of version 1.
@@ -14,13 +14,13 @@ pub enum Language {
 
 /// Quirks of a published program, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dialect {
+pub struct PublishedBehaviour {
     /// Name in settings.
     pub name: &'static str,
     /// Title for people.
     pub title: &'static str,
     /// Protocol.
-    pub language: Language,
+    pub language: Framing,
     /// Port of its controllers.
     pub port: u16,
     /// MARC's reporting period for it.
@@ -38,10 +38,10 @@ pub struct Dialect {
     pub one_at_a_time: bool,
 }
 
-const FLEXRAN_RTC: Dialect = Dialect {
+const FLEXRAN_RTC: PublishedBehaviour = PublishedBehaviour {
     name: "flexran-rtc",
     title: "FlexRAN's controller (0.x, as MARC measured it)",
-    language: Language::Flexran,
+    language: Framing::Flexran,
     port: crate::flexran::protocol::PORT,
     period: Duration::from_millis(50),
     agent_greets: false,
@@ -50,10 +50,10 @@ const FLEXRAN_RTC: Dialect = Dialect {
     one_at_a_time: false,
 };
 
-const EMPOWER_V1: Dialect = Dialect {
+const EMPOWER_V1: PublishedBehaviour = PublishedBehaviour {
     name: "empower-v1",
     title: "5G-EmPOWER with OpenEmpower 1, as MARC measured it",
-    language: Language::OpenEmpower1,
+    language: Framing::OpenEmpower1,
     port: crate::empower::protocol::v1::PORT,
     period: Duration::from_millis(500),
     agent_greets: true,
@@ -61,27 +61,32 @@ const EMPOWER_V1: Dialect = Dialect {
 };
 
 /// All dialects.
-pub const DIALECTS: [Dialect; 5] = [
+pub const DIALECTS: [PublishedBehaviour; 5] = [
     FLEXRAN_RTC,
-    Dialect {
+    PublishedBehaviour {
         name: "mosaic5g",
         title: "Mosaic5G's FlexRAN controller (2.x)",
         activations: true,
         ..FLEXRAN_RTC
     },
     EMPOWER_V1,
-    Dialect {
+    PublishedBehaviour {
         name: "empower-v2",
         title: "5G-EmPOWER with OpenEmpower 2",
-        language: Language::OpenEmpower2,
+        language: Framing::OpenEmpower2,
         port: crate::empower::protocol::v2::PORT,
         source_per_agent: true,
         ..EMPOWER_V1
     },
-    Dialect { name: "marc", title: "MARC's agents of 5G-EmPOWER", one_at_a_time: true, ..EMPOWER_V1 },
+    PublishedBehaviour {
+        name: "marc",
+        title: "MARC's agents of 5G-EmPOWER",
+        one_at_a_time: true,
+        ..EMPOWER_V1
+    },
 ];
 
-impl Dialect {
+impl PublishedBehaviour {
     /// The dialect with that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         DIALECTS.iter().find(|dialect| dialect.name == name)
@@ -140,13 +145,13 @@ mod tests {
     fn a_controller_is_known_by_its_first_octets() {
         let settings = EmpowerSessionSettings::default;
         let agent = || empower::EmpowerAgentSettings::new(empower::protocol::Mac::local(1), 3);
-        let name = |octets: &[u8]| Dialect::of_first(octets).unwrap().name;
+        let name = |octets: &[u8]| PublishedBehaviour::of_first(octets).unwrap().name;
         assert_eq!(name(&first(FlexranSession::new(SessionSettings::default()), &[])), "flexran-rtc");
         let hello = greeting(empower::EmpowerAgent1::new(agent()));
         assert_eq!(name(&first(EmpowerSession1::new(settings()), &hello)), "empower-v1");
         let hello = greeting(empower::EmpowerAgent2::new(agent()));
         assert_eq!(name(&first(EmpowerSession2::new(settings()), &hello)), "empower-v2");
-        assert_eq!(Dialect::of_first(b"HTTP/1.1"), None);
+        assert_eq!(PublishedBehaviour::of_first(b"HTTP/1.1"), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod ue;
 
 pub use buffer::{MAX_BUFFER_BYTES, StreamBuffer, StreamFault};
 pub use cell::{Allocation, CellControl};
-pub use dialect::{DIALECTS, Dialect, Language};
+pub use dialect::{DIALECTS, Framing, PublishedBehaviour};
 pub use pair::{StreamFaults, StreamPair};
 pub use ue::{Radio, Ue, UeChange, UeEvent, UeTable};
 
@@ -254,12 +254,12 @@ pub trait SouthboundController {
 
 /// A periodical deadline that keeps its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Beat {
+pub(crate) struct PeriodicTimer {
     pub(crate) due: Time,
     pub(crate) period: Duration,
 }
 
-impl Beat {
+impl PeriodicTimer {
     /// Advances beyond `now`; returns the number of missed beats.
     pub(crate) fn advance(&mut self, now: Time) -> u64 {
         self.due += self.period;
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn beat_keeps_phase_and_counts_missed_ones() {
         let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
-        let mut beat = Beat { due: ms(100), period: Duration::from_millis(50) };
+        let mut beat = PeriodicTimer { due: ms(100), period: Duration::from_millis(50) };
         assert_eq!((beat.advance(ms(101)), beat.due), (0, ms(150)));
         assert_eq!((beat.advance(ms(199)), beat.due), (0, ms(200)));
         assert_eq!((beat.advance(ms(310)), beat.due), (2, ms(350)));

@@ -2,7 +2,7 @@
 use super::measure::{Agent, Core, Measurement, Station};
 use super::station;
 use crate::Time;
-use crate::agent::{AgentEvent, AgentOutput, Beat, Ue, UeChange, UeEvent};
+use crate::agent::{AgentEvent, AgentOutput, PeriodicTimer, Ue, UeChange, UeEvent};
 use crate::empower::protocol::v1::*;
 use crate::empower::protocol::{EmpowerError, Mac};
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ impl EmpowerAgent1 {
             }
             let period =
                 self.settings.period.effective_period(Duration::from_millis(request.interval.into()));
-            let beat = Beat { due: now + period, period };
+            let beat = PeriodicTimer { due: now + period, period };
             // The published agents treat the number of measurements as unlimited.
             let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
             self.core.measure(request.rnti, measurement);
@@ -192,7 +192,7 @@ impl Station for EmpowerAgent1 {
                         Timing::Single | Timing::Triggered => Duration::from_secs(2),
                     };
                     let period = self.settings.period.effective_period(asked);
-                    self.core.cell = Some((Beat { due: now, period }, xid));
+                    self.core.cell = Some((PeriodicTimer { due: now, period }, xid));
                     self.core.initialised(now);
                 }
             },

@@ -1,7 +1,7 @@
 //! The base station's endpoint of version 2.
 use super::measure::{Agent, Core, Measurement, Station};
 use crate::Time;
-use crate::agent::{Beat, Ue, UeChange, UeEvent};
+use crate::agent::{PeriodicTimer, Ue, UeChange, UeEvent};
 use crate::empower::protocol::EmpowerError;
 use crate::empower::protocol::v2::*;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl EmpowerAgent2 {
                         continue;
                     };
                     let period: Duration = self.settings.period.effective_period(asked);
-                    let beat = Beat { due: now + period, period };
+                    let beat = PeriodicTimer { due: now + period, period };
                     let left = ReportAmount::reports(config.amount);
                     self.core
                         .measure(config.rnti, Measurement { beat, left, xid, id: config.meas_id.into() });

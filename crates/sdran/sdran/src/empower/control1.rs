@@ -1,8 +1,8 @@
 //! The controller's endpoint of version 1.
-use super::session::{Session, Speaker};
+use super::session::{Session, Version};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
-use crate::agent::Dialect;
+use crate::agent::PublishedBehaviour;
 use crate::empower::protocol::v1::*;
 use crate::empower::protocol::{EmpowerError, Mac};
 use std::collections::{BTreeMap, VecDeque};
@@ -71,7 +71,8 @@ impl EmpowerSession1 {
             match tlv {
                 Tlv::CellCaps(caps) => {
                     (self.own.pci, self.own.features) = (caps.pci, caps.features);
-                    patient = Dialect::of_agent(cell, caps.pci).is_some_and(|agent| agent.one_at_a_time);
+                    patient =
+                        PublishedBehaviour::of_agent(cell, caps.pci).is_some_and(|agent| agent.one_at_a_time);
                     let event = EmpowerEvent::Capabilities { pci: caps.pci, prbs: caps.dl_bandwidth.into() };
                     self.event(event);
                 }
@@ -181,7 +182,7 @@ impl EmpowerSession1 {
     }
 }
 
-impl Speaker for EmpowerSession1 {
+impl Version for EmpowerSession1 {
     type Pdu = Pdu;
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
     const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;

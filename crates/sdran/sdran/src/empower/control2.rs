@@ -1,8 +1,8 @@
 //! The controller's endpoint of version 2.
-use super::session::{Session, Speaker};
+use super::session::{Session, Version};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
-use crate::agent::Beat;
+use crate::agent::PeriodicTimer;
 use crate::empower::protocol::EmpowerError;
 use crate::empower::protocol::v2::*;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const CELL_POLL: Duration = Duration::from_secs(2);
 /// State specific to version 2.
 #[derive(Debug, Default)]
 pub struct Version2 {
-    cell: Option<Beat>,
+    cell: Option<PeriodicTimer>,
     asked: bool,
 }
 
@@ -52,7 +52,7 @@ impl EmpowerSession2 {
                 self.event(event);
                 if !std::mem::replace(&mut self.own.asked, true) {
                     self.ask(Operation::Create, action::UE_REPORTS, Vec::new());
-                    self.own.cell = Some(Beat { due: now + CELL_POLL, period: CELL_POLL });
+                    self.own.cell = Some(PeriodicTimer { due: now + CELL_POLL, period: CELL_POLL });
                 }
             }
             Tlv::UeIdentity(identity) => {
@@ -89,7 +89,7 @@ impl EmpowerSession2 {
     }
 }
 
-impl Speaker for EmpowerSession2 {
+impl Version for EmpowerSession2 {
     type Pdu = Pdu;
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError> = message_bytes;
     const DECODE: fn(&[u8]) -> Result<Pdu, EmpowerError> = decode;

@@ -2,8 +2,8 @@
 use super::EmpowerAgentSettings;
 use crate::Time;
 use crate::agent::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, SouthboundAgent, StreamBuffer, Ue, UeEvent,
-    UeTable,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, PeriodicTimer, SouthboundAgent, StreamBuffer, Ue,
+    UeEvent, UeTable,
 };
 use crate::empower::protocol::EmpowerError;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ pub(super) const MAX_MEASUREMENTS: usize = 20_000;
 /// A periodical measurement of one UE.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measurement {
-    pub(super) beat: Beat,
+    pub(super) beat: PeriodicTimer,
     /// Remaining reports; `None`: unlimited.
     pub(super) left: Option<u32>,
     pub(super) xid: u32,
@@ -31,8 +31,8 @@ pub(super) struct Core {
     pub(super) connected: bool,
     pub(super) delegated: bool,
     pub(super) seq: u32,
-    pub(super) hello: Option<Beat>,
-    pub(super) cell: Option<(Beat, u32)>,
+    pub(super) hello: Option<PeriodicTimer>,
+    pub(super) cell: Option<(PeriodicTimer, u32)>,
     /// Measurements by C-RNTI and number; by deadline for the next one.
     pub(super) measurements: BTreeMap<(u16, u16), Measurement>,
     deadlines: std::collections::BTreeSet<(Time, u16, u16)>,
@@ -85,7 +85,7 @@ impl Core {
         self.counters.connections += 1;
         self.seq = 0;
         self.unanswered_since = Some(now);
-        self.hello = Some(Beat { due: now, period: hello.max(Duration::from_millis(1)) });
+        self.hello = Some(PeriodicTimer { due: now, period: hello.max(Duration::from_millis(1)) });
     }
 
     pub(super) fn closed(&mut self) {
@@ -201,7 +201,7 @@ impl Core {
     }
 
     /// Returns the due time of a beat if it is due, and advances the beat.
-    pub(super) fn strike(beat: &mut Beat, now: Time, skipped: &mut u64) -> Option<Time> {
+    pub(super) fn strike(beat: &mut PeriodicTimer, now: Time, skipped: &mut u64) -> Option<Time> {
         (beat.due <= now).then(|| {
             let due = beat.due;
             *skipped += beat.advance(now);

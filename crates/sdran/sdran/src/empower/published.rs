@@ -43,7 +43,7 @@ struct Tenant {
 }
 
 #[derive(Debug)]
-struct Published {
+struct PublishedController {
     tenant: Rc<RefCell<Tenant>>,
     station: u16,
     buffer: StreamBuffer,
@@ -54,7 +54,7 @@ struct Published {
     poll_at: Time,
 }
 
-impl Published {
+impl PublishedController {
     fn new(tenant: Rc<RefCell<Tenant>>, station: u16) -> Self {
         Self {
             tenant,
@@ -195,7 +195,7 @@ impl Published {
     }
 }
 
-impl SouthboundController for Published {
+impl SouthboundController for PublishedController {
     type Event = ();
 
     fn handle(&mut self, now: Time, input: ControllerInput<'_>) {
@@ -234,7 +234,7 @@ impl SouthboundController for Published {
     }
 }
 
-type Network = Vec<StreamPair<EmpowerAgent1, Published>>;
+type Network = Vec<StreamPair<EmpowerAgent1, PublishedController>>;
 
 /// Base stations with UEs from the start, all at one controller.
 fn network(stations: u16, ues: u64) -> (Rc<RefCell<Tenant>>, Network) {
@@ -249,7 +249,7 @@ fn network(stations: u16, ues: u64) -> (Rc<RefCell<Tenant>>, Network) {
             agent.handle(Time::ZERO, AgentInput::Ue(UeEvent { at: Time::ZERO, imsi, change }));
         }
         let delay = StreamFaults::delay(Duration::from_millis(1));
-        let controller = Published::new(tenant.clone(), station);
+        let controller = PublishedController::new(tenant.clone(), station);
         network.push(StreamPair::new(agent, controller, delay, station.into()));
     }
     (tenant, network)

@@ -100,7 +100,7 @@ impl<V> Session<V> {
 }
 
 /// Functions specific to a version.
-pub trait Speaker {
+pub trait Version {
     /// Type of a message.
     type Pdu;
     /// Length of the message at the start of these bytes.
@@ -117,7 +117,7 @@ pub trait Speaker {
 
 impl<V> Session<V>
 where
-    Self: Speaker,
+    Self: Version,
 {
     /// Processes at most one message; `true` if there was one. The published controller runs on one thread,
     /// so a policy that models its time processes them one by one.
@@ -140,7 +140,7 @@ where
 
 impl<V: Default> SouthboundController for Session<V>
 where
-    Self: Speaker,
+    Self: Version,
 {
     type Event = EmpowerEvent;
 

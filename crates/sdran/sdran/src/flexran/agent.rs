@@ -5,7 +5,7 @@ use super::steering::Steering;
 use super::template::Replies;
 use crate::Time;
 use crate::agent::{
-    AgentCounters, AgentEvent, AgentInput, AgentOutput, Beat, CellControl, Radio, ReportPeriod,
+    AgentCounters, AgentEvent, AgentInput, AgentOutput, CellControl, PeriodicTimer, Radio, ReportPeriod,
     SouthboundAgent, StreamBuffer, Ue, UeChange as Change, UeEvent, UeTable,
 };
 use crate::flexran::protocol::*;
@@ -43,7 +43,7 @@ pub struct FlexranAgentSettings {
 
 #[derive(Debug, Clone, Copy)]
 struct Reporting {
-    beat: Option<Beat>,
+    beat: Option<PeriodicTimer>,
     ue_flags: u32,
     cell_flags: u32,
     xid: u32,
@@ -296,7 +296,9 @@ impl FlexranAgent {
                 self.reporting = None;
                 return;
             }
-            Some(ReportFrequency::Periodical | ReportFrequency::Continuous) => Some(Beat { due, period }),
+            Some(ReportFrequency::Periodical | ReportFrequency::Continuous) => {
+                Some(PeriodicTimer { due, period })
+            }
             Some(ReportFrequency::Once) | None => None,
         };
         let reporting = Reporting { beat, ue_flags, cell_flags, xid };

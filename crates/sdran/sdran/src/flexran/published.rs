@@ -15,7 +15,7 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
-struct Mosaic {
+struct PublishedController {
     buffer: StreamBuffer,
     outputs: VecDeque<ControllerOutput<()>>,
     /// UEs and their number of reports.
@@ -32,7 +32,7 @@ struct Mosaic {
     reported: BTreeMap<u32, UeStatsReport>,
 }
 
-impl Mosaic {
+impl PublishedController {
     fn send(&mut self, message: impl Into<Message>) {
         let mut octets = Vec::new();
         encode_frame(&Envelope::new(Direction::Initiating, message), &mut octets).unwrap();
@@ -90,7 +90,7 @@ impl Mosaic {
     }
 }
 
-impl SouthboundController for Mosaic {
+impl SouthboundController for PublishedController {
     type Event = ();
 
     fn handle(&mut self, _: Time, input: ControllerInput<'_>) {
@@ -134,11 +134,15 @@ fn at(ms: u64) -> Time {
 }
 
 /// A base station with UEs that existed before the connection.
-fn pair(ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
+fn pair(ues: u64, controller: PublishedController) -> StreamPair<FlexranAgent, PublishedController> {
     pair_as(FlexranDialect::Mosaic, ues, controller)
 }
 
-fn pair_as(dialect: FlexranDialect, ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
+fn pair_as(
+    dialect: FlexranDialect,
+    ues: u64,
+    controller: PublishedController,
+) -> StreamPair<FlexranAgent, PublishedController> {
     let mut agent = FlexranAgent::new(FlexranAgentSettings {
         station: 7,
         pci: 3,
@@ -154,7 +158,7 @@ fn pair_as(dialect: FlexranDialect, ues: u64, controller: Mosaic) -> StreamPair<
 
 #[test]
 fn mosaic_controller_learns_all_ues_on_each_connection() {
-    let mut pair = pair(30, Mosaic::default());
+    let mut pair = pair(30, PublishedController::default());
     pair.run_until(at(500));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
     pair.tell_agent(up(30));
@@ -174,7 +178,7 @@ fn mosaic_controller_learns_all_ues_on_each_connection() {
 
 #[test]
 fn unconfigured_agent_adopts_controller_dialect() {
-    let mut pair = pair_as(FlexranDialect::V0, 30, Mosaic::default());
+    let mut pair = pair_as(FlexranDialect::V0, 30, PublishedController::default());
     pair.run_until(at(1_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
     let speaks = |event: &&AgentEvent| matches!(event, AgentEvent::Speaks("mosaic5g"));
@@ -187,7 +191,7 @@ fn unconfigured_agent_adopts_controller_dialect() {
 
 #[test]
 fn many_ues_are_announced_one_after_the_other() {
-    let mut pair = pair(1_000, Mosaic::default());
+    let mut pair = pair(1_000, PublishedController::default());
     // Some UEs leave before they are announced.
     pair.run_until(at(100));
     let announced = pair.agent.announced_ues();
@@ -200,7 +204,7 @@ fn many_ues_are_announced_one_after_the_other() {
 
 #[test]
 fn controller_without_repeated_requests_learns_all_ues() {
-    let mut pair = pair(30, Mosaic { incurious: true, ..Mosaic::default() });
+    let mut pair = pair(30, PublishedController { incurious: true, ..PublishedController::default() });
     pair.run_until(at(3_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
 }
@@ -209,7 +213,7 @@ fn controller_without_repeated_requests_learns_all_ues() {
 /// NetControl it refuses handovers.
 #[test]
 fn mosaic_settings_appear_in_configuration_and_reports() {
-    let mut pair = pair(0, Mosaic::default());
+    let mut pair = pair(0, PublishedController::default());
     let busy = Radio { prbs: 40, ..Radio::default() };
     for imsi in [1, 2] {
         let change = Change::Activated(Ue { imsi, tmsi: 1, rnti: None, radio: busy });
@@ -229,7 +233,7 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
         }),
         ..CellConfig::default()
     };
-    let set = |pair: &mut StreamPair<FlexranAgent, Mosaic>, cell| {
+    let set = |pair: &mut StreamPair<FlexranAgent, PublishedController>, cell| {
         let header = Some(Header::new(Kind::EnbConfigReply, 0));
         let reply = EnbConfigReply { header, cell_config: vec![cell], ..EnbConfigReply::default() };
         pair.controller.send(reply);
@@ -241,17 +245,17 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
     pair.controller.send(UeConfigReply { header: header.clone(), ue_config: vec![into(61, 2)] });
     pair.controller.ask_for_configuration();
     pair.run_until(at(1_000));
-    let slices = |pair: &StreamPair<FlexranAgent, Mosaic>| -> Vec<u32> {
+    let slices = |pair: &StreamPair<FlexranAgent, PublishedController>| -> Vec<u32> {
         let dl = pair.controller.cell.slice_config.clone().unwrap().dl.unwrap();
         assert_eq!(dl.algorithm, Some(SliceAlgorithm::Static.into()));
         dl.slices.iter().map(|slice| slice.id.unwrap()).collect()
     };
     assert_eq!((slices(&pair), pair.controller.cell.x2_ho_net_control), (vec![1, 2], Some(true)));
-    let of = |pair: &StreamPair<FlexranAgent, Mosaic>| -> Vec<Option<u32>> {
+    let of = |pair: &StreamPair<FlexranAgent, PublishedController>| -> Vec<Option<u32>> {
         pair.controller.configured.iter().map(|ue| ue.dl_slice_id).collect()
     };
     assert_eq!(of(&pair), [Some(2), None]);
-    let prbs = |pair: &StreamPair<FlexranAgent, Mosaic>, rnti| {
+    let prbs = |pair: &StreamPair<FlexranAgent, PublishedController>, rnti| {
         pair.controller.reported[&rnti].mac_stats.as_ref().unwrap().prb_dl
     };
     assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "three groups of three");

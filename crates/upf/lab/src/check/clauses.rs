@@ -11,7 +11,7 @@ use super::{
     clauses_rules as rules, clauses_usage as usage,
 };
 use crate::load::LoadError;
-use ranlab_lab::check::{Case, Fault, Outcome, fails};
+use ranlab_lab::check::{Case, CaseFailure, Outcome, fails};
 
 /// Names of checks on which others depend. A check is skipped if one on which it depends has failed.
 pub(super) const ASSOCIATION: &str = "association";
@@ -180,7 +180,7 @@ fn network_instance(peer: &mut Peer) -> Outcome {
 }
 
 /// Establishes a session in both directions and sends a packet through it.
-fn works(peer: &mut Peer, n: usize) -> Result<Way, Fault> {
+fn works(peer: &mut Peer, n: usize) -> Result<Way, CaseFailure> {
     peer.n3()?;
     peer.associate()?;
     let (seid, teid) = peer.establish(n)?;
@@ -190,7 +190,7 @@ fn works(peer: &mut Peer, n: usize) -> Result<Way, Fault> {
 }
 
 /// Checks that packets of a complete session come back. Incomplete sessions are compared with it.
-pub(super) fn plain(peer: &mut Peer) -> Result<Way, Fault> {
+pub(super) fn plain(peer: &mut Peer) -> Result<Way, CaseFailure> {
     let way = works(peer, 5)?;
     peer.run.reflects.set(Some(way.back));
     Ok(way)
@@ -203,7 +203,7 @@ fn works_without(peer: &mut Peer, n: usize, change: fn(&mut Sends)) -> Outcome {
         plain(peer)?;
     }
     if peer.run.reflects.get() == Some(false) {
-        return Err(Fault::Skipped("not even packets of a session with everything come back"));
+        return Err(CaseFailure::Skipped("not even packets of a session with everything come back"));
     }
     peer.speaking(change)?;
     match works(peer, n)? {
@@ -228,7 +228,7 @@ fn both_directions(peer: &mut Peer) -> Outcome {
         Way { astray: Some(teid), .. } => {
             fails(format!("the packet came back through tunnel {teid}, which no message contains"))
         }
-        Way { up: None, .. } => Err(Fault::Skipped(
+        Way { up: None, .. } => Err(CaseFailure::Skipped(
             "no packet came back: is there a reflector at --server, and is --ue in the UPF's pool? --n6 emulates the data network",
         )),
         Way { up: Some(true), .. } => fails(format!(
@@ -272,7 +272,7 @@ fn repeated_request(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let sequence = peer.number();
     let request = encode(peer.templates.establishment(peer.cp_seid(1), peer.spec(1)), Some(0), sequence);
-    let request = request.map_err(|error| Fault::Fails(error.to_string()))?;
+    let request = request.map_err(|error| CaseFailure::Fails(error.to_string()))?;
     let first = peer.ask_raw(&request, sequence)?;
     let second = peer.ask_raw(&request, sequence)?;
     match (first, second) {
@@ -313,7 +313,7 @@ fn no_association(peer: &mut Peer) -> Outcome {
     peer.joined_by(stranger)?;
     match response {
         Some(response) if response.cause != Cause::NO_ASSOCIATION && !peer.run.own_addresses => {
-            Err(Fault::Skipped(
+            Err(CaseFailure::Skipped(
                 "it was not refused, perhaps because of an association of an earlier run: use an --smf that is new to the UPF",
             ))
         }
@@ -332,9 +332,9 @@ fn unknown_session(peer: &mut Peer) -> Outcome {
 }
 
 /// Returns an encoded establishment request to be modified.
-fn establishment(peer: &Peer, sequence: u32) -> Result<Vec<u8>, Fault> {
+fn establishment(peer: &Peer, sequence: u32) -> Result<Vec<u8>, CaseFailure> {
     let request = encode(peer.templates.establishment(peer.cp_seid(9), peer.spec(9)), Some(0), sequence);
-    request.map_err(|error| Fault::Fails(error.to_string()))
+    request.map_err(|error| CaseFailure::Fails(error.to_string()))
 }
 
 fn refused_with(
@@ -386,7 +386,7 @@ fn wrong_length(peer: &mut Peer) -> Outcome {
 fn other_version(peer: &mut Peer) -> Outcome {
     let sequence = peer.number();
     let mut octets =
-        encode(HeartbeatRequest::default(), None, sequence).map_err(|e| Fault::Fails(e.to_string()))?;
+        encode(HeartbeatRequest::default(), None, sequence).map_err(|e| CaseFailure::Fails(e.to_string()))?;
     octets[0] = octets[0] & 0x1f | 2 << 5;
     match peer.ask_raw(&octets, sequence)? {
         Some(answer) if answer.get(1) == Some(&message_type::VERSION_NOT_SUPPORTED_RESPONSE) => Ok(()),
@@ -397,7 +397,7 @@ fn other_version(peer: &mut Peer) -> Outcome {
 
 fn garbage(peer: &mut Peer) -> Outcome {
     if !peer.run.config.hostile {
-        return Err(Fault::Skipped("it has ended UPFs: --hostile tries it"));
+        return Err(CaseFailure::Skipped("it has ended UPFs: --hostile tries it"));
     }
     peer.associate()?;
     let (seid, _) = peer.establish(1)?;
@@ -454,13 +454,13 @@ fn n3_answer(peer: &mut Peer, datagram: &[u8], wanted: u8) -> Outcome {
 fn echo(peer: &mut Peer) -> Outcome {
     let mut datagram = Vec::new();
     let encoded = gtpu::encode_message(&gtpu::Message::EchoRequest, 0, Some(7), &mut datagram);
-    encoded.map_err(|error| Fault::Fails(error.to_string()))?;
+    encoded.map_err(|error| CaseFailure::Fails(error.to_string()))?;
     n3_answer(peer, &datagram, gtpu::message_type::ECHO_RESPONSE)
 }
 
 fn unknown_tunnel(peer: &mut Peer) -> Outcome {
     let mut datagram = Vec::new();
     let encoded = gtpu::encode_message(&gtpu::Message::GPdu(&[0x45; 40]), 0x7fff_fff1, None, &mut datagram);
-    encoded.map_err(|error| Fault::Fails(error.to_string()))?;
+    encoded.map_err(|error| CaseFailure::Fails(error.to_string()))?;
     n3_answer(peer, &datagram, gtpu::message_type::ERROR_INDICATION)
 }

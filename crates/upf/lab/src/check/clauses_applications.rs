@@ -3,7 +3,7 @@ use ranlab_upf::pfcp::*;
 
 use super::scene::{UE_PORT, UPLINK};
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// The rule that a check adds.
 const FURTHER: u16 = 3;
@@ -24,9 +24,10 @@ fn provision(peer: &mut Peer, contents: Vec<PfdContents>) -> Outcome {
     let request = PfdManagementRequest { applications: vec![application], ..Default::default() };
     match peer.ask(request, None)? {
         Some(Message::PfdManagementResponse(response)) if response.cause.is_accepted() => Ok(()),
-        Some(Message::PfdManagementResponse(response)) => {
-            Err(Fault::Refused(format!("the UPF refuses a flow description with cause {}", response.cause.0)))
-        }
+        Some(Message::PfdManagementResponse(response)) => Err(CaseFailure::Refused(format!(
+            "the UPF refuses a flow description with cause {}",
+            response.cause.0
+        ))),
         Some(other) => fails(format!("message type {} answers PFD Management", other.message_type())),
         None => fails("PFDM is announced, and a PFD Management Request goes unanswered"),
     }
@@ -42,7 +43,7 @@ fn session(peer: &Peer, application: &'static [u8]) -> SessionEstablishmentReque
     request
 }
 
-fn has_pfd_management(peer: &mut Peer) -> Result<bool, Fault> {
+fn has_pfd_management(peer: &mut Peer) -> Result<bool, CaseFailure> {
     let features = peer.associate()?.up_function_features.unwrap_or_default();
     Ok(features.contains(UpFunctionFeatures::PFDM))
 }
@@ -50,7 +51,7 @@ fn has_pfd_management(peer: &mut Peer) -> Result<bool, Fault> {
 pub(super) fn detected(peer: &mut Peer) -> Outcome {
     let wire = peer.reflecting()?;
     if !has_pfd_management(peer)? {
-        return Err(Fault::Skipped("the UPF does not announce PFDM"));
+        return Err(CaseFailure::Skipped("the UPF does not announce PFDM"));
     }
     let ports = [UE_PORT, UE_PORT + 1, UE_PORT + 2];
     let mut created = None;

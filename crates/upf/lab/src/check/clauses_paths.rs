@@ -4,7 +4,7 @@ use ranlab_upf::pfcp::*;
 
 use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink};
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Number of buffered packets.
 const WAITING: u16 = 5;
@@ -13,10 +13,10 @@ fn has_error(all: &[Received]) -> bool {
     all.iter().any(|one| one.kind == message_type::ERROR_INDICATION)
 }
 
-fn message(message: &Message<'_>, teid: u32, sequence: Option<u16>) -> Result<Vec<u8>, Fault> {
+fn message(message: &Message<'_>, teid: u32, sequence: Option<u16>) -> Result<Vec<u8>, CaseFailure> {
     let mut datagram = Vec::new();
     let encoded = gtpu::encode_message(message, teid, sequence, &mut datagram);
-    encoded.map(|()| datagram).map_err(|error| Fault::Fails(error.to_string()))
+    encoded.map(|()| datagram).map_err(|error| CaseFailure::Fails(error.to_string()))
 }
 
 pub(super) fn teid_zero(peer: &mut Peer) -> Outcome {
@@ -72,7 +72,7 @@ pub(super) fn error_indication(peer: &mut Peer) -> Outcome {
 }
 
 /// Establishes a session whose downlink packets are buffered.
-fn idle(peer: &mut Peer) -> Result<(Created, Wire), Fault> {
+fn idle(peer: &mut Peer) -> Result<(Created, Wire), CaseFailure> {
     let wire = peer.reflecting()?;
     peer.associate()?;
     let mut request = peer.plan(1);
@@ -144,7 +144,7 @@ pub(super) fn end_marker(peer: &mut Peer) -> Outcome {
     peer.n3()?;
     let features = peer.associate()?.up_function_features.unwrap_or_default();
     if !features.contains(UpFunctionFeatures::EMPU) {
-        return Err(Fault::Skipped("the UPF does not announce that it sends end markers (EMPU)"));
+        return Err(CaseFailure::Skipped("the UPF does not announce that it sends end markers (EMPU)"));
     }
     let session = peer.create(peer.plan(1))?;
     let wire = peer.wire()?;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::clauses::{SESSION, expect};
 use super::scene::{DOWNLINK, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 pub(super) fn source_port(peer: &mut Peer) -> Outcome {
     peer.associate()?;
@@ -27,7 +27,7 @@ pub(super) fn source_port(peer: &mut Peer) -> Outcome {
 
 pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
     if peer.n4.local_addr().port() != PFCP_PORT {
-        return Err(Fault::Skipped("our SMF's port (--smf) is not 8805, where reports go"));
+        return Err(CaseFailure::Skipped("our SMF's port (--smf) is not 8805, where reports go"));
     }
     let wire = peer.reflecting()?;
     peer.associate()?;
@@ -42,7 +42,9 @@ pub(super) fn report_destination(peer: &mut Peer) -> Outcome {
         Err(fault) => {
             peer.joined_by(elsewhere)?;
             return match fault {
-                Fault::Needs(SESSION, _) => Err(Fault::Skipped("requests from other ports are not answered")),
+                CaseFailure::Needs(SESSION, _) => {
+                    Err(CaseFailure::Skipped("requests from other ports are not answered"))
+                }
                 other => Err(other),
             };
         }
@@ -71,7 +73,7 @@ fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
     peer.uplink(wire, session.teid(UPLINK), &packet)?;
     let wait = peer.run.config.patience;
     if peer.reports(wait, |all| !all.is_empty())?.is_empty() {
-        Err(Fault::Skipped("waiting packets are not reported at all"))
+        Err(CaseFailure::Skipped("waiting packets are not reported at all"))
     } else {
         fails("no report arrived for a session that was established from another port")
     }
@@ -79,7 +81,9 @@ fn paged(peer: &mut Peer, wire: &Wire) -> Outcome {
 
 pub(super) fn set_deletion(peer: &mut Peer) -> Outcome {
     let IpAddr::V4(address) = peer.n4.local_addr().ip() else {
-        return Err(Fault::Skipped("our SMF has an IPv6 address, and the sets are named by an IPv4 one"));
+        return Err(CaseFailure::Skipped(
+            "our SMF has an IPv6 address, and the sets are named by an IPv4 one",
+        ));
     };
     peer.associate()?;
     let set = |csid| FqCsid { node: (0, Bytes::copy_from_slice(&address.octets())), csids: vec![csid] };

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::scene::{DOWNLINK, QFI, Received, UE_PORT, UPLINK, downlink, probe, set_class};
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Number of rules that a check adds.
 const FURTHER: u16 = 3;
@@ -202,10 +202,10 @@ pub(super) fn cp_function(peer: &mut Peer) -> Outcome {
 
 pub(super) fn dual_stack(peer: &mut Peer) -> Outcome {
     let IpAddr::V4(_) = peer.run.config.ue else {
-        return Err(Fault::Skipped("the first UE (--ue) has no IPv4 address"));
+        return Err(CaseFailure::Skipped("the first UE (--ue) has no IPv4 address"));
     };
     if matches!(peer.run.config.n6, Network::Routed(_)) {
-        return Err(Fault::Skipped("a routed data network has one server, of one IP version"));
+        return Err(CaseFailure::Skipped("a routed data network has one server, of one IP version"));
     }
     let wire = peer.reflecting()?;
     peer.associate()?;

@@ -6,7 +6,7 @@ use ranlab_upf::pfcp::*;
 use super::clauses::VOLUME_THRESHOLD;
 use super::scene::{Created, UE_PORT, UPLINK, Wire};
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Packets per burst.
 const BURST: u64 = 6;
@@ -55,7 +55,7 @@ fn total(report: &UsageReport) -> u64 {
 }
 
 /// Sends a burst and returns how many of its packets came back.
-fn burst(peer: &mut Peer, wire: &Wire, session: &Created) -> Result<u64, Fault> {
+fn burst(peer: &mut Peer, wire: &Wire, session: &Created) -> Result<u64, CaseFailure> {
     let ports = [UE_PORT; BURST as usize];
     Ok(peer.come_back(wire, 1, session.teid(UPLINK), &ports)?.len() as u64)
 }
@@ -97,7 +97,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
     let wait = peer.run.config.patience;
     let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::VOLTH).is_empty())?;
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() && !works(peer, &wire)? {
-        return Err(Fault::Skipped("a threshold that is not changed is not reported either"));
+        return Err(CaseFailure::Skipped("a threshold that is not changed is not reported either"));
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
         return fails(format!("the threshold was lowered to {limit} bytes, and no report arrived"));
@@ -106,7 +106,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
 }
 
 /// Returns whether a threshold set at establishment is reported.
-fn works(peer: &mut Peer, wire: &Wire) -> Result<bool, Fault> {
+fn works(peer: &mut Peer, wire: &Wire) -> Result<bool, CaseFailure> {
     let rule = at_threshold(peer, octets(peer));
     let session = peer.create(peer.metered(2, rule))?;
     let packet = peer.packet(2, UE_PORT);
@@ -157,7 +157,7 @@ fn answered(
     seid: u64,
     change: SessionModificationRequest,
     trigger: u128,
-) -> Result<u64, Fault> {
+) -> Result<u64, CaseFailure> {
     let response = peer.change(seid, change)?;
     let reports = response.usage_reports.iter();
     Ok(reports.filter(|report| report.usage_report_trigger.contains(trigger)).map(total).sum())
@@ -228,7 +228,7 @@ fn a_second(peer: &Peer) -> Duration {
 }
 
 /// Waits for a report with this trigger for at most `wait`; whether it came.
-fn comes(peer: &mut Peer, trigger: u128, wait: Duration) -> Result<bool, Fault> {
+fn comes(peer: &mut Peer, trigger: u128, wait: Duration) -> Result<bool, CaseFailure> {
     let come = |all: &[SessionReportRequest]| !reported(all, trigger).is_empty();
     Ok(come(&peer.reports(wait, come)?))
 }
@@ -359,7 +359,7 @@ pub(super) fn linked(peer: &mut Peer) -> Outcome {
         return Ok(());
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
-        return Err(Fault::Needs(VOLUME_THRESHOLD, "a volume threshold is not reported".into()));
+        return Err(CaseFailure::Needs(VOLUME_THRESHOLD, "a volume threshold is not reported".into()));
     }
     fails("a rule reports, and the one that is linked to it does not")
 }

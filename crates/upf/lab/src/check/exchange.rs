@@ -5,8 +5,8 @@ use ranlab_upf::pfcp::*;
 
 use super::upf::Peer;
 use crate::load::LoadError;
-use ranlab_lab::check::{Fault, Outcome, fails};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
+use ranlab_lab::worker::ComponentError;
 
 fn is_answer(kind: u8) -> bool {
     matches!(kind, 2 | 4 | 6 | 8 | 10 | 11 | 13 | 15 | 51 | 53 | 55 | 57)
@@ -14,7 +14,7 @@ fn is_answer(kind: u8) -> bool {
 
 impl Peer {
     /// Sends a raw message. Returns the response with this sequence number.
-    pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
+    pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, CaseFailure> {
         self.n4.send_raw(octets).map_err(LoadError::from)?;
         let end = Instant::now() + self.run.config.patience;
         while Instant::now() < end {
@@ -39,7 +39,7 @@ impl Peer {
 
     /// Returns the response with this sequence number, if it has arrived. Answers the UPF's own requests and keeps its
     /// session reports.
-    fn receive(&mut self, sequence: Option<u32>) -> Result<Option<Vec<u8>>, Fault> {
+    fn receive(&mut self, sequence: Option<u32>) -> Result<Option<Vec<u8>>, CaseFailure> {
         let mut unread = std::mem::take(&mut self.unread);
         self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec())).map_err(LoadError::from)?;
         self.unread = unread;
@@ -63,7 +63,8 @@ impl Peer {
     }
 
     fn answer(&mut self, message: impl Into<Message>, seid: Option<u64>, sequence: u32) -> Outcome {
-        let octets = encode(message, seid, sequence).map_err(|error| Fault::Fails(error.to_string()))?;
+        let octets =
+            encode(message, seid, sequence).map_err(|error| CaseFailure::Fails(error.to_string()))?;
         self.n4.send_raw(&octets).map_err(LoadError::from)?;
         Ok(())
     }
@@ -81,7 +82,7 @@ impl Peer {
 
     /// Returns whether the UPF responds at all: to a heartbeat, to a request for an unknown session, or to an
     /// association setup.
-    pub(super) fn is_answered(&mut self) -> Result<bool, Trouble> {
+    pub(super) fn is_answered(&mut self) -> Result<bool, ComponentError> {
         let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
         for _ in 0..2 {
             let tries: [(Message, Option<u64>); 3] = [
@@ -92,7 +93,7 @@ impl Peer {
             for (message, seid) in tries {
                 let sets_up = seid.is_none() && matches!(message, Message::AssociationSetupRequest(_));
                 match self.ask(message, seid) {
-                    Err(Fault::Trouble(trouble)) => return Err(trouble),
+                    Err(CaseFailure::Trouble(trouble)) => return Err(trouble),
                     Ok(None) => {}
                     _ => {
                         self.associated |= sets_up;

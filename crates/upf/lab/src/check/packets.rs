@@ -9,7 +9,7 @@ use crate::load::{Network, Traced};
 use super::UpfCheck;
 use crate::components::load::{NetworkSummary, UpfLoadPart, data_network};
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Maximum number of sessions that are distinguished.
 const SESSIONS: u64 = 16;
@@ -17,7 +17,7 @@ const SESSIONS: u64 = 16;
 /// Our data network, which reflects packets during a check.
 pub(super) struct Reflector {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<NetworkSummary, Trouble>>,
+    thread: JoinHandle<Result<NetworkSummary, ComponentError>>,
 }
 
 impl Reflector {
@@ -35,7 +35,7 @@ impl Reflector {
     }
 
     /// Stops it. Returns the number of packets received.
-    pub(super) fn end(self) -> Result<u64, Trouble> {
+    pub(super) fn end(self) -> Result<u64, ComponentError> {
         self.stop.store(true, Relaxed);
         let seen = self.thread.join().map_err(|_| rig("the data network's thread panicked"))??;
         Ok(seen.received)

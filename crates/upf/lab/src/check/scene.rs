@@ -12,7 +12,7 @@ use ranlab_upf::pfcp::*;
 use super::clauses::{BOTH_DIRECTIONS, CHOSEN_TEID, SESSION};
 use super::packets::Reflector;
 use super::upf::Peer;
-use ranlab_lab::check::{Fault, fails};
+use ranlab_lab::check::{CaseFailure, fails};
 
 /// QoS flow of the uplink of every session.
 pub(super) const QFI: u8 = 9;
@@ -171,17 +171,20 @@ impl Peer {
     }
 
     /// Establishes a session composed by the check.
-    pub(super) fn create(&mut self, request: SessionEstablishmentRequest) -> Result<Created, Fault> {
+    pub(super) fn create(&mut self, request: SessionEstablishmentRequest) -> Result<Created, CaseFailure> {
         let wanted: Vec<_> = request.create_pdrs.iter().map(|pdr| (pdr.pdr_id, pdr.pdi.f_teid)).collect();
         let Some(response) = self.try_create(request)? else {
-            return Err(Fault::Needs(SESSION, "an establishment went unanswered".into()));
+            return Err(CaseFailure::Needs(SESSION, "an establishment went unanswered".into()));
         };
         if !response.cause.is_accepted() {
             let rule = response.failed_rule_id.map_or(String::new(), |rule| format!(" ({rule:?})"));
-            return Err(Fault::Refused(format!("the UPF refuses it with cause {}{rule}", response.cause.0)));
+            return Err(CaseFailure::Refused(format!(
+                "the UPF refuses it with cause {}{rule}",
+                response.cause.0
+            )));
         }
         let Some(seid) = response.up_f_seid.map(|f_seid| f_seid.seid) else {
-            return Err(Fault::Needs(SESSION, "an accepted establishment has no UP F-SEID".into()));
+            return Err(CaseFailure::Needs(SESSION, "an accepted establishment has no UP F-SEID".into()));
         };
         let mut tunnels = Vec::new();
         for (pdr_id, f_teid) in wanted {
@@ -193,7 +196,7 @@ impl Peer {
                 }
                 (Some(FTeid::Choose { .. }), _) => {
                     let why = format!("no tunnel was chosen for rule {}", pdr_id.0);
-                    return Err(Fault::Needs(CHOSEN_TEID, why));
+                    return Err(CaseFailure::Needs(CHOSEN_TEID, why));
                 }
                 (None, _) => {}
             }
@@ -205,7 +208,7 @@ impl Peer {
     pub(super) fn try_create(
         &mut self,
         request: SessionEstablishmentRequest,
-    ) -> Result<Option<SessionEstablishmentResponse>, Fault> {
+    ) -> Result<Option<SessionEstablishmentResponse>, CaseFailure> {
         match self.ask(request, Some(0))? {
             Some(Message::SessionEstablishmentResponse(response)) => Ok(Some(response)),
             Some(other) => fails(format!("message type {} answers an establishment", other.message_type())),
@@ -218,33 +221,34 @@ impl Peer {
         &mut self,
         seid: u64,
         request: SessionModificationRequest,
-    ) -> Result<SessionModificationResponse, Fault> {
+    ) -> Result<SessionModificationResponse, CaseFailure> {
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) if response.cause.is_accepted() => {
                 Ok(response)
             }
-            Some(Message::SessionModificationResponse(response)) => {
-                Err(Fault::Refused(format!("the UPF refuses the change with cause {}", response.cause.0)))
-            }
-            _ => Err(Fault::Needs(SESSION, "a modification went unanswered".into())),
+            Some(Message::SessionModificationResponse(response)) => Err(CaseFailure::Refused(format!(
+                "the UPF refuses the change with cause {}",
+                response.cause.0
+            ))),
+            _ => Err(CaseFailure::Needs(SESSION, "a modification went unanswered".into())),
         }
     }
 
     /// Opens our base station's socket, and our data network if there is one.
-    pub(super) fn wire(&self) -> Result<Wire, Fault> {
+    pub(super) fn wire(&self) -> Result<Wire, CaseFailure> {
         let (socket, n3) = self.n3()?;
         ranlab_net::report_classes(&socket).map_err(LoadError::from)?;
         Ok(Wire { socket, n3, reflector: Reflector::start(&self.run.config).map_err(LoadError::from)? })
     }
 
     /// Like [`wire`](Self::wire), if packets of a session come back from the data network.
-    pub(super) fn reflecting(&mut self) -> Result<Wire, Fault> {
+    pub(super) fn reflecting(&mut self) -> Result<Wire, CaseFailure> {
         self.n3()?;
         if self.run.reflects.get().is_none() {
             super::clauses::plain(self)?;
         }
         if self.run.reflects.get() == Some(false) {
-            return Err(Fault::Needs(BOTH_DIRECTIONS, "packets do not come back".into()));
+            return Err(CaseFailure::Needs(BOTH_DIRECTIONS, "packets do not come back".into()));
         }
         self.wire()
     }
@@ -265,7 +269,7 @@ impl Peer {
     }
 
     /// Sends a packet of the UE into a tunnel of the UPF.
-    pub(super) fn uplink(&mut self, wire: &Wire, teid: u32, packet: &[u8]) -> Result<(), Fault> {
+    pub(super) fn uplink(&mut self, wire: &Wire, teid: u32, packet: &[u8]) -> Result<(), CaseFailure> {
         self.tunnelled(wire, teid, PduSession::ul(QFI), packet)
     }
 
@@ -275,15 +279,15 @@ impl Peer {
         teid: u32,
         session: PduSession,
         packet: &[u8],
-    ) -> Result<(), Fault> {
-        let template = GpduTemplate::new(Some(session)).map_err(|e| Fault::Fails(e.to_string()))?;
+    ) -> Result<(), CaseFailure> {
+        let template = GpduTemplate::new(Some(session)).map_err(|e| CaseFailure::Fails(e.to_string()))?;
         let mut datagram = vec![0; template.len()];
         template.write(teid, packet.len(), &mut datagram);
         datagram.extend(packet);
         self.send_n3(wire, &datagram)
     }
 
-    pub(super) fn send_n3(&mut self, wire: &Wire, datagram: &[u8]) -> Result<(), Fault> {
+    pub(super) fn send_n3(&mut self, wire: &Wire, datagram: &[u8]) -> Result<(), CaseFailure> {
         wire.socket.send_to(datagram, wire.n3).map_err(LoadError::from)?;
         self.packets.note(wire.socket.local_addr().map_err(LoadError::from)?, wire.n3, datagram);
         Ok(())
@@ -294,7 +298,7 @@ impl Peer {
         &mut self,
         wire: &Wire,
         enough: impl Fn(&[Received]) -> bool,
-    ) -> Result<Vec<Received>, Fault> {
+    ) -> Result<Vec<Received>, CaseFailure> {
         let own = wire.socket.local_addr().map_err(LoadError::from)?;
         let end = Instant::now() + self.run.config.patience;
         let mut all = Vec::new();
@@ -322,7 +326,7 @@ impl Peer {
         n: usize,
         teid: u32,
         ports: &[u16],
-    ) -> Result<Vec<u16>, Fault> {
+    ) -> Result<Vec<u16>, CaseFailure> {
         for port in ports {
             let packet = self.packet(n, *port);
             self.uplink(wire, teid, &packet)?;
@@ -337,7 +341,7 @@ impl Peer {
         &mut self,
         wait: Duration,
         enough: impl Fn(&[SessionReportRequest]) -> bool,
-    ) -> Result<Vec<SessionReportRequest>, Fault> {
+    ) -> Result<Vec<SessionReportRequest>, CaseFailure> {
         let end = Instant::now() + wait;
         loop {
             self.listen()?;

@@ -18,10 +18,10 @@ use ranlab_upf::pfcp::*;
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION, SHARING};
 use super::packets::{Reflector, Trace};
 use crate::fields::UpfNames;
-use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
+use ranlab_lab::check::{CaseFailure, CheckTarget, Outcome, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::config;
 use ranlab_lab::field::Text;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 config! {
     /// Settings of a UPF check.
@@ -61,7 +61,7 @@ config! {
     }
 }
 
-impl From<LoadError> for Fault {
+impl From<LoadError> for CaseFailure {
     fn from(error: LoadError) -> Self {
         Self::Trouble(error.into())
     }
@@ -71,14 +71,14 @@ impl From<LoadError> for Fault {
 ///
 /// # Errors
 /// An address cannot be bound, no check has the given name, or `told` returned an error.
-pub fn check_upf<E: From<Trouble>>(
+pub fn check_upf<E: From<ComponentError>>(
     address: SocketAddr,
     config: &UpfCheck,
     told: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
     let cases = chosen(CHECKS, &config.only)?;
     folder(&config.captures)?;
-    let rig = CheckRun::new(address, config).map_err(Trouble::from)?;
+    let rig = CheckRun::new(address, config).map_err(ComponentError::from)?;
     run(&Shared(Rc::new(rig)), cases, &config.captures, told)
 }
 
@@ -91,7 +91,7 @@ pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
 /// The run, shared with its peers.
 struct Shared(Rc<CheckRun>);
 
-impl Rig for Shared {
+impl CheckTarget for Shared {
     type Peer = Peer;
     const CAPTURE: (&'static str, &'static str) = ("check-upf", "pcap");
 
@@ -100,15 +100,15 @@ impl Rig for Shared {
         dead.then_some("the UPF's process has ended")
     }
 
-    fn peer(&self, number: usize) -> Result<Peer, Trouble> {
+    fn peer(&self, number: usize) -> Result<Peer, ComponentError> {
         Ok(Peer::new(&self.0, self.0.config.dialect, self.0.smf(number))?)
     }
 
-    fn leave(&self, peer: &mut Peer) -> Result<(), Trouble> {
+    fn leave(&self, peer: &mut Peer) -> Result<(), ComponentError> {
         peer.leave()
     }
 
-    fn answers(&self, peer: &mut Peer) -> Result<bool, Trouble> {
+    fn answers(&self, peer: &mut Peer) -> Result<bool, ComponentError> {
         peer.is_answered()
     }
 
@@ -246,7 +246,7 @@ impl Peer {
     }
 
     /// Returns the same SMF with another port of its address.
-    pub(super) fn at_another_port(&self) -> Result<Self, Fault> {
+    pub(super) fn at_another_port(&self) -> Result<Self, CaseFailure> {
         let mut further = Self::new(&self.run, self.dialect, SocketAddr::new(self.smf.ip(), 0))?;
         further.templates = self.templates.clone();
         further.others = Rc::clone(&self.others);
@@ -255,7 +255,7 @@ impl Peer {
     }
 
     /// Returns another SMF, with the first or second of the next available addresses.
-    pub(super) fn other(&self, which: usize) -> Result<Self, Fault> {
+    pub(super) fn other(&self, which: usize) -> Result<Self, CaseFailure> {
         const TRIES: usize = 16;
         let mut had = 0;
         for n in 1..=TRIES {
@@ -270,12 +270,12 @@ impl Peer {
                 }
             }
         }
-        Err(Fault::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
+        Err(CaseFailure::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
     }
 
     /// Ends another SMF, whose messages are part of this check.
     pub(super) fn joined_by(&self, mut other: Self) -> Outcome {
-        other.leave().map_err(Fault::Trouble)
+        other.leave().map_err(CaseFailure::Trouble)
     }
 
     /// Returns the messages on N4 and N3, in order.
@@ -313,9 +313,10 @@ impl Peer {
         &mut self,
         message: impl Into<Message>,
         seid: Option<u64>,
-    ) -> Result<Option<Message>, Fault> {
+    ) -> Result<Option<Message>, CaseFailure> {
         let sequence = self.number();
-        let octets = encode(message, seid, sequence).map_err(|error| Fault::Fails(error.to_string()))?;
+        let octets =
+            encode(message, seid, sequence).map_err(|error| CaseFailure::Fails(error.to_string()))?;
         let answer = self.ask_raw(&octets, sequence)?;
         answer.map(|octets| read(&octets)).transpose()
     }
@@ -330,14 +331,14 @@ impl Peer {
     }
 
     /// Sets up the association that a check needs.
-    pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
+    pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, CaseFailure> {
         match self.try_associate() {
-            Err(Fault::Fails(why)) => Err(Fault::Needs(ASSOCIATION, why)),
+            Err(CaseFailure::Fails(why)) => Err(CaseFailure::Needs(ASSOCIATION, why)),
             other => other,
         }
     }
 
-    pub(super) fn try_associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
+    pub(super) fn try_associate(&mut self) -> Result<AssociationSetupResponse, CaseFailure> {
         match self.ask(self.setup(), None)? {
             Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                 self.associated = true;
@@ -359,16 +360,16 @@ impl Peer {
     }
 
     /// Releases the association. Returns the response.
-    pub(super) fn release(&mut self) -> Result<Option<Message>, Fault> {
+    pub(super) fn release(&mut self) -> Result<Option<Message>, CaseFailure> {
         self.associated = false;
         let node_id = self.smf.ip().into();
         self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None)
     }
 
     /// Deletes its sessions and releases the association. The responses are not part of the check.
-    pub(super) fn leave(&mut self) -> Result<(), Trouble> {
+    pub(super) fn leave(&mut self) -> Result<(), ComponentError> {
         let over = |result| match result {
-            Err(Fault::Trouble(trouble)) => Err(trouble),
+            Err(CaseFailure::Trouble(trouble)) => Err(trouble),
             _ => Ok(()),
         };
         for seid in std::mem::take(&mut self.sessions) {
@@ -393,7 +394,10 @@ impl Peer {
     }
 
     /// Sends an establishment request for session `n`. Returns the response, if there is one.
-    pub(super) fn try_establish(&mut self, n: usize) -> Result<Option<SessionEstablishmentResponse>, Fault> {
+    pub(super) fn try_establish(
+        &mut self,
+        n: usize,
+    ) -> Result<Option<SessionEstablishmentResponse>, CaseFailure> {
         let request = self.templates.establishment(self.cp_seid(n), self.spec(n));
         match self.ask(request, Some(0))? {
             Some(Message::SessionEstablishmentResponse(response)) => Ok(Some(response)),
@@ -403,8 +407,8 @@ impl Peer {
     }
 
     /// Establishes session `n`, on which a check depends. Returns the UPF's SEID and the uplink tunnel.
-    pub(super) fn establish(&mut self, n: usize) -> Result<(u64, u32), Fault> {
-        let missing = |why: &str| Err(Fault::Needs(SESSION, why.to_owned()));
+    pub(super) fn establish(&mut self, n: usize) -> Result<(u64, u32), CaseFailure> {
+        let missing = |why: &str| Err(CaseFailure::Needs(SESSION, why.to_owned()));
         let Some(response) = self.try_establish(n)? else {
             return missing("an establishment went unanswered");
         };
@@ -419,26 +423,26 @@ impl Peer {
             _ => None,
         });
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
-            return Err(Fault::Needs(CHOSEN_TEID, "a tunnel was requested and none was chosen".into()));
+            return Err(CaseFailure::Needs(CHOSEN_TEID, "a tunnel was requested and none was chosen".into()));
         }
         Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
 
-    pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {
+    pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, CaseFailure> {
         let tunnel = Tunnel { teid, peer: self.run.gnb.ip() };
         let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
-            _ => Err(Fault::Needs(SESSION, "a modification went unanswered".into())),
+            _ => Err(CaseFailure::Needs(SESSION, "a modification went unanswered".into())),
         }
     }
 
-    pub(super) fn delete(&mut self, seid: u64) -> Result<SessionDeletionResponse, Fault> {
+    pub(super) fn delete(&mut self, seid: u64) -> Result<SessionDeletionResponse, CaseFailure> {
         self.sessions.retain(|own| *own != seid);
         let request = self.templates.deletion();
         match self.ask(request, Some(seid))? {
             Some(Message::SessionDeletionResponse(response)) => Ok(response),
-            _ => Err(Fault::Needs(SESSION, "a deletion went unanswered".into())),
+            _ => Err(CaseFailure::Needs(SESSION, "a deletion went unanswered".into())),
         }
     }
 
@@ -449,7 +453,7 @@ impl Peer {
         n: usize,
         uplink_teid: u32,
         downlink_teid: u32,
-    ) -> Result<Way, Fault> {
+    ) -> Result<Way, CaseFailure> {
         const TRIES: u64 = 3;
         let (socket, n3) = self.n3()?;
         let reflector = Reflector::start(&self.run.config).map_err(LoadError::from)?;
@@ -458,7 +462,8 @@ impl Peer {
             Network::Routed(address) => address,
             _ => self.run.config.server,
         };
-        let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
+        let template =
+            GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| CaseFailure::Fails(e.to_string()))?;
         let mut back = false;
         let astray = Cell::new(None);
         for number in 0..TRIES {
@@ -479,7 +484,7 @@ impl Peer {
                 break;
             }
         }
-        let up = reflector.map(Reflector::end).transpose().map_err(Fault::Trouble)?;
+        let up = reflector.map(Reflector::end).transpose().map_err(CaseFailure::Trouble)?;
         Ok(Way { up: up.map(|seen| seen > 0), back, astray: astray.get() })
     }
 
@@ -490,7 +495,7 @@ impl Peer {
         n3: SocketAddr,
         datagram: &[u8],
         wanted: impl Fn(&gtpu::Packet<'_>) -> bool,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, CaseFailure> {
         let own = socket.local_addr().map_err(LoadError::from)?;
         socket.send_to(datagram, n3).map_err(LoadError::from)?;
         self.packets.note(own, n3, datagram);
@@ -506,8 +511,8 @@ impl Peer {
         Ok(false)
     }
 
-    pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), Fault> {
-        let n3 = self.run.config.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
+    pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), CaseFailure> {
+        let n3 = self.run.config.n3.ok_or(CaseFailure::Skipped("without --n3 no packet is tried"))?;
         let address = self.run.gnb;
         let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
             what: "base station",
@@ -529,7 +534,7 @@ pub(super) struct Way {
     pub(super) astray: Option<u32>,
 }
 
-pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {
+pub(super) fn read(octets: &[u8]) -> Result<Message, CaseFailure> {
     match decode(octets) {
         Ok((pdu, _)) => Ok(pdu.message),
         Err(error) => match refusal(octets) {

@@ -13,8 +13,8 @@ use crate::Cpus;
 use crate::fields::UpfNames;
 use ranlab_lab::choices;
 use ranlab_lab::field::{Maybe, Text};
-use ranlab_lab::worker::{Numbers, Report, Trouble};
-use ranlab_lab::{Running, config, environment, rig, sut};
+use ranlab_lab::worker::{ComponentError, Counters, Report};
+use ranlab_lab::{RunningComponent, config, environment, rig, sut};
 
 /// UDP port of GTP-U.
 const GTPU: u16 = ranlab_packet::gtpu::PORT;
@@ -86,7 +86,7 @@ config! {
 }
 
 impl UpfPart {
-    fn upf(&self) -> Result<UpfConfig, Trouble> {
+    fn upf(&self) -> Result<UpfConfig, ComponentError> {
         if self.xdp.is_some() && self.design != UpfDesign::DpOffload {
             return Err(rig("`xdp` is the data plane of the design dp-offload"));
         }
@@ -139,7 +139,7 @@ impl Upf {
     ///
     /// # Errors
     /// The settings contradict each other, or this machine lacks a required feature.
-    pub fn start(part: &UpfPart) -> Result<Self, Trouble> {
+    pub fn start(part: &UpfPart) -> Result<Self, ComponentError> {
         UpfServer::start(part.upf()?).map(Self).map_err(environment)
     }
 
@@ -152,23 +152,23 @@ impl Upf {
     ///
     /// # Errors
     /// A socket or a thread failed while it ran.
-    pub fn stop(self) -> Result<UpfSummary, Trouble> {
+    pub fn stop(self) -> Result<UpfSummary, ComponentError> {
         self.0.stop().map(UpfSummary::from).map_err(environment)
     }
 }
 
-impl Running for Upf {
+impl RunningComponent for Upf {
     fn addresses(&self) -> BTreeMap<String, String> {
         let UpfListening { n4, n3, n6 } = self.listening();
         let all = [("n4", Some(n4)), ("n3", Some(n3)), ("n6", n6)];
         all.into_iter().filter_map(|(name, at)| Some((name.to_owned(), at?.to_string()))).collect()
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.0.check().map_err(sut)
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         [("sessions".to_owned(), self.0.sessions() as f64)].into()
     }
 

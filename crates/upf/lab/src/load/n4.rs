@@ -4,7 +4,7 @@ use super::addresses::Endpoint;
 use super::cycles::REST;
 use super::silence::Hearing;
 use ranlab_machine::Time;
-use ranlab_net::{DatagramOptions, ReceiveBatch, PreciseSleep, SendBatch, bind_datagrams, monotonic_ns};
+use ranlab_net::{DatagramOptions, PreciseSleep, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns};
 use ranlab_upf::n4::{Kind, SessionProfile, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 use ranlab_upf::pfcp::message_type;
 use std::collections::VecDeque;

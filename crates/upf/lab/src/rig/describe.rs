@@ -7,7 +7,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::Config;
 
 use ranlab_lab::experiment::harness::metric_of_places;
-use ranlab_lab::experiment::{keys, noise, readback, stranger};
+use ranlab_lab::experiment::{keys, noise, readback, third_party};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];
@@ -68,7 +68,7 @@ fn keys_of_upf() -> Vec<Key> {
             .optional()
             .when("sut.design", &[EXTERNAL]),
     ]);
-    keys.extend(stranger::keys("sut.design", &[EXTERNAL]));
+    keys.extend(third_party::keys("sut.design", &[EXTERNAL]));
     keys
 }
 

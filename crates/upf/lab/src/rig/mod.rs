@@ -16,12 +16,12 @@ use crate::{UpfLoadPart, UpfLoadReport, UpfPart};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{RepeatTime, ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_lab::worker::Worker;
-use ranlab_lab::{Config, Host, Part};
+use ranlab_lab::{AnyComponent, Config, WorkerLocation};
 
 use describe::EXTERNAL;
-use ranlab_lab::experiment::harness::{self, Experiment, Judged, Side, Stage, Window};
-use ranlab_lab::experiment::peer::Peer;
-use ranlab_lab::experiment::{keys, stranger};
+use ranlab_lab::experiment::harness::{self, Account, Deployment, Experiment, Judged, Window};
+use ranlab_lab::experiment::profile::SystemProfile;
+use ranlab_lab::experiment::{keys, third_party};
 
 /// UDP port of GTP-U (TS 29.281 4.4.2.0).
 const GTPU: u16 = 2152;
@@ -67,7 +67,7 @@ impl Experiment for Upf {
         true
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         let own = own()?;
         let upf = stage.sut(UPF, "sut.at", upf(run, own)?)?;
         let load = load(run, own)?;
@@ -75,14 +75,14 @@ impl Experiment for Upf {
         let pid = upf.ready.pid;
         // If both run on one machine, the load itself meters the UPF's process and detects its end.
         let load = |worker: &Worker| {
-            let beside = worker.host == host && !matches!(host, Host::Tcp { .. });
-            Part::from(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() })
+            let beside = worker.host == host && !matches!(host, WorkerLocation::Tcp { .. });
+            AnyComponent::from(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() })
         };
-        stage.place(Side::Tool, LOAD, "load.at", &load).map(drop)
+        stage.place(Account::Tool, LOAD, "load.at", &load).map(drop)
     }
 
-    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
-        load(run, 0).map(|part| Some(Part::from(part)))
+    fn load(&self, run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
+        load(run, 0).map(|part| Some(AnyComponent::from(part)))
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
@@ -129,9 +129,9 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
 }
 
 /// Returns the UPF as the point configures it, or a meter for an external one.
-fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
+fn upf(run: &Run<'_>, own: u8) -> Result<AnyComponent, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
-        return stranger::component(run);
+        return third_party::component(run);
     }
     let mut part = UpfPart::read(run, "sut")?;
     part.n4 = of_own(part.n4, own);
@@ -151,14 +151,14 @@ fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
         }
         _ => keys::parsed(run, "sut.n6")?,
     };
-    Ok(Part::from(part))
+    Ok(AnyComponent::from(part))
 }
 
 /// Returns the load as the point configures it.
 fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     let mut part = UpfLoadPart::read(run, "load")?;
-    let address = |path: &str, default, of: fn(&Peer) -> &str| {
-        let text = stranger::said(run, path, default, of)?;
+    let address = |path: &str, default, of: fn(&SystemProfile) -> &str| {
+        let text = third_party::said(run, path, default, of)?;
         text.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
     };
     part.n4 = address("sut.n4", describe::N4, |peer| &peer.addresses.n4)?;
@@ -176,7 +176,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
             part.gnb = Some(SocketAddr::from(([127, 10, own * 4, 1], GTPU)));
         }
     }
-    let habits = stranger::said(run, "sut.dialect", describe::DIALECT, |peer| &peer.dialect.n4)?;
+    let habits = third_party::said(run, "sut.dialect", describe::DIALECT, |peer| &peer.dialect.n4)?;
     part.set("dialect", &habits.as_str().into()).map_err(|error| RigError::Rig(error.to_string()))?;
     // An external UPF gets a data network only if the scenario names one.
     let default = if keys::text(run, "sut.design")? == EXTERNAL { "none" } else { "own" };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::load::{ControlSummary, DataSummary, LoadReport, StepSummary, Summary};
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Outcome, Run};
+use ranlab_campaign::rig::{LimitViolation, Outcome, Run};
 
 use ranlab_lab::experiment::harness::{self, BACKLOG_AT_MOST};
 
@@ -62,20 +62,24 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     recorder.scalar("loss_ratio", worst);
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
+    let limit = LimitViolation::above;
     // Only requests that were sent can have overloaded it.
     let refused = control.requests_refused().min(lost);
-    let overloaded =
-        Breach::above("requests_lost_ratio", (lost - refused) as f64 / (sent - refused).max(1) as f64, 0.5);
+    let unanswered = (lost - refused) as f64 / (sent - refused).max(1) as f64;
+    let overloaded = limit("requests_lost_ratio", unanswered, 0.5);
     recorder.judge([
-        (Outcome::Invalid, Breach::said(report.is_without_load(), "nothing was sent: there was no load")),
+        (
+            Outcome::Invalid,
+            LimitViolation::said(report.is_without_load(), "nothing was sent: there was no load"),
+        ),
         (Outcome::Overloaded, overloaded),
         (Outcome::Overloaded, silent(report, false)),
-        (Outcome::Overloaded, Breach::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
+        (Outcome::Overloaded, limit("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
         (Outcome::Degraded, silent(report, true)),
-        (Outcome::Degraded, Breach::above("requests_lost_ratio", lost_ratio, 0.0)),
-        (Outcome::Degraded, Breach::above("sessions_failed_ratio", failed_ratio, 0.0)),
-        (Outcome::Degraded, Breach::above("sessions_left_behind", control.left_behind as f64, 0.0)),
-        (Outcome::Degraded, Breach::above("packets lost", packets_lost as f64, 0.0)),
+        (Outcome::Degraded, limit("requests_lost_ratio", lost_ratio, 0.0)),
+        (Outcome::Degraded, limit("sessions_failed_ratio", failed_ratio, 0.0)),
+        (Outcome::Degraded, limit("sessions_left_behind", control.left_behind as f64, 0.0)),
+        (Outcome::Degraded, limit("packets lost", packets_lost as f64, 0.0)),
     ])
 }
 
@@ -94,9 +98,9 @@ fn send_delay_us_p99(report: &LoadReport) -> Option<f64> {
 }
 
 /// Reports a period without responses of the UPF, ended or not.
-fn silent(report: &LoadReport, ended: bool) -> Option<Breach> {
+fn silent(report: &LoadReport, ended: bool) -> Option<LimitViolation> {
     let silence = report.silence.filter(|silence| silence.ended == ended)?;
-    Breach::said(true, &silence.to_string())
+    LimitViolation::said(true, &silence.to_string())
 }
 
 /// Records session counts per second; an incomplete last second has no rate.

@@ -5,15 +5,15 @@ use ranlab_campaign::rig::Outcome;
 use ranlab_campaign::rig::Rig;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_lab::experiment::fake::{self, Acts, Log};
+use ranlab_lab::experiment::fake::{self, FakeBehaviour, Log};
 use ranlab_lab::experiment::harness::RunningExperiment;
 use ranlab_lab::worker::Report;
-use ranlab_lab::{AttachPart, Lab, OVER};
+use ranlab_lab::{AttachComponent, OVER, RigContext};
 use ranlab_upf::n4::Dialect;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn rig() -> RunningExperiment<Upf> {
-    RunningExperiment::new(&Lab::new("no-such-program"), Upf)
+    RunningExperiment::new(&RigContext::new("no-such-program"), Upf)
 }
 
 #[test]
@@ -93,19 +93,22 @@ fn external_upf_is_metered_by_pid_name_or_cgroup() {
         let set: Vec<_> =
             [("sut.design", Value::from(EXTERNAL))].into_iter().chain(set.iter().cloned()).collect();
         let point = fake::point(&rig(), &set);
-        upf(&fake::run(&point), 0).unwrap().get::<AttachPart>().cloned().unwrap()
+        upf(&fake::run(&point), 0).unwrap().get::<AttachComponent>().cloned().unwrap()
     };
-    assert_eq!(external(&[]), AttachPart::default());
-    assert_eq!(external(&[("sut.pid", 7.into())]), AttachPart { pid: Some(7), ..AttachPart::default() });
+    assert_eq!(external(&[]), AttachComponent::default());
+    assert_eq!(
+        external(&[("sut.pid", 7.into())]),
+        AttachComponent { pid: Some(7), ..AttachComponent::default() }
+    );
     let name = "open5gs-upfd".to_owned();
     assert_eq!(
         external(&[("sut.command", name.as_str().into())]),
-        AttachPart { command: Some(name), ..AttachPart::default() }
+        AttachComponent { command: Some(name), ..AttachComponent::default() }
     );
     let path = "docker/x".to_owned();
     assert_eq!(
         external(&[("sut.cgroup", path.as_str().into())]),
-        AttachPart { cgroup: Some(path), ..AttachPart::default() }
+        AttachComponent { cgroup: Some(path), ..AttachComponent::default() }
     );
 }
 
@@ -117,12 +120,12 @@ fn measured(
     let told = UpfLoadReport { upf_cpu_s: None, remarks: Vec::new(), load: report };
     let detail = serde_json::to_value(told).unwrap();
     let log = Log::default();
-    let load = Acts {
+    let load = FakeBehaviour {
         look: [(OVER, 1.0)].into(),
         report: Report { detail, ..fake::report(0.25, 1.0, &[]) },
-        ..Acts::default()
+        ..FakeBehaviour::default()
     };
-    let system = Acts { dies, report: fake::report(0.5, 1.0, &[]), ..Acts::default() };
+    let system = FakeBehaviour { dies, report: fake::report(0.5, 1.0, &[]), ..FakeBehaviour::default() };
     let places = [fake::worker("UPF", system, &log), fake::worker("load", load, &log)];
     let [at, load_at] = places.map(Value::Text);
     let set = [("sut.at", at), ("load.at", load_at), ("host.foreign_at_most", Value::Float(1.0))];

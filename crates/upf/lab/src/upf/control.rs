@@ -4,7 +4,7 @@ use super::workers::Planes;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
 use crate::upf::packets::rules;
 use ranlab_machine::Time;
-use ranlab_net::{ReceiveBatch, PreciseSleep, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
+use ranlab_net::{PreciseSleep, ReceiveBatch, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
 use ranlab_upf::forwarding::{PlaneEvent, Refusal, UserPlane};
 use ranlab_upf::n4::{DataPlane, Mock, RuleFault, Session, UpfEvent, UpfInput, UpfOutput, UsageQuery};
 use ranlab_upf::pfcp::*;

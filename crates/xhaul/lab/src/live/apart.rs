@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::lab_trouble;
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Time that senders wait at the beginning of a window, so that the other machine has begun its window, too.
 pub(super) const LEAD: Duration = Duration::from_secs(2);
@@ -88,7 +88,7 @@ impl Epoch {
 ///
 /// # Errors
 /// The node does not reply.
-pub(super) fn address_of(lab: &Lab, from: &str, to: &str) -> Result<[u8; 6], Trouble> {
+pub(super) fn address_of(lab: &Lab, from: &str, to: &str) -> Result<[u8; 6], ComponentError> {
     let from = lab.get(from)?;
     let to = lab.get(to)?;
     let begun = Instant::now();

@@ -24,7 +24,7 @@ use super::topology::{End as NetEnd, Lab, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{XhaulPart, lab_trouble};
 use ranlab_lab::environment;
-use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::worker::{ComponentError, Report};
 
 /// Allowed values of `live.stamps`.
 pub(super) const STAMPS: [&str; 4] = ["auto", "card", "kernel", "none"];
@@ -87,7 +87,7 @@ impl Cable {
     ///
     /// # Errors
     /// The cards must stamp and do not support it, a port has no address, or a socket cannot be opened.
-    pub(super) fn open(lab: &mut Lab, part: &XhaulPart) -> Result<Option<Self>, Trouble> {
+    pub(super) fn open(lab: &mut Lab, part: &XhaulPart) -> Result<Option<Self>, ComponentError> {
         let must = part.stamps == "card";
         let ends = lab.cable.clone();
         let Some(ends) = ends.filter(|_| part.stamps != "none") else {
@@ -156,7 +156,7 @@ impl Cable {
     ///
     /// # Errors
     /// There are too few readings of the cards' clocks.
-    pub(super) fn add_results(&self, seen: &CableSeen, report: &mut Report) -> Result<(), Trouble> {
+    pub(super) fn add_results(&self, seen: &CableSeen, report: &mut Report) -> Result<(), ComponentError> {
         let lines = match &seen.readings {
             None => None,
             Some(readings) => Some(lines(readings)?),
@@ -191,7 +191,7 @@ impl Cable {
 }
 
 /// Fits the clocks of both cards to the system clock.
-fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], Trouble> {
+fn lines(readings: &[Vec<CrossReading>; 2]) -> Result<[Line; 2], ComponentError> {
     let of = |end: usize| {
         Line::through(&readings[end]).ok_or_else(|| {
             environment(format!(

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::topology::{Lab, in_namespace};
 use super::{LiveSharing, XhaulPart};
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Packets per batch. Few enough that some batches are never interrupted.
@@ -34,15 +34,15 @@ pub(super) fn measure(
     lab: &Lab,
     part: &XhaulPart,
     batches: u32,
-) -> Result<Vec<(&'static str, f64)>, Trouble> {
+) -> Result<Vec<(&'static str, f64)>, ComponentError> {
     if batches == 0 {
         return Ok(Vec::new());
     }
     // The reference uses only the scenario's kind of switch, so it is the same for every sharing method.
     let port = Lab::build(&XhaulPart {
-        sharing: Plain(LiveSharing::OwnPorts),
+        sharing: JsonField(LiveSharing::OwnPorts),
         midhaul_switch: true,
-        flows: Plain::default(),
+        flows: JsonField::default(),
         ..part.clone()
     })?;
     let mut costs = Vec::new();
@@ -68,7 +68,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, ComponentError> {
         let from = lab.get(from)?;
         let to = lab.get(to)?;
         let sink = in_namespace(&to.namespace, || {

@@ -34,9 +34,9 @@ use apart::Epoch;
 pub use apart::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
 use cable::{Cable, CableSeen, Watch};
 pub use delays::{LATE, numbers, seen_by_user};
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::{Report, Trouble};
-use ranlab_lab::{Running, config};
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::{ComponentError, Report};
+use ranlab_lab::{RunningComponent, config};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
 };
@@ -58,7 +58,7 @@ config! {
     /// A network of namespaces and its traffic.
     pub struct XhaulPart {
         /// mechanism by which the CU's containers share its network card
-        sharing: Plain<LiveSharing> = Plain::default(), wiring();
+        sharing: JsonField<LiveSharing> = JsonField::default(), wiring();
         /// connect DUs and CU by a switch instead of cables
         midhaul_switch: bool = true, wiring();
         /// connect CU and server by a switch instead of a cable
@@ -68,21 +68,21 @@ config! {
         /// capacity of the queue of each link
         queue_bytes: u64 = 500_000, wiring(), unit("B");
         /// priorities of senders and the order of service on every link; without it, each link has a single queue
-        classes: Option<Plain<Classes>> = None, wiring();
+        classes: Option<JsonField<Classes>> = None, wiring();
         /// number of batches of 64 packets in each direction that measure the cost of the path, in alternation with a
         /// dedicated port; 0: none
         cost_batches: u32 = 4000, range(0, 1_000_000);
         /// also capture the cell's frames at both ports of the switch, to locate the delay; adds some load
         taps: bool = false;
         /// additional work on the CU's core: period and busy time, in nanoseconds
-        busy_ns: Option<Plain<(u64, u64)>> = None, wiring();
+        busy_ns: Option<JsonField<(u64, u64)>> = None, wiring();
         /// live: share of a CPU for the threads of the first vBBU (sender, receiver, additional work), limited by a
         /// cgroup; 0: unlimited
         cpu_quota: f64 = 0.0, kind(Kind::share()), local();
         /// third-party measurement programs that run in addition to the probe
-        tools: Plain<Vec<Tool>> = Plain::default(), local();
+        tools: JsonField<Vec<Tool>> = JsonField::default(), local();
         /// third-party CU and DU that send in place of the cell's flows
-        vbbu: Option<Plain<VbbuPart>> = None, local();
+        vbbu: Option<JsonField<VbbuPart>> = None, local();
         /// interface of the CU towards the midhaul and the interface at the other end of its cable, where the switch
         /// is: "enp1s0f0 enp2s0f0"
         midhaul_ports: Option<String> = None, local();
@@ -99,9 +99,9 @@ config! {
         /// time by which the cell's sender passes packets to the kernel ahead of their launch time, in nanoseconds
         launch_lead_ns: Option<u64> = None, wiring();
         /// the end of the midhaul cable that this machine has, if the other end is at another machine
-        end: Option<Plain<OneEnd>> = None, wiring();
+        end: Option<JsonField<OneEnd>> = None, wiring();
         /// traffic flows to send
-        flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
+        flows: JsonField<Vec<LiveFlow>> = JsonField::default(), wiring();
     }
 }
 
@@ -219,7 +219,7 @@ struct Window {
 }
 
 impl Live {
-    pub(super) fn start(part: &XhaulPart) -> Result<Self, Trouble> {
+    pub(super) fn start(part: &XhaulPart) -> Result<Self, ComponentError> {
         let part = &part.slowed();
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
@@ -349,8 +349,8 @@ impl Ended {
     }
 }
 
-impl Running for Live {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for Live {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.vbbu.as_mut().map_or(Ok(()), Vbbu::check)?;
         self.failed.take().map_or(Ok(()), |why| Err(ranlab_lab::environment(why)))
     }
@@ -405,7 +405,7 @@ impl Running for Live {
         for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {
             window.senders.extend(pair.send(epoch, &sending, self.quota.as_ref()));
         }
-        if let Some(Plain((period, busy))) = self.part.busy_ns {
+        if let Some(JsonField((period, busy))) = self.part.busy_ns {
             let stop = Arc::clone(&sending);
             let quota = self.quota.clone();
             window.helpers.push(std::thread::spawn(move || {
@@ -520,7 +520,7 @@ fn burn(period_ns: u64, busy_ns: u64, go: &AtomicBool) {
 }
 
 /// Maps an error of the namespaces to an environment error.
-fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
+fn lab_trouble(error: ranlab_host::netns::NetnsError) -> ComponentError {
     ranlab_lab::environment(error)
 }
 

@@ -4,8 +4,8 @@
 use super::topology::Lab;
 use super::{LiveFlow, XhaulPart, lab_trouble};
 use ranlab_lab::environment;
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::{ComponentError, Report};
 
 /// Both ends of a cable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Ports {
 
 impl Ports {
     /// Reads the ports from a component's configuration.
-    pub(super) fn read(part: &XhaulPart) -> Result<Self, Trouble> {
+    pub(super) fn read(part: &XhaulPart) -> Result<Self, ComponentError> {
         let of = |name: &str, given: &Option<String>| {
             given.as_deref().map(|text| CablePorts::read(name, text)).transpose()
         };
@@ -53,7 +53,7 @@ impl Ports {
 }
 
 impl CablePorts {
-    fn read(key: &str, text: &str) -> Result<Self, Trouble> {
+    fn read(key: &str, text: &str) -> Result<Self, ComponentError> {
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
         let [near, far] = <[String; 2]>::try_from(words).map_err(|words| {
             environment(format!(
@@ -78,7 +78,7 @@ impl Lab {
         ports: &CablePorts,
         (near, far): (&str, &str),
         interface: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         let near = self.get(near)?.namespace.clone();
         let far = self.get(far)?.namespace.clone();
         self.borrow(ports, (&near, interface), (&far, interface))
@@ -90,7 +90,7 @@ impl Lab {
         ports: &CablePorts,
         near: (&str, &str),
         far: (&str, &str),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         let ends = [(&ports.near, near), (&ports.far, far)];
         let here = ends.into_iter().filter(|(_, (namespace, _))| !namespace.is_empty()).collect::<Vec<_>>();
         for (port, (namespace, interface)) in &here {
@@ -120,7 +120,7 @@ impl Lab {
         containers: &[(&'static str, u8)],
         interface: &str,
         (cu, switch): (&str, &str),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         let mut to = Vec::new();
         for (node, _) in containers {
             to.push(self.get(node)?.namespace.clone());
@@ -172,12 +172,15 @@ impl XhaulPart {
         };
         let mut slowed = Self {
             rate_bps: (self.rate_bps / times).max(1),
-            busy_ns: self.busy_ns.as_ref().map(|Plain((period, busy))| Plain((period * times, busy * times))),
+            busy_ns: self
+                .busy_ns
+                .as_ref()
+                .map(|JsonField((period, busy))| JsonField((period * times, busy * times))),
             launch_lead_ns: self.launch_lead_ns.map(|ns| ns.saturating_mul(times)),
-            flows: Plain(self.flows.0.iter().map(flow).collect()),
+            flows: JsonField(self.flows.0.iter().map(flow).collect()),
             ..self.clone()
         };
-        if let Some(Plain(classes)) = &mut slowed.classes {
+        if let Some(JsonField(classes)) = &mut slowed.classes {
             classes.order = classes.order.slowed(times);
         }
         slowed
@@ -224,7 +227,7 @@ mod tests {
             timer_ns: 0,
             budget_ns: Some(250_000),
         };
-        let part = XhaulPart { slowdown: 50, flows: Plain(vec![flow]), ..XhaulPart::default() };
+        let part = XhaulPart { slowdown: 50, flows: JsonField(vec![flow]), ..XhaulPart::default() };
         let slow = part.slowed();
         assert_eq!(
             (slow.rate_bps, slow.flows.0[0].period_ns, slow.flows.0[0].budget_ns),

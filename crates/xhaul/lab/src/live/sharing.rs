@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::cost::{Path, packet};
 use super::topology::Lab;
 use super::{LiveSharing, XhaulPart};
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Allowed number of rounds. Each round sends some packets on every path.
@@ -190,7 +190,7 @@ impl SharingProfile {
 ///
 /// # Errors
 /// Namespaces are not permitted, or the kernel rejects the packets.
-pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
+pub fn measure(rounds: u32) -> Result<SharingProfile, ComponentError> {
     let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
     let yard = lab(LiveSharing::OwnPorts)?;
     let mut labs = Vec::new();
@@ -226,8 +226,8 @@ pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
 }
 
 /// Builds a network that consists of a switch and the path between it and the vBBU.
-fn lab(sharing: LiveSharing) -> Result<Lab, Trouble> {
-    Lab::build(&XhaulPart { sharing: Plain(sharing), midhaul_switch: true, ..XhaulPart::default() })
+fn lab(sharing: LiveSharing) -> Result<Lab, ComponentError> {
+    Lab::build(&XhaulPart { sharing: JsonField(sharing), midhaul_switch: true, ..XhaulPart::default() })
 }
 
 /// Returns the packet times of each path but the first, above the minimum of the first path in the same stretch, in

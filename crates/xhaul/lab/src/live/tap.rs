@@ -15,7 +15,7 @@ use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 use super::Way;
 use super::topology::{Lab, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram, numbers_of};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// The two end nodes of the cell.
@@ -46,7 +46,7 @@ pub(super) struct TapDelays {
 
 impl Taps {
     /// Opens the taps for a cell whose packets are raw frames or datagrams.
-    pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab, raw: bool) -> Result<Self, ComponentError> {
         let ethertype = if raw { ETHERTYPE } else { EtherType::IPV4.0 };
         let tap = |node: &str| {
             let (namespace, port) = lab.port(node).ok_or_else(|| rig(format!("no switch before {node}")))?;

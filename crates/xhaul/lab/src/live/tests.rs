@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use super::*;
-use ranlab_lab::worker::Fault;
+use ranlab_lab::worker::FaultOwner;
 
 fn flow(role: &str, way: Way) -> LiveFlow {
     LiveFlow {
@@ -18,7 +18,7 @@ fn flow(role: &str, way: Way) -> LiveFlow {
 }
 
 fn component(flows: Vec<LiveFlow>) -> XhaulPart {
-    XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: Plain(flows), ..XhaulPart::default() }
+    XhaulPart { cost_batches: 0, rate_bps: 100_000_000, flows: JsonField(flows), ..XhaulPart::default() }
 }
 
 /// Returns whether networks are not possible here. Prints the reason.
@@ -81,9 +81,9 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
         flow("background_ul", Way::BackgroundUp),
     ];
     let part = XhaulPart {
-        sharing: Plain(LiveSharing::Bridge),
+        sharing: JsonField(LiveSharing::Bridge),
         taps: true,
-        busy_ns: Some(Plain((10_000_000, 1_000_000))),
+        busy_ns: Some(JsonField((10_000_000, 1_000_000))),
         cost_batches: 50,
         ..component(flows)
     };
@@ -98,10 +98,10 @@ fn shared_card_carries_both_vbbus_and_taps_see_switch() {
 
 #[test]
 fn invalid_network_is_rejected_with_reason() {
-    let tools = Plain(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
+    let tools = JsonField(vec![Tool::Ping { bytes: 9, interval_ns: 1_000_000, count: 1 }]);
     let Err(trouble) = Live::start(&XhaulPart { tools, cpu_quota: 9.0, ..component(Vec::new()) }) else {
         panic!("more than a CPU of one CPU")
     };
-    assert_eq!(trouble.fault, Fault::Environment);
+    assert_eq!(trouble.fault, FaultOwner::Environment);
     assert!(trouble.what.contains("`cu.cpu_quota`") || trouble.what.contains("`live.ping`"), "{trouble}");
 }

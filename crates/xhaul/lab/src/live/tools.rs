@@ -18,7 +18,7 @@ use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT, datagram};
 use ranlab_lab::child::Child;
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// iperf3's port.
 const PORT: u16 = 5301;
@@ -68,7 +68,7 @@ impl Tool {
     }
 
     /// Checks that the program is installed. The error says how to install it.
-    pub(super) fn find(&self) -> Result<(), Trouble> {
+    pub(super) fn find(&self) -> Result<(), ComponentError> {
         let program = self.program();
         let package = if program == "ping" { "iputils-ping" } else { "iperf3" };
         let mut command = Command::new(program);
@@ -96,7 +96,11 @@ impl Tool {
     }
 
     /// Starts the program. The thread ends with it, at the latest a few seconds after `go` is cleared.
-    pub(super) fn begin(&self, lab: &Lab, go: &Arc<AtomicBool>) -> Result<JoinHandle<ToolResult>, Trouble> {
+    pub(super) fn begin(
+        &self,
+        lab: &Lab,
+        go: &Arc<AtomicBool>,
+    ) -> Result<JoinHandle<ToolResult>, ComponentError> {
         let (from, to) = match self {
             Self::Ping { .. } => ("du", "server"),
             Self::Iperf3 { .. } => ("server", "du"),
@@ -206,7 +210,7 @@ fn iperf3(text: &str) -> ToolResult {
 pub(super) struct Witness(Arc<OwnedFd>);
 
 impl Witness {
-    pub(super) fn open(lab: &Lab) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab) -> Result<Self, ComponentError> {
         in_namespace(&lab.get("du")?.namespace, || {
             let socket = open_tap(MIDHAUL, EtherType::IPV4.0).map_err(environment)?;
             stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;

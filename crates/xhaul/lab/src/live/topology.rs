@@ -9,8 +9,8 @@ use super::apart::OneEnd;
 use super::ports::{CablePorts, Ports};
 use super::traffic::early_ns;
 use super::{Classes, LiveSharing, RankOrder, Way, XhaulPart, lab_trouble};
-use ranlab_lab::field::Plain;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::field::JsonField;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 /// Interface names of the midhaul and of the backhaul in every node.
@@ -58,7 +58,7 @@ pub(super) struct Lab {
 }
 
 impl Lab {
-    pub(super) fn build(part: &XhaulPart) -> Result<Self, Trouble> {
+    pub(super) fn build(part: &XhaulPart) -> Result<Self, ComponentError> {
         let testbed = Testbed::new().map_err(lab_trouble)?;
         let by_queues = part.classes.as_ref().is_some_and(|classes| classes.0.order.by_device_queues());
         let mut lab = Self {
@@ -116,7 +116,7 @@ impl Lab {
     }
 
     /// Adds the server and the routes through the first vBBU.
-    fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), Trouble> {
+    fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), ComponentError> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
         let route = |lab: &Self, from: &str, to: &str, via: &str| {
             let namespace = &lab.get(from)?.namespace;
@@ -142,12 +142,12 @@ impl Lab {
         route(self, "server", "10.77.0.0/24", "10.78.0.11")
     }
 
-    fn make(&mut self, name: &str) -> Result<String, Trouble> {
+    fn make(&mut self, name: &str) -> Result<String, ComponentError> {
         self.count += 1;
         self.testbed.namespace(name).map_err(lab_trouble)
     }
 
-    fn node(&mut self, name: &'static str, ip: Ipv4Addr) -> Result<(), Trouble> {
+    fn node(&mut self, name: &'static str, ip: Ipv4Addr) -> Result<(), ComponentError> {
         // A node on the other machine has an address but no namespace here.
         let namespace = if self.here(name) { self.make(name)? } else { String::new() };
         self.nodes.push(Node { name, namespace, ip });
@@ -160,7 +160,7 @@ impl Lab {
     }
 
     /// Returns a node by name.
-    pub(super) fn get(&self, name: &str) -> Result<&Node, Trouble> {
+    pub(super) fn get(&self, name: &str) -> Result<&Node, ComponentError> {
         self.nodes
             .iter()
             .find(|node| node.name == name)
@@ -173,13 +173,13 @@ impl Lab {
     }
 
     /// Connects two nodes by a cable. Both ends are shaped later.
-    fn cable(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
+    fn cable(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), ComponentError> {
         let from = self.get(a.0)?.namespace.clone();
         let to = self.get(b.0)?.namespace.clone();
         self.pair((&from, a.1), (&to, b.1))
     }
 
-    fn pair(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
+    fn pair(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), ComponentError> {
         self.testbed.veth_of(self.queues, a, b).map_err(lab_trouble)?;
         self.held(a);
         self.held(b);
@@ -191,11 +191,11 @@ impl Lab {
         self.links.push((namespace.to_owned(), interface.to_owned()));
     }
 
-    fn ip(&self, namespace: &str, arguments: &[&str]) -> Result<(), Trouble> {
+    fn ip(&self, namespace: &str, arguments: &[&str]) -> Result<(), ComponentError> {
         self.testbed.ip(namespace, arguments).map_err(lab_trouble)
     }
 
-    fn bridge(&self, namespace: &str) -> Result<(), Trouble> {
+    fn bridge(&self, namespace: &str) -> Result<(), ComponentError> {
         self.ip(namespace, &["link", "add", "br0", "type", "bridge", "stp_state", "0"])?;
         self.ip(namespace, &["link", "set", "br0", "up"])
     }
@@ -209,7 +209,7 @@ impl Lab {
         containers: &[(&'static str, u8)],
         interface: &str,
         (sharing, given): (LiveSharing, Option<&CablePorts>),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         // With two machines, the midhaul switch is at the far end of the cable.
         let there = interface == MIDHAUL && self.apart.is_some_and(|end| !end.far);
         let switch = if there { String::new() } else { self.make(name)? };
@@ -263,7 +263,7 @@ impl Lab {
         containers: &[(&'static str, u8)],
         interface: &str,
         switch: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         if switch.is_empty() {
             return Ok(());
         }
@@ -281,7 +281,7 @@ impl Lab {
         given: Option<&CablePorts>,
         far: (&str, &str),
         near: (&str, &str),
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         match given {
             Some(ports) => self.borrow(ports, near, far),
             None => self.pair(far, near),
@@ -295,7 +295,7 @@ impl Lab {
         containers: &[(&'static str, u8)],
         interface: &str,
         sharing: LiveSharing,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ComponentError> {
         if sharing == LiveSharing::Bridge {
             self.bridge(cu)?;
             self.ip(cu, &["link", "set", "nic", "master", "br0"])?;
@@ -319,19 +319,19 @@ impl Lab {
         Ok(())
     }
 
-    fn give_address(&self, node: &str, interface: &str, ip: Option<Ipv4Addr>) -> Result<(), Trouble> {
+    fn give_address(&self, node: &str, interface: &str, ip: Option<Ipv4Addr>) -> Result<(), ComponentError> {
         let node = self.get(node)?;
         let address = format!("{}/24", ip.unwrap_or(node.ip));
         self.ip(&node.namespace, &["addr", "add", &address, "dev", interface])
     }
 
     /// Limits every cable to its rate in both directions, with the configured order of classes.
-    pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), Trouble> {
+    pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), ComponentError> {
         let rate_bps = part.rate_bps;
         let queue_bytes = part.queue_bytes;
         for (namespace, interface) in &self.links {
             let at = (namespace.as_str(), interface.as_str());
-            let Some(Plain(classes)) = &part.classes else {
+            let Some(JsonField(classes)) = &part.classes else {
                 self.testbed.shape(at, rate_bps, queue_bytes).map_err(lab_trouble)?;
                 continue;
             };
@@ -393,7 +393,7 @@ impl Lab {
     }
 
     /// Returns the hardware address of a node's midhaul interface.
-    pub(super) fn hardware(&self, node: &str) -> Result<[u8; 6], Trouble> {
+    pub(super) fn hardware(&self, node: &str) -> Result<[u8; 6], ComponentError> {
         self.testbed.address(&self.get(node)?.namespace, MIDHAUL).map_err(lab_trouble)
     }
 }
@@ -409,7 +409,7 @@ fn upper_device(sharing: LiveSharing, inner: &str) -> Option<[&str; 10]> {
 }
 
 /// Adds the name of the missing kernel module to an error.
-fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
+fn lacking(sharing: LiveSharing, trouble: ComponentError) -> ComponentError {
     let module = match sharing {
         LiveSharing::Macvlan => "macvlan (CONFIG_MACVLAN)",
         LiveSharing::Ipvlan => "ipvlan (CONFIG_IPVLAN)",
@@ -428,8 +428,8 @@ fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
 /// Runs `work` inside a namespace, on a separate thread. Sockets opened there remain in that namespace.
 pub(super) fn in_namespace<T: Send>(
     namespace: &str,
-    work: impl FnOnce() -> Result<T, Trouble> + Send,
-) -> Result<T, Trouble> {
+    work: impl FnOnce() -> Result<T, ComponentError> + Send,
+) -> Result<T, ComponentError> {
     let file = Testbed::file(namespace);
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {

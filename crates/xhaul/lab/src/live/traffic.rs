@@ -21,7 +21,7 @@ use super::apart::Epoch;
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::{LiveFlow, RankOrder, Way, XhaulPart};
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Length of sequence number and time stamp in a packet, in bytes.
 const MARK_BYTES: usize = 16;
@@ -151,7 +151,7 @@ impl Socket {
     }
 }
 
-fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
+fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, ComponentError> {
     let own = lab.hardware(node)?;
     // The address of a remote peer is resolved when both machines are up.
     let far = if lab.here(peer) { lab.hardware(peer)? } else { [0; 6] };
@@ -164,7 +164,7 @@ fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
     Ok(Socket::Frames(socket, header))
 }
 
-fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, Trouble> {
+fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, ComponentError> {
     in_namespace(&lab.get(node)?.namespace, || {
         let socket = UdpSocket::bind(("0.0.0.0", port)).map_err(environment)?;
         stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
@@ -173,7 +173,7 @@ fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, Trouble> {
 }
 
 impl Pair {
-    pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, ComponentError> {
         let (from, to) = flow.way.nodes();
         let flow = flow.clone();
         let timing = Timing::from_component(part, flow.way);
@@ -181,7 +181,7 @@ impl Pair {
             Some(_) => launch_timed(&socket.descriptor(), LAUNCHED).map_err(environment),
             None => Ok(()),
         };
-        let opened = |here: bool, open: &dyn Fn() -> Result<Socket, Trouble>| {
+        let opened = |here: bool, open: &dyn Fn() -> Result<Socket, ComponentError>| {
             here.then(|| open().map(Arc::new)).transpose()
         };
         if flow.raw {
@@ -217,7 +217,7 @@ impl Pair {
     ///
     /// # Errors
     /// The receiver does not reply.
-    pub(super) fn resolve_receiver(&mut self, lab: &Lab) -> Result<(), Trouble> {
+    pub(super) fn resolve_receiver(&mut self, lab: &Lab) -> Result<(), ComponentError> {
         let (from, to) = self.flow.way.nodes();
         // Routed packets go to the first vBBU.
         let next = if self.flow.way == Way::Echo { VBBU } else { to };

@@ -28,7 +28,7 @@ use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
 use super::{LiveFlow, Way};
 use ranlab_lab::child::Child;
 use ranlab_lab::output::{ExpectedLine, Output};
-use ranlab_lab::worker::{Report, Trouble};
+use ranlab_lab::worker::{ComponentError, Report};
 use ranlab_lab::{environment, rig, sut};
 
 /// Maximum number of frames recorded per window and end; 32 bytes each.
@@ -66,7 +66,7 @@ pub(super) struct Vbbu {
     /// Hardware addresses of the CU's container and of the DU.
     ends: [[u8; 6]; 2],
     /// The reason why the last window has no result.
-    fault: Option<Trouble>,
+    fault: Option<ComponentError>,
 }
 
 /// A process that ends when this value is dropped.
@@ -78,7 +78,7 @@ struct Process {
 }
 
 impl Vbbu {
-    pub(super) fn start(lab: &Lab, part: &VbbuPart) -> Result<Self, Trouble> {
+    pub(super) fn start(lab: &Lab, part: &VbbuPart) -> Result<Self, ComponentError> {
         let ends = [lab.hardware("v1")?, lab.hardware("du")?];
         let mut vbbu = Self { name: part.name.clone(), processes: Vec::new(), ends, fault: None };
         for (role, node, process) in [("CU", "v1", &part.own.cu), ("DU", "du", &part.own.du)] {
@@ -91,14 +91,14 @@ impl Vbbu {
 
     /// Checks that both processes run and that the last window had frames. The error contains the last output lines of
     /// a process that ended.
-    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check(&mut self) -> Result<(), ComponentError> {
         let name = &self.name;
         self.processes.iter_mut().try_for_each(|process| process.check(name))?;
         self.fault.take().map_or(Ok(()), Err)
     }
 
     /// Opens taps at both ends, CU and DU. Frames before the second tap is open are not counted.
-    pub(super) fn open(lab: &Lab) -> Result<[OwnedFd; 2], Trouble> {
+    pub(super) fn open(lab: &Lab) -> Result<[OwnedFd; 2], ComponentError> {
         let open = |node: &str| {
             in_namespace(&lab.get(node)?.namespace, || {
                 let socket = open_frames(MIDHAUL, ALL_TYPES).map_err(environment)?;
@@ -179,7 +179,7 @@ impl Process {
         (role, namespace): (&'static str, &str),
         part: &VbbuPart,
         process: &OwnProcess,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, ComponentError> {
         let line = Some(&process.line).filter(|line| !line.is_empty());
         let wanted = line.map(|line| ExpectedLine::new(line)).transpose().map_err(rig)?;
         let log = part.log.as_ref().map(|folder| folder.join(format!("{}-{role}.log", part.name)));
@@ -200,12 +200,12 @@ impl Process {
         Ok(Self { role, child: Child::apart(child), output, grace })
     }
 
-    fn check(&mut self, name: &str) -> Result<(), Trouble> {
+    fn check(&mut self, name: &str) -> Result<(), ComponentError> {
         let Some(how) = self.child.ended() else { return Ok(()) };
         Err(sut(format!("{} of {name}: {how}{}", self.role, self.output.last_words())))
     }
 
-    fn until_up(&mut self, name: &str, process: &OwnProcess) -> Result<(), Trouble> {
+    fn until_up(&mut self, name: &str, process: &OwnProcess) -> Result<(), ComponentError> {
         let begun = Instant::now();
         let within = process.within.0.unwrap_or(Duration::from_secs(30));
         loop {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Outcome, RigError, Stop};
+use ranlab_campaign::rig::{LimitViolation, Outcome, RigError, Stop};
 use ranlab_xhaul::{
     Bound, BoundError, Curves, DelayWindow, Delays, Direction, Flow, Network, Options, Pattern, Plan, Ps,
     Report, Scheduler, Search, Segment, Simulation, Split, Stage, bounds, named, numbered, worst_phase,
@@ -151,10 +151,15 @@ pub(super) fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) 
 pub(super) fn bound(setup: &Setup, plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, RigError> {
     let proven = prove(setup, plan, recorder, None)?;
     let limits = proven.iter().flat_map(|(role, proven)| {
-        let above = |limit: Ps| Breach::above(&format!("{role}.bound_us"), us(proven.most_ps), us(limit));
+        let above =
+            |limit: Ps| LimitViolation::above(&format!("{role}.bound_us"), us(proven.most_ps), us(limit));
         let early = proven.window.filter(|window| window.is_early(proven.least_ps));
         let early = early.and_then(|window| {
-            Breach::below(&format!("{role}.least_us"), us(proven.least_ps), window.from_ps as f64 / 1e6)
+            LimitViolation::below(
+                &format!("{role}.least_us"),
+                us(proven.least_ps),
+                window.from_ps as f64 / 1e6,
+            )
         });
         [(Outcome::MissesBudget, proven.budget_ps.and_then(above)), (Outcome::MissesBudget, early)]
     });
@@ -163,9 +168,9 @@ pub(super) fn bound(setup: &Setup, plan: &Plan, recorder: &mut Recorder) -> Resu
 }
 
 /// Reports a flow with lost frames, or with a delay above its budget.
-fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 4] {
+fn short(role: &str, found: &Found) -> [(Outcome, Option<LimitViolation>); 4] {
     let above = |outcome: Outcome, what: &str, frames: u64| {
-        (outcome, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
+        (outcome, LimitViolation::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
     };
     let windowed = found.window.is_some();
     let early = if windowed { "before their receive window" } else { "early" };

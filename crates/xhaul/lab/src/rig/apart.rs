@@ -3,11 +3,11 @@
 use crate::live::{APART_WINDOW_MIN, OneEnd, XhaulPart};
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_lab::worker::{Report, Worker};
-use ranlab_lab::{Part, Plain};
+use ranlab_lab::{AnyComponent, JsonField};
 
 use super::answer::ROLES;
 use super::setup::Setup;
-use ranlab_lab::experiment::harness::{Side, Stage, Window};
+use ranlab_lab::experiment::harness::{Account, Deployment, Window};
 
 /// Key for the machine of the DUs and of their switch.
 pub(super) const DU_AT: &str = "du.at";
@@ -23,7 +23,7 @@ pub(super) fn wanted(run: &Run<'_>) -> bool {
 /// Starts both ends, the far one first: it responds when the CU's end checks the carrier.
 pub(super) fn bring_up(
     run: &Run<'_>,
-    stage: &mut Stage<'_>,
+    stage: &mut Deployment<'_>,
     setup: &Setup,
     part: &XhaulPart,
 ) -> Result<(), RigError> {
@@ -31,12 +31,12 @@ pub(super) fn bring_up(
     let window_ns = u64::try_from(run.duration.as_nanos()).unwrap_or(u64::MAX);
     let end = |worker: &Worker, far: bool| {
         let ahead_ns = (worker.clock_offset_us * 1e3) as i64;
-        let end = Some(Plain(OneEnd { far, ahead_ns, window_ns }));
-        Part::from(XhaulPart { end, ..part.clone() })
+        let end = Some(JsonField(OneEnd { far, ahead_ns, window_ns }));
+        AnyComponent::from(XhaulPart { end, ..part.clone() })
     };
     // A lost machine is not a failure of the system under test: the repeat is invalid.
-    stage.place(Side::Tool, FAR, DU_AT, &|worker| end(worker, true))?;
-    stage.place(Side::Tool, NEAR, "sut.at", &|worker| end(worker, false)).map(drop)
+    stage.place(Account::Tool, FAR, DU_AT, &|worker| end(worker, true))?;
+    stage.place(Account::Tool, NEAR, "sut.at", &|worker| end(worker, false)).map(drop)
 }
 
 /// Rejects settings that need both ends on one machine.

@@ -9,7 +9,7 @@ use super::answer::role;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
 use crate::live::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
-use ranlab_lab::Plain;
+use ranlab_lab::JsonField;
 
 /// Ethernet header, frame check sequence, preamble and inter-packet gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
@@ -31,7 +31,7 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
     if setup.net.midhaul_switches > 1 || setup.net.cut_through_bytes.is_some() {
         return cannot("at most one switch, store and forward: the kernel's bridge");
     }
-    let classes = order(setup, plan)?.map(|order| classes(setup, order).map(Plain)).transpose()?;
+    let classes = order(setup, plan)?.map(|order| classes(setup, order).map(JsonField)).transpose()?;
     if setup.air.is_some() {
         return cannot("no radio is driven; `air.on` must be false");
     }
@@ -76,16 +76,16 @@ pub(super) fn component(setup: &Setup, plan: &Plan, duration: Duration) -> Resul
     }
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
     Ok(XhaulPart {
-        sharing: Plain(sharing),
+        sharing: JsonField(sharing),
         midhaul_switch: setup.net.midhaul_switches > 0,
         backhaul_switch: setup.net.backhaul_switch,
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
         classes,
         launch_lead_ns: launched,
-        busy_ns: setup.contention.map(|(period, busy, _)| Plain((period / NS_PER_PS, busy / NS_PER_PS))),
-        tools: Plain(tools(setup, duration)?),
-        flows: Plain(flows),
+        busy_ns: setup.contention.map(|(period, busy, _)| JsonField((period / NS_PER_PS, busy / NS_PER_PS))),
+        tools: JsonField(tools(setup, duration)?),
+        flows: JsonField(flows),
         ..setup.live.clone()
     })
 }

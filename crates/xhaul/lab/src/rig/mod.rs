@@ -25,13 +25,13 @@ use std::time::Duration;
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_lab::worker::Report;
-use ranlab_lab::{Part, Plain};
+use ranlab_lab::{AnyComponent, JsonField};
 use ranlab_xhaul::{Plan, Ps, ScenarioError};
 
-use ranlab_lab::experiment::harness::{self, Experiment, Judged, Stage, Window};
+use ranlab_lab::experiment::harness::{self, Deployment, Experiment, Judged, Window};
 use setup::Setup;
 
 /// Role of the network of namespaces in tier `live`.
@@ -78,15 +78,15 @@ impl Experiment for Xhaul {
         describe::description()
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         match planned(run)? {
             Planned::Runs(setup, plan) if setup.tier == "live" => {
                 let mut part = live::component(&setup, &plan, run.duration)?;
-                part.vbbu = vbbu::own(run, &setup)?.map(Plain);
+                part.vbbu = vbbu::own(run, &setup)?.map(JsonField);
                 if apart::wanted(run) {
                     return apart::bring_up(run, stage, &setup, &part);
                 }
-                stage.sut(NETWORK, "sut.at", Part::from(part)).map(drop)
+                stage.sut(NETWORK, "sut.at", AnyComponent::from(part)).map(drop)
             }
             // A simulation begins in its steady state, because phases are varied explicitly.
             Planned::Runs(..) | Planned::Own(..) | Planned::Beyond(_) => Ok(()),
@@ -102,9 +102,8 @@ impl Experiment for Xhaul {
             }
             Planned::Beyond(times) => {
                 recorder.scalar("port_load_max", times);
-                return Ok(
-                    recorder.judge([(Outcome::Overloaded, Breach::above("port_load_max", times, 1.0))])
-                );
+                return Ok(recorder
+                    .judge([(Outcome::Overloaded, LimitViolation::above("port_load_max", times, 1.0))]));
             }
         };
         load(&plan, recorder);
@@ -165,7 +164,7 @@ fn load(plan: &Plan, recorder: &mut Recorder) {
 
 /// Determines the outcome: a measured flow with losses or late frames did less than required.
 fn outcome(report: &Report, recorder: &mut Recorder) -> Outcome {
-    let above = |name: &str| Breach::above(name, *report.numbers.get(name)?, 0.0);
+    let above = |name: &str| LimitViolation::above(name, *report.numbers.get(name)?, 0.0);
     let short = ["cell_dl", "cell_ul", "user"]
         .into_iter()
         .flat_map(|role| [format!("{role}.lost_ratio"), format!("{role}.late_ratio")]);

@@ -9,7 +9,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_lab::{Config, config};
 
 use super::budget::Limits;
-use ranlab_lab::experiment::{keys, stranger};
+use ranlab_lab::experiment::{keys, third_party};
 
 pub(super) const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];
@@ -264,7 +264,7 @@ impl Settings {
         drop(keys.splice(after..after, super::budget::keys()));
         let du = "machine of the DUs and of the switch in front of them, if not that of the CU: local, ssh://[user@]host[/path/to/ranlab]";
         keys.insert(2, Key::new(super::apart::DU_AT, Kind::Text, du).optional());
-        drop(keys.splice(3..3, stranger::keys_of_started("sut.tier", &["live"])));
+        drop(keys.splice(3..3, third_party::keys_of_started("sut.tier", &["live"])));
         keys
     }
 }

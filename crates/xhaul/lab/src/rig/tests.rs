@@ -12,13 +12,13 @@ use ranlab_campaign::value::Value;
 use super::setup::Setup;
 use super::{Xhaul, answer, build, live};
 use crate::live::{LiveSharing, RankOrder, Tool, Way};
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
 /// Returns the defaults with these settings.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
-    fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), set).settings
+    fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), set).settings
 }
 
 fn setup(set: &[(&str, Value)]) -> Result<Setup, RigError> {
@@ -30,7 +30,7 @@ fn measure(set: &[(&str, Value)]) -> (Result<Outcome, RigError>, Recording) {
     let point = Point { index: 0, axes: Vec::new(), settings: settings(set) };
     let run = Run::new(&point, 0, 7, Duration::from_millis(20));
     let mut recorder = Recorder::default();
-    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+    let mut rig = RunningExperiment::new(&RigContext::new("ranlab"), Xhaul);
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     rig.tear_down();
     (outcome, recorder.finish())
@@ -161,7 +161,7 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
         let point = Point { index: 0, axes: Vec::new(), settings: settings(&set) };
         let run = Run::new(&point, 0, 7, Duration::from_millis(300));
         let mut recorder = Recorder::default();
-        let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+        let mut rig = RunningExperiment::new(&RigContext::new("ranlab"), Xhaul);
         rig.prepare(&run).unwrap();
         rig.measure(&run, &mut recorder).unwrap();
         recorder.finish().metrics
@@ -353,7 +353,8 @@ fn every_section_affects_the_plan() {
 
 /// Measures a live network whose worker reports these numbers.
 fn live(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, Recording) {
-    let acts = fake::Acts { report: fake::report(0.1, 0.2, numbers), ..fake::Acts::default() };
+    let acts =
+        fake::FakeBehaviour { report: fake::report(0.1, 0.2, numbers), ..fake::FakeBehaviour::default() };
     let place = fake::worker("network", acts, &fake::Log::default());
     measure(&[("sut.tier", text("live")), ("sut.at", Value::Text(place)), ("host.when_noisy", text("warn"))])
 }

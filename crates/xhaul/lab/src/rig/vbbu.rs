@@ -4,14 +4,14 @@ use crate::live::VbbuPart;
 use ranlab_campaign::rig::{RigError, Run};
 
 use super::setup::{Setup, User};
-use ranlab_lab::experiment::stranger;
+use ranlab_lab::experiment::third_party;
 
 /// Returns the processes that replace the cell; `None` if ranlab's senders are used, or the tier is not live.
 pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigError> {
     if setup.tier != "live" {
         return Ok(None);
     }
-    let Some(peer) = stranger::peer(run)? else { return Ok(None) };
+    let Some(peer) = third_party::peer(run)? else { return Ok(None) };
     let wrong = |why: &str| Err(RigError::Rig(format!("`sut.peer` {}: {why}", peer.name)));
     let Some(own) = peer.vbbu else {
         return wrong(
@@ -41,14 +41,14 @@ mod tests {
 
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::value::Value;
-    use ranlab_lab::Lab;
+    use ranlab_lab::RigContext;
     use ranlab_lab::vbbu::NAMES;
 
     use super::*;
     use crate::rig::Xhaul;
     use ranlab_lab::experiment::fake;
     use ranlab_lab::experiment::harness::RunningExperiment;
-    use ranlab_lab::experiment::peer::Peer;
+    use ranlab_lab::experiment::profile::SystemProfile;
 
     /// Returns the path of this repository's example profile.
     fn example() -> String {
@@ -56,7 +56,8 @@ mod tests {
     }
 
     fn vbbu_component(settings: &[(&str, Value)]) -> Result<Option<VbbuPart>, String> {
-        let settings = fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), settings).settings;
+        let settings =
+            fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), settings).settings;
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 0, Duration::ZERO);
         let setup = Setup::read(&run).map_err(|error| error.to_string())?;
@@ -90,7 +91,7 @@ mod tests {
         assert!(with("user.kind", Value::from("ping")).contains("`user.kind` must be \"none\""));
         assert!(with("live.taps", Value::Bool(true)).contains("`live.taps`"));
         assert!(with("cu.cpu_quota", Value::Float(0.5)).contains("`cu.cpu_quota`"));
-        let why = Peer::load(&example()).unwrap().filled(["rate=1"]).unwrap_err().to_string();
+        let why = SystemProfile::load(&example()).unwrap().filled(["rate=1"]).unwrap_err().to_string();
         assert!(why.contains("does not ask for \"rate=1\""), "{why}");
     }
 }

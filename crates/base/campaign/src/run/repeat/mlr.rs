@@ -6,8 +6,8 @@ use crate::rig::{Outcome, RigError};
 use crate::scenario::search::metric;
 use crate::scenario::{Load, Search};
 use crate::search::mlr::{Bounds, Goal, MlrSearch, Reply};
-use crate::search::{Found, Gave};
-use crate::tried;
+use crate::search::{RateFound, TrialOutcome};
+use crate::trials;
 use crate::value::format_span;
 
 use super::{Measured, Trials, loss, open, passed, seed_of, unfound};
@@ -35,7 +35,7 @@ impl Trials<'_, '_> {
                 Ok(seen) => seen,
                 Err(ended) => return Ok(ended),
             };
-            if this.gave == Gave::Unsent {
+            if this.gave == TrialOutcome::Unsent {
                 unsent = seen.reason;
                 machine.report(Reply::Unsent);
                 continue;
@@ -48,7 +48,7 @@ impl Trials<'_, '_> {
         }
         let bounds = machine.found();
         let first = bounds.first().copied().unwrap_or_default();
-        let found = |own: Bounds| Found {
+        let found = |own: Bounds| RateFound {
             lower: own.lower,
             upper: own.upper,
             unsent: machine.unsent(),
@@ -70,7 +70,7 @@ impl Trials<'_, '_> {
             return Ok(unfound(search, &found(first), &unsent, &tried));
         };
         put(&mut recording, &bounds, &machine);
-        tried::keep(&mut recording, &tried);
+        trials::keep(&mut recording, &tried);
         let reason = bounds.iter().zip(loss_ratios).find_map(|(own, ratio)| {
             if own.lower.is_none() {
                 return Some(format!("no load keeps loss_ratio ≤ {ratio}"));

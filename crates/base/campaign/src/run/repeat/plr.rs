@@ -5,8 +5,8 @@ use crate::rig::{Outcome, RigError};
 use crate::scenario::{Load, Search};
 use crate::search::mlr::Reply;
 use crate::search::plr::{Estimate, PlrSearch, Shape};
-use crate::search::{Found, Gave};
-use crate::tried;
+use crate::search::{RateFound, TrialOutcome};
+use crate::trials;
 use crate::value::{format_span, short};
 
 use super::{Measured, Trials, loss, seed_of, unfound};
@@ -32,7 +32,7 @@ impl Trials<'_, '_> {
                 Ok(seen) => seen,
                 Err(ended) => return Ok(ended),
             };
-            if this.gave == Gave::Unsent {
+            if this.gave == TrialOutcome::Unsent {
                 unsent = seen.reason;
                 machine.report(Reply::Unsent);
                 continue;
@@ -43,7 +43,7 @@ impl Trials<'_, '_> {
         let trials = machine.trials();
         let beyond = machine.unsent();
         let Some((mut recording, own)) = last.zip(machine.found()) else {
-            let found = Found { lower: None, upper: None, unsent: beyond, precise: false, trials };
+            let found = RateFound { lower: None, upper: None, unsent: beyond, precise: false, trials };
             return Ok(unfound(search, &found, &unsent, &tried));
         };
         let metrics = &mut recording.metrics;
@@ -64,7 +64,7 @@ impl Trials<'_, '_> {
             (_, below) => below.then_some(Bound::AtMost),
         };
         recording.bounds.extend(open.map(|bound| ("search.load".to_owned(), bound)));
-        tried::keep(&mut recording, &tried);
+        trials::keep(&mut recording, &tried);
         // The losses of the last trial do not decide the outcome, because a soak looks for losses.
         Ok((
             Outcome::Ok,

@@ -3,7 +3,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 
 use super::*;
-use crate::search::{Gave, RateSearch};
+use crate::search::{RateSearch, TrialOutcome};
 
 const RANGE: (f64, f64) = (9e3, 14.88e6);
 const CAPACITY: f64 = 5e6;
@@ -242,7 +242,7 @@ fn time_budget_is_kept_and_integer_loads_stay_integers() {
 fn both_searches_agree_on_a_steady_device() {
     let mut plain = RateSearch::new(1.0, 1000.0, 0.01, 60);
     while let Some(trial) = plain.next_trial() {
-        plain.report(if trial.load <= 423.7 { Gave::Pass } else { Gave::Fail });
+        plain.report(if trial.load <= 423.7 { TrialOutcome::Pass } else { TrialOutcome::Fail });
     }
     let search = MlrSearch::new((1.0, 1000.0), 0.01, false, &[usual(0.0)], 1.0, 1e3);
     let found = run(search, |trial| f64::max(0.0, 1.0 - 423.7 / trial.load)).found()[0];

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::worker::{Numbers, Worker, WorkerGroup, join, number};
-use crate::{Host, Lab, OVER, Part, SET_UP};
+use crate::worker::{Counters, Worker, WorkerGroup, join, number};
+use crate::{AnyComponent, OVER, RigContext, SET_UP, WorkerLocation};
 use ranlab_campaign::rig::{RigError, Run, Stop};
 
 use super::window::ComponentReport;
-use crate::experiment::{keys, stranger};
+use crate::experiment::{keys, third_party};
 
 /// Interval of liveness checks while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(20);
 
 /// Owner of a component's CPU time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Account {
     /// System under test.
     Sut,
     /// Measurement tool.
@@ -24,24 +24,24 @@ pub enum Side {
 }
 
 /// Running component, possibly divided over several locations, with its configuration.
-pub struct Placed {
-    side: Side,
+pub struct DeployedComponent {
+    side: Account,
     role: &'static str,
-    hosts: Vec<Host>,
+    hosts: Vec<WorkerLocation>,
     crew: WorkerGroup,
     configs: Vec<String>,
     /// Whether it keeps running between repeats, as its profile specifies.
     stays: bool,
 }
 
-impl Placed {
+impl DeployedComponent {
     /// Returns whether it has this configuration at these locations.
     fn is(
         &self,
-        side: Side,
+        side: Account,
         role: &str,
-        hosts: &[Host],
-        part: &dyn Fn(&Worker) -> Part,
+        hosts: &[WorkerLocation],
+        part: &dyn Fn(&Worker) -> AnyComponent,
     ) -> Result<bool, RigError> {
         let same = self.side == side && self.role == role && self.hosts == hosts;
         Ok(same && shares(&self.crew, part)?.iter().map(config).eq(self.configs.iter().cloned()))
@@ -49,9 +49,9 @@ impl Placed {
 
     /// Takes snapshots while a window is open. A system under test that has ended is reported as failed,
     /// whatever error its worker returns.
-    fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
+    fn looks(&mut self, stop: &Stop) -> Result<Vec<Counters>, RigError> {
         self.crew.looks(stop).map_err(|error| match (self.side, error) {
-            (Side::Sut, RigError::Rig(what)) => RigError::Sut(what),
+            (Account::Sut, RigError::Rig(what)) => RigError::Sut(what),
             (_, error) => error,
         })
     }
@@ -84,13 +84,13 @@ impl Placed {
 /// Running components in start order; they are stopped in reverse order, so that no component loses the one
 /// it depends on.
 #[derive(Default)]
-pub struct Up {
-    pub placed: Vec<Placed>,
+pub struct Deployed {
+    pub placed: Vec<DeployedComponent>,
     /// Components that run until the campaign ends and are not part of the current run.
-    kept: Vec<Placed>,
+    kept: Vec<DeployedComponent>,
 }
 
-impl Drop for Up {
+impl Drop for Deployed {
     fn drop(&mut self) {
         self.cut(0);
     }
@@ -99,36 +99,41 @@ impl Drop for Up {
 /// Stage for the components of a run. A component that already runs with the required configuration is kept.
 /// One that differs, e.g. after a change of settings by a search, is restarted, and so are all that follow
 /// it.
-pub struct Stage<'a> {
-    pub lab: &'a Lab,
+pub struct Deployment<'a> {
+    pub lab: &'a RigContext,
     pub run: &'a Run<'a>,
-    pub up: &'a mut Up,
+    pub up: &'a mut Deployed,
     /// Number of components that already run as this run requires.
     pub standing: usize,
     pub changed: bool,
 }
 
-impl Stage<'_> {
+impl Deployment<'_> {
     /// Starts a component of the system under test, at the location given by the key `at`; local without such
     /// a key.
-    pub fn sut(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
-        self.place(Side::Sut, role, at, &|_| part.clone())
+    pub fn sut(&mut self, role: &'static str, at: &str, part: AnyComponent) -> Result<&mut Worker, RigError> {
+        self.place(Account::Sut, role, at, &|_| part.clone())
     }
 
     /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines,
     /// each runs a share of it.
-    pub fn tool(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
-        self.place(Side::Tool, role, at, &|_| part.clone())
+    pub fn tool(
+        &mut self,
+        role: &'static str,
+        at: &str,
+        part: AnyComponent,
+    ) -> Result<&mut Worker, RigError> {
+        self.place(Account::Tool, role, at, &|_| part.clone())
     }
 
     /// Like [`tool`](Self::tool), for a component whose configuration depends on its worker (clock of the
     /// machine, or index). Returns the first worker.
     pub fn place(
         &mut self,
-        side: Side,
+        side: Account,
         role: &'static str,
         at: &str,
-        part: &dyn Fn(&Worker) -> Part,
+        part: &dyn Fn(&Worker) -> AnyComponent,
     ) -> Result<&mut Worker, RigError> {
         let hosts = keys::places(self.run, at)?;
         let index = self.standing;
@@ -152,18 +157,18 @@ impl Stage<'_> {
 
     fn anew(
         &self,
-        side: Side,
+        side: Account,
         role: &'static str,
         at: &str,
-        hosts: Vec<Host>,
-        part: &dyn Fn(&Worker) -> Part,
-    ) -> Result<Placed, RigError> {
+        hosts: Vec<WorkerLocation>,
+        part: &dyn Fn(&Worker) -> AnyComponent,
+    ) -> Result<DeployedComponent, RigError> {
         // Next to the location key there may be a key for the network namespace.
         let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
-        let met: Vec<Host> = hosts
+        let met: Vec<WorkerLocation> = hosts
             .iter()
             .cloned()
-            .map(Host::met)
+            .map(WorkerLocation::resolve)
             .collect::<Result<Vec<_>, _>>()?
             .into_iter()
             .flatten()
@@ -173,10 +178,10 @@ impl Stage<'_> {
         let configs = shares.iter().map(config).collect();
         let mut stays = false;
         for (share, host) in shares.iter_mut().zip(&met) {
-            stays |= stranger::admit(share, &lab, host)?;
+            stays |= third_party::admit(share, &lab, host)?;
         }
         crew.bring_up(shares, &self.run.stop)?;
-        Ok(Placed { side, role, hosts, crew, configs, stays })
+        Ok(DeployedComponent { side, role, hosts, crew, configs, stays })
     }
 
     /// Waits until a component's numbers satisfy a condition; returns immediately if nothing was restarted.
@@ -188,7 +193,7 @@ impl Stage<'_> {
         role: &str,
         what: &str,
         patience: Duration,
-        enough: impl FnMut(&Numbers) -> bool,
+        enough: impl FnMut(&Counters) -> bool,
     ) -> Result<(), RigError> {
         if !self.changed {
             return Ok(());
@@ -203,7 +208,7 @@ impl Stage<'_> {
     }
 }
 
-impl Up {
+impl Deployed {
     pub fn cut(&mut self, length: usize) {
         while self.placed.len() > length {
             self.kept.extend(self.placed.pop().filter(|placed| placed.stays));
@@ -215,9 +220,9 @@ impl Up {
     fn again(
         &mut self,
         role: &str,
-        like: impl Fn(&Placed) -> Result<bool, RigError>,
+        like: impl Fn(&DeployedComponent) -> Result<bool, RigError>,
         stop: &Stop,
-    ) -> Result<Option<Placed>, RigError> {
+    ) -> Result<Option<DeployedComponent>, RigError> {
         let Some(index) = self.kept.iter().position(|placed| placed.role == role) else { return Ok(None) };
         let mut placed = self.kept.swap_remove(index);
         if !like(&placed)? {
@@ -310,7 +315,7 @@ impl Up {
 }
 
 /// Returns the configuration for each worker of a component.
-fn shares(crew: &WorkerGroup, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigError> {
+fn shares(crew: &WorkerGroup, part: &dyn Fn(&Worker) -> AnyComponent) -> Result<Vec<AnyComponent>, RigError> {
     let workers = crew.workers();
     let of = |(place, worker): (usize, &Worker)| {
         divided(&part(worker), workers.len()).map(|all| all[place].clone())
@@ -318,12 +323,12 @@ fn shares(crew: &WorkerGroup, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part
     workers.iter().enumerate().map(of).collect()
 }
 
-pub(crate) fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError> {
+pub(crate) fn divided(part: &AnyComponent, places: usize) -> Result<Vec<AnyComponent>, RigError> {
     part.divide(places).map_err(|trouble| RigError::Rig(trouble.what))
 }
 
 /// Serialises a configuration, to compare components.
-fn config(part: &Part) -> String {
+fn config(part: &AnyComponent) -> String {
     // Configurations are plain data. One that could not be serialised would restart its component each time.
     serde_json::to_string(part).unwrap_or_default()
 }

@@ -2,8 +2,8 @@ use super::window::TOOL_CORES;
 use super::*;
 use crate::divide::stations;
 use crate::experiment::account;
-use crate::experiment::fake::{self, Acts, Log};
-use crate::worker::{Report, Trouble, Trust};
+use crate::experiment::fake::{self, FakeBehaviour, Log};
+use crate::worker::{ComponentError, Report, WorkerTrust};
 use crate::{Component, Started};
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
@@ -22,11 +22,11 @@ crate::config! {
 impl Component for Load {
     const TYPE: &'static str = "load";
 
-    async fn start(&self, _: Trust) -> Started {
+    async fn start(&self, _: WorkerTrust) -> Started {
         Err(crate::rig("test workers start nothing"))
     }
 
-    fn divide(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    fn divide(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         let shares = stations(self.nodes, 0, None, places)?;
         Ok(shares.map(|(nodes, ..)| Self { nodes }).collect())
     }
@@ -58,11 +58,11 @@ impl Experiment for Two {
         }
     }
 
-    fn load(&self, run: &Run<'_>) -> Result<Option<Part>, RigError> {
+    fn load(&self, run: &Run<'_>) -> Result<Option<AnyComponent>, RigError> {
         load_component(run, "load.nodes").map(Some)
     }
 
-    fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+    fn bring_up(&self, run: &Run<'_>, stage: &mut Deployment<'_>) -> Result<(), RigError> {
         stage.sut("system", "sut.at", load_component(run, "sut.size")?)?;
         let patience = Duration::from_millis(50);
         stage.wait("system", "the system up", patience, |numbers| numbers.get("alive") == Some(&1.0))?;
@@ -85,28 +85,28 @@ impl Experiment for Two {
     }
 }
 
-fn load_component(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
-    Ok(Part::from(Load { nodes: keys::int(run, path)? }))
+fn load_component(run: &Run<'_>, path: &str) -> Result<AnyComponent, RigError> {
+    Ok(AnyComponent::from(Load { nodes: keys::int(run, path)? }))
 }
 
 /// Returns the rig, its point, and the log of requests to its workers.
-fn two(system: Acts, load: Acts) -> (RunningExperiment<Two>, Point, Log) {
+fn two(system: FakeBehaviour, load: FakeBehaviour) -> (RunningExperiment<Two>, Point, Log) {
     shared(system, &[load])
 }
 
 /// Like `two`, with several locations of the load.
-fn shared(system: Acts, loads: &[Acts]) -> (RunningExperiment<Two>, Point, Log) {
+fn shared(system: FakeBehaviour, loads: &[FakeBehaviour]) -> (RunningExperiment<Two>, Point, Log) {
     let log = Log::default();
-    let rig = RunningExperiment::new(&Lab::new("no-such-program"), Two);
+    let rig = RunningExperiment::new(&RigContext::new("no-such-program"), Two);
     let system = Value::Text(fake::worker("system", system, &log));
     let places: Vec<_> = loads.iter().map(|load| fake::worker("load", load.clone(), &log)).collect();
     let point = fake::point(&rig, &[("sut.at", system), ("load.at", Value::Text(places.join(",")))]);
     (rig, point, log)
 }
 
-fn up() -> Acts {
+fn up() -> FakeBehaviour {
     let report = fake::report(0.5, 1.0, &[("sent", 7.0)]);
-    Acts { look: [("alive", 1.0)].into(), report, ..Acts::default() }
+    FakeBehaviour { look: [("alive", 1.0)].into(), report, ..FakeBehaviour::default() }
 }
 
 fn measure(rig: &mut RunningExperiment<Two>, run: &Run<'_>) -> (Result<Outcome, RigError>, Recording) {
@@ -144,7 +144,7 @@ fn components_start_in_order_and_stop_in_reverse() {
 fn late_load_makes_a_repeat_invalid() {
     let outcome = |delay_us: f64, when_noisy: &str| {
         let report = fake::report(0.5, 1.0, &[("sent", 7.0), ("delay_us", delay_us)]);
-        let (mut rig, mut point, _) = two(up(), Acts { report, ..up() });
+        let (mut rig, mut point, _) = two(up(), FakeBehaviour { report, ..up() });
         point.settings.insert(keys::WHEN_NOISY.to_owned(), Value::from(when_noisy));
         let (outcome, recording) = measure(&mut rig, &fake::run(&point));
         (outcome, recording.reason)
@@ -183,7 +183,7 @@ fn search_restarts_changed_component_and_dependents() {
 
 #[test]
 fn component_death_ends_the_window_with_an_error() {
-    let (mut rig, point, log) = two(Acts { dies: true, ..up() }, up());
+    let (mut rig, point, log) = two(FakeBehaviour { dies: true, ..up() }, up());
     let mut run = fake::run(&point);
     run.duration = Duration::from_secs(3600);
     rig.prepare(&run).unwrap();
@@ -195,7 +195,7 @@ fn component_death_ends_the_window_with_an_error() {
 
 #[test]
 fn component_failure_at_window_end_is_an_error() {
-    let (mut rig, point, _) = two(up(), Acts { dies: true, ..up() });
+    let (mut rig, point, _) = two(up(), FakeBehaviour { dies: true, ..up() });
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
     assert_eq!(outcome, Err(RigError::Sut("the load has ended".to_owned())));
@@ -203,7 +203,7 @@ fn component_failure_at_window_end_is_an_error() {
 
 #[test]
 fn failed_start_is_the_systems_fault() {
-    let (mut rig, point, log) = two(Acts { look: [("alive", 0.0)].into(), ..up() }, up());
+    let (mut rig, point, log) = two(FakeBehaviour { look: [("alive", 0.0)].into(), ..up() }, up());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
     assert!(
         matches!(&error, RigError::Sut(why) if why.contains("the system up did not happen within")),
@@ -218,7 +218,7 @@ fn stop_during_warm_up_stops_all_components() {
     let (mut rig, point, log) = two(up(), up());
     let stop = Stop::never();
     let point = {
-        let load = fake::worker("load", Acts { stops: Some(stop.clone()), ..up() }, &log);
+        let load = fake::worker("load", FakeBehaviour { stops: Some(stop.clone()), ..up() }, &log);
         fake::point(&rig, &[("sut.at", point.settings["sut.at"].clone()), ("load.at", Value::Text(load))])
     };
     let mut run = fake::run(&point);
@@ -232,7 +232,7 @@ fn stop_during_warm_up_stops_all_components() {
 
 #[test]
 fn noise_is_judged_for_every_rig() {
-    let noisy = Acts { report: fake::report(0.5, 1.9, &[("sent", 7.0)]), ..up() };
+    let noisy = FakeBehaviour { report: fake::report(0.5, 1.9, &[("sent", 7.0)]), ..up() };
     for (when, expected, disturbed) in
         [("invalid", Outcome::Invalid, None), ("warn", Outcome::Degraded, Some(&1.0))]
     {
@@ -247,7 +247,7 @@ fn noise_is_judged_for_every_rig() {
 
 #[test]
 fn missing_number_is_named_in_the_error() {
-    let silent = Acts { report: fake::report(0.5, 1.0, &[("alive", 1.0)]), ..up() };
+    let silent = FakeBehaviour { report: fake::report(0.5, 1.0, &[("alive", 1.0)]), ..up() };
     let (mut rig, point, _) = two(up(), silent);
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
@@ -256,7 +256,7 @@ fn missing_number_is_named_in_the_error() {
 
 #[test]
 fn divided_load_acts_as_one() {
-    let busy = |cpu_s, sent| Acts { report: fake::report(cpu_s, 1.0, &[("sent", sent)]), ..up() };
+    let busy = |cpu_s, sent| FakeBehaviour { report: fake::report(cpu_s, 1.0, &[("sent", sent)]), ..up() };
     let (mut rig, mut point, log) = shared(up(), &[busy(0.5, 7.0), busy(0.125, 4.0)]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(3));
     let run = fake::run(&point);
@@ -275,13 +275,13 @@ fn divided_load_acts_as_one() {
 
 #[test]
 fn lost_location_invalidates_the_repeat() {
-    let (mut rig, mut point, _) = shared(up(), &[up(), Acts { vanishes: true, ..up() }]);
+    let (mut rig, mut point, _) = shared(up(), &[up(), FakeBehaviour { vanishes: true, ..up() }]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err();
     let places = keys::places(&fake::run(&point), "load.at").unwrap();
     let told = format!("the rig failed: the worker of the load at {} has ended", places[1]);
     assert_eq!((error.to_string(), error.outcome()), (told, Outcome::Invalid));
-    let (mut rig, mut point, _) = shared(up(), &[Acts { dies: true, ..up() }, up()]);
+    let (mut rig, mut point, _) = shared(up(), &[FakeBehaviour { dies: true, ..up() }, up()]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err().to_string();
     let places = keys::places(&fake::run(&point), "load.at").unwrap();
@@ -309,7 +309,7 @@ fn stalled_load_is_invalid() {
         [(0.0, Outcome::Degraded), (0.005, Outcome::Degraded), (0.3, Outcome::Invalid)]
     {
         let report = Report { stood_still_s, ..up().report };
-        let (mut rig, point, _log) = two(up(), Acts { report, ..up() });
+        let (mut rig, point, _log) = two(up(), FakeBehaviour { report, ..up() });
         let run = fake::run(&point);
         rig.prepare(&run).unwrap();
         let (outcome, recording) = measure(&mut rig, &run);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::worker::Report;
-use crate::{Host, Lab};
+use crate::{RigContext, WorkerLocation};
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription, RigError, Run};
 use serde::de::DeserializeOwned;
 
-use super::Side;
+use super::Account;
 use crate::experiment::account;
 
 /// Metric of [`Window::tool_cores`].
@@ -26,7 +26,7 @@ pub fn metric_of_places() -> Metric {
 #[derive(Debug, Clone)]
 pub struct ComponentReport {
     /// Owner of the component.
-    pub side: Side,
+    pub side: Account,
     /// Role of the component.
     pub role: &'static str,
     /// Maximum error of its machine's clock offset, in us; the worst of several.
@@ -38,14 +38,14 @@ pub struct ComponentReport {
     /// Numbers of all locations together.
     pub report: Report,
     /// Location and report of each share.
-    pub places: Vec<(Host, Report)>,
+    pub places: Vec<(WorkerLocation, Report)>,
 }
 
 /// Completed window, with the reports of all components in start order.
 #[derive(Debug)]
 pub struct Window<'a> {
     /// For components outside the window; they must have ended before it is recorded.
-    pub lab: &'a Lab,
+    pub lab: &'a RigContext,
     /// Reports of the components.
     pub taken: Vec<ComponentReport>,
 }
@@ -63,21 +63,22 @@ impl Window<'_> {
     }
 
     /// Returns the reports of one owner.
-    pub fn reports(&self, side: Side) -> impl Iterator<Item = &Report> {
+    pub fn reports(&self, side: Account) -> impl Iterator<Item = &Report> {
         self.taken.iter().filter(move |taken| taken.side == side).map(|taken| &taken.report)
     }
 
     /// Returns the CPU seconds of the whole system under test; `None` if some of it is not metered.
     pub fn sut_cpu_s(&self) -> Option<f64> {
-        self.reports(Side::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
+        self.reports(Account::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
     }
 
     /// Returns the cores used by all measurement components together, and by the busiest location of a
     /// divided load.
     pub fn tool_cores(&self) -> (f64, Option<f64>) {
-        let cores =
-            |(_, report): &(Host, Report)| Some(report.process.as_ref()?.cpu_s / report.wall_s.max(1e-3));
-        let tools = || self.taken.iter().filter(|taken| taken.side == Side::Tool);
+        let cores = |(_, report): &(WorkerLocation, Report)| {
+            Some(report.process.as_ref()?.cpu_s / report.wall_s.max(1e-3))
+        };
+        let tools = || self.taken.iter().filter(|taken| taken.side == Account::Tool);
         let shared = tools().filter(|taken| taken.places.len() > 1);
         let busiest = shared.flat_map(|taken| &taken.places).filter_map(cores).reduce(f64::max);
         (tools().flat_map(|taken| &taken.places).filter_map(cores).sum(), busiest)
@@ -95,7 +96,7 @@ impl Window<'_> {
     /// Records CPU and memory usage, as far as the rig lists these metrics.
     pub fn record(&self, run: &Run<'_>, description: &RigDescription, recorder: &mut Recorder) {
         if description.metric(account::CPU_CORES).is_some() {
-            account::record(recorder, &self.reports(Side::Sut).collect::<Vec<_>>(), run.duration);
+            account::record(recorder, &self.reports(Account::Sut).collect::<Vec<_>>(), run.duration);
         }
         if description.metric(TOOL_CORES).is_some() {
             recorder.scalar(TOOL_CORES, self.tool_cores().0);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use ranlab_campaign::rig::{RigError, Stop};
 use serde::de::DeserializeOwned;
 
-use super::super::{Numbers, Part, Ready, Report, Request, join};
+use super::super::{AnyComponent, Counters, Ready, Report, Request, join};
 use super::{ANSWER_WAIT, START_WAIT, Worker, looked_until};
-use crate::lab::{Host, Lab};
+use crate::lab::{RigContext, WorkerLocation};
 
 /// Workers that hold one component or the shares of one. Dropping it ends all of them.
 pub struct WorkerGroup {
@@ -17,7 +17,12 @@ pub struct WorkerGroup {
 
 impl WorkerGroup {
     /// Starts a worker on each machine, without components, and measures their clock offsets.
-    pub fn start_idle(lab: &Lab, hosts: &[Host], role: &'static str, stop: &Stop) -> Result<Self, RigError> {
+    pub fn start_idle(
+        lab: &RigContext,
+        hosts: &[WorkerLocation],
+        role: &'static str,
+        stop: &Stop,
+    ) -> Result<Self, RigError> {
         let met = hosts.iter().map(|host| Worker::start_idle(lab, host, role, stop));
         Ok(Self { workers: met.collect::<Result<_, _>>()? })
     }
@@ -36,7 +41,7 @@ impl WorkerGroup {
     }
 
     /// Starts their components in parallel.
-    pub fn bring_up(&mut self, parts: Vec<Part>, stop: &Stop) -> Result<(), RigError> {
+    pub fn bring_up(&mut self, parts: Vec<AnyComponent>, stop: &Stop) -> Result<(), RigError> {
         let longest = parts.iter().map(|part| part.waits().start).max().unwrap_or(START_WAIT);
         for (worker, part) in self.workers.iter_mut().zip(&parts) {
             worker.waits = part.waits();
@@ -50,7 +55,7 @@ impl WorkerGroup {
     }
 
     /// Returns the current numbers of each.
-    pub fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
+    pub fn looks(&mut self, stop: &Stop) -> Result<Vec<Counters>, RigError> {
         self.each(|| Some(Request::Look), ANSWER_WAIT, stop)
     }
 
@@ -72,8 +77,8 @@ impl WorkerGroup {
         what: &str,
         patience: Duration,
         stop: &Stop,
-        enough: impl FnMut(&Numbers) -> bool,
-    ) -> Result<Numbers, RigError> {
+        enough: impl FnMut(&Counters) -> bool,
+    ) -> Result<Counters, RigError> {
         looked_until(|| Ok(join::numbers(&self.looks(stop)?)), what, patience, stop, enough)
     }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::AttachPart;
+use crate::AttachComponent;
 
 /// A laboratory whose program is this script, which may use `$VERSION` and `$HELLO`.
 struct Script(PathBuf);
 
 impl Script {
-    fn new(name: &str, text: &str) -> (Self, Lab) {
+    fn new(name: &str, text: &str) -> (Self, RigContext) {
         let path = std::env::temp_dir().join(format!("ranlab-client-{name}-{}", std::process::id()));
         let version = env!("CARGO_PKG_VERSION");
         let hello = format!(r#"{{"ok":{{"version":"{version}","pid":1,"cpus":2}}}}"#);
@@ -27,7 +27,7 @@ impl Script {
             .arg(script)
             .status();
         assert!(written.unwrap().success());
-        (Self(path.clone()), Lab::new(path))
+        (Self(path.clone()), RigContext::new(path))
     }
 }
 
@@ -41,8 +41,8 @@ impl Drop for Script {
 fn met(name: &str, text: &str) -> Result<(), RigError> {
     let (_script, lab) = Script::new(name, text);
     let stop = Stop::never();
-    let mut worker = Worker::start_idle(&lab, &Host::Local, "base stations", &stop)?;
-    worker.bring_up(Part::from(AttachPart::default()), &stop)
+    let mut worker = Worker::start_idle(&lab, &WorkerLocation::Local, "base stations", &stop)?;
+    worker.bring_up(AnyComponent::from(AttachComponent::default()), &stop)
 }
 
 fn why(name: &str, text: &str) -> String {
@@ -72,7 +72,12 @@ fn exited_worker_is_reported_with_status() {
     assert!(died.ends_with("at local has ended: it was killed by signal 9"), "{died}");
     let left = why("left", "exit 7");
     assert!(left.ends_with("has ended: it exited with code 7"), "{left}");
-    let missing = Worker::start_idle(&Lab::new("/no/such/ranlab"), &Host::Local, "xApp", &Stop::never());
+    let missing = Worker::start_idle(
+        &RigContext::new("/no/such/ranlab"),
+        &WorkerLocation::Local,
+        "xApp",
+        &Stop::never(),
+    );
     let missing = missing.err().unwrap();
     assert!(matches!(&missing, RigError::Environment(why) if why.contains("cannot start")), "{missing}");
 }
@@ -86,7 +91,7 @@ fn endless_line_is_rejected() {
 #[test]
 fn hanging_worker_is_abandoned_on_stop() {
     let (_script, lab) = Script::new("hangs", r#"read line; echo "$HELLO"; exec sleep 60"#);
-    let mut worker = Worker::start_idle(&lab, &Host::Local, "RIC", &Stop::never()).unwrap();
+    let mut worker = Worker::start_idle(&lab, &WorkerLocation::Local, "RIC", &Stop::never()).unwrap();
     let soon = Stop::never().with_deadline(Instant::now());
     assert_eq!(worker.counters(&soon).unwrap_err(), RigError::Stopped);
     // Its late response would be taken for that of the next request.
@@ -99,7 +104,7 @@ fn hanging_worker_is_abandoned_on_stop() {
 fn remote_clock_offset_has_error_and_drop_ends_component() {
     const AHEAD_US: f64 = 5e6;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let host: Host = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let host: WorkerLocation = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();
     let gone = Arc::new(AtomicBool::new(false));
     let leaves = gone.clone();
     let worker = std::thread::spawn(move || {
@@ -136,7 +141,7 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
         last
     });
     let stop = Stop::never();
-    let mut met = Worker::start_idle(&Lab::new("unused"), &host, "xApp", &stop).unwrap();
+    let mut met = Worker::start_idle(&RigContext::new("unused"), &host, "xApp", &stop).unwrap();
     let first = met.clock_error_us;
     assert!((met.clock_offset_us - AHEAD_US).abs() <= first, "{} +- {first}", met.clock_offset_us);
     met.begin(&stop).unwrap();
@@ -148,6 +153,6 @@ fn remote_clock_offset_has_error_and_drop_ends_component() {
     assert!(gone.load(Ordering::Relaxed), "the next repeat would meet this one's part");
     assert_eq!(worker.join().unwrap(), r#"{"op":"stop"}"#);
     let nobody =
-        Worker::start_idle(&Lab::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
+        Worker::start_idle(&RigContext::new("unused"), &"tcp://127.0.0.1:1".parse().unwrap(), "xApp", &stop);
     assert!(nobody.err().unwrap().to_string().contains("start `ranlab worker --listen 127.0.0.1:1` there"));
 }

@@ -1,7 +1,7 @@
 //! Global procedures: setup, reset, service update, configuration, connections, removal, errors (clause 8.3).
 use super::RanFunctionIdCodec;
 use crate::e2ap::*;
-use crate::per::{IntExt, List, Opt, Own};
+use crate::per::{IntExt, List, Opt, SelfCoded};
 
 /// Transaction id of a global procedure, 0 to 255; v2.03 and later.
 pub type TransactionId = u16;
@@ -13,7 +13,7 @@ messages! {
     /// Request of a node to set up the interface.
     E2SetupRequest "E2setupRequest" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
-        node_id: GlobalE2NodeId [Own] "GlobalE2node-ID" = 3 Reject [M M M], "Identity of the node.";
+        node_id: GlobalE2NodeId [SelfCoded] "GlobalE2node-ID" = 3 Reject [M M M], "Identity of the node.";
         functions: Option<Vec<RanFunctionItem>> [Opt<Functions<RanFunctionItems>>] "RANfunctions-List" = 10 Reject [O M M], "Offered RAN functions.";
         components_v1: Option<Vec<ComponentUpdate>> [Opt<List<1, 1024, ComponentUpdateItems>>]
             "E2nodeComponentConfigUpdate-List" = 33 Reject [O - -], "Components, in the format of v1.01.";
@@ -23,7 +23,7 @@ messages! {
     /// Response: the RIC accepts the node.
     E2SetupResponse "E2setupResponse" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
-        ric_id: GlobalRicId [Own] "GlobalRIC-ID" = 4 Reject [M M M], "Identity of the RIC.";
+        ric_id: GlobalRicId [SelfCoded] "GlobalRIC-ID" = 4 Reject [M M M], "Identity of the RIC.";
         accepted: Option<Vec<RanFunctionIdItem>> [Opt<Functions<RanFunctionIdItems>>] "RANfunctionsID-List" = 9 Reject [O O O], "Accepted RAN functions.";
         rejected: Option<Vec<RanFunctionIdCauseItem>> [Opt<Functions<RanFunctionIdCauseItems>>]
             "RANfunctionsIDcause-List" = 13 Reject [O O O], "Rejected RAN functions.";
@@ -35,7 +35,7 @@ messages! {
     /// Failure: the RIC refuses the node.
     E2SetupFailure "E2setupFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Ignore [M M M], "Cause.";
         time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the next attempt.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
         tnl: Option<TnlInformation> [Opt] "TNLinformation" = 48 Ignore [O O O], "Transport address of another RIC.";
@@ -51,7 +51,7 @@ messages! {
     /// Request to reset everything but the setup.
     ResetRequest "ResetRequest" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Ignore [M M M], "Cause.";
     }
     /// Response to a reset.
     ResetResponse "ResetResponse" {
@@ -112,7 +112,7 @@ messages! {
     /// Failure of a configuration update.
     E2NodeConfigurationUpdateFailure "E2nodeConfigurationUpdateFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
-        cause: Cause [Own] "Cause" = 1 Ignore [M M M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Ignore [M M M], "Cause.";
         time_to_wait: Option<TimeToWait> [Opt] "TimeToWait" = 31 Ignore [O O O], "Time to wait before the node's next attempt.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [O O O], "Criticality diagnostics.";
     }
@@ -150,7 +150,7 @@ messages! {
     /// Failure of a removal; v2.03 and later.
     E2RemovalFailure "E2RemovalFailure" {
         transaction_id: Option<TransactionId> [Opt<Tid>] "TransactionID" = 49 Reject [- M M], "Transaction id of the request.";
-        cause: Cause [Own] "Cause" = 1 Ignore [- M M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Ignore [- M M], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- O O], "Criticality diagnostics.";
     }
 }

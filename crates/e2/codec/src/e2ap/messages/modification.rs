@@ -1,15 +1,15 @@
 //! Modification of subscriptions by the RIC and by the node (clause 8.2, v3.01 only).
 use super::RanFunctionIdCodec;
 use crate::e2ap::*;
-use crate::per::{Free, List, Opt, Own};
+use crate::per::{List, Opt, SelfCoded, Unconstrained};
 use bytes::Bytes;
 
 messages! {
     /// Request of the RIC to modify a subscription.
     RicSubscriptionModificationRequest "RICsubscriptionModificationRequest" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
-        event_trigger: Option<Bytes> [Opt<Free>] "RICeventTriggerDefinition" = 64 Ignore [- - O], "New event trigger.";
+        event_trigger: Option<Bytes> [Opt<Unconstrained>] "RICeventTriggerDefinition" = 64 Ignore [- - O], "New event trigger.";
         remove: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemoveItems>>]
             "RICactions-ToBeRemovedForModification-List" = 65 Ignore [- - O], "Actions to remove.";
         modify: Option<Vec<ActionToBeModified>> [Opt<List<0, 16, ActionModifyItems>>]
@@ -19,7 +19,7 @@ messages! {
     }
     /// Response: the node modified the subscription.
     RicSubscriptionModificationResponse "RICsubscriptionModificationResponse" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         removed: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionRemovedItems>>]
             "RICactions-RemovedForModification-List" = 71 Ignore [- - O], "Removed actions.";
@@ -36,14 +36,14 @@ messages! {
     }
     /// Failure: the node could not modify the subscription.
     RicSubscriptionModificationFailure "RICsubscriptionModificationFailure" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
-        cause: Cause [Own] "Cause" = 1 Reject [- - M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Reject [- - M], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O], "Criticality diagnostics.";
     }
     /// Request of the node to modify a subscription.
     RicSubscriptionModificationRequired "RICsubscriptionModificationRequired" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         modify: Option<Vec<ActionRequiredToBeModified>> [Opt<List<0, 16, ActionModifyRequiredItems>>]
             "RICactions-RequiredToBeModified-List" = 83 Ignore [- - O], "Actions to modify.";
@@ -52,7 +52,7 @@ messages! {
     }
     /// Confirmation of at least some of the changes by the RIC.
     RicSubscriptionModificationConfirm "RICsubscriptionModificationConfirm" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
         modified: Option<Vec<RicActionId>> [Opt<List<0, 16, ActionModificationConfirmedItems>>]
             "RICactions-ConfirmedForModification-List" = 87 Ignore [- - O], "Actions that may be modified.";
@@ -65,9 +65,9 @@ messages! {
     }
     /// Refusal by the RIC.
     RicSubscriptionModificationRefuse "RICsubscriptionModificationRefuse" {
-        request_id: RicRequestId [Own] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
+        request_id: RicRequestId [SelfCoded] "RICrequestID" = 29 Reject [- - M], "Request id of the subscription.";
         function_id: RanFunctionId [RanFunctionIdCodec] "RANfunctionID" = 5 Reject [- - M], "Id of the RAN function.";
-        cause: Cause [Own] "Cause" = 1 Reject [- - M], "Cause.";
+        cause: Cause [SelfCoded] "Cause" = 1 Reject [- - M], "Cause.";
         diagnostics: Option<CriticalityDiagnostics> [Opt] "CriticalityDiagnostics" = 2 Ignore [- - O], "Criticality diagnostics.";
     }
 }

@@ -1,6 +1,6 @@
 //! Cells and base stations.
 use crate::e2ap::{EnbId, Plmn, PlmnCodec, sole_alternative};
-use crate::per::{BitNumber, Bits, Own, ShortBits};
+use crate::per::{BitNumber, Bits, SelfCoded, ShortBits};
 use crate::{choice, sequence};
 use std::str::FromStr;
 
@@ -43,8 +43,8 @@ choice! {
     /// A cell.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     Cgi "CGI" {
-        Nr(NrCgi) [Own] "nR-CGI", "NR.",
-        Eutra(EutraCgi) [Own] "eUTRA-CGI", "LTE.",
+        Nr(NrCgi) [SelfCoded] "nR-CGI", "NR.",
+        Eutra(EutraCgi) [SelfCoded] "eUTRA-CGI", "LTE.",
     }
     /// Identity of an ng-eNB within its network.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -68,20 +68,20 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgEnb "GlobalNgENB-ID" {
         plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
-        ng_enb: NgEnbNumber [Own] "ngENB-ID", "Identity within the PLMN.",
+        ng_enb: NgEnbNumber [SelfCoded] "ngENB-ID", "Identity within the PLMN.",
     }
     /// An eNB.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalEnb "GlobalENB-ID" {
         plmn: Plmn [PlmnCodec] "pLMNIdentity", "PLMN.",
-        enb: EnbId [Own] "eNB-ID", "Identity within the PLMN.",
+        enb: EnbId [SelfCoded] "eNB-ID", "Identity within the PLMN.",
     }
 }
 choice! {
     /// A node of the NG-RAN.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     GlobalNgRanNode "GlobalNGRANNodeID" {
-        Gnb(GlobalGnb) [Own] "gNB", "A gNB.",
-        NgEnb(GlobalNgEnb) [Own] "ng-eNB", "An ng-eNB.",
+        Gnb(GlobalGnb) [SelfCoded] "gNB", "A gNB.",
+        NgEnb(GlobalNgEnb) [SelfCoded] "ng-eNB", "An ng-eNB.",
     }
 }

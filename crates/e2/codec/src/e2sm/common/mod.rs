@@ -15,7 +15,7 @@ use super::SmError;
 use super::octets::Code;
 use super::per::{Text, by_names, decode_either, decode_in, encode};
 use crate::per::{
-    Codec, DecodeError, EncodeError, Fixed, Form, Free, Notation, Opt, Per, Source, Str, Writer,
+    Codec, DecodeError, EncodeError, Fixed, Form, Notation, Opt, Per, Source, Str, Unconstrained, Writer,
 };
 use crate::sequence;
 
@@ -36,7 +36,7 @@ sequence! {
         short_name: String [Name] "ranFunction-ShortName", "Short name, for example `ORAN-E2SM-KPM`.",
         oid: String [Str<1, 1_000>] "ranFunction-E2SM-OID", "Object identifier of the service model, as text.",
         description: String [Name] "ranFunction-Description", "Description for display.",
-        instance: Option<i64> [Opt<Free>] "ranFunction-Instance", "Instance, if the node has several.",
+        instance: Option<i64> [Opt<Unconstrained>] "ranFunction-Instance", "Instance, if the node has several.",
     }
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::{GlobalEnb, GlobalGnb, GlobalNgEnb, GlobalNgRanNode};
 use crate::e2ap::{GlobalE2NodeId, Plmn, PlmnCodec};
-use crate::per::{BitNumber, Fixed, Int, IntExt, List, Opt, Own};
+use crate::per::{BitNumber, Fixed, Int, IntExt, List, Opt, SelfCoded};
 use crate::{choice, sequence};
 
 /// A 32-bit identifier assigned by one end of an interface.
@@ -40,13 +40,13 @@ sequence! {
     #[derive(Eq, Hash, PartialOrd, Ord)]
     GnbUe "UEID-GNB" {
         amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
-        guami: Guami [Own] "guami", "The AMF.",
+        guami: Guami [SelfCoded] "guami", "The AMF.",
         f1ap_ids: Option<Vec<F1apId>> [Opt<List<1, 4>>] "gNB-CU-UE-F1AP-ID-List", "gNB-CU UE F1AP IDs.",
         e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "gNB-CU-CP UE E1AP IDs.",
         ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
         xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "M-NG-RAN node UE XnAP ID.",
         gnb: Option<GlobalGnb> [Opt] "globalGNB-ID", "The master node, if a gNB.";
-        node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
+        node: GlobalNgRanNode [SelfCoded] "globalNG-RANNode-ID", "The master node.",
     }
     /// UE at a gNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -64,11 +64,11 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NgEnbUe "UEID-NG-ENB" {
         amf_ue_ngap_id: u64 [Int<0, 1_099_511_627_775>] "amf-UE-NGAP-ID", "AMF UE NGAP ID, 40 bits.",
-        guami: Guami [Own] "guami", "The AMF.",
+        guami: Guami [SelfCoded] "guami", "The AMF.",
         w1ap_id: Option<u32> [Opt<Id32>] "ng-eNB-CU-UE-W1AP-ID", "ng-eNB-CU UE W1AP ID.",
         xnap_id: Option<u32> [Opt<Id32>] "m-NG-RAN-UE-XnAP-ID", "M-NG-RAN node UE XnAP ID.",
         ng_enb: Option<GlobalNgEnb> [Opt] "globalNgENB-ID", "The master node, if an ng-eNB.";
-        node: GlobalNgRanNode [Own] "globalNG-RANNode-ID", "The master node.",
+        node: GlobalNgRanNode [SelfCoded] "globalNG-RANNode-ID", "The master node.",
     }
     /// UE at an ng-eNB-DU.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ sequence! {
     EnGnbUe "UEID-EN-GNB" {
         x2ap_id: u16 [Int<0, 4_095>] "m-eNB-UE-X2AP-ID", "MeNB UE X2AP ID.",
         x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "MeNB UE X2AP ID extension.",
-        enb: GlobalEnb [Own] "globalENB-ID", "The master eNB.",
+        enb: GlobalEnb [SelfCoded] "globalENB-ID", "The master eNB.",
         f1ap_id: Option<u32> [Opt<Id32>] "gNB-CU-UE-F1AP-ID", "gNB-CU UE F1AP ID.",
         e1ap_ids: Option<Vec<E1apId>> [Opt<List<1, 65_535>>] "gNB-CU-CP-UE-E1AP-ID-List", "gNB-CU-CP UE E1AP IDs.",
         ran_ue_id: Option<[u8; 8]> [Opt<Fixed>] "ran-UEID", "RAN UE ID.",
@@ -89,7 +89,7 @@ sequence! {
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     EnbUe "UEID-ENB" {
         s1ap_id: u32 [Id32] "mME-UE-S1AP-ID", "MME UE S1AP ID.",
-        gummei: Gummei [Own] "gUMMEI", "The MME.",
+        gummei: Gummei [SelfCoded] "gUMMEI", "The MME.",
         x2ap_id: Option<u16> [Opt<Int<0, 4_095>>] "m-eNB-UE-X2AP-ID", "MeNB UE X2AP ID.",
         x2ap_id_extension: Option<u16> [Opt<IntExt<0, 4_095>>] "m-eNB-UE-X2AP-ID-Extension", "MeNB UE X2AP ID extension.",
         enb: Option<GlobalEnb> [Opt] "globalENB-ID", "The master eNB.",
@@ -99,13 +99,13 @@ choice! {
     /// A UE, identified as by the type of node that reports it.
     #[derive(Eq, Hash, PartialOrd, Ord)]
     UeId "UEID" {
-        Gnb(GnbUe) [Own] "gNB-UEID", "A gNB, or its CU-CP.",
-        GnbDu(GnbDuUe) [Own] "gNB-DU-UEID", "A gNB-DU.",
-        GnbCuUp(GnbCuUpUe) [Own] "gNB-CU-UP-UEID", "A gNB-CU-UP.",
-        NgEnb(NgEnbUe) [Own] "ng-eNB-UEID", "An ng-eNB, or its CU.",
-        NgEnbDu(NgEnbDuUe) [Own] "ng-eNB-DU-UEID", "An ng-eNB-DU.",
-        EnGnb(EnGnbUe) [Own] "en-gNB-UEID", "An en-gNB.",
-        Enb(EnbUe) [Own] "eNB-UEID", "An eNB.",
+        Gnb(GnbUe) [SelfCoded] "gNB-UEID", "A gNB, or its CU-CP.",
+        GnbDu(GnbDuUe) [SelfCoded] "gNB-DU-UEID", "A gNB-DU.",
+        GnbCuUp(GnbCuUpUe) [SelfCoded] "gNB-CU-UP-UEID", "A gNB-CU-UP.",
+        NgEnb(NgEnbUe) [SelfCoded] "ng-eNB-UEID", "An ng-eNB, or its CU.",
+        NgEnbDu(NgEnbDuUe) [SelfCoded] "ng-eNB-DU-UEID", "An ng-eNB-DU.",
+        EnGnb(EnGnbUe) [SelfCoded] "en-gNB-UEID", "An en-gNB.",
+        Enb(EnbUe) [SelfCoded] "eNB-UEID", "An eNB.",
     }
 }
 

@@ -25,7 +25,7 @@ use bytes::Bytes;
 use super::octets::{octets, period_ms};
 use super::per::{Aligned, sample};
 use super::{Column, Kind, RowKey, ServiceModel, SmError, Table, Type, Value, table};
-use crate::per::{Int, Own};
+use crate::per::{Int, SelfCoded};
 use crate::{enumerated, sequence};
 
 /// OID of the model.
@@ -153,7 +153,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     HwPolicy "HwPolicy" {
         threshold: u32 [Int<0, { u32::MAX as u64 }>] "threshold", "Payload size in bytes; a ping with exactly this size does not exceed it.",
-        action: HwPolicyAction [Own] "action", "Action for pings above the threshold.",
+        action: HwPolicyAction [SelfCoded] "action", "Action for pings above the threshold.",
     }
 }
 

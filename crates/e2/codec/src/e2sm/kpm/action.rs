@@ -3,7 +3,7 @@ use super::measure::*;
 use crate::e2ap::sole_alternative;
 use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, Int, List, Opt, Own, True};
+use crate::per::{EnumeratedTrue, Int, List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, sequence};
 
 /// Codec of periods, in milliseconds.
@@ -29,8 +29,8 @@ sole_component! {
 sequence! {
     /// Action definition. The style equals the number of the format at all known nodes.
     ActionDefinition "E2SM-KPM-ActionDefinition" {
-        style: i64 [Free] "ric-Style-Type", "The report style.",
-        format: ActionFormat [Own] "actionDefinition-formats", "Contents, in the format of the style.",
+        style: i64 [Unconstrained] "ric-Style-Type", "The report style.",
+        format: ActionFormat [SelfCoded] "actionDefinition-formats", "Contents, in the format of the style.",
     }
     /// Measurements with a granularity period.
     Measurements "E2SM-KPM-ActionDefinition-Format1" {
@@ -41,8 +41,8 @@ sequence! {
     }
     /// Measurements of one UE.
     UeMeasurements "E2SM-KPM-ActionDefinition-Format2" {
-        ue: UeId [Own] "ueID", "UE.",
-        measurements: Measurements [Own] "subscriptInfo", "Measurements.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
+        measurements: Measurements [SelfCoded] "subscriptInfo", "Measurements.",
     }
     /// Measurements, each for the UEs that fulfil its conditions.
     ConditionalMeasurements "E2SM-KPM-ActionDefinition-Format3" {
@@ -52,31 +52,31 @@ sequence! {
     }
     /// A condition on UEs.
     UeMatching "MatchingUeCondPerSubItem" {
-        test: Test [Own] "testCondInfo", "The condition.";
-        or: () [True] "logicalOR", "Whether this condition is combined with the next one by or.",
+        test: Test [SelfCoded] "testCondInfo", "The condition.";
+        or: () [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by or.",
     }
     /// Measurements of each UE that fulfils conditions.
     MatchingUeMeasurements "E2SM-KPM-ActionDefinition-Format4" {
         conditions: Vec<UeMatching> [List<1, CONDITIONS_MAX>] "matchingUeCondList", "Conditions on the UEs.",
-        measurements: Measurements [Own] "subscriptionInfo", "Measurements.",
+        measurements: Measurements [SelfCoded] "subscriptionInfo", "Measurements.",
     }
     /// Measurements of several UEs.
     UesMeasurements "E2SM-KPM-ActionDefinition-Format5" {
         ues: Vec<UeId> [List<2, LIST_MAX, UePerSubscription>] "matchingUEidList", "UEs, at least two.",
-        measurements: Measurements [Own] "subscriptionInfo", "Measurements.",
+        measurements: Measurements [SelfCoded] "subscriptionInfo", "Measurements.",
     }
 }
 sole_component! {
-    UePerSubscription "ueID" UeId [Own];
+    UePerSubscription "ueID" UeId [SelfCoded];
 }
 choice! {
     /// Format of the action definition.
     ActionFormat "actionDefinition-formats" {
-        Node(Measurements) [Own] "actionDefinition-Format1", "Measurements of the node or a cell (style 1).",
-        Ue(UeMeasurements) [Own] "actionDefinition-Format2", "Measurements of one UE (style 2).",
-        Conditional(ConditionalMeasurements) [Own] "actionDefinition-Format3", "Measurements, each for the UEs that fulfil its conditions (style 3).";
-        MatchingUes(MatchingUeMeasurements) [Own] "actionDefinition-Format4", "Measurements of each UE that fulfils the conditions (style 4).",
-        Ues(UesMeasurements) [Own] "actionDefinition-Format5", "Measurements of each UE in a list (style 5).",
+        Node(Measurements) [SelfCoded] "actionDefinition-Format1", "Measurements of the node or a cell (style 1).",
+        Ue(UeMeasurements) [SelfCoded] "actionDefinition-Format2", "Measurements of one UE (style 2).",
+        Conditional(ConditionalMeasurements) [SelfCoded] "actionDefinition-Format3", "Measurements, each for the UEs that fulfil its conditions (style 3).";
+        MatchingUes(MatchingUeMeasurements) [SelfCoded] "actionDefinition-Format4", "Measurements of each UE that fulfils the conditions (style 4).",
+        Ues(UesMeasurements) [SelfCoded] "actionDefinition-Format5", "Measurements of each UE in a list (style 5).",
     }
 }
 

@@ -4,7 +4,7 @@ use super::action::{ActionDefinition, ActionFormat, Measurements};
 use super::measure::*;
 use crate::e2sm::common::{FunctionName, Name, Oran};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, IntExt, List, Opt, Own};
+use crate::per::{IntExt, List, Opt, SelfCoded, Unconstrained};
 use crate::sequence;
 
 /// Maximum number of styles of one type.
@@ -17,31 +17,31 @@ octets! {
 sequence! {
     /// RAN function description.
     FunctionDescription "E2SM-KPM-RANfunction-Description" {
-        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        name: FunctionName [SelfCoded] "ranFunction-Name", "Name and OID.",
         triggers: Option<Vec<TriggerStyle>> [Opt<List<1, STYLES_MAX>>] "ric-EventTriggerStyle-List", "Event trigger styles.",
         reports: Option<Vec<ReportStyle>> [Opt<List<1, STYLES_MAX>>] "ric-ReportStyle-List", "Report styles.",
     }
     /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-Item" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
-        format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger definition.",
+        format: i64 [Unconstrained] "ric-EventTriggerFormat-Type", "Format of the event trigger definition.",
     }
     /// A report style.
     ReportStyle "RIC-ReportStyle-Item" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-ReportStyle-Type", "Style number.",
         name: String [Name] "ric-ReportStyle-Name", "Name for display.",
-        action_format: i64 [Free] "ric-ActionFormat-Type", "Format of the action definition.",
+        action_format: i64 [Unconstrained] "ric-ActionFormat-Type", "Format of the action definition.",
         measurements: Vec<Offered> [List<1, LIST_MAX>] "measInfo-Action-List", "Available measurements.",
-        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
-        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        header_format: i64 [Unconstrained] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Unconstrained] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
     /// An available measurement.
     Offered "MeasurementInfo-Action-Item" {
         name: String [MeasurementName] "measName", "Name.",
         id: Option<u32> [Opt<IntExt<1, 65_536>>] "measID", "Identifier.";
-        bins: BinRanges [Own] "binRangeDef", "Bins.",
+        bins: BinRanges [SelfCoded] "binRangeDef", "Bins.",
     }
 }
 

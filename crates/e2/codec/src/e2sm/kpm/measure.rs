@@ -4,8 +4,8 @@ use bytes::Bytes;
 use crate::e2ap::{Plmn, PlmnCodec};
 use crate::e2sm::common::{Snssai, SnssaiCodec, sole_component};
 use crate::per::{
-    BitString, Codec, DecodeError, EncodeError, Free, Int, IntExt, List, Notation, Opt, Own, Per, Source,
-    Str, True, Writer,
+    BitString, Codec, DecodeError, EncodeError, EnumeratedTrue, Int, IntExt, List, Notation, Opt, Per,
+    SelfCoded, Source, Str, Unconstrained, Writer,
 };
 use crate::{choice, enumerated, sequence};
 
@@ -51,7 +51,7 @@ sequence! {
     /// Label that selects one of several values of a measurement.
     #[derive(Eq, Hash, Default)]
     Label "MeasurementLabel" {
-        no_label: bool [True] "noLabel", "No label.",
+        no_label: bool [EnumeratedTrue] "noLabel", "No label.",
         plmn: Option<Plmn> [Opt<PlmnCodec>] "plmnID", "PLMN.",
         slice: Option<Snssai> [Opt<SnssaiCodec>] "sliceID", "Slice.",
         five_qi: Option<u8> [Opt<IntExt<0, 255>>] "fiveQI", "5G QoS identifier.",
@@ -63,15 +63,15 @@ sequence! {
         arp_min: Option<u8> [Opt<Priority>] "aRPmin", "Lowest allocation and retention priority.",
         bitrate_range: Option<u16> [Opt<Number>] "bitrateRange", "Bit rate range.",
         mu_mimo_layer: Option<u16> [Opt<Number>] "layerMU-MIMO", "MIMO layer.",
-        sum: bool [True] "sUM", "Sum.",
+        sum: bool [EnumeratedTrue] "sUM", "Sum.",
         bin_x: Option<u16> [Opt<Number>] "distBinX", "Bin.",
         bin_y: Option<u16> [Opt<Number>] "distBinY", "Bin in the second dimension.",
         bin_z: Option<u16> [Opt<Number>] "distBinZ", "Bin in the third dimension.",
-        override_before: bool [True] "preLabelOverride", "Whether it replaces the previous label.",
+        override_before: bool [EnumeratedTrue] "preLabelOverride", "Whether it replaces the previous label.",
         start_end: Option<StartEnd> [Opt] "startEndInd", "Start or end of the period.",
-        min: bool [True] "min", "Minimum.",
-        max: bool [True] "max", "Maximum.",
-        avg: bool [True] "avg", "Mean.";
+        min: bool [EnumeratedTrue] "min", "Minimum.",
+        max: bool [EnumeratedTrue] "max", "Maximum.",
+        avg: bool [EnumeratedTrue] "avg", "Mean.";
         ssb: u16 [Number] "ssbIndex", "Index of the synchronization signal block.",
         beamforming: u16 [Number] "nonGoB-BFmode-Index", "Index of the non-grid-of-beams beamforming mode.",
         mimo: u8 [IntExt<1, 2>] "mIMO-mode-Index", "Single-user (1) or multi-user (2) MIMO.",
@@ -79,12 +79,12 @@ sequence! {
     /// A measurement and its labels, as requested or reported.
     #[derive(Eq, Hash)]
     MeasurementInfo "MeasurementInfoItem" {
-        measurement: Measurement [Own] "measType", "Measurement.",
+        measurement: Measurement [SelfCoded] "measType", "Measurement.",
         labels: Vec<Label> [List<1, RECORD_MAX, LabelItem>] "labelInfoList", "A value for each; a single one has the label \"no label\".",
     }
 }
 sole_component! {
-    LabelItem "measLabel" Label [Own];
+    LabelItem "measLabel" Label [SelfCoded];
 }
 
 impl Label {
@@ -105,27 +105,27 @@ choice! {
     /// Property of a UE that a condition tests.
     #[derive(Copy, Eq, Hash)]
     TestType "TestCond-Type" {
-        Gbr(()) [True] "gBR", "Guaranteed bit rate.",
-        Ambr(()) [True] "aMBR", "Aggregate maximum bit rate.",
-        IsStat(()) [True] "isStat", "Whether the UE is stationary.",
-        IsCatM(()) [True] "isCatM", "Whether the UE is of category M.",
-        Rsrp(()) [True] "rSRP", "Reference signal received power.",
-        Rsrq(()) [True] "rSRQ", "Reference signal received quality.";
-        UlRsrp(()) [True] "ul-rSRP", "Uplink reference signal received power.",
-        Cqi(()) [True] "cQI", "Channel quality.",
-        FiveQi(()) [True] "fiveQI", "5G QoS identifier.",
-        Qci(()) [True] "qCI", "QoS class of LTE.",
-        Snssai(()) [True] "sNSSAI", "Slice.",
+        Gbr(()) [EnumeratedTrue] "gBR", "Guaranteed bit rate.",
+        Ambr(()) [EnumeratedTrue] "aMBR", "Aggregate maximum bit rate.",
+        IsStat(()) [EnumeratedTrue] "isStat", "Whether the UE is stationary.",
+        IsCatM(()) [EnumeratedTrue] "isCatM", "Whether the UE is of category M.",
+        Rsrp(()) [EnumeratedTrue] "rSRP", "Reference signal received power.",
+        Rsrq(()) [EnumeratedTrue] "rSRQ", "Reference signal received quality.";
+        UlRsrp(()) [EnumeratedTrue] "ul-rSRP", "Uplink reference signal received power.",
+        Cqi(()) [EnumeratedTrue] "cQI", "Channel quality.",
+        FiveQi(()) [EnumeratedTrue] "fiveQI", "5G QoS identifier.",
+        Qci(()) [EnumeratedTrue] "qCI", "QoS class of LTE.",
+        Snssai(()) [EnumeratedTrue] "sNSSAI", "Slice.",
     }
     /// Value that a condition compares with.
     TestValue "TestCond-Value" {
-        Int(i64) [Free] "valueInt", "A number.",
-        Enum(i64) [Free] "valueEnum", "An enumeration value.",
-        Bool(bool) [Free] "valueBool", "A Boolean.",
-        Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Bytes; a slice is SST, or SST and SD.",
-        Text(String) [Free] "valuePrtS", "Text.";
-        Real(f64) [Free] "valueReal", "A number with a fraction.",
+        Int(i64) [Unconstrained] "valueInt", "A number.",
+        Enum(i64) [Unconstrained] "valueEnum", "An enumeration value.",
+        Bool(bool) [Unconstrained] "valueBool", "A Boolean.",
+        Bits(BitString) [Unconstrained] "valueBitS", "Bits.",
+        Octets(Bytes) [Unconstrained] "valueOctS", "Bytes; a slice is SST, or SST and SD.",
+        Text(String) [Unconstrained] "valuePrtS", "Text.";
+        Real(f64) [Unconstrained] "valueReal", "A number with a fraction.",
     }
 }
 enumerated! {
@@ -141,20 +141,20 @@ enumerated! {
 sequence! {
     /// A condition on a UE.
     Test "TestCondInfo" {
-        of: TestType [Own] "testType", "Property of the UE.",
+        of: TestType [SelfCoded] "testType", "Property of the UE.",
         expression: Option<TestExpression> [Opt] "testExpr", "Comparison.",
         value: Option<TestValue> [Opt] "testValue", "Value to compare with.",
     }
     /// A condition on the UEs whose measurements are requested together.
     Matching "MatchingCondItem" {
-        condition: MatchingCondition [Own] "matchingCondChoice", "The condition.",
-        or: bool [True] "logicalOR", "Whether this condition is combined with the next one by or.",
+        condition: MatchingCondition [SelfCoded] "matchingCondChoice", "The condition.",
+        or: bool [EnumeratedTrue] "logicalOR", "Whether this condition is combined with the next one by or.",
     }
     /// A measurement for the UEs that fulfil its conditions.
     ConditionalMeasurement "MeasurementCondItem" {
-        measurement: Measurement [Own] "measType", "Measurement.",
+        measurement: Measurement [SelfCoded] "measType", "Measurement.",
         conditions: Vec<Matching> [List<1, CONDITIONS_MAX, Condition>] "matchingCond", "Conditions on the UEs.";
-        bins: BinRanges [Own] "binRangeDef", "Bins of a distribution.",
+        bins: BinRanges [SelfCoded] "binRangeDef", "Bins of a distribution.",
     }
 }
 /// Codec of [`Matching`]: in KPM 2.00 the condition alone.
@@ -178,14 +178,14 @@ impl Codec<Matching> for Condition {
 choice! {
     /// A condition, or a label used as a condition.
     MatchingCondition "MatchingCondItem-Choice" {
-        Label(Label) [Own] "measLabel", "UEs selected by label.",
-        Test(Test) [Own] "testCondInfo", "UEs selected by a test.",
+        Label(Label) [SelfCoded] "measLabel", "UEs selected by label.",
+        Test(Test) [SelfCoded] "testCondInfo", "UEs selected by a test.",
     }
     /// Bound of a bin.
     #[derive(Copy)]
     BinValue "BinRangeValue" {
-        Int(i64) [Free] "valueInt", "A number.",
-        Real(f64) [Free] "valueReal", "A number with a fraction.",
+        Int(i64) [Unconstrained] "valueInt", "A number.",
+        Real(f64) [Unconstrained] "valueReal", "A number with a fraction.",
     }
 }
 sequence! {
@@ -193,8 +193,8 @@ sequence! {
     #[derive(Copy)]
     Bin "BinRangeItem" {
         index: u16 [Number] "binIndex", "Index of the bin.",
-        start: BinValue [Own] "startValue", "Lower bound.",
-        end: BinValue [Own] "endValue", "Upper bound.",
+        start: BinValue [SelfCoded] "startValue", "Lower bound.",
+        end: BinValue [SelfCoded] "endValue", "Upper bound.",
     }
     /// The bins of a distribution of up to three dimensions.
     BinRanges "BinRangeDefinition" {
@@ -204,8 +204,8 @@ sequence! {
     }
     /// The bins of a measurement.
     MeasurementBins "DistMeasurementBinRangeItem" {
-        measurement: Measurement [Own] "measType", "Measurement.",
-        bins: BinRanges [Own] "binRangeDef", "Bins.",
+        measurement: Measurement [SelfCoded] "measType", "Measurement.",
+        bins: BinRanges [SelfCoded] "binRangeDef", "Bins.",
     }
 }
 

@@ -4,7 +4,7 @@ use super::measure::*;
 use super::time::TimeStamp;
 use crate::e2sm::common::{Oran, UeId, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, Int, List, Null, Opt, Own, True};
+use crate::per::{EnumeratedTrue, Int, List, Null, Opt, SelfCoded, Unconstrained};
 use crate::{choice, sequence};
 
 octets! {
@@ -37,7 +37,7 @@ choice! {
     #[derive(Copy)]
     Measured "MeasurementRecordItem" {
         Integer(u32) [Int<0, 4_294_967_295>] "integer", "A count or a whole number.",
-        Real(f64) [Free] "real", "A number with a fraction.",
+        Real(f64) [Unconstrained] "real", "A number with a fraction.",
         NoValue(()) [Null] "noValue", "No value.";
         NotSatisfied(()) [Null] "notSatisfied", "The condition of its report is not fulfilled (v4 and later).",
     }
@@ -58,7 +58,7 @@ sequence! {
     /// The values of one granularity period.
     Record "MeasurementDataItem" {
         values: Vec<Measured> [List<1, RECORD_MAX>] "measRecord", "One value per label of each measurement.",
-        incomplete: bool [True] "incompleteFlag", "Whether the period is incomplete.",
+        incomplete: bool [EnumeratedTrue] "incompleteFlag", "Whether the period is incomplete.",
     }
     /// Measurements over one or more granularity periods.
     Report "E2SM-KPM-IndicationMessage-Format1" {
@@ -74,38 +74,38 @@ sequence! {
     }
     /// A measurement and the UEs that fulfilled its conditions.
     MatchedMeasurement "MeasurementCondUEidItem" {
-        measurement: Measurement [Own] "measType", "Measurement.",
+        measurement: Measurement [SelfCoded] "measType", "Measurement.",
         conditions: Vec<Matching> [List<1, CONDITIONS_MAX, Condition>] "matchingCond", "The conditions.",
         ues: Option<Vec<UeId>> [Opt<List<1, LIST_MAX, MatchingUe>>] "matchingUEidList", "UEs that fulfilled the conditions.";
         ues_per_period: Vec<MatchedInPeriod> [List<1, LIST_MAX, PeriodItem>] "matchingUEidPerGP", "UEs that fulfilled the conditions, per granularity period.",
     }
     /// Measurements of a UE.
     UeReport "UEMeasurementReportItem" {
-        ue: UeId [Own] "ueID", "UE.",
-        report: Report [Own] "measReport", "Measured values.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
+        report: Report [SelfCoded] "measReport", "Measured values.",
     }
     /// Indication message.
     IndicationMessage "E2SM-KPM-IndicationMessage" {
-        format: MessageFormat [Own] "indicationMessage-formats", "One of three formats.",
+        format: MessageFormat [SelfCoded] "indicationMessage-formats", "One of three formats.",
     }
 }
 choice! {
     /// UEs that fulfilled the conditions in one granularity period.
     MatchedInPeriod "matchedPerGP" {
-        Nobody(()) [True] "noUEmatched", "No UE.",
+        Nobody(()) [EnumeratedTrue] "noUEmatched", "No UE.",
         Ues(Vec<UeId>) [List<1, LIST_MAX, UeInPeriod>] "oneOrMoreUEmatched", "List of UEs.",
     }
     /// Format of the indication message.
     MessageFormat "indicationMessage-formats" {
-        Node(Report) [Own] "indicationMessage-Format1", "Values of the node, a cell or one UE (styles 1 and 2).",
-        Conditional(ConditionalReport) [Own] "indicationMessage-Format2", "Values per measurement (style 3).";
+        Node(Report) [SelfCoded] "indicationMessage-Format1", "Values of the node, a cell or one UE (styles 1 and 2).",
+        Conditional(ConditionalReport) [SelfCoded] "indicationMessage-Format2", "Values per measurement (style 3).";
         Ues(Vec<UeReport>) [UeReports] "indicationMessage-Format3", "Values per UE (styles 4 and 5).",
     }
 }
 sole_component! {
-    MatchingUe "ueID" UeId [Own];
-    UeInPeriod "ueID" UeId [Own];
-    PeriodItem "matchedPerGP" MatchedInPeriod [Own];
+    MatchingUe "ueID" UeId [SelfCoded];
+    UeInPeriod "ueID" UeId [SelfCoded];
+    PeriodItem "matchedPerGP" MatchedInPeriod [SelfCoded];
     UeReports "ueMeasReportList" Vec<UeReport> [List<1, LIST_MAX>];
 }
 

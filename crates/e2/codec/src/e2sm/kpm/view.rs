@@ -14,7 +14,8 @@ use crate::e2sm::SmError;
 use crate::e2sm::common::UeId;
 use crate::e2sm::per;
 use crate::per::{
-    Codec, Component, DecodeError, DecodeFault, IntExt, IntegerOrReal, Opt, Per, Reader, Source, True,
+    Codec, Component, DecodeError, DecodeFault, EnumeratedTrue, IntExt, IntegerOrReal, Opt, Per, Reader,
+    Source,
 };
 
 /// A measurement. Its name shares the memory of the message.
@@ -246,7 +247,7 @@ impl ReportsView {
                 break;
             }
         }
-        let incomplete = <True as Component<bool>>::decode(r, is_incomplete)?;
+        let incomplete = <EnumeratedTrue as Component<bool>>::decode(r, is_incomplete)?;
         skip_additions(r, extended)?;
         self.records.push(Record { values: first..self.values.len(), incomplete });
         Ok(())

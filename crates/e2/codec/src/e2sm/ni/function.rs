@@ -6,7 +6,7 @@ use crate::ap::Interface;
 use crate::e2sm::common::{FunctionName, Name};
 use crate::e2sm::octets::octets;
 use crate::e2sm::per::Aligned;
-use crate::per::{Free, List, Opt, Own};
+use crate::per::{List, Opt, SelfCoded, Unconstrained};
 use crate::sequence;
 
 /// Maximum number of interfaces, and of styles of one type.
@@ -23,13 +23,13 @@ sequence! {
     /// RAN function description.
     #[derive(Eq, Hash)]
     FunctionDescription "E2SM-NI-RANfunction-Description" {
-        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        name: FunctionName [SelfCoded] "ranFunction-Name", "Name and OID.",
         interfaces: Option<Vec<KnownInterface>> [Styles] "ni-Type-List", "Interfaces.",
     }
     /// Capabilities on an interface.
     #[derive(Eq, Hash)]
     KnownInterface "E2SM-NI-RANfunction-Item" {
-        interface: Interface [Own] "interface-type", "Interface.",
+        interface: Interface [SelfCoded] "interface-type", "Interface.",
         triggers: Option<Vec<TriggerStyle>> [Styles] "ric-EventTriggerStyle-List", "Event trigger styles.",
         reports: Option<Vec<ReportStyle>> [Styles] "ric-ReportStyle-List", "Report styles.",
         inserts: Option<Vec<InsertStyle>> [Styles] "ric-InsertStyle-List", "Insert styles.",
@@ -39,49 +39,49 @@ sequence! {
     /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RIC-EventTriggerStyle-List" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
-        format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
+        format: i64 [Unconstrained] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
     /// A report style.
     #[derive(Eq, Hash)]
     ReportStyle "RIC-ReportStyle-List" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-ReportStyle-Type", "Style number.",
         name: String [Name] "ric-ReportStyle-Name", "Name for display.",
-        action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
+        action_format: i64 [Unconstrained] "ric-ReportActionFormat-Type", "Format of the action definition.",
         parameters: Vec<KnownParameter> [Parameters] "ric-ReportRanParameterDef-List", "Parameters.",
-        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
-        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        header_format: i64 [Unconstrained] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Unconstrained] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
     }
     /// An insert style.
     #[derive(Eq, Hash)]
     InsertStyle "RIC-InsertStyle-List" {
-        style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-InsertStyle-Type", "Style number.",
         name: String [Name] "ric-InsertStyle-Name", "Name for display.",
-        action_format: i64 [Free] "ric-InsertActionFormat-Type", "Format of the action definition.",
+        action_format: i64 [Unconstrained] "ric-InsertActionFormat-Type", "Format of the action definition.",
         parameters: Vec<KnownParameter> [Parameters] "ric-InsertRanParameterDef-List", "Parameters.",
-        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
-        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
+        header_format: i64 [Unconstrained] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Unconstrained] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        call_process_format: i64 [Unconstrained] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
     /// A control style.
     #[derive(Eq, Hash)]
     ControlStyle "RIC-ControlStyle-List" {
-        style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-ControlStyle-Type", "Style number.",
         name: String [Name] "ric-ControlStyle-Name", "Name for display.",
-        format: i64 [Free] "ric-ControlFormat-Type", "Format of the control.",
-        header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
-        message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
-        outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
+        format: i64 [Unconstrained] "ric-ControlFormat-Type", "Format of the control.",
+        header_format: i64 [Unconstrained] "ric-ControlHeaderFormat-Type", "Format of the control header.",
+        message_format: i64 [Unconstrained] "ric-ControlMessageFormat-Type", "Format of the control message.",
+        call_process_format: i64 [Unconstrained] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
+        outcome_format: i64 [Unconstrained] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
         outcome: Vec<KnownParameter> [Parameters] "ric-ControlOutcomeRanParaDef-List", "Parameters of the outcome.",
     }
     /// A policy style.
     #[derive(Eq, Hash)]
     PolicyStyle "RIC-PolicyStyle-List" {
-        style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-PolicyStyle-Type", "Style number.",
         name: String [Name] "ric-PolicyStyle-Name", "Name for display.",
-        action_format: i64 [Free] "ric-PolicyActionFormat-Type", "Format of the action definition.",
+        action_format: i64 [Unconstrained] "ric-PolicyActionFormat-Type", "Format of the action definition.",
         parameters: Vec<KnownParameter> [Parameters] "ric-PolicyRanParameterDef-List", "Parameters.",
     }
 }

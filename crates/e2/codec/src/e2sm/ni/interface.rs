@@ -6,7 +6,7 @@ use crate::e2ap::{
     EnbId, GlobalE2NodeId, GlobalEnGnbId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, GlobalNgRanNodeId,
     MAX_PART_ID, NgEnbId, Plmn, TriggeringMessage,
 };
-use crate::per::{Codec, DecodeError, EncodeError, Int, Notation, Own, Per, ShortBits, Source, Writer};
+use crate::per::{Codec, DecodeError, EncodeError, Int, Notation, Per, SelfCoded, ShortBits, Source, Writer};
 use crate::{choice, enumerated, sequence};
 
 /// Codec of the id of a CU-UP or DU.
@@ -24,21 +24,21 @@ choice! {
     /// A node at one end of an interface.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
     NodeId "NI-Identifier" {
-        Enb(GlobalEnbId) [Own] "global-eNB-ID", "An eNB, on S1 and X2.",
-        EnGnb(GlobalEnGnbId) [Own] "global-en-gNB-ID", "An en-gNB, on X2.",
-        NgRan(GlobalNgRanNodeId) [Own] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB, on NG, Xn, F1 and E1.",
-        GnbDu(GnbDuId) [Own] "global-gNB-DU-ID", "A DU, on F1.",
-        GnbCuUp(GnbCuUpId) [Own] "global-gNB-CU-UP-ID", "A CU-UP, on E1.",
+        Enb(GlobalEnbId) [SelfCoded] "global-eNB-ID", "An eNB, on S1 and X2.",
+        EnGnb(GlobalEnGnbId) [SelfCoded] "global-en-gNB-ID", "An en-gNB, on X2.",
+        NgRan(GlobalNgRanNodeId) [SelfCoded] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB, on NG, Xn, F1 and E1.",
+        GnbDu(GnbDuId) [SelfCoded] "global-gNB-DU-ID", "A DU, on F1.",
+        GnbCuUp(GnbCuUpId) [SelfCoded] "global-gNB-CU-UP-ID", "A CU-UP, on E1.",
     }
     /// Type of a message on an interface.
     #[derive(Copy, Eq, Hash)]
     MessageType "NI-MessageType" {
-        S1(Procedure) [Own] "s1MessageType", "S1AP message.",
-        X2(Procedure) [Own] "x2MessageType", "X2AP message.",
-        Ng(Procedure) [Own] "ngMessageType", "NGAP message.",
-        Xn(Procedure) [Own] "xnMessageType", "XnAP message.",
-        F1(Procedure) [Own] "f1MessageType", "F1AP message.",
-        E1(Procedure) [Own] "e1MessageType", "E1AP message.",
+        S1(Procedure) [SelfCoded] "s1MessageType", "S1AP message.",
+        X2(Procedure) [SelfCoded] "x2MessageType", "X2AP message.",
+        Ng(Procedure) [SelfCoded] "ngMessageType", "NGAP message.",
+        Xn(Procedure) [SelfCoded] "xnMessageType", "XnAP message.",
+        F1(Procedure) [SelfCoded] "f1MessageType", "F1AP message.",
+        E1(Procedure) [SelfCoded] "e1MessageType", "E1AP message.",
     }
 }
 sequence! {
@@ -46,7 +46,7 @@ sequence! {
     #[derive(Copy, Eq, Hash)]
     Procedure "NI-MessageTypeApproach1" {
         code: u8 [Int<0, 255>] "procedureCode", "Procedure code.",
-        kind: Kind [Own] "typeOfMessage", "Type of the message in its procedure.",
+        kind: Kind [SelfCoded] "typeOfMessage", "Type of the message in its procedure.",
     }
 }
 

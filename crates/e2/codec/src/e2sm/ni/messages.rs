@@ -7,7 +7,7 @@ use crate::ap::Interface;
 use crate::e2sm::common::{Name, sole_component, sole_optional};
 use crate::e2sm::octets::octets;
 use crate::e2sm::per::Aligned;
-use crate::per::{Fixed, Free, List, Opt, Own};
+use crate::per::{Fixed, List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, sequence};
 
 /// Maximum number of tests of a trigger.
@@ -30,7 +30,7 @@ choice! {
     /// Event trigger definition.
     #[derive(Eq)]
     EventTrigger "E2SM-NI-EventTriggerDefinition" {
-        Message(MessageEvent) [Own] "eventDefinition-Format1", "Messages.",
+        Message(MessageEvent) [SelfCoded] "eventDefinition-Format1", "Messages.",
     }
     /// Format of the action definition.
     #[derive(Eq)]
@@ -41,7 +41,7 @@ choice! {
     /// Indication header.
     #[derive(Copy, Eq, Hash)]
     IndicationHeader "E2SM-NI-IndicationHeader" {
-        Message(MessageHeader) [Own] "indicationHeader-Format1", "Interface.",
+        Message(MessageHeader) [SelfCoded] "indicationHeader-Format1", "Interface.",
     }
     /// Indication message.
     #[derive(Eq, Hash)]
@@ -57,7 +57,7 @@ choice! {
     /// Control header.
     #[derive(Copy, Eq, Hash)]
     ControlHeader "E2SM-NI-ControlHeader" {
-        Message(Injection) [Own] "controlHeader-Format1", "Interface.",
+        Message(Injection) [SelfCoded] "controlHeader-Format1", "Interface.",
     }
     /// Control message: the message to inject.
     #[derive(Eq, Hash)]
@@ -74,33 +74,33 @@ sequence! {
     /// A message of an interface that triggers the subscription.
     #[derive(Eq)]
     MessageEvent "E2SM-NI-EventTriggerDefinition-Format1" {
-        interface: Interface [Own] "interface-type", "Type of the interface.",
-        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
-        direction: Direction [Own] "interfaceDirection", "Direction of the message.",
-        message: MessageType [Own] "interfaceMessageType", "Message.",
+        interface: Interface [SelfCoded] "interface-type", "Type of the interface.",
+        node: NodeId [SelfCoded] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [SelfCoded] "interfaceDirection", "Direction of the message.",
+        message: MessageType [SelfCoded] "interfaceMessageType", "Message.",
         tests: Option<Vec<ElementTest>> [Opt<List<1, TESTS_MAX>>] "interfaceProtocolIE-List", "Tests that must all hold for the message.",
     }
     /// Action definition.
     #[derive(Eq)]
     ActionDefinition "E2SM-NI-ActionDefinition" {
-        style: i64 [Free] "ric-Style-Type", "Style of the service.",
-        format: ActionFormat [Own] "action-Definition-Format", "Contents, in the format of the style.",
+        style: i64 [Unconstrained] "ric-Style-Type", "Style of the service.",
+        format: ActionFormat [SelfCoded] "action-Definition-Format", "Contents, in the format of the style.",
     }
     /// Interface, direction and time of a message.
     #[derive(Copy, Eq, Hash)]
     MessageHeader "E2SM-NI-IndicationHeader-Format1" {
-        interface: Interface [Own] "interface-type", "Interface.",
-        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
-        direction: Direction [Own] "interfaceDirection", "Direction.",
+        interface: Interface [SelfCoded] "interface-type", "Interface.",
+        node: NodeId [SelfCoded] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [SelfCoded] "interfaceDirection", "Direction.",
         time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "Time, as a 64-bit NTP timestamp.",
     }
     /// Interface and direction of a message to inject.
     #[derive(Copy, Eq, Hash)]
     Injection "E2SM-NI-ControlHeader-Format1" {
-        interface: Interface [Own] "interface-type", "Interface.",
-        node: NodeId [Own] "interface-ID", "Node at one end of the interface.",
-        direction: Direction [Own] "interface-Direction", "Direction.",
-        priority: Option<i64> [Opt<Free>] "ric-Control-Message-Priority", "Priority: above 0 before the node's own messages, below 0 after them.",
+        interface: Interface [SelfCoded] "interface-type", "Interface.",
+        node: NodeId [SelfCoded] "interface-ID", "Node at one end of the interface.",
+        direction: Direction [SelfCoded] "interface-Direction", "Direction.",
+        priority: Option<i64> [Opt<Unconstrained>] "ric-Control-Message-Priority", "Priority: above 0 before the node's own messages, below 0 after them.",
     }
 }
 sole_optional! {
@@ -109,8 +109,8 @@ sole_optional! {
     OutcomeParameters "outcomeElement-List" Vec<Parameter> [Parameters];
 }
 sole_component! {
-    InterfaceMessage "interfaceMessage" Bytes [Free];
-    ProcessNumber "callProcess-ID" i64 [Free];
+    InterfaceMessage "interfaceMessage" Bytes [Unconstrained];
+    ProcessNumber "callProcess-ID" i64 [Unconstrained];
     ProcessText "callProcess-ID" String [Name];
 }
 

@@ -2,7 +2,7 @@
 use bytes::Bytes;
 
 use crate::e2sm::common::{Name, sole_optional};
-use crate::per::{BitString, Free, Int, List, Own};
+use crate::per::{BitString, Int, List, SelfCoded, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 /// Maximum number of parameters in most lists.
@@ -17,12 +17,12 @@ choice! {
     /// Value of a parameter or an information element.
     #[derive(Eq)]
     Value "RANparameter-Value" {
-        Int(i64) [Free] "valueInt", "A number.",
-        Enum(i64) [Free] "valueEnum", "An enumeration value.",
-        Bool(bool) [Free] "valueBool", "A Boolean.",
-        Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Bytes.",
-        Text(String) [Free] "valuePrtS", "Text.",
+        Int(i64) [Unconstrained] "valueInt", "A number.",
+        Enum(i64) [Unconstrained] "valueEnum", "An enumeration value.",
+        Bool(bool) [Unconstrained] "valueBool", "A Boolean.",
+        Bits(BitString) [Unconstrained] "valueBitS", "Bits.",
+        Octets(Bytes) [Unconstrained] "valueOctS", "Bytes.",
+        Text(String) [Unconstrained] "valuePrtS", "Text.",
     }
 }
 enumerated! {
@@ -49,28 +49,28 @@ sequence! {
     #[derive(Eq)]
     Parameter "RANparameter-Item" {
         id: u16 [Number] "ranParameter-ID", "Parameter id.",
-        value: Value [Own] "ranParameter-Value", "Value.",
+        value: Value [SelfCoded] "ranParameter-Value", "Value.",
     }
     /// Definition of a parameter.
     #[derive(Eq, Hash)]
     KnownParameter "RANparameterDef-Item" {
         id: u16 [Number] "ranParameter-ID", "Parameter id.",
         name: String [Name] "ranParameter-Name", "Name.",
-        of: ParameterType [Own] "ranParameter-Type", "Type of its values.",
+        of: ParameterType [SelfCoded] "ranParameter-Type", "Type of its values.",
     }
     /// A test of a parameter.
     #[derive(Eq)]
     ParameterTest "RANueGroupDef-Item" {
         id: u16 [Number] "ranParameter-ID", "Id of the parameter.",
-        test: Test [Own] "ranParameter-Test", "Comparison.",
-        value: Value [Own] "ranParameter-Value", "Value to compare with.",
+        test: Test [SelfCoded] "ranParameter-Test", "Comparison.",
+        value: Value [SelfCoded] "ranParameter-Value", "Value to compare with.",
     }
     /// A test of an information element of a message.
     #[derive(Eq)]
     ElementTest "NI-ProtocolIE-Item" {
         id: u16 [Number] "interfaceProtocolIE-ID", "Element: ProtocolIE-ID of the interface's protocol.",
-        test: Test [Own] "interfaceProtocolIE-Test", "Comparison.",
-        value: Value [Own] "interfaceProtocolIE-Value", "Value to compare with.",
+        test: Test [SelfCoded] "interfaceProtocolIE-Test", "Comparison.",
+        value: Value [SelfCoded] "interfaceProtocolIE-Value", "Value to compare with.",
     }
     /// A group of UEs and its policy.
     #[derive(Eq)]

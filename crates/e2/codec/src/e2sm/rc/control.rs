@@ -4,7 +4,7 @@ use super::{LIST_MAX, STYLES_MAX};
 use crate::e2ap::sole_alternative;
 use crate::e2sm::common::{Oran, UeId, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, IntExt, List, Opt, Own};
+use crate::per::{IntExt, List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 octets! {
@@ -24,12 +24,12 @@ enumerated! {
 sequence! {
     /// Control header: UE and action.
     ControlHeader "E2SM-RC-ControlHeader" {
-        format: HeaderFormat [Own] "ric-controlHeader-formats", "One of two formats.",
+        format: HeaderFormat [SelfCoded] "ric-controlHeader-formats", "One of two formats.",
     }
     /// One action.
     ActionHeader "E2SM-RC-ControlHeader-Format1" {
-        ue: UeId [Own] "ueID", "UE.",
-        style: i64 [Free] "ric-Style-Type", "The control style.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
+        style: i64 [Unconstrained] "ric-Style-Type", "The control style.",
         action: u16 [Number] "ric-ControlAction-ID", "The action of that style.",
         decision: Option<Decision> [Opt] "ric-ControlDecision", "Decision, if it responds to an insert.",
     }
@@ -40,11 +40,11 @@ sequence! {
     }
     /// Control message: parameters of the action.
     ControlMessage "E2SM-RC-ControlMessage" {
-        format: ControlFormat [Own] "ric-controlMessage-formats", "One of two formats.",
+        format: ControlFormat [SelfCoded] "ric-controlMessage-formats", "One of two formats.",
     }
     /// Actions of one style.
     StyleActions "E2SM-RC-ControlMessage-Format2-Style-Item" {
-        style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
+        style: i64 [Unconstrained] "indicated-Control-Style-Type", "The control style.",
         actions: Vec<Action> [List<1, STYLES_MAX>] "ric-ControlAction-List", "Actions.",
     }
     /// An action with its parameters.
@@ -54,16 +54,16 @@ sequence! {
     }
     /// Control outcome.
     ControlOutcome "E2SM-RC-ControlOutcome" {
-        format: OutcomeFormat [Own] "ric-controlOutcome-formats", "One of three formats.",
+        format: OutcomeFormat [SelfCoded] "ric-controlOutcome-formats", "One of three formats.",
     }
     /// A value of an outcome.
     OutcomeValue "E2SM-RC-ControlOutcome-Format1-Item" {
         id: u32 [ParameterId] "ranParameter-ID", "Parameter id.",
-        value: Value [Own] "ranParameter-value", "Value.",
+        value: Value [SelfCoded] "ranParameter-value", "Value.",
     }
     /// Outcomes of the actions of a style.
     StyleOutcomes "E2SM-RC-ControlOutcome-Format2-Style-Item" {
-        style: i64 [Free] "indicated-Control-Style-Type", "The control style.",
+        style: i64 [Unconstrained] "indicated-Control-Style-Type", "The control style.",
         outcomes: Vec<ActionOutcome> [List<1, STYLES_MAX>] "ric-ControlOutcome-List", "Outcomes of its actions.",
     }
     /// Outcome of an action.
@@ -80,8 +80,8 @@ sequence! {
 choice! {
     /// Format of the control header.
     HeaderFormat "ric-controlHeader-formats" {
-        Action(ActionHeader) [Own] "controlHeader-Format1", "One action.";
-        Actions(ActionsHeader) [Own] "controlHeader-Format2", "Several actions.",
+        Action(ActionHeader) [SelfCoded] "controlHeader-Format1", "One action.";
+        Actions(ActionsHeader) [SelfCoded] "controlHeader-Format2", "Several actions.",
     }
     /// Format of the control message.
     ControlFormat "ric-controlMessage-formats" {

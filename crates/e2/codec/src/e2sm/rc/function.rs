@@ -7,7 +7,7 @@ use super::{LIST_MAX, OID, STYLES_MAX};
 use crate::e2sm::Offer;
 use crate::e2sm::common::{FunctionName, Name, Oran, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, List, Opt, Own};
+use crate::per::{List, Opt, SelfCoded, Unconstrained};
 use crate::sequence;
 
 octets! {
@@ -20,7 +20,7 @@ type Known = Opt<List<1, LIST_MAX>>;
 sequence! {
     /// RAN function definition.
     FunctionDefinition "E2SM-RC-RANFunctionDefinition" {
-        name: FunctionName [Own] "ranFunction-Name", "Name and OID.",
+        name: FunctionName [SelfCoded] "ranFunction-Name", "Name and OID.",
         triggers: Option<Triggers> [Opt] "ranFunctionDefinition-EventTrigger", "Event trigger styles.",
         reports: Option<Vec<ReportStyle>> [Opt<Reports>] "ranFunctionDefinition-Report", "Report styles.",
         inserts: Option<Vec<InsertStyle>> [Opt<Inserts>] "ranFunctionDefinition-Insert", "Insert styles.",
@@ -38,9 +38,9 @@ sequence! {
     /// An event trigger style.
     #[derive(Eq, Hash)]
     TriggerStyle "RANFunctionDefinition-EventTrigger-Style-Item" {
-        style: i64 [Free] "ric-EventTriggerStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-EventTriggerStyle-Type", "Style number.",
         name: String [Name] "ric-EventTriggerStyle-Name", "Name for display.",
-        format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
+        format: i64 [Unconstrained] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
     }
     /// A call process type.
     Process "RANFunctionDefinition-EventTrigger-CallProcess-Item" {
@@ -56,24 +56,24 @@ sequence! {
     }
     /// A report style.
     ReportStyle "RANFunctionDefinition-Report-Item" {
-        style: i64 [Free] "ric-ReportStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-ReportStyle-Type", "Style number.",
         name: String [Name] "ric-ReportStyle-Name", "Name for display.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
-        action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
-        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
-        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        trigger_style: i64 [Unconstrained] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
+        action_format: i64 [Unconstrained] "ric-ReportActionFormat-Type", "Format of the action definition.",
+        header_format: i64 [Unconstrained] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Unconstrained] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-ReportParameters-List", "Reportable parameters.",
     }
     /// An insert style.
     InsertStyle "RANFunctionDefinition-Insert-Item" {
-        style: i64 [Free] "ric-InsertStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-InsertStyle-Type", "Style number.",
         name: String [Name] "ric-InsertStyle-Name", "Name for display.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
-        action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
+        trigger_style: i64 [Unconstrained] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
+        action_format: i64 [Unconstrained] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
         indications: Option<Vec<KnownInsert>> [Opt<List<1, LIST_MAX>>] "ric-InsertIndication-List", "Insert indications.",
-        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
-        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
-        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
+        header_format: i64 [Unconstrained] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Unconstrained] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        call_process_format: i64 [Unconstrained] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
     }
     /// An insert indication.
     KnownInsert "RANFunctionDefinition-Insert-Indication-Item" {
@@ -83,13 +83,13 @@ sequence! {
     }
     /// A control style.
     ControlStyle "RANFunctionDefinition-Control-Item" {
-        style: i64 [Free] "ric-ControlStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-ControlStyle-Type", "Style number.",
         name: String [Name] "ric-ControlStyle-Name", "Name for display.",
         actions: Option<Vec<KnownControl>> [Opt<List<1, LIST_MAX>>] "ric-ControlAction-List", "Control actions.",
-        header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
-        message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
-        call_process_format: Option<i64> [Opt<Free>] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
-        outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
+        header_format: i64 [Unconstrained] "ric-ControlHeaderFormat-Type", "Format of the control header.",
+        message_format: i64 [Unconstrained] "ric-ControlMessageFormat-Type", "Format of the control message.",
+        call_process_format: Option<i64> [Opt<Unconstrained>] "ric-CallProcessIDFormat-Type", "Format of the call process id.",
+        outcome_format: i64 [Unconstrained] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
         outcome: Option<Vec<KnownParameter>> [Opt<List<1, 255>>] "ran-ControlOutcomeParameters-List", "Parameters of the outcome.",
     }
     /// A control action.
@@ -100,16 +100,16 @@ sequence! {
     }
     /// A policy style.
     PolicyStyle "RANFunctionDefinition-Policy-Item" {
-        style: i64 [Free] "ric-PolicyStyle-Type", "Style number.",
+        style: i64 [Unconstrained] "ric-PolicyStyle-Type", "Style number.",
         name: String [Name] "ric-PolicyStyle-Name", "Name for display.",
-        trigger_style: i64 [Free] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
+        trigger_style: i64 [Unconstrained] "ric-SupportedEventTriggerStyle-Type", "Event trigger style.",
         actions: Option<Vec<KnownPolicy>> [Opt<List<1, LIST_MAX>>] "ric-PolicyAction-List", "Policy actions.",
     }
     /// A policy action.
     KnownPolicy "RANFunctionDefinition-Policy-Action-Item" {
         id: u16 [Number] "ric-PolicyAction-ID", "Id of the policy action.",
         name: String [Name] "ric-PolicyAction-Name", "Name for display.",
-        action_format: i64 [Free] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
+        action_format: i64 [Unconstrained] "ric-ActionDefinitionFormat-Type", "Format of the action definition.",
         parameters: Option<Vec<KnownParameter>> [Known] "ran-PolicyActionParameters-List", "Parameters.",
         conditions: Option<Vec<KnownParameter>> [Known] "ran-PolicyConditionParameters-List", "Parameters for conditions.",
     }

@@ -6,7 +6,7 @@ use super::parameter::*;
 use super::{LIST_MAX, STYLES_MAX};
 use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, List, Opt, Own};
+use crate::per::{List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, sequence};
 
 octets! {
@@ -17,7 +17,7 @@ octets! {
 sequence! {
     /// Indication header.
     IndicationHeader "E2SM-RC-IndicationHeader" {
-        format: IndicationHeaderFormat [Own] "ric-indicationHeader-formats", "One of three formats.",
+        format: IndicationHeaderFormat [SelfCoded] "ric-indicationHeader-formats", "One of three formats.",
     }
     /// Header of a report.
     #[derive(Copy, Eq, Hash)]
@@ -26,8 +26,8 @@ sequence! {
     }
     /// Header of an insert with one indication.
     InsertHeader "E2SM-RC-IndicationHeader-Format2" {
-        ue: UeId [Own] "ueID", "UE.",
-        style: i64 [Free] "ric-InsertStyle-Type", "The insert style.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
+        style: i64 [Unconstrained] "ric-InsertStyle-Type", "The insert style.",
         indication: u16 [Number] "ric-InsertIndication-ID", "The indication of that style.",
     }
     /// Header of an insert with several indications.
@@ -37,30 +37,30 @@ sequence! {
     }
     /// Indication message.
     IndicationMessage "E2SM-RC-IndicationMessage" {
-        format: IndicationFormat [Own] "ric-indicationMessage-formats", "One of six formats.",
+        format: IndicationFormat [SelfCoded] "ric-indicationMessage-formats", "One of six formats.",
     }
     /// A UE and its parameters.
     UeParameters "E2SM-RC-IndicationMessage-Format2-Item" {
-        ue: UeId [Own] "ueID", "UE.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
         parameters: Vec<Parameter> [List<1, LIST_MAX>] "ranP-List", "Parameters.",
     }
     /// A cell that changed.
     CellChange "E2SM-RC-IndicationMessage-Format3-Item" {
-        cell: Cgi [Own] "cellGlobal-ID", "Cell.",
-        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "Context.",
-        deleted: Option<bool> [Opt<Free>] "cellDeleted", "Whether it was deleted.",
+        cell: Cgi [SelfCoded] "cellGlobal-ID", "Cell.",
+        context: Option<Bytes> [Opt<Unconstrained>] "cellContextInfo", "Context.",
+        deleted: Option<bool> [Opt<Unconstrained>] "cellDeleted", "Whether it was deleted.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
     /// A UE in an on-demand report.
     UeContext "E2SM-RC-IndicationMessage-Format4-ItemUE" {
-        ue: UeId [Own] "ueID", "UE.",
-        context: Option<Bytes> [Opt<Free>] "ueContextInfo", "Context.",
-        cell: Cgi [Own] "cellGlobal-ID", "Serving cell.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
+        context: Option<Bytes> [Opt<Unconstrained>] "ueContextInfo", "Context.",
+        cell: Cgi [SelfCoded] "cellGlobal-ID", "Serving cell.",
     }
     /// A cell in an on-demand report.
     CellContext "E2SM-RC-IndicationMessage-Format4-ItemCell" {
-        cell: Cgi [Own] "cellGlobal-ID", "Cell.",
-        context: Option<Bytes> [Opt<Free>] "cellContextInfo", "Context.",
+        cell: Cgi [SelfCoded] "cellGlobal-ID", "Cell.",
+        context: Option<Bytes> [Opt<Unconstrained>] "cellContextInfo", "Context.",
         neighbours: Option<NeighbourRelations> [Opt] "neighborRelation-Table", "Its neighbours.",
     }
     /// An on-demand report.
@@ -70,7 +70,7 @@ sequence! {
     }
     /// The indications of an insert style.
     StyleInserts "E2SM-RC-IndicationMessage-Format6-Style-Item" {
-        style: i64 [Free] "indicated-Insert-Style-Type", "The insert style.",
+        style: i64 [Unconstrained] "indicated-Insert-Style-Type", "The insert style.",
         indications: Vec<Insert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Indications.",
     }
     /// An indication of an insert style.
@@ -82,16 +82,16 @@ sequence! {
 choice! {
     /// Format of the indication header.
     IndicationHeaderFormat "ric-indicationHeader-formats" {
-        Report(ReportHeader) [Own] "indicationHeader-Format1", "A condition of the event trigger is met.",
-        Insert(InsertHeader) [Own] "indicationHeader-Format2", "The node waits for a decision.";
-        Inserts(InsertsHeader) [Own] "indicationHeader-Format3", "The node waits for several decisions.",
+        Report(ReportHeader) [SelfCoded] "indicationHeader-Format1", "A condition of the event trigger is met.",
+        Insert(InsertHeader) [SelfCoded] "indicationHeader-Format2", "The node waits for a decision.";
+        Inserts(InsertsHeader) [SelfCoded] "indicationHeader-Format3", "The node waits for several decisions.",
     }
     /// Format of the indication message.
     IndicationFormat "ric-indicationMessage-formats" {
         Parameters(Vec<Parameter>) [Reported] "indicationMessage-Format1", "Parameters (report style 1).",
         Ues(Vec<UeParameters>) [ByUe] "indicationMessage-Format2", "Parameters by UE (report styles 2 and 4).",
         Cells(Vec<CellChange>) [ByCell] "indicationMessage-Format3", "Cells that changed (report style 3).",
-        OnDemand(OnDemandReport) [Own] "indicationMessage-Format4", "UEs and cells (report style 5).",
+        OnDemand(OnDemandReport) [SelfCoded] "indicationMessage-Format4", "UEs and cells (report style 5).",
         Insert(Vec<Parameter>) [Requested] "indicationMessage-Format5", "Parameters of an insert.";
         Inserts(Vec<StyleInserts>) [InsertStyles] "indicationMessage-Format6", "Parameters of several inserts.",
     }

@@ -3,7 +3,7 @@ use crate::e2ap::{MAX_PART_ID, Plmn, PlmnCodec, sole_alternative};
 use crate::e2sm::common::{
     GlobalEnb, GlobalGnb, GlobalNgEnb, GlobalNgRanNode, Guami, Gummei, sole_component,
 };
-use crate::per::{Bits, Free, Int, Opt, Own, ShortBits};
+use crate::per::{Bits, Int, Opt, SelfCoded, ShortBits, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 /// Codec of the id of a CU-UP or DU.
@@ -56,35 +56,35 @@ enumerated! {
 sequence! {
     /// A message of an interface.
     InterfaceMessage "MessageType-Choice-NI" {
-        interface: Interface [Own] "nI-Type", "Type of the interface.",
+        interface: Interface [SelfCoded] "nI-Type", "Type of the interface.",
         id: Option<InterfaceId> [Opt] "nI-Identifier", "Interface.",
         message: Option<MessageId> [Opt] "nI-Message", "Type of the message.",
     }
     /// A message, identified by its procedure.
     #[derive(Copy, Eq, Hash)]
     MessageId "Interface-MessageID" {
-        procedure: i64 [Free] "interfaceProcedureID", "Procedure code.",
-        part: Part [Own] "messageType", "Type of the message.",
+        procedure: i64 [Unconstrained] "interfaceProcedureID", "Procedure code.",
+        part: Part [SelfCoded] "messageType", "Type of the message.",
     }
     /// An RRC message.
     #[derive(Copy, Eq, Hash)]
     RrcMessage "RRC-MessageID" {
-        class: RrcClass [Own] "rrcType", "Logical channel.",
-        message: i64 [Free] "messageID", "Number of the message on the channel.",
+        class: RrcClass [SelfCoded] "rrcType", "Logical channel.",
+        message: i64 [Unconstrained] "messageID", "Number of the message on the channel.",
     }
     /// The interface to a CU-UP.
     E1Id "InterfaceID-E1" {
-        gnb: GlobalGnb [Own] "globalGNB-ID", "The base station.",
+        gnb: GlobalGnb [SelfCoded] "globalGNB-ID", "The base station.",
         cu_up: u64 [PartId] "gNB-CU-UP-ID", "The CU-UP.",
     }
     /// The interface to a DU.
     F1Id "InterfaceID-F1" {
-        gnb: GlobalGnb [Own] "globalGNB-ID", "The base station.",
+        gnb: GlobalGnb [SelfCoded] "globalGNB-ID", "The base station.",
         du: u64 [PartId] "gNB-DU-ID", "The DU.",
     }
     /// The interface to the DU of an ng-eNB.
     W1Id "InterfaceID-W1" {
-        ng_enb: GlobalNgEnb [Own] "global-ng-eNB-ID", "The base station.",
+        ng_enb: GlobalNgEnb [SelfCoded] "global-ng-eNB-ID", "The base station.",
         du: u64 [PartId] "ng-eNB-DU-ID", "The DU.",
     }
     /// An en-gNB.
@@ -99,29 +99,29 @@ choice! {
     /// A logical channel.
     #[derive(Copy, Eq, Hash)]
     RrcClass "rrcType" {
-        Lte(LteClass) [Own] "lTE", "LTE.",
-        Nr(NrClass) [Own] "nR", "NR.",
+        Lte(LteClass) [SelfCoded] "lTE", "LTE.",
+        Nr(NrClass) [SelfCoded] "nR", "NR.",
     }
     /// Peer on the X2 interface.
     #[derive(Copy, Eq, Hash)]
     X2Id "nodeType" {
-        Enb(GlobalEnb) [Own] "global-eNB-ID", "An eNB.",
-        EnGnb(GlobalEnGnb) [Own] "global-en-gNB-ID", "An en-gNB.",
+        Enb(GlobalEnb) [SelfCoded] "global-eNB-ID", "An eNB.",
+        EnGnb(GlobalEnGnb) [SelfCoded] "global-en-gNB-ID", "An en-gNB.",
     }
     /// An interface, identified by its peer.
     InterfaceId "InterfaceIdentifier" {
         Ng(Guami) [NgEnd] "nG", "The AMF.",
         Xn(GlobalNgRanNode) [XnEnd] "xN", "A node of the NG-RAN.",
-        F1(F1Id) [Own] "f1", "A DU.",
-        E1(E1Id) [Own] "e1", "A CU-UP.",
+        F1(F1Id) [SelfCoded] "f1", "A DU.",
+        E1(E1Id) [SelfCoded] "e1", "A CU-UP.",
         S1(Gummei) [S1End] "s1", "The MME.",
         X2(X2Id) [X2End] "x2", "An eNB or en-gNB.",
-        W1(W1Id) [Own] "w1", "The DU of an ng-eNB.",
+        W1(W1Id) [SelfCoded] "w1", "The DU of an ng-eNB.",
     }
 }
 sole_component! {
-    NgEnd "guami" Guami [Own];
-    XnEnd "global-NG-RAN-ID" GlobalNgRanNode [Own];
-    S1End "gUMMEI" Gummei [Own];
-    X2End "nodeType" X2Id [Own];
+    NgEnd "guami" Guami [SelfCoded];
+    XnEnd "global-NG-RAN-ID" GlobalNgRanNode [SelfCoded];
+    S1End "gUMMEI" Gummei [SelfCoded];
+    X2End "nodeType" X2Id [SelfCoded];
 }

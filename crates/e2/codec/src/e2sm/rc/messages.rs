@@ -5,7 +5,7 @@ use super::subscription::Direction;
 
 /// An RRC message. Its encoding is minimal: no optional parts, transaction 0, the first PLMN, and no NAS message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Said {
+pub enum CopiedMessage {
     /// A UE has connected: `RRCSetupComplete`, in LTE `RRCConnectionSetupComplete`.
     SetupComplete,
     /// A UE has arrived from another cell: `RRCReconfigurationComplete`, in LTE
@@ -15,7 +15,7 @@ pub enum Said {
     Release,
 }
 
-impl Said {
+impl CopiedMessage {
     /// All messages.
     pub const ALL: [Self; 3] = [Self::SetupComplete, Self::ReconfigurationComplete, Self::Release];
 

@@ -1,7 +1,7 @@
 //! Neighbours of a cell.
 use super::LIST_MAX;
 use crate::e2sm::common::{EutraCgi, NrCgi, sole_component};
-use crate::per::{Fixed, Int, IntExt, List, Opt, Own};
+use crate::per::{Fixed, Int, IntExt, List, Opt, SelfCoded};
 use crate::{choice, enumerated, sequence};
 
 /// Codec of a physical cell identity of LTE.
@@ -29,29 +29,29 @@ enumerated! {
 sequence! {
     /// Serving cell and its neighbours.
     NeighbourRelations "NeighborRelation-Info" {
-        pci: ServingPci [Own] "servingCellPCI", "Physical cell identity.",
-        arfcn: ServingArfcn [Own] "servingCellARFCN", "Frequency.",
+        pci: ServingPci [SelfCoded] "servingCellPCI", "Physical cell identity.",
+        arfcn: ServingArfcn [SelfCoded] "servingCellARFCN", "Frequency.",
         neighbours: Vec<Neighbour> [List<1, LIST_MAX>] "neighborCell-List", "Neighbour cells.",
     }
     /// A neighbour of NR.
     NrNeighbour "NeighborCell-Item-Choice-NR" {
-        cell: NrCgi [Own] "nR-CGI", "Cell.",
+        cell: NrCgi [SelfCoded] "nR-CGI", "Cell.",
         pci: u16 [Int<0, 1_007>] "nR-PCI", "Physical cell identity.",
         tac: [u8; 3] [Fixed] "fiveGS-TAC", "Tracking area.",
-        duplex: Duplex [Own] "nR-mode-info", "Duplex mode.",
-        frequency: NrFrequency [Own] "nR-FreqInfo", "Frequency.",
-        connected: Truth [Own] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
-        handover: Truth [Own] "hO-validated", "Whether handovers to it are possible.",
+        duplex: Duplex [SelfCoded] "nR-mode-info", "Duplex mode.",
+        frequency: NrFrequency [SelfCoded] "nR-FreqInfo", "Frequency.",
+        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
+        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to it are possible.",
         version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A neighbour of LTE.
     EutraNeighbour "NeighborCell-Item-Choice-E-UTRA" {
-        cell: EutraCgi [Own] "eUTRA-CGI", "Cell.",
+        cell: EutraCgi [SelfCoded] "eUTRA-CGI", "Cell.",
         pci: u16 [EutraPci] "eUTRA-PCI", "Physical cell identity.",
         arfcn: u16 [Int<0, 65_535>] "eUTRA-ARFCN", "Frequency (EARFCN).",
         tac: [u8; 2] [Fixed] "eUTRA-TAC", "Tracking area.",
-        connected: Truth [Own] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
-        handover: Truth [Own] "hO-validated", "Whether handovers to it are possible.",
+        connected: Truth [SelfCoded] "x2-Xn-established", "Whether there is an Xn or X2 interface to it.",
+        handover: Truth [SelfCoded] "hO-validated", "Whether handovers to it are possible.",
         version: u16 [IntExt<1, 65_535>] "version", "Version of the entry.",
     }
     /// A frequency of NR.
@@ -69,8 +69,8 @@ sequence! {
 choice! {
     /// A neighbour.
     Neighbour "NeighborCell-Item" {
-        Nr(NrNeighbour) [Own] "ranType-Choice-NR", "NR.",
-        Eutra(EutraNeighbour) [Own] "ranType-Choice-EUTRA", "LTE.",
+        Nr(NrNeighbour) [SelfCoded] "ranType-Choice-NR", "NR.",
+        Eutra(EutraNeighbour) [SelfCoded] "ranType-Choice-EUTRA", "LTE.",
     }
     /// A serving cell's physical identity.
     #[derive(Copy, Eq, Hash)]

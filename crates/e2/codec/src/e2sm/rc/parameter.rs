@@ -4,7 +4,8 @@ use bytes::Bytes;
 use super::LIST_MAX;
 use crate::e2sm::common::{Name, sole_component};
 use crate::per::{
-    BitString, Codec, DecodeError, EncodeError, Free, IntExt, List, Notation, Opt, Own, Per, Source, Writer,
+    BitString, Codec, DecodeError, EncodeError, IntExt, List, Notation, Opt, Per, SelfCoded, Source,
+    Unconstrained, Writer,
 };
 use crate::{choice, enumerated, sequence};
 
@@ -16,17 +17,17 @@ pub(super) type Number = IntExt<1, 65_535>;
 choice! {
     /// Value of an element.
     Value "RANParameter-Value" {
-        Bool(bool) [Free] "valueBoolean", "A Boolean.",
-        Int(i64) [Free] "valueInt", "A number.",
-        Real(f64) [Free] "valueReal", "A number with a fraction.",
-        Bits(BitString) [Free] "valueBitS", "Bits.",
-        Octets(Bytes) [Free] "valueOctS", "Bytes.",
-        Text(String) [Free] "valuePrintableString", "Text.",
+        Bool(bool) [Unconstrained] "valueBoolean", "A Boolean.",
+        Int(i64) [Unconstrained] "valueInt", "A number.",
+        Real(f64) [Unconstrained] "valueReal", "A number with a fraction.",
+        Bits(BitString) [Unconstrained] "valueBitS", "Bits.",
+        Octets(Bytes) [Unconstrained] "valueOctS", "Bytes.",
+        Text(String) [Unconstrained] "valuePrintableString", "Text.",
     }
     /// Value of a parameter.
     ParameterValue "RANParameter-ValueType" {
         Key(Value) [KeyElement] "ranP-Choice-ElementTrue", "An element that is a key of its structure.",
-        Element(OptionalValue) [Own] "ranP-Choice-ElementFalse", "An element that is not a key.",
+        Element(OptionalValue) [SelfCoded] "ranP-Choice-ElementFalse", "An element that is not a key.",
         Structure(Structure) [StructureChoice] "ranP-Choice-Structure", "Parameters of its own.",
         List(Vec<Structure>) [ListChoice] "ranP-Choice-List", "Structures of the same parameters.",
     }
@@ -48,8 +49,8 @@ sequence! {
     }
 }
 sole_component! {
-    KeyElement "ranParameter-value" Value [Own];
-    StructureChoice "ranParameter-Structure" Structure [Own];
+    KeyElement "ranParameter-value" Value [SelfCoded];
+    StructureChoice "ranParameter-Structure" Structure [SelfCoded];
     ListChoice "ranParameter-List" Vec<Structure> [Structures];
     Structures "list-of-ranParameter" Vec<Structure> [List<1, LIST_MAX>];
 }
@@ -126,7 +127,7 @@ impl Structure {
 sequence! {
     /// Definition of a parameter's elements.
     Definition "RANParameter-Definition" {
-        parts: Parts [Own] "ranParameter-Definition-Choice", "Elements.",
+        parts: Parts [SelfCoded] "ranParameter-Definition-Choice", "Elements.",
     }
     /// An element of a parameter.
     Part "RANParameter-Definition-Choice-LIST-Item" {
@@ -188,15 +189,15 @@ choice! {
     /// Test of an element's value or presence.
     #[derive(Copy, Eq, Hash)]
     TestCondition "RANParameter-TestingCondition" {
-        Comparison(Comparison) [Own] "ranP-Choice-comparison", "Comparison.",
-        Presence(Presence) [Own] "ranP-Choice-presence", "Presence.",
+        Comparison(Comparison) [SelfCoded] "ranP-Choice-comparison", "Comparison.",
+        Presence(Presence) [SelfCoded] "ranP-Choice-presence", "Presence.",
     }
     /// Type of a parameter's test.
     TestedAs "ranParameter-Type" {
         List(Vec<ParameterTest>) [ListTests] "ranP-Choice-List", "A list.",
         Structure(Vec<ParameterTest>) [StructureTests] "ranP-Choice-Structure", "A structure.",
         Key(Value) [KeyTest] "ranP-Choice-ElementTrue", "A key element of this value.",
-        Element(ElementTest) [Own] "ranP-Choice-ElementFalse", "An element.",
+        Element(ElementTest) [SelfCoded] "ranP-Choice-ElementFalse", "An element.",
     }
 }
 sequence! {
@@ -207,7 +208,7 @@ sequence! {
     }
     /// A test of an element.
     ElementTest "RANParameter-Testing-Item-Choice-ElementFalse" {
-        condition: TestCondition [Own] "ranParameter-TestCondition", "Presence test.",
+        condition: TestCondition [SelfCoded] "ranParameter-TestCondition", "Presence test.",
         value: Option<Value> [Opt] "ranParameter-Value", "Value to compare with.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next test.",
     }
@@ -215,5 +216,5 @@ sequence! {
 sole_component! {
     ListTests "ranParameter-List" Vec<ParameterTest> [List<1, LIST_MAX>];
     StructureTests "ranParameter-Structure" Vec<ParameterTest> [List<1, LIST_MAX>];
-    KeyTest "ranParameter-value" Value [Own];
+    KeyTest "ranParameter-value" Value [SelfCoded];
 }

@@ -45,7 +45,7 @@ pub type Condition = Vec<(Test, bool)>;
 
 /// Effect of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Does {
+pub enum PolicyEffect {
     /// Style 2 action 6, or 3/1 with a cell: acts like the control; a handover whenever one is prepared.
     Obey(Order),
     /// Style 3 action 1 with a decision: whether a prepared handover proceeds.
@@ -113,7 +113,7 @@ fn slice(octets: &Bytes) -> Option<Snssai> {
     }
 }
 
-impl Does {
+impl PolicyEffect {
     /// Returns policy style and action.
     pub const fn action(&self) -> (i64, u16) {
         match self {
@@ -148,8 +148,8 @@ impl Does {
 
 impl ActionDefinition {
     /// Returns policies of a style. The first one whose condition holds applies.
-    pub fn policies(style: i64, policies: impl IntoIterator<Item = (Does, Condition)>) -> Self {
-        let one = |(does, condition): (Does, Condition)| {
+    pub fn policies(style: i64, policies: impl IntoIterator<Item = (PolicyEffect, Condition)>) -> Self {
+        let one = |(does, condition): (PolicyEffect, Condition)| {
             let tests: Vec<_> = condition.iter().map(|(test, or)| test.parameter(*or)).collect();
             Policy { action: does.policy(), condition: (!tests.is_empty()).then_some(tests) }
         };
@@ -158,7 +158,8 @@ impl ActionDefinition {
 
     /// Returns a policy that accepts or rejects handovers, and sends the UE to cell `to` instead if given.
     pub fn handover_policy(decision: Decision, to: Option<NrCgi>, condition: Condition) -> Self {
-        let does = to.map_or(Does::Decide(decision), |cell| Does::Obey(Order::Handover(cell)));
+        let does =
+            to.map_or(PolicyEffect::Decide(decision), |cell| PolicyEffect::Obey(Order::Handover(cell)));
         Self::policies(MOBILITY, [(does, condition)])
     }
 }
@@ -167,10 +168,10 @@ impl ActionDefinition {
 ///
 /// # Errors
 /// Fails for an unknown style, action, parameter or condition.
-pub fn read(style: i64, policies: &[Policy]) -> Result<Vec<(Does, Condition)>, NotAnOrder> {
+pub fn read(style: i64, policies: &[Policy]) -> Result<Vec<(PolicyEffect, Condition)>, NotAnOrder> {
     let one = |policy: &Policy| {
         let tests = policy.condition.iter().flatten();
-        Ok((Does::read(style, &policy.action)?, tests.map(Test::read).collect::<Result<_, _>>()?))
+        Ok((PolicyEffect::read(style, &policy.action)?, tests.map(Test::read).collect::<Result<_, _>>()?))
     };
     policies.iter().map(one).collect()
 }

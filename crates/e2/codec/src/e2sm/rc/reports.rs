@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::commands::Order;
 use super::control::ControlFormat;
 use super::indication::{IndicationHeader, IndicationHeaderFormat, InsertHeader};
-use super::messages::Said;
+use super::messages::CopiedMessage;
 use super::parameter::{LogicalOr, Parameter, Value};
 use super::subscription::{
     ActionDefinition, ActionFormat, ChangeOf, EventTrigger, MessageEvent, MessageTrigger, MessageType,
@@ -142,7 +142,7 @@ impl HandedOver {
 }
 
 /// Returns the requested parameters of a message copy.
-pub fn message_copy(message: Said, ue: &UeId, cell: &Cgi, wanted: &[u32]) -> Vec<Parameter> {
+pub fn message_copy(message: CopiedMessage, ue: &UeId, cell: &Cgi, wanted: &[u32]) -> Vec<Parameter> {
     let copy = Bytes::from_static(message.octets(matches!(cell, Cgi::Nr(_))));
     let copy = Parameter::element(RRC_MESSAGE, Value::Octets(copy));
     let all = [copy, octets(MESSAGE_UE, ue), octets(CELL, cell)];
@@ -225,7 +225,7 @@ impl EventTrigger {
 
     /// Returns the trigger for the RRC messages that ranlab's base stations copy, in NR or in LTE.
     pub fn messages(nr: bool) -> Self {
-        let event = |(condition, said): (u16, Said)| MessageEvent {
+        let event = |(condition, said): (u16, CopiedMessage)| MessageEvent {
             condition,
             message: MessageType::Rrc(said.id(nr)),
             direction: Some(said.direction()),
@@ -233,7 +233,7 @@ impl EventTrigger {
             events: None,
             or: Some(LogicalOr::True),
         };
-        let messages = (1..).zip(Said::ALL).map(event).collect();
+        let messages = (1..).zip(CopiedMessage::ALL).map(event).collect();
         Self { format: TriggerFormat::Messages(MessageTrigger { messages, ues: None }) }
     }
 

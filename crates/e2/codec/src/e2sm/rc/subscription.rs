@@ -5,7 +5,7 @@ use super::parameter::*;
 use super::{LIST_MAX, STYLES_MAX};
 use crate::e2sm::common::{Cgi, Oran, UeId, sole_component};
 use crate::e2sm::octets::octets;
-use crate::per::{Free, IntExt, List, Opt, Own, True};
+use crate::per::{EnumeratedTrue, IntExt, List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 octets! {
@@ -33,7 +33,7 @@ enumerated! {
 sequence! {
     /// Event trigger definition.
     EventTrigger "E2SM-RC-EventTrigger" {
-        format: TriggerFormat [Own] "ric-eventTrigger-formats", "One of five formats.",
+        format: TriggerFormat [SelfCoded] "ric-eventTrigger-formats", "One of five formats.",
     }
     /// Trigger: messages.
     MessageTrigger "E2SM-RC-EventTrigger-Format1" {
@@ -43,7 +43,7 @@ sequence! {
     /// A message.
     MessageEvent "E2SM-RC-EventTrigger-Format1-Item" {
         condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
-        message: MessageType [Own] "messageType", "Message.",
+        message: MessageType [SelfCoded] "messageType", "Message.",
         direction: Option<Direction> [Opt] "messageDirection", "Direction.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         events: Option<Vec<UeEvent>> [Opt<UeEvents>] "associatedUEEvent", "Event.",
@@ -72,52 +72,52 @@ sequence! {
     /// A change of a UE.
     UeChange "E2SM-RC-EventTrigger-Format4-Item" {
         condition: u16 [Number] "ric-eventTriggerCondition-ID", "Id of the condition.",
-        trigger: ChangeOf [Own] "triggerType", "Of what.",
+        trigger: ChangeOf [SelfCoded] "triggerType", "Of what.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// Trigger: on demand (not in 5.00).
     OnDemandTrigger "E2SM-RC-EventTrigger-Format5" {
-        on_demand: () [True] "onDemand", "Reported by default.",
+        on_demand: () [EnumeratedTrue] "onDemand", "Reported by default.",
         ues: Option<Vec<UeCondition>> [Opt<UeConditions>] "associatedUEInfo", "Conditions on the UEs.",
         cells: Option<Vec<CellCondition>> [Opt<CellConditions>] "associatedCellInfo", "Cells.",
     }
     /// A new RRC state of a UE.
     #[derive(Copy, Eq, Hash)]
     StateChange "TriggerType-Choice-RRCstate-Item" {
-        to: RrcState [Own] "stateChangedTo", "New state.",
+        to: RrcState [SelfCoded] "stateChangedTo", "New state.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// A condition on UEs.
     UeCondition "EventTrigger-UE-Info-Item" {
         id: u16 [Number] "eventTriggerUEID", "Id of the condition.",
-        ue: UeKind [Own] "ueType", "UE or UEs.",
+        ue: UeKind [SelfCoded] "ueType", "UE or UEs.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
     /// One UE.
     OneUe "EventTrigger-UE-Info-Item-Choice-Individual" {
-        ue: UeId [Own] "ueID", "UE.",
+        ue: UeId [SelfCoded] "ueID", "UE.",
         test: Option<Vec<ParameterTest>> [Opt<Tests>] "ranParameterTesting", "Condition.",
     }
     /// A condition on cells.
     CellCondition "EventTrigger-Cell-Info-Item" {
         id: u16 [Number] "eventTriggerCellID", "Id of the condition.",
-        cell: CellKind [Own] "cellType", "Cell or cells.",
+        cell: CellKind [SelfCoded] "cellType", "Cell or cells.",
         or: Option<LogicalOr> [Opt] "logicalOR", "Combination with the next entry.",
     }
 }
 choice! {
     /// Format of the event trigger.
     TriggerFormat "ric-eventTrigger-formats" {
-        Messages(MessageTrigger) [Own] "eventTrigger-Format1", "Messages.",
-        Process(ProcessTrigger) [Own] "eventTrigger-Format2", "A breakpoint of a call process.",
+        Messages(MessageTrigger) [SelfCoded] "eventTrigger-Format1", "Messages.",
+        Process(ProcessTrigger) [SelfCoded] "eventTrigger-Format2", "A breakpoint of a call process.",
         Node(Vec<NodeChange>) [NodeChanges] "eventTrigger-Format3", "Changes of the node.",
         Ues(Vec<UeChange>) [UeChanges] "eventTrigger-Format4", "Changes of UEs.",
-        OnDemand(OnDemandTrigger) [Own] "eventTrigger-Format5", "On demand.",
+        OnDemand(OnDemandTrigger) [SelfCoded] "eventTrigger-Format5", "On demand.",
     }
     /// Type of a message.
     MessageType "MessageType-Choice" {
-        Interface(InterfaceMessage) [Own] "messageType-Choice-NI", "Message on an interface between nodes.",
+        Interface(InterfaceMessage) [SelfCoded] "messageType-Choice-NI", "Message on an interface between nodes.",
         Rrc(RrcMessage) [RrcChoice] "messageType-Choice-RRC", "RRC message.",
     }
     /// Type of a UE's change.
@@ -128,7 +128,7 @@ choice! {
     }
     /// UEs that a condition selects.
     UeKind "ueType" {
-        One(OneUe) [Own] "ueType-Choice-Individual", "One UE.",
+        One(OneUe) [SelfCoded] "ueType-Choice-Individual", "One UE.",
         Group(Vec<ParameterTest>) [Group] "ueType-Choice-Group", "All UEs that fulfil a condition.",
     }
     /// Cells that a condition selects.
@@ -143,30 +143,30 @@ sole_component! {
     UeConditions "ueInfo-List" Vec<UeCondition> [List<1, LIST_MAX>];
     UeEvents "ueEvent-List" Vec<UeEvent> [List<1, LIST_MAX>];
     CellConditions "cellInfo-List" Vec<CellCondition> [List<1, LIST_MAX>];
-    RrcChoice "rRC-Message" RrcMessage [Own];
+    RrcChoice "rRC-Message" RrcMessage [SelfCoded];
     States "rrcState-List" Vec<StateChange> [List<1, 8>];
     IdentityChange "ueIDchange-ID" u16 [Change];
     L2State "associatedL2variables" Vec<ParameterTest> [Tests];
     Group "ranParameterTesting" Vec<ParameterTest> [Tests];
-    OneCell "cellGlobalID" Cgi [Own];
+    OneCell "cellGlobalID" Cgi [SelfCoded];
 }
 
 sequence! {
     /// Action definition.
     ActionDefinition "E2SM-RC-ActionDefinition" {
-        style: i64 [Free] "ric-Style-Type", "Style of the service.",
-        format: ActionFormat [Own] "ric-actionDefinition-formats", "Contents, in the format of the style.",
+        style: i64 [Unconstrained] "ric-Style-Type", "Style of the service.",
+        format: ActionFormat [SelfCoded] "ric-actionDefinition-formats", "Contents, in the format of the style.",
     }
     /// An action that is performed when a condition holds.
     Policy "E2SM-RC-ActionDefinition-Format2-Item" {
-        action: PolicyAction [Own] "ric-PolicyAction", "Action.",
+        action: PolicyAction [SelfCoded] "ric-PolicyAction", "Action.",
         condition: Option<Vec<ParameterTest>> [Opt<Tests>] "ric-PolicyConditionDefinition", "Condition of the policy.",
     }
     /// Action of a policy.
     PolicyAction "RIC-PolicyAction" {
         action: u16 [Number] "ric-PolicyAction-ID", "Action id.",
         parameters: Option<Vec<Parameter>> [Opt<List<1, LIST_MAX>>] "ranParameters-List", "Parameters.";
-        decision: Decision [Own] "ric-PolicyDecision", "Whether a call process continues.",
+        decision: Decision [SelfCoded] "ric-PolicyDecision", "Whether a call process continues.",
     }
     /// An insert of one indication.
     InsertAction "E2SM-RC-ActionDefinition-Format3" {
@@ -181,7 +181,7 @@ sequence! {
     }
     /// The indications of an insert style.
     StyleInsertActions "E2SM-RC-ActionDefinition-Format4-Style-Item" {
-        style: i64 [Free] "requested-Insert-Style-Type", "The insert style.",
+        style: i64 [Unconstrained] "requested-Insert-Style-Type", "The insert style.",
         indications: Vec<WantedInsert> [List<1, STYLES_MAX>] "ric-InsertIndication-List", "Indications.",
     }
     /// A requested insert indication.
@@ -195,8 +195,8 @@ choice! {
     ActionFormat "ric-actionDefinition-formats" {
         Report(Vec<WantedParameter>) [Wanted] "actionDefinition-Format1", "Parameters to report.",
         Policy(Vec<Policy>) [Policies] "actionDefinition-Format2", "Policies.",
-        Insert(InsertAction) [Own] "actionDefinition-Format3", "An insert.";
-        Inserts(InsertActions) [Own] "actionDefinition-Format4", "Several inserts.",
+        Insert(InsertAction) [SelfCoded] "actionDefinition-Format3", "An insert.";
+        Inserts(InsertActions) [SelfCoded] "actionDefinition-Format4", "Several inserts.",
     }
 }
 sole_component! {

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::e2ap::{Plmn, PlmnCodec};
-use crate::per::{Free, Int, List, Opt, Own};
+use crate::per::{Int, List, Opt, SelfCoded, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 use super::control::Refusal;
@@ -87,7 +87,7 @@ sequence! {
     /// Event trigger definition.
     #[derive(Copy, Eq, Hash)]
     RrcTrigger "RrcTrigger" {
-        events: bool [Free] "events", "Each event immediately, after an initial list of the connected UEs.",
+        events: bool [Unconstrained] "events", "Each event immediately, after an initial list of the connected UEs.",
         period_ms: Option<u32> [Opt<Int<{ PERIOD_MS_MIN as u64 }, { PERIOD_MS_MAX as u64 }>>] "periodMs", "Period of reports of all connected UEs, in milliseconds.",
     }
 }
@@ -120,7 +120,7 @@ sequence! {
     /// An event of a UE.
     #[derive(Eq, Hash)]
     RrcEvent "RrcEvent" {
-        change: RrcChange [Own] "change", "Type of the event.",
+        change: RrcChange [SelfCoded] "change", "Type of the event.",
         rnti: u16 [Int<0, 65_535>] "rnti", "Radio network temporary identifier of the UE.",
         cell_id: u16 [Int<0, 65_535>] "cellId", "Number of the cell at its node.",
         plmn: Plmn [PlmnCodec] "plmn", "The network that the UE selected.",
@@ -145,7 +145,7 @@ choice! {
     /// Control message. A command is executed completely or not at all; a refused one has a [`Refusal`].
     #[derive(Copy, Eq, Hash)]
     RrcCommand "RrcCommand" {
-        Handover(RrcHandover) [Own] "handover", "A UE goes to another cell of the same node (TS 38.401 §8.2.1: from DU to DU of a CU).",
+        Handover(RrcHandover) [SelfCoded] "handover", "A UE goes to another cell of the same node (TS 38.401 §8.2.1: from DU to DU of a CU).",
     }
 }
 

@@ -13,7 +13,7 @@ mod admission;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use crate::per::{Free, Int, List, Opt, Own, Str};
+use crate::per::{Int, List, Opt, SelfCoded, Str, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 use super::control::Refusal;
@@ -141,8 +141,8 @@ sequence! {
     Slice "Slice" {
         id: u16 [Int<0, 65_535>] "id", "Number of the slice.",
         label: String [Str<0, { LABEL_MAX as u64 }>] "label", "Label, at most [`LABEL_MAX`] ASCII characters.",
-        scheduler: UeScheduler [Own] "scheduler", "Scheduler among its UEs.",
-        parameters: SliceParameters [Own] "parameters", "Parameters of the reservation.",
+        scheduler: UeScheduler [SelfCoded] "scheduler", "Scheduler among its UEs.",
+        parameters: SliceParameters [SelfCoded] "parameters", "Parameters of the reservation.",
     }
 }
 
@@ -150,10 +150,10 @@ choice! {
     /// Reservation of a slice, in terms of the algorithm.
     #[derive(Eq, Hash)]
     SliceParameters "SliceParameters" {
-        Static(PrbRange) [Own] "static", "Dedicated resource blocks ([`SliceAlgorithm::Static`]).",
+        Static(PrbRange) [SelfCoded] "static", "Dedicated resource blocks ([`SliceAlgorithm::Static`]).",
         Capacity(u32) [Int<0, { WHOLE_PPM as u64 }>] "capacity", "Share of all resources, in parts per million ([`SliceAlgorithm::Nvs`]).",
-        Rate(RateReservation) [Own] "rate", "Rate ([`SliceAlgorithm::Nvs`]).",
-        Deadline(DeadlineReservation) [Own] "deadline", "Resource blocks within a deadline ([`SliceAlgorithm::Edf`]).",
+        Rate(RateReservation) [SelfCoded] "rate", "Rate ([`SliceAlgorithm::Nvs`]).",
+        Deadline(DeadlineReservation) [SelfCoded] "deadline", "Resource blocks within a deadline ([`SliceAlgorithm::Edf`]).",
     }
 }
 
@@ -181,8 +181,8 @@ sequence! {
     /// Slice configuration of a node's downlink.
     #[derive(Eq, Hash, Default)]
     SliceSet "SliceSet" {
-        algorithm: SliceAlgorithm [Own] "algorithm", "Algorithm among slices.",
-        sharing: bool [Free] "sharing", "Whether other slices may use the unused resources of a slice; otherwise these are wasted.",
+        algorithm: SliceAlgorithm [SelfCoded] "algorithm", "Algorithm among slices.",
+        sharing: bool [Unconstrained] "sharing", "Whether other slices may use the unused resources of a slice; otherwise these are wasted.",
         /// Slices with distinct numbers. Unassigned UEs belong to the first one.
         slices: Vec<Slice> [List<0, { SLICES_MAX as u64 }>] "slices",
     }
@@ -223,7 +223,7 @@ sequence! {
         tstamp_us: u64 [Int<0, { i64::MAX as u64 }>] "tstampUs", "Time of the report, in microseconds since the Unix epoch.",
         prbs: u16 [Int<0, PRB_MAX>] "prbs", "Resource blocks of the carrier per slot.",
         prbs_offered: u64 [Int<0, { u64::MAX }>] "prbsOffered", "Resource blocks offered by the carrier since the start of the node.",
-        set: SliceSet [Own] "set", "The configuration.",
+        set: SliceSet [SelfCoded] "set", "The configuration.",
         ues: Vec<UeSlice> [List<0, 65_535>] "ues", "Slices of the UEs that the controller sees.",
         got: Vec<SliceShare> [List<0, { SLICES_MAX as u64 }>] "got", "Statistics per slice; without slices one entry, number 0, for all UEs.";
         slot: u64 [Int<0, { u64::MAX }>] "slot", "Next slot of the cell, counted since the start of the node.",
@@ -251,12 +251,12 @@ choice! {
     /// Control message. A command is executed completely or not at all.
     #[derive(Eq, Hash)]
     SliceCommand "SliceCommand" {
-        Configure(SliceSet) [Own] "configure", "Replaces the configuration. UEs of deleted slices move to the first slice.",
-        Add(Slice) [Own] "add", "Adds a slice after the others.",
-        Modify(Slice) [Own] "modify", "Modifies parameters, label or scheduler of a slice.",
+        Configure(SliceSet) [SelfCoded] "configure", "Replaces the configuration. UEs of deleted slices move to the first slice.",
+        Add(Slice) [SelfCoded] "add", "Adds a slice after the others.",
+        Modify(Slice) [SelfCoded] "modify", "Modifies parameters, label or scheduler of a slice.",
         Delete(u16) [Int<0, 65_535>] "delete", "Deletes a slice. Its UEs move to the first slice.",
         Associate(Vec<UeSlice>) [List<1, 65_535>] "associate", "Assigns UEs to slices.";
-        Allocate(SliceAllocation) [Own] "allocate", "Allocates resource blocks to UEs in some slots. The configuration is unchanged.",
+        Allocate(SliceAllocation) [SelfCoded] "allocate", "Allocates resource blocks to UEs in some slots. The configuration is unchanged.",
     }
 }
 

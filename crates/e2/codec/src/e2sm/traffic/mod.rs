@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::per::{Fixed, Free, Int, List, Opt, Own, Str};
+use crate::per::{Fixed, Int, List, Opt, SelfCoded, Str, Unconstrained};
 use crate::{choice, enumerated, sequence};
 
 use super::control::Refusal;
@@ -118,14 +118,14 @@ sequence! {
     TrafficConfig "TrafficConfig" {
         queues: Vec<Queue> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues; [`DEFAULT_QUEUE`] is always among them.",
         filters: Vec<Filter> [List<0, { FILTERS_MAX as u64 }>] "filters", "The filters in the order in which they are tried.",
-        scheduler: QueueScheduler [Own] "scheduler", "Scheduler among queues.",
-        pacer: Pacer [Own] "pacer", "Pacer: when the next packet is passed to RLC.",
+        scheduler: QueueScheduler [SelfCoded] "scheduler", "Scheduler among queues.",
+        pacer: Pacer [SelfCoded] "pacer", "Pacer: when the next packet is passed to RLC.",
     }
     /// Queue with its shaper and its policer.
     #[derive(Copy, Eq, Hash)]
     Queue "Queue" {
         id: u8 [Int<0, 255>] "id", "Number of the queue.",
-        discipline: Discipline [Own] "discipline", "Drop policy.",
+        discipline: Discipline [SelfCoded] "discipline", "Drop policy.",
         shaper: Option<RateLimit> [Opt] "shaper", "Shaper: packets beyond this rate wait in the queue.",
         policer: Option<RateLimit> [Opt] "policer", "Policer: packets beyond this rate are dropped.",
     }
@@ -136,7 +136,7 @@ choice! {
     #[derive(Copy, Eq, Hash)]
     Discipline "Discipline" {
         Fifo(u32) [Int<1, U32>] "fifo", "Tail drop, with the capacity in bytes.",
-        Codel(Codel) [Own] "codel", "CoDel, by the time packets spend in the queue (RFC 8289).",
+        Codel(Codel) [SelfCoded] "codel", "CoDel, by the time packets spend in the queue (RFC 8289).",
     }
 }
 
@@ -231,8 +231,8 @@ sequence! {
     /// Traffic control configuration and statistics of a bearer.
     #[derive(Eq, Hash)]
     BearerTraffic "BearerTraffic" {
-        bearer: BearerId [Own] "bearer", "Bearer.",
-        config: TrafficConfig [Own] "config", "The configuration.",
+        bearer: BearerId [SelfCoded] "bearer", "Bearer.",
+        config: TrafficConfig [SelfCoded] "config", "The configuration.",
         queues: Vec<QueueState> [List<1, { QUEUES_MAX as u64 }>] "queues", "The queues in the order of the configuration.",
         rlc_bytes: u64 [Int<0, { u64::MAX }>] "rlcBytes", "Bytes in the RLC buffer.",
         rlc_sojourn_us: u32 [Int<0, U32>] "rlcSojournUs", "Mean queueing time in the RLC buffer since the last report of any subscription, in µs.",
@@ -243,7 +243,7 @@ sequence! {
     /// State and statistics of a user-defined stage.
     #[derive(Eq, Hash)]
     StageState "StageState" {
-        role: StageRole [Own] "role", "Replaced stage.",
+        role: StageRole [SelfCoded] "role", "Replaced stage.",
         bytes: u32 [Int<0, U32>] "bytes", "Size of its module, in bytes.",
         calls: u64 [Int<0, { u64::MAX }>] "calls", "Number of calls.",
         refusals: u64 [Int<0, { u64::MAX }>] "refusals", "Number of calls that released no packet.",
@@ -289,8 +289,8 @@ sequence! {
     /// Command of a controller that changes a bearer. It is executed completely or not at all.
     #[derive(Eq, Hash)]
     TrafficCommand "TrafficCommand" {
-        bearer: BearerId [Own] "bearer", "Bearer.",
-        action: TrafficAction [Own] "action", "Command.",
+        bearer: BearerId [SelfCoded] "bearer", "Bearer.",
+        action: TrafficAction [SelfCoded] "action", "Command.",
     }
 }
 
@@ -298,13 +298,13 @@ choice! {
     /// Change of a bearer's [`TrafficConfig`].
     #[derive(Eq, Hash)]
     TrafficAction "TrafficAction" {
-        PutQueue(Queue) [Own] "putQueue", "Adds a queue, or modifies the one with this number. Its packets are kept.",
+        PutQueue(Queue) [SelfCoded] "putQueue", "Adds a queue, or modifies the one with this number. Its packets are kept.",
         DeleteQueue(u8) [Int<0, 255>] "deleteQueue", "Deletes a queue. Its packets move to [`DEFAULT_QUEUE`].",
-        PutFilter(Filter) [Own] "putFilter", "Adds a filter after the others, or modifies the one with this number in place.",
+        PutFilter(Filter) [SelfCoded] "putFilter", "Adds a filter after the others, or modifies the one with this number in place.",
         DeleteFilter(u16) [Int<0, 65_535>] "deleteFilter", "Deletes a filter.",
-        SetScheduler(QueueScheduler) [Own] "setScheduler", "Sets the scheduler.",
-        SetPacer(Pacer) [Own] "setPacer", "Sets the pacer.";
-        SetStage(Stage) [Own] "setStage", "Sets or removes a user-defined stage.",
+        SetScheduler(QueueScheduler) [SelfCoded] "setScheduler", "Sets the scheduler.",
+        SetPacer(Pacer) [SelfCoded] "setPacer", "Sets the pacer.";
+        SetStage(Stage) [SelfCoded] "setStage", "Sets or removes a user-defined stage.",
     }
 }
 
@@ -320,13 +320,13 @@ sequence! {
     /// User-defined stage: a module that runs in a sandbox.
     #[derive(Eq, Hash)]
     Stage "Stage" {
-        role: StageRole [Own] "role", "Replaced stage.",
+        role: StageRole [SelfCoded] "role", "Replaced stage.",
         module: Option<StageModule> [Opt] "module", "Stage; absent restores the replaced one.",
     }
     /// WebAssembly module.
     #[derive(Eq, Hash)]
     StageModule "StageModule" {
-        wasm: Bytes [Free] "wasm", "Module, at most [`MODULE_BYTES_MAX`] bytes.",
+        wasm: Bytes [Unconstrained] "wasm", "Module, at most [`MODULE_BYTES_MAX`] bytes.",
         signature: [u8; 64] [Fixed] "signature", "Ed25519 signature of the module (RFC 8032).",
     }
 }

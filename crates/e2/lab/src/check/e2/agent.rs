@@ -15,11 +15,11 @@ use tokio::runtime::Runtime;
 
 use super::agent_cases::CASES;
 use super::ends::{same_run, transaction};
-use super::link::{Link, PeerMessage, Trace};
-use ranlab_lab::check::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
+use super::link::{CheckTrace, Link, PeerMessage};
+use ranlab_lab::check::{CaseFailure, CheckTarget, Outcome, Verdict, chosen, fails, folder, listed, run};
 use ranlab_lab::config;
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 config! {
     /// Settings of an agent check.
@@ -54,7 +54,7 @@ pub fn agent_checks() -> Vec<(&'static str, &'static str)> {
 ///
 /// # Errors
 /// The address cannot be bound, no agent connects, no check has the given name, or `told` returned an error.
-pub fn check_agent<E: From<Trouble>>(
+pub fn check_agent<E: From<ComponentError>>(
     address: &Address,
     config: &AgentCheck,
     listening: impl FnOnce(&Address) -> Result<(), E>,
@@ -98,7 +98,7 @@ pub(super) struct AgentRun {
 /// The run, shared with its controllers.
 struct SharedRun(Rc<AgentRun>);
 
-impl Rig for SharedRun {
+impl CheckTarget for SharedRun {
     type Peer = Controller;
     const CAPTURE: (&'static str, &'static str) = ("check-agent", "pcapng");
 
@@ -110,11 +110,11 @@ impl Rig for SharedRun {
         self.0.node.borrow().map(|node| node.to_string())
     }
 
-    fn peer(&self, _number: usize) -> Result<Controller, Trouble> {
-        Ok(Controller { run: Rc::clone(&self.0), trace: Trace::default() })
+    fn peer(&self, _number: usize) -> Result<Controller, ComponentError> {
+        Ok(Controller { run: Rc::clone(&self.0), trace: CheckTrace::default() })
     }
 
-    fn leave(&self, _peer: &mut Controller) -> Result<(), Trouble> {
+    fn leave(&self, _peer: &mut Controller) -> Result<(), ComponentError> {
         Ok(())
     }
 
@@ -129,7 +129,7 @@ pub(super) const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 
 /// A RIC that sends the messages of a check.
 pub(super) struct Controller {
     pub(super) run: Rc<AgentRun>,
-    trace: Trace,
+    trace: CheckTrace,
 }
 
 /// Maximum number of open connections of other nodes.
@@ -155,7 +155,7 @@ impl AgentRun {
 impl Controller {
     /// Waits for a new connection of the agent. Returns it with its setup request, which is not answered yet.
     /// Connections of other nodes are set up and kept.
-    pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), Fault> {
+    pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), CaseFailure> {
         // Closes the kept connection, so that the agent reconnects.
         drop(self.run.held.take());
         let until = Instant::now() + self.run.config.arrival;
@@ -172,7 +172,7 @@ impl Controller {
     }
 
     /// Waits for the next connection of any node. Returns it with its setup request.
-    fn accept(&self, until: Instant) -> Result<(Link, E2SetupRequest), Fault> {
+    fn accept(&self, until: Instant) -> Result<(Link, E2SetupRequest), CaseFailure> {
         let run = &self.run;
         let came = run
             .runtime
@@ -189,11 +189,11 @@ impl Controller {
                 .node
                 .as_ref()
                 .map_or_else(|| "agent".to_owned(), |node| format!("agent of {node}"));
-            return Err(Fault::Trouble(environment(format!(
+            return Err(CaseFailure::Trouble(environment(format!(
                 "no {agent} connects to {at} within {arrival:?}"
             ))));
         };
-        let (stream, _) = came.map_err(|error| Fault::Trouble(environment(error)))?;
+        let (stream, _) = came.map_err(|error| CaseFailure::Trouble(environment(error)))?;
         let number = run.connections.get().wrapping_add(1);
         run.connections.set(number);
         let settings = (run.config.patience, Version::V2_03);
@@ -203,7 +203,7 @@ impl Controller {
     }
 
     /// Reads the setup request, in the version of the agent.
-    pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, Fault> {
+    pub(super) fn setup_of(&self, link: &mut Link) -> Result<E2SetupRequest, CaseFailure> {
         let until = Instant::now() + link.patience.max(Duration::from_secs(5));
         match link.hear_pdu(until) {
             None => fails("the agent connects and sends nothing"),
@@ -240,7 +240,7 @@ impl Controller {
     }
 
     /// Returns an established connection: that of the previous check, if it is usable.
-    pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), Fault> {
+    pub(super) fn set_up(&self) -> Result<(Link, E2SetupRequest), CaseFailure> {
         if let Some((mut link, setup)) = self.run.held.take() {
             // Messages since the last check are discarded; one may be the end of the connection.
             while let Some(heard) = link.receive(Instant::now()) {
@@ -320,7 +320,7 @@ impl Controller {
     pub(super) fn reporting(
         &self,
         setup: &E2SetupRequest,
-    ) -> Result<(RanFunctionId, RicSubscriptionDetails), Fault> {
+    ) -> Result<(RanFunctionId, RicSubscriptionDetails), CaseFailure> {
         let known = setup.functions.iter().flatten().find_map(|function| {
             let model = e2sm::by_oid(function.oid.as_deref()?)?;
             let trigger = model.periodic(model.encoding(), self.run.config.period).ok()?;
@@ -331,6 +331,8 @@ impl Controller {
             let is_taken = e2sm::complete(&setup.node_id, function, &mut details);
             is_taken.then_some((function.id, details))
         });
-        known.ok_or(Fault::Skipped("the agent offers no function of a known model that reports at intervals"))
+        known.ok_or(CaseFailure::Skipped(
+            "the agent offers no function of a known model that reports at intervals",
+        ))
     }
 }

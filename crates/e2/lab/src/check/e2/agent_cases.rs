@@ -8,8 +8,8 @@ use ranlab_e2_codec::per::{BitString, ShortBits};
 use super::agent::{Controller, REQUEST};
 use super::ends::*;
 use super::link::{Link, PeerMessage};
-use super::spoil;
-use ranlab_lab::check::{Case, Fault, Outcome, fails};
+use super::malformed;
+use ranlab_lab::check::{Case, CaseFailure, Outcome, fails};
 
 /// All checks, in order of execution.
 pub(super) const CASES: &[Case<Controller>] = &[
@@ -86,7 +86,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
     // The agent may also retry on another connection.
     let (mut link, again) = match again {
         Ok(again) => (link, again),
-        Err(Fault::Fails(_)) if link.over => it.fresh()?,
+        Err(CaseFailure::Fails(_)) if link.over => it.fresh()?,
         Err(other) => return Err(other),
     };
     let waited = refused.elapsed();
@@ -100,7 +100,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
 fn other_answer(it: &mut Controller) -> Outcome {
     let (mut link, mut setup) = it.fresh()?;
     let Some(run) = setup.transaction_id else {
-        return Err(Fault::Skipped("1.01 has no numbers of runs"));
+        return Err(CaseFailure::Skipped("1.01 has no numbers of runs"));
     };
     setup.transaction_id = Some((run + 1) % 256);
     link.say(&Controller::acceptance(&link, &setup))?;
@@ -148,7 +148,7 @@ fn admitted(link: &mut Link, request: &Message) -> Outcome {
 }
 
 /// Subscribes to reports of a RAN function that supports them.
-fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), Fault> {
+fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), CaseFailure> {
     let (mut link, setup) = it.set_up()?;
     let found = it.reporting(&setup);
     let (function, details) = match found {
@@ -251,7 +251,7 @@ fn absent(setup: &E2SetupRequest) -> u16 {
 }
 
 /// Returns the agent's setup request, to build other requests from.
-fn offered(it: &Controller) -> Result<E2SetupRequest, Fault> {
+fn offered(it: &Controller) -> Result<E2SetupRequest, CaseFailure> {
     let (link, setup) = it.set_up()?;
     it.keep(link, setup.clone());
     Ok(setup)
@@ -318,7 +318,7 @@ fn unknown_control(it: &mut Controller) -> Outcome {
 fn senseless_control(it: &mut Controller) -> Outcome {
     let setup = offered(it)?;
     let Some(function) = setup.functions.iter().flatten().next().map(|function| function.id) else {
-        return Err(Fault::Skipped("the agent offers no function"));
+        return Err(CaseFailure::Skipped("the agent offers no function"));
     };
     let wanted =
         [&SENSELESS[..], &[TRANSFER_SYNTAX, NO_FUNCTION, Cause::Misc(CauseMisc::Unspecified)]].concat();
@@ -423,14 +423,14 @@ fn unknown_answer(it: &mut Controller) -> Outcome {
 
 fn unknown_critical(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    link.say_pdu(&spoil::unknown_procedure(0));
+    link.say_pdu(&malformed::unknown_procedure(0));
     objected(&mut link, "an unknown procedure", &[NOT_UNDERSTOOD])?;
     tidy(it, link, setup)
 }
 
 fn unknown_ignored(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
-    link.say_pdu(&spoil::unknown_procedure(1));
+    link.say_pdu(&malformed::unknown_procedure(1));
     silently(&mut link, "an unknown procedure that may be ignored")?;
     tidy(it, link, setup)
 }
@@ -455,22 +455,24 @@ fn wrong_deletion(
 }
 
 fn unknown_element(it: &mut Controller) -> Outcome {
-    wrong_deletion(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| spoil::with_unknown(pdu, 0))
+    wrong_deletion(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
 }
 
 fn ignored_element(it: &mut Controller) -> Outcome {
     // Without the element, the request deletes a subscription that does not exist.
     let wanted = [NO_REQUEST, NO_FUNCTION];
-    wrong_deletion(it, "an unknown element that may be ignored", &wanted, |pdu| spoil::with_unknown(pdu, 1))
+    wrong_deletion(it, "an unknown element that may be ignored", &wanted, |pdu| {
+        malformed::with_unknown(pdu, 1)
+    })
 }
 
 fn missing_element(it: &mut Controller) -> Outcome {
-    let spoil = |pdu: &[u8]| spoil::without(pdu, ids::RAN_FUNCTION_ID);
+    let spoil = |pdu: &[u8]| malformed::without(pdu, ids::RAN_FUNCTION_ID);
     wrong_deletion(it, "a deletion without its function", &[NOT_UNDERSTOOD], spoil)
 }
 
 fn element_twice(it: &mut Controller) -> Outcome {
-    let spoil = |pdu: &[u8]| spoil::twice(pdu, ids::RAN_FUNCTION_ID);
+    let spoil = |pdu: &[u8]| malformed::twice(pdu, ids::RAN_FUNCTION_ID);
     wrong_deletion(it, "a duplicate element", &[FALSELY_CONSTRUCTED], spoil)
 }
 
@@ -509,7 +511,7 @@ fn oversized(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     if !link.is_stream() {
         it.keep(link, setup);
-        return Err(Fault::Skipped("this transport keeps messages apart by itself"));
+        return Err(CaseFailure::Skipped("this transport keeps messages apart by itself"));
     }
     link.say_octets(&OVERSIZED);
     let until = Instant::now() + link.patience;
@@ -526,7 +528,7 @@ fn hostile_only(it: &Controller) -> Outcome {
     if it.run.config.hostile {
         return Ok(());
     }
-    Err(Fault::Skipped("it has ended agents: --hostile tries it"))
+    Err(CaseFailure::Skipped("it has ended agents: --hostile tries it"))
 }
 
 fn random(it: &mut Controller) -> Outcome {
@@ -547,7 +549,7 @@ fn removal(it: &mut Controller) -> Outcome {
     let (mut link, setup) = it.set_up()?;
     if link.version == Version::V1_01 {
         it.keep(link, setup);
-        return Err(Fault::Skipped("1.01 has no removal"));
+        return Err(CaseFailure::Skipped("1.01 has no removal"));
     }
     let transaction_id = transaction(&link, 40);
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id }))?;

@@ -4,7 +4,7 @@ use std::time::Instant;
 use ranlab_e2_codec::e2ap::*;
 
 use super::link::{Link, PeerMessage};
-use ranlab_lab::check::{Fault, Outcome, fails};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// The header of a frame of 4 GiB (`docs/decisions/0005-length-prefix.md`).
 pub(super) const OVERSIZED: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 1, 0, 0];
@@ -79,9 +79,9 @@ pub(super) fn spoiled(
     link: &Link,
     message: &Message,
     spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
-) -> Result<Vec<u8>, Fault> {
-    let pdu = encode(message, link.version).map_err(|error| Fault::Fails(error.to_string()))?;
-    spoil(&pdu).ok_or(Fault::Skipped("the message has no such element in this version"))
+) -> Result<Vec<u8>, CaseFailure> {
+    let pdu = encode(message, link.version).map_err(|error| CaseFailure::Fails(error.to_string()))?;
+    spoil(&pdu).ok_or(CaseFailure::Skipped("the message has no such element in this version"))
 }
 
 pub(super) const TRANSFER_SYNTAX: Cause = Cause::Protocol(CauseProtocol::TransferSyntaxError);

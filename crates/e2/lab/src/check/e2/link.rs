@@ -13,16 +13,16 @@ use ranlab_e2_codec::e2ap::{Decoded, Message, Rejection, Version, decode_upgradi
 use ranlab_sdk::transport::{Address, Frame, FrameReader, FrameWriter, MAX_PDU_BYTES, ReadOutcome, Stream};
 use tokio::runtime::Runtime;
 
-use ranlab_lab::check::{Fault, fails};
+use ranlab_lab::check::{CaseFailure, fails};
 
 /// Maximum number of PDUs recorded per check, so that a peer that reports endlessly does not exhaust the memory.
 const TRACED_MAX: usize = 100_000;
 
 /// The recorded traffic on all connections of a check.
 #[derive(Clone, Default)]
-pub(super) struct Trace(Rc<RefCell<Vec<(u64, Flow, Bytes)>>>);
+pub(super) struct CheckTrace(Rc<RefCell<Vec<(u64, Flow, Bytes)>>>);
 
-impl Trace {
+impl CheckTrace {
     fn note(&self, flow: Flow, pdu: &[u8]) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut all = self.0.borrow_mut();
@@ -57,7 +57,7 @@ pub(super) struct Link {
     runtime: Rc<Runtime>,
     stream: Stream,
     reader: FrameReader,
-    trace: Trace,
+    trace: CheckTrace,
     /// Direction from us to the peer.
     flow: Flow,
     pub(super) patience: Duration,
@@ -70,7 +70,7 @@ impl Link {
     pub(super) fn new(
         runtime: &Rc<Runtime>,
         stream: Stream,
-        trace: &Trace,
+        trace: &CheckTrace,
         number: u16,
         settings: (Duration, Version),
     ) -> Self {
@@ -87,7 +87,7 @@ impl Link {
     }
 
     /// Records further traffic for another check.
-    pub(super) fn traced_by(&mut self, trace: &Trace) {
+    pub(super) fn traced_by(&mut self, trace: &CheckTrace) {
         self.trace = trace.clone();
     }
 
@@ -97,8 +97,8 @@ impl Link {
     }
 
     /// Sends a message. A closed connection is noticed on the next read.
-    pub(super) fn say(&mut self, message: &Message) -> Result<(), Fault> {
-        let pdu = encode(message, self.version).map_err(|error| Fault::Fails(error.to_string()))?;
+    pub(super) fn say(&mut self, message: &Message) -> Result<(), CaseFailure> {
+        let pdu = encode(message, self.version).map_err(|error| CaseFailure::Fails(error.to_string()))?;
         self.say_pdu(&pdu);
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Link {
         &mut self,
         what: &str,
         mut wanted: impl FnMut(&mut Self, Message) -> Option<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, CaseFailure> {
         let until = Instant::now() + self.patience;
         let mut other = None;
         loop {

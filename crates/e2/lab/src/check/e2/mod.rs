@@ -3,10 +3,10 @@ mod agent;
 mod agent_cases;
 mod ends;
 mod link;
+mod malformed;
 mod ric;
 mod ric_abnormal;
 mod ric_cases;
-mod spoil;
 
 pub use agent::{AgentCheck, agent_checks, check_agent};
 pub use ric::RicCheck;

@@ -14,11 +14,11 @@ use ranlab_sdk::transport::{Address, SocketOptions, connect};
 use tokio::runtime::Runtime;
 
 use super::ends::{same_run, transaction};
-use super::link::{Link, PeerMessage, Trace, unreachable};
+use super::link::{CheckTrace, Link, PeerMessage, unreachable};
 use crate::e2_fields::E2Names;
-use ranlab_lab::check::{Fault, Outcome, Rig, fails};
+use ranlab_lab::check::{CaseFailure, CheckTarget, Outcome, fails};
 use ranlab_lab::settings::Listen;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{config, environment};
 
 config! {
@@ -57,7 +57,7 @@ impl RicRun {
     ///
     /// # Errors
     /// The runtime cannot be created.
-    pub(super) fn new(address: &Address, config: &RicCheck) -> Result<Rc<Self>, Trouble> {
+    pub(super) fn new(address: &Address, config: &RicCheck) -> Result<Rc<Self>, ComponentError> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(environment)?;
         Ok(Rc::new(Self {
@@ -73,45 +73,45 @@ impl RicRun {
 /// The run, shared with its base stations.
 pub(super) struct SharedRun(pub(super) Rc<RicRun>);
 
-impl Rig for SharedRun {
-    type Peer = Stations;
+impl CheckTarget for SharedRun {
+    type Peer = ScriptedNodes;
     const CAPTURE: (&'static str, &'static str) = ("check-ric", "pcapng");
 
     fn ended(&self) -> Option<&'static str> {
         None
     }
 
-    fn peer(&self, number: usize) -> Result<Stations, Trouble> {
+    fn peer(&self, number: usize) -> Result<ScriptedNodes, ComponentError> {
         let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), self.0.config.first + number as u32, 22);
-        Ok(Stations { run: Rc::clone(&self.0), node, trace: Trace::default(), links: Vec::new() })
+        Ok(ScriptedNodes { run: Rc::clone(&self.0), node, trace: CheckTrace::default(), links: Vec::new() })
     }
 
-    fn leave(&self, peer: &mut Stations) -> Result<(), Trouble> {
+    fn leave(&self, peer: &mut ScriptedNodes) -> Result<(), ComponentError> {
         peer.leave();
         Ok(())
     }
 
-    fn capture(&self, peer: &Stations, file: &Path) -> io::Result<()> {
+    fn capture(&self, peer: &ScriptedNodes, file: &Path) -> io::Result<()> {
         peer.trace.write(file)
     }
 }
 
 /// Base stations that send the messages of a check.
-pub(super) struct Stations {
+pub(super) struct ScriptedNodes {
     pub(super) run: Rc<RicRun>,
     pub(super) node: GlobalE2NodeId,
-    trace: Trace,
+    trace: CheckTrace,
     /// Connections that were set up, to be closed at the end.
     links: Vec<Link>,
 }
 
-impl Stations {
+impl ScriptedNodes {
     /// Opens a new connection.
-    pub(super) fn connect(&self) -> Result<Link, Fault> {
+    pub(super) fn connect(&self) -> Result<Link, CaseFailure> {
         self.link(&self.run.address)
     }
 
-    fn link(&self, address: &Address) -> Result<Link, Fault> {
+    fn link(&self, address: &Address) -> Result<Link, CaseFailure> {
         let run = &self.run;
         let made = run.runtime.block_on(connect(address, &SocketOptions::default()));
         let number = run.connections.get().wrapping_add(1);
@@ -123,7 +123,7 @@ impl Stations {
                 Ok(Link::new(&run.runtime, stream, &self.trace, number, settings))
             }
             Err(error) if run.met.get() => fails(unreachable(address, &error)),
-            Err(error) => Err(Fault::Trouble(environment(error))),
+            Err(error) => Err(CaseFailure::Trouble(environment(error))),
         }
     }
 
@@ -151,14 +151,14 @@ impl Stations {
     }
 
     /// Opens a connection and completes the E2 setup.
-    pub(super) fn set_up(&self) -> Result<Link, Fault> {
+    pub(super) fn set_up(&self) -> Result<Link, CaseFailure> {
         let mut link = self.connect()?;
         self.set_up_on(&mut link, 1)?;
         Ok(link)
     }
 
     /// Sends our setup request. Returns the response.
-    pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, Fault> {
+    pub(super) fn set_up_on(&self, link: &mut Link, number: u16) -> Result<E2SetupResponse, CaseFailure> {
         let request = self.setup_request(link, number);
         link.say(&request)?;
         let answer = link.expect("the setup", |_, message| match message {
@@ -196,7 +196,7 @@ impl Stations {
             _ => None,
         });
         match answer {
-            Err(Fault::Fails(_)) if may_end && link.over => self.set_up().map(drop),
+            Err(CaseFailure::Fails(_)) if may_end && link.over => self.set_up().map(drop),
             other => other.and_then(|told| same_run(link, "a reset afterwards", number, told)),
         }
     }
@@ -222,13 +222,14 @@ impl Stations {
     }
 
     /// Connects an xApp in addition to the base station.
-    pub(super) fn xapp(&self) -> Result<Xapp, Fault> {
-        const NONE: Fault = Fault::Skipped("nothing asks the RIC for it: name its listener for xApps, --e42");
+    pub(super) fn xapp(&self) -> Result<Xapp, CaseFailure> {
+        const NONE: CaseFailure =
+            CaseFailure::Skipped("nothing asks the RIC for it: name its listener for xApps, --e42");
         let Some(Listen::At(address)) = &self.run.config.e42 else { return Err(NONE) };
         let mut link = self.link(address)?;
         let request = e42::SetupRequest { functions: Self::functions(), wants_node_events: false };
         let pdu = e42::encode(&e42::Message::SetupRequest(request), link.version);
-        link.say_pdu(&pdu.map_err(|error| Fault::Fails(error.to_string()))?);
+        link.say_pdu(&pdu.map_err(|error| CaseFailure::Fails(error.to_string()))?);
         let until = Instant::now() + link.patience;
         while let Some(Ok(pdu)) = link.hear_pdu(until) {
             if let Ok(Decoded { message: e42::Message::SetupResponse(m), .. }) =
@@ -253,7 +254,7 @@ impl Xapp {
 
     fn say(&mut self, message: &e42::Message) -> Outcome {
         let pdu = e42::encode(message, self.link.version);
-        self.link.say_pdu(&pdu.map_err(|error| Fault::Fails(error.to_string()))?);
+        self.link.say_pdu(&pdu.map_err(|error| CaseFailure::Fails(error.to_string()))?);
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use ranlab_net::sctp;
 
 use super::ends::*;
 use super::link::{Link, PeerMessage};
-use super::ric::{Stations, reset};
-use super::spoil;
-use ranlab_lab::check::{Fault, Outcome, fails};
+use super::malformed;
+use super::ric::{ScriptedNodes, reset};
+use ranlab_lab::check::{CaseFailure, Outcome, fails};
 
 /// Returns the first RAN function, and the details of a subscription to it.
 pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
@@ -23,7 +23,7 @@ pub(super) fn wanted() -> (u16, RicSubscriptionDetails) {
     };
     let details =
         RicSubscriptionDetails { event_trigger: Bytes::from_static(&[0, 0, 3, 232]), actions: vec![action] };
-    (Stations::functions()[0].id, details)
+    (ScriptedNodes::functions()[0].id, details)
 }
 
 /// Sends an indication of that function.
@@ -42,7 +42,7 @@ pub(super) fn indicated(link: &mut Link, request_id: RicRequestId, message: &'st
 
 const UNKNOWN_REQUEST: RicRequestId = RicRequestId { requestor: 4_001, instance: 17 };
 
-pub(super) fn unknown_indication(it: &mut Stations) -> Outcome {
+pub(super) fn unknown_indication(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     indicated(&mut link, UNKNOWN_REQUEST, b"unasked")?;
     it.serves(&mut link, false)?;
@@ -50,7 +50,7 @@ pub(super) fn unknown_indication(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-pub(super) fn unknown_answer(it: &mut Stations) -> Outcome {
+pub(super) fn unknown_answer(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let function_id = wanted().0;
     let response = RicSubscriptionResponse {
@@ -71,25 +71,25 @@ pub(super) fn unknown_answer(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-pub(super) fn before_setup(it: &mut Stations) -> Outcome {
+pub(super) fn before_setup(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.connect()?;
     link.say(&reset(&link, 18))?;
     objected(&mut link, "a reset before the setup", &[WRONG_STATE])?;
     it.serves(&mut it.connect()?, true).or_else(|_| it.set_up().map(drop))
 }
 
-pub(super) fn unknown_critical(it: &mut Stations) -> Outcome {
+pub(super) fn unknown_critical(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    link.say_pdu(&spoil::unknown_procedure(0));
+    link.say_pdu(&malformed::unknown_procedure(0));
     objected(&mut link, "an unknown procedure", &[NOT_UNDERSTOOD])?;
     it.serves(&mut link, false)?;
     it.keep(link);
     Ok(())
 }
 
-pub(super) fn unknown_ignored(it: &mut Stations) -> Outcome {
+pub(super) fn unknown_ignored(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    link.say_pdu(&spoil::unknown_procedure(1));
+    link.say_pdu(&malformed::unknown_procedure(1));
     silently(&mut link, "an unknown procedure that may be ignored")?;
     it.serves(&mut link, false)?;
     it.keep(link);
@@ -98,7 +98,7 @@ pub(super) fn unknown_ignored(it: &mut Stations) -> Outcome {
 
 /// Sends an invalid reset request on an established connection.
 fn wrong_reset(
-    it: &mut Stations,
+    it: &mut ScriptedNodes,
     what: &str,
     wanted: &[Cause],
     spoil: impl Fn(&[u8]) -> Option<Vec<u8>>,
@@ -112,13 +112,13 @@ fn wrong_reset(
     Ok(())
 }
 
-pub(super) fn unknown_element(it: &mut Stations) -> Outcome {
-    wrong_reset(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| spoil::with_unknown(pdu, 0))
+pub(super) fn unknown_element(it: &mut ScriptedNodes) -> Outcome {
+    wrong_reset(it, "an unknown element", &[NOT_UNDERSTOOD], |pdu| malformed::with_unknown(pdu, 0))
 }
 
-pub(super) fn ignored_element(it: &mut Stations) -> Outcome {
+pub(super) fn ignored_element(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    let pdu = spoiled(&link, &reset(&link, 20), |pdu| spoil::with_unknown(pdu, 1))?;
+    let pdu = spoiled(&link, &reset(&link, 20), |pdu| malformed::with_unknown(pdu, 1))?;
     link.say_pdu(&pdu);
     let told = link.expect("a reset with an unknown element", |_, message| match message {
         Message::ResetResponse(m) => Some(m.transaction_id),
@@ -129,19 +129,19 @@ pub(super) fn ignored_element(it: &mut Stations) -> Outcome {
     same_run(&link, "the reset's answer", 20, told)
 }
 
-pub(super) fn missing_element(it: &mut Stations) -> Outcome {
+pub(super) fn missing_element(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.connect()?;
     let request = it.setup_request(&link, 21);
-    let pdu = spoiled(&link, &request, |pdu| spoil::without(pdu, ids::GLOBAL_E2_NODE_ID))?;
+    let pdu = spoiled(&link, &request, |pdu| malformed::without(pdu, ids::GLOBAL_E2_NODE_ID))?;
     link.say_pdu(&pdu);
     objected(&mut link, "a setup without the base station's name", &[NOT_UNDERSTOOD])
 }
 
-pub(super) fn element_twice(it: &mut Stations) -> Outcome {
-    wrong_reset(it, "a duplicate element", &[FALSELY_CONSTRUCTED], |pdu| spoil::twice(pdu, ids::CAUSE))
+pub(super) fn element_twice(it: &mut ScriptedNodes) -> Outcome {
+    wrong_reset(it, "a duplicate element", &[FALSELY_CONSTRUCTED], |pdu| malformed::twice(pdu, ids::CAUSE))
 }
 
-pub(super) fn malformed(it: &mut Stations) -> Outcome {
+pub(super) fn malformed(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     // The PDU type (CHOICE E2AP-PDU) does not exist.
     link.say_pdu(&[0x60, 0x01, 0x00, 0x03, 0, 0, 0]);
@@ -152,19 +152,19 @@ pub(super) fn malformed(it: &mut Stations) -> Outcome {
 }
 
 /// Checks that a well-behaved base station is not affected by a misbehaving one.
-fn with_sound_station(it: &mut Stations, disturb: impl FnOnce(&Stations) -> Outcome) -> Outcome {
+fn with_sound_station(it: &mut ScriptedNodes, disturb: impl FnOnce(&ScriptedNodes) -> Outcome) -> Outcome {
     let mut good = it.set_up()?;
     it.node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), it.run.config.first + 1_000, 22);
     let done = disturb(it);
     let alive = it.serves(&mut good, false).map_err(|fault| match fault {
-        Fault::Fails(why) => Fault::Fails(format!("the other base station: {why}")),
+        CaseFailure::Fails(why) => CaseFailure::Fails(format!("the other base station: {why}")),
         other => other,
     });
     it.keep(good);
     done.and(alive)
 }
 
-pub(super) fn cut(it: &mut Stations) -> Outcome {
+pub(super) fn cut(it: &mut ScriptedNodes) -> Outcome {
     with_sound_station(it, |it| {
         let whole = {
             let link = it.connect()?;
@@ -184,9 +184,9 @@ pub(super) fn cut(it: &mut Stations) -> Outcome {
     })
 }
 
-const NO_FRAMES: Fault = Fault::Skipped("this transport keeps messages apart by itself");
+const NO_FRAMES: CaseFailure = CaseFailure::Skipped("this transport keeps messages apart by itself");
 
-pub(super) fn oversized(it: &mut Stations) -> Outcome {
+pub(super) fn oversized(it: &mut ScriptedNodes) -> Outcome {
     with_sound_station(it, |it| {
         let mut link = it.set_up()?;
         if !link.is_stream() {
@@ -203,7 +203,7 @@ pub(super) fn oversized(it: &mut Stations) -> Outcome {
     })
 }
 
-pub(super) fn half(it: &mut Stations) -> Outcome {
+pub(super) fn half(it: &mut ScriptedNodes) -> Outcome {
     with_sound_station(it, |it| {
         let mut link = it.connect()?;
         if !link.is_stream() {
@@ -214,8 +214,8 @@ pub(super) fn half(it: &mut Stations) -> Outcome {
     })
 }
 
-pub(super) fn identifiers(it: &mut Stations) -> Outcome {
-    let place = it.sctp().ok_or(Fault::Skipped("the address is not sctp://"))?;
+pub(super) fn identifiers(it: &mut ScriptedNodes) -> Outcome {
+    let place = it.sctp().ok_or(CaseFailure::Skipped("the address is not sctp://"))?;
     for ppid in [0, 70, 71] {
         let link = it.connect()?;
         let pdu = spoiled(&link, &it.setup_request(&link, 23), |pdu| Some(pdu.to_vec()))?;
@@ -245,9 +245,9 @@ fn set_up_as(place: SocketAddr, ppid: u32, pdu: &[u8], patience: Duration) -> bo
     false
 }
 
-pub(super) fn random(it: &mut Stations) -> Outcome {
+pub(super) fn random(it: &mut ScriptedNodes) -> Outcome {
     if !it.run.config.hostile {
-        return Err(Fault::Skipped("it has ended RICs: --hostile tries it"));
+        return Err(CaseFailure::Skipped("it has ended RICs: --hostile tries it"));
     }
     let whole = {
         let link = it.connect()?;

@@ -4,10 +4,10 @@ use ranlab_e2_codec::e2ap::*;
 
 use super::ends::*;
 use super::link::Link;
-use super::ric::{RicCheck, RicRun, SharedRun, Stations, component, reset};
+use super::ric::{RicCheck, RicRun, ScriptedNodes, SharedRun, component, reset};
 use super::ric_abnormal::*;
-use ranlab_lab::check::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::check::{Case, CaseFailure, Outcome, Verdict, chosen, fails, folder, listed, run};
+use ranlab_lab::worker::ComponentError;
 use ranlab_sdk::transport::Address;
 
 /// Returns name and clause of each RIC check, in order.
@@ -20,7 +20,7 @@ pub fn ric_checks() -> Vec<(&'static str, &'static str)> {
 ///
 /// # Errors
 /// No RIC listens at the address, no check has the given name, or `told` returned an error.
-pub fn check_ric<E: From<Trouble>>(
+pub fn check_ric<E: From<ComponentError>>(
     address: &Address,
     config: &RicCheck,
     told: impl FnMut(&Verdict) -> Result<(), E>,
@@ -31,7 +31,7 @@ pub fn check_ric<E: From<Trouble>>(
 }
 
 /// All checks, in order of execution.
-const CASES: &[Case<Stations>] = &[
+const CASES: &[Case<ScriptedNodes>] = &[
     ("setup in 1.01", "E2AP 8.3.1", |it| setup_in(it, Version::V1_01)),
     ("setup in 2.03", "E2AP 8.3.1", |it| setup_in(it, Version::V2_03)),
     ("setup in 3.01", "E2AP 8.3.1", |it| setup_in(it, Version::V3_01)),
@@ -85,11 +85,11 @@ const CASES: &[Case<Stations>] = &[
     ("hundreds of truncated and random messages are survived", "E2AP 10.2", random),
 ];
 
-fn setup_in(it: &mut Stations, version: Version) -> Outcome {
+fn setup_in(it: &mut ScriptedNodes, version: Version) -> Outcome {
     let mut link = it.connect()?;
     link.version = version;
     let answer = it.set_up_on(&mut link, 7)?;
-    let offered = Stations::functions();
+    let offered = ScriptedNodes::functions();
     let taken = answer.accepted.iter().flatten().map(|function| function.id);
     let refused = answer.rejected.iter().flatten().map(|function| function.id);
     // A RIC of this project identifies itself by accepting a function that was not offered, but only towards peers that
@@ -101,10 +101,10 @@ fn setup_in(it: &mut Stations, version: Version) -> Outcome {
     Ok(())
 }
 
-fn setup_components(it: &mut Stations) -> Outcome {
+fn setup_components(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.connect()?;
     if link.version == Version::V1_01 {
-        return Err(Fault::Skipped("1.01 has no such list"));
+        return Err(CaseFailure::Skipped("1.01 has no such list"));
     }
     let answer = it.set_up_on(&mut link, 8)?;
     let told: Vec<_> = answer.components.iter().flatten().map(|component| &component.id).collect();
@@ -117,13 +117,13 @@ fn setup_components(it: &mut Stations) -> Outcome {
     }
 }
 
-fn second_setup(it: &mut Stations) -> Outcome {
+fn second_setup(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     it.set_up_on(&mut link, 9)?;
     it.serves(&mut link, false)
 }
 
-fn reset_by_node(it: &mut Stations) -> Outcome {
+fn reset_by_node(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     link.say(&reset(&link, 10))?;
     let told = link.expect("a reset", |_, message| match message {
@@ -136,7 +136,7 @@ fn reset_by_node(it: &mut Stations) -> Outcome {
 }
 
 /// Sends a service update. Returns the transaction id of the response, and the accepted and rejected functions.
-fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), Fault> {
+fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Vec<u16>, bool), CaseFailure> {
     link.say(&Message::RicServiceUpdate(update))?;
     link.expect("a service update", |_, message| match message {
         Message::RicServiceUpdateAcknowledge(m) => {
@@ -149,9 +149,9 @@ fn updated(link: &mut Link, update: RicServiceUpdate) -> Result<(Option<u16>, Ve
     })
 }
 
-fn service_update(it: &mut Stations) -> Outcome {
+fn service_update(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
-    let mut function = Stations::functions().swap_remove(0);
+    let mut function = ScriptedNodes::functions().swap_remove(0);
     function.id = 901;
     let update = RicServiceUpdate {
         transaction_id: transaction(&link, 11),
@@ -169,7 +169,7 @@ fn service_update(it: &mut Stations) -> Outcome {
     }
 }
 
-fn unknown_service(it: &mut Stations) -> Outcome {
+fn unknown_service(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let deleted = Some(vec![RanFunctionIdItem { id: 999, revision: 1 }]);
     let update =
@@ -186,9 +186,9 @@ fn configure(
     number: u16,
     added: Option<ComponentConfigItem>,
     removed: Option<ComponentRemovalItem>,
-) -> Result<Result<E2NodeConfigurationUpdateAcknowledge, Cause>, Fault> {
+) -> Result<Result<E2NodeConfigurationUpdateAcknowledge, Cause>, CaseFailure> {
     if link.version == Version::V1_01 {
-        return Err(Fault::Skipped("1.01 has other lists of components"));
+        return Err(CaseFailure::Skipped("1.01 has other lists of components"));
     }
     link.say(&Message::E2NodeConfigurationUpdate(E2NodeConfigurationUpdate {
         transaction_id: transaction(link, number),
@@ -207,7 +207,7 @@ fn configure(
     Ok(answer)
 }
 
-fn configuration(it: &mut Stations) -> Outcome {
+fn configuration(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let answer = configure(&mut link, 13, Some(component("amf-2")), None)?;
     it.keep(link);
@@ -218,7 +218,7 @@ fn configuration(it: &mut Stations) -> Outcome {
     }
 }
 
-fn unknown_component(it: &mut Stations) -> Outcome {
+fn unknown_component(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let ComponentConfigItem { interface, id, .. } = component("nobody");
     let answer = configure(&mut link, 14, None, Some(ComponentRemovalItem { interface, id }))?;
@@ -233,7 +233,7 @@ fn unknown_component(it: &mut Stations) -> Outcome {
     }
 }
 
-fn same_transaction(it: &mut Stations) -> Outcome {
+fn same_transaction(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     for _ in 0..2 {
         if let Err(cause) = configure(&mut link, 15, Some(component("amf-3")), None)? {
@@ -245,10 +245,10 @@ fn same_transaction(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-fn removal(it: &mut Stations) -> Outcome {
+fn removal(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     if link.version == Version::V1_01 {
-        return Err(Fault::Skipped("1.01 has no removal"));
+        return Err(CaseFailure::Skipped("1.01 has no removal"));
     }
     link.say(&Message::E2RemovalRequest(E2RemovalRequest { transaction_id: transaction(&link, 16) }))?;
     let told = link.expect("a removal", |_, message| match message {
@@ -262,7 +262,7 @@ fn removal(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-fn error_indication(it: &mut Stations) -> Outcome {
+fn error_indication(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     link.say(&Message::ErrorIndication(ErrorIndication {
         transaction_id: transaction(&link, 99),
@@ -278,7 +278,7 @@ fn error_indication(it: &mut Stations) -> Outcome {
 }
 
 /// Returns the subscription request that the RIC forwards for an xApp.
-fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, Fault> {
+fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, CaseFailure> {
     let (function, details) = wanted();
     link.expect("the xApp's subscription", |_, message| match message {
         Message::RicSubscriptionRequest(m) if m.function_id == function && m.details == details => Some(m),
@@ -287,7 +287,9 @@ fn asked(link: &mut Link) -> Result<RicSubscriptionRequest, Fault> {
 }
 
 /// Connects a base station and an xApp with a subscription. Returns both, and the subscription's ids at both ends.
-fn subscribed(it: &Stations) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), Fault> {
+fn subscribed(
+    it: &ScriptedNodes,
+) -> Result<(Link, super::ric::Xapp, RicRequestId, RicRequestId), CaseFailure> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
     let (function, details) = wanted();
@@ -306,13 +308,13 @@ fn subscribed(it: &Stations) -> Result<(Link, super::ric::Xapp, RicRequestId, Ri
     Ok((link, xapp, request.request_id, told))
 }
 
-fn subscription(it: &mut Stations) -> Outcome {
+fn subscription(it: &mut ScriptedNodes) -> Outcome {
     let (link, ..) = subscribed(it)?;
     it.keep(link);
     Ok(())
 }
 
-fn subscription_failure(it: &mut Stations) -> Outcome {
+fn subscription_failure(it: &mut ScriptedNodes) -> Outcome {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
     let (function, details) = wanted();
@@ -332,7 +334,7 @@ fn subscription_failure(it: &mut Stations) -> Outcome {
     Ok(())
 }
 
-fn indication(it: &mut Stations) -> Outcome {
+fn indication(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     indicated(&mut link, at_node, b"as it was")?;
     let (request, header, body) = xapp.link.expect("the indication", |_, message| match message {
@@ -347,7 +349,7 @@ fn indication(it: &mut Stations) -> Outcome {
     }
 }
 
-fn subscription_delete(it: &mut Stations) -> Outcome {
+fn subscription_delete(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, at_node, at_xapp) = subscribed(it)?;
     let function_id = wanted().0;
     xapp.delete(at_xapp, function_id)?;
@@ -369,7 +371,7 @@ fn subscription_delete(it: &mut Stations) -> Outcome {
 }
 
 /// Sends a control request of an xApp. Returns the request as the base station receives it.
-fn controlled(it: &Stations) -> Result<(Link, super::ric::Xapp, RicControlRequest), Fault> {
+fn controlled(it: &ScriptedNodes) -> Result<(Link, super::ric::Xapp, RicControlRequest), CaseFailure> {
     let mut link = it.set_up()?;
     let mut xapp = it.xapp()?;
     xapp.control(wanted().0, Bytes::from_static(b"head"), Bytes::from_static(b"do it"))?;
@@ -383,7 +385,7 @@ fn controlled(it: &Stations) -> Result<(Link, super::ric::Xapp, RicControlReques
     Ok((link, xapp, request))
 }
 
-fn control(it: &mut Stations) -> Outcome {
+fn control(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, request) = controlled(it)?;
     let v1 = link.version == Version::V1_01;
     link.say(&Message::RicControlAcknowledge(RicControlAcknowledge {
@@ -401,7 +403,7 @@ fn control(it: &mut Stations) -> Outcome {
     if outcome.as_deref() == Some(b"done") { Ok(()) } else { fails("the outcome's bytes have changed") }
 }
 
-fn control_failure(it: &mut Stations) -> Outcome {
+fn control_failure(it: &mut ScriptedNodes) -> Outcome {
     let (mut link, mut xapp, request) = controlled(it)?;
     let cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
     link.say(&Message::RicControlFailure(RicControlFailure {

@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::virtual_time::{Control, UeState};
 use ranlab_campaign::export::{Column, Table};
 
-use super::{Kept, PERIOD, Passed};
+use super::{KeptRecords, PERIOD, RepeatResult};
 
 /// Base station and UE.
-type Who = (usize, u32);
+type UeKey = (usize, u32);
 
 /// Activity of a UE in a period.
 #[derive(Debug, Clone, Copy)]
-struct Did {
+struct UePeriod {
     rnti: u16,
     slice: Option<u16>,
     mbps: f64,
@@ -26,9 +26,9 @@ struct Did {
 type State = (Duration, Vec<UeState>);
 
 /// End of a period, and each UE's activity in it.
-type Period = (Duration, BTreeMap<Who, Did>);
+type Period = (Duration, BTreeMap<UeKey, UePeriod>);
 
-fn periods(kept: &Kept) -> Vec<Period> {
+fn periods(kept: &KeptRecords) -> Vec<Period> {
     let pairs = kept.states.iter().zip(kept.states.iter().skip(1));
     let one = |((from, then), (until, now)): (&State, &State)| {
         let seconds = until.saturating_sub(*from).as_secs_f64().max(1e-9);
@@ -36,7 +36,7 @@ fn periods(kept: &Kept) -> Vec<Period> {
             // A UE that arrived in the meantime, or returned with another RNTI, starts at 0.
             let same = |old: &&UeState| (old.station, old.ue, old.rnti) == (it.station, it.ue, it.rnti);
             let (bytes, prbs) = then.iter().find(same).map_or((0, 0), |old| (old.bytes, old.prbs));
-            let did = Did {
+            let did = UePeriod {
                 rnti: it.rnti,
                 slice: it.slice,
                 mbps: it.bytes.saturating_sub(bytes) as f64 * 8e-6 / seconds,
@@ -51,9 +51,9 @@ fn periods(kept: &Kept) -> Vec<Period> {
 }
 
 /// Returns mean throughput, PRBs and backlog of a UE over some periods; `None` if it was absent.
-fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: Who) -> [Option<f64>; 3] {
-    let there: Vec<&Did> = periods.filter_map(|(_, ues)| ues.get(&who)).collect();
-    let mean = |of: fn(&Did) -> f64| {
+fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: UeKey) -> [Option<f64>; 3] {
+    let there: Vec<&UePeriod> = periods.filter_map(|(_, ues)| ues.get(&who)).collect();
+    let mean = |of: fn(&UePeriod) -> f64| {
         (!there.is_empty()).then(|| there.iter().map(|did| of(did)).sum::<f64>() / there.len() as f64)
     };
     [mean(|did| did.mbps), mean(|did| did.prbs as f64), mean(|did| did.backlog_bytes as f64)]
@@ -123,7 +123,7 @@ fn table(columns: &[(&str, Column)]) -> Table {
 }
 
 /// Point and seed of a repeat.
-type Which<'a> = (usize, &'a str);
+type RepeatKey<'a> = (usize, &'a str);
 
 /// Rows of both tables.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl Tables {
     }
 
     /// Adds a recorded repeat, and its counterpart without the left-out component, if any.
-    pub fn take(&mut self, point: usize, seed: u64, with: &Passed, without: Option<&Passed>) {
+    pub fn take(&mut self, point: usize, seed: u64, with: &RepeatResult, without: Option<&RepeatResult>) {
         let own = periods(&with.kept);
         let other = without.map(|without| periods(&without.kept));
         let which = (point, &*seed.to_string());
@@ -153,7 +153,7 @@ impl Tables {
         }
     }
 
-    fn put_states(&mut self, (point, seed): Which<'_>, world: &str, periods: &[Period]) {
+    fn put_states(&mut self, (point, seed): RepeatKey<'_>, world: &str, periods: &[Period]) {
         for (at, ((station, ue), did)) in
             periods.iter().flat_map(|(at, ues)| ues.iter().map(move |ue| (at, ue)))
         {
@@ -176,14 +176,14 @@ impl Tables {
 
     fn put_control(
         &mut self,
-        (point, seed): Which<'_>,
+        (point, seed): RepeatKey<'_>,
         number: usize,
         (at, control): &(Duration, Control),
         own: &[Period],
         other: &[Period],
     ) {
         let is_after = |(end, _): &&Period| end.saturating_sub(PERIOD) >= *at;
-        let ues: BTreeSet<Who> = own.iter().flat_map(|(_, ues)| ues.keys().copied()).collect();
+        let ues: BTreeSet<UeKey> = own.iter().flat_map(|(_, ues)| ues.keys().copied()).collect();
         for who in ues {
             let before = means(own.iter().rev().filter(|(end, _)| end <= at).take(self.span), who);
             let after = means(own.iter().filter(is_after).take(self.span), who);

@@ -12,7 +12,7 @@ use ranlab_e2_codec::e2sm::Model;
 use ranlab_command::exit::Failure;
 use ranlab_command::live;
 use ranlab_command::output::{Format, Output};
-use ranlab_command::web::{Now, Web, introduce};
+use ranlab_command::web::{CurrentValues, WebArguments, introduce};
 
 use super::follow::Growing;
 
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
-    web: Web,
+    web: WebArguments,
     /// Captures (pcap, pcapng), or files with one PDU each
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -154,11 +154,11 @@ fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result
 }
 
 /// Serves the document until Ctrl-C or SIGTERM.
-fn show(web: &Web, document: &Document) -> Result<(), Failure> {
+fn show(web: &WebArguments, document: &Document) -> Result<(), Failure> {
     let Some(board) = web.open()? else { return Ok(()) };
     introduce(&board, document.title(), "Capture", &[], &[], "");
     let words = "Decoded; the page is served until Ctrl-C.".to_owned();
-    Now { phase: "shown", words, ..Now::default() }.publish(&board);
+    CurrentValues { phase: "shown", words, ..CurrentValues::default() }.publish(&board);
     let json = document.json();
     board.document(move || json.clone());
     ranlab_sdk::run(live::end(None));

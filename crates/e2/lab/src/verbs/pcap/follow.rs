@@ -12,7 +12,7 @@ use ranlab_http::board::Board;
 
 use ranlab_command::exit::Failure;
 use ranlab_command::live;
-use ranlab_command::web::{Now, Web, introduce, publish_finished};
+use ranlab_command::web::{CurrentValues, WebArguments, introduce, publish_finished};
 
 /// Interval of checks whether the file has grown.
 const LOOK: Duration = Duration::from_millis(100);
@@ -84,7 +84,7 @@ impl Growing {
     ///
     /// # Errors
     /// See [`Web::open`].
-    pub(super) fn open(web: &Web, title: &str) -> Result<Self, Failure> {
+    pub(super) fn open(web: &WebArguments, title: &str) -> Result<Self, Failure> {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
         std::thread::spawn(move || {
@@ -158,7 +158,8 @@ impl Growing {
     fn publish(&self) {
         let Some(board) = &self.board else { return };
         let words = "The capture is shown while it is written, until Ctrl-C.".to_owned();
-        Now { phase: "running", words, tiles: self.tiles(), ..Now::default() }.publish(board);
+        CurrentValues { phase: "running", words, tiles: self.tiles(), ..CurrentValues::default() }
+            .publish(board);
     }
 
     fn tiles(&self) -> Vec<(String, String, String, bool)> {

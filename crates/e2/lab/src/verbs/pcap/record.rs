@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use ranlab_e2_capture::{E42_PORT, Endpoint, Flow, Recorder, Side, Transport};
-use ranlab_transport::{Listener, Passage, Proxy, ProxyError, SocketOptions, Tap};
+use ranlab_transport::{Listener, Proxy, ProxyDirection, ProxyError, ProxyObserver, SocketOptions};
 use serde::Serialize;
 
 use ranlab_command::args::{self, Address};
@@ -135,8 +135,8 @@ struct State {
     last_told: String,
 }
 
-impl Tap for Recording {
-    fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>) {
+impl ProxyObserver for Recording {
+    fn pass(&self, passage: &ProxyDirection, batch: &mut Vec<Bytes>) {
         let mut state = self.state.borrow_mut();
         // Unix sockets have no ports: the default port identifies the RIC, the connection's number its peer.
         let peer = Endpoint { address: None, port: passage.connection as u16 };

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::values::{ReceivedReport, RecordError, Recorder, Room, Screen, Values};
-use crate::{MonitorPart, MonitorReport, Watcher};
+use crate::{MonitorComponent, MonitorReport, RunningMonitor};
 use ranlab_sdk::e2::xapp::Dialect;
 use ranlab_sdk::wire::e2sm::common::JoinedUe;
 use serde::Serialize;
@@ -30,7 +30,7 @@ const LEAVE_WAIT: Duration = Duration::from_secs(10);
 )]
 pub struct Arguments {
     #[command(flatten)]
-    monitor: Flags<MonitorPart>,
+    monitor: Flags<MonitorComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -97,7 +97,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
 
 /// A running monitor, looked at each second.
 struct Watch<'a> {
-    watcher: Watcher,
+    watcher: RunningMonitor,
     told: &'a Rc<RefCell<ValueSink>>,
     arguments: &'a Arguments,
     /// Whether other models are watched if no base station offers these: without --sm.
@@ -112,7 +112,7 @@ impl<'a> Watch<'a> {
     fn start(arguments: &'a Arguments, told: &'a Rc<RefCell<ValueSink>>) -> Result<Self, Failure> {
         let part = &arguments.monitor.config;
         let watcher = watcher(part, arguments.ue, told)?;
-        let may_change = part.sm == MonitorPart::default().sm;
+        let may_change = part.sm == MonitorComponent::default().sm;
         Ok(Self { watcher, told, arguments, may_change, looks: 0, before: 0, dialect_shown: false })
     }
 
@@ -145,7 +145,7 @@ impl<'a> Watch<'a> {
         let missing = part.sm.join(", ");
         let shown = models.join(", ");
         eprintln!("ranlab: no base station offers {missing}; showing {shown}");
-        let part = MonitorPart { sm: models, ..part.clone() };
+        let part = MonitorComponent { sm: models, ..part.clone() };
         self.told.borrow_mut().watch(&part)?;
         self.watcher = watcher(&part, self.arguments.ue, self.told)?;
         self.may_change = false;
@@ -155,10 +155,14 @@ impl<'a> Watch<'a> {
 }
 
 /// Starts a watcher whose reports go to `told`.
-fn watcher(part: &MonitorPart, ue: Option<u32>, told: &Rc<RefCell<ValueSink>>) -> Result<Watcher, Failure> {
+fn watcher(
+    part: &MonitorComponent,
+    ue: Option<u32>,
+    told: &Rc<RefCell<ValueSink>>,
+) -> Result<RunningMonitor, Failure> {
     let told = told.clone();
     let hear = move |heard: &ReceivedReport<'_>, received_us| told.borrow_mut().on_report(heard, received_us);
-    Ok(Watcher::showing(part, ue, Box::new(hear))?)
+    Ok(RunningMonitor::showing(part, ue, Box::new(hear))?)
 }
 
 /// UEs in the last object of `--format json` at most.
@@ -204,7 +208,7 @@ struct ValueSink {
     shown: bool,
     format: Format,
     /// Lines on the terminal that the next update replaces.
-    on_terminal: live::Screen,
+    on_terminal: live::LiveView,
     /// Seconds without indications, after some had arrived.
     silent_s: u64,
     /// Number of such seconds that is reported: the maximum of [`SILENT_S`] and three periods.
@@ -232,7 +236,7 @@ impl ValueSink {
             recorder: recorder.transpose()?,
             shown: !arguments.totals && format != Format::Json,
             format,
-            on_terminal: live::Screen::default(),
+            on_terminal: live::LiveView::default(),
             silent_s: 0,
             silence_reported_s: SILENT_S.max(3 * arguments.monitor.config.period.as_secs()),
             malformed: None,
@@ -243,7 +247,7 @@ impl ValueSink {
     }
 
     /// Shows and records other models.
-    fn watch(&mut self, part: &MonitorPart) -> Result<(), Failure> {
+    fn watch(&mut self, part: &MonitorComponent) -> Result<(), Failure> {
         if let Some((path, recorder)) = &mut self.recorder {
             *recorder = Recorder::create(path, &part.models()?).map_err(of_recording)?;
         }

@@ -1,7 +1,7 @@
 //! `ranlab xapp orders`: sends numbered controls and reports their outcomes.
 use std::time::Duration;
 
-use crate::{Orders, OrdersPlan, Outcome};
+use crate::{OrderOutcome, OrdersPlan, RunningControlLoad};
 use ranlab_transport::Address;
 
 use ranlab_command::args;
@@ -39,10 +39,10 @@ pub struct Arguments {
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let Arguments { connect, or_at, rate, first, duration } = arguments;
-    let mut orders = Orders::start(&OrdersPlan { connect, or_at, rate, first }).await?;
+    let mut orders = RunningControlLoad::start(&OrdersPlan { connect, or_at, rate, first }).await?;
     let mut output = Output::new(format);
     let mut failed = None;
-    let mut tell = |outcome: &Outcome| {
+    let mut tell = |outcome: &OrderOutcome| {
         if let Err(failure) = write(&mut output, outcome) {
             failed.get_or_insert(failure);
         }
@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     Ok(())
 }
 
-fn write(output: &mut Output, outcome: &Outcome) -> Result<(), Failure> {
+fn write(output: &mut Output, outcome: &OrderOutcome) -> Result<(), Failure> {
     let said = outcome.why.as_deref().unwrap_or("acknowledged");
     output.text(format_args!("{} at {}: {said}, {:.1} ms", outcome.order, outcome.node, outcome.ms))?;
     output.item(outcome)?;

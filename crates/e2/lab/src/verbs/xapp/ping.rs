@@ -1,8 +1,8 @@
 //! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
-use crate::{PingPart, PingReport, Pinging};
-use ranlab_lab::worker::{Fault, Trouble};
+use crate::{PingComponent, PingReport, RunningPing};
+use ranlab_lab::worker::{ComponentError, FaultOwner};
 use serde::Serialize;
 
 use ranlab_command::args;
@@ -21,7 +21,7 @@ const COUNT: u32 = 1000;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    ping: Flags<PingPart>,
+    ping: Flags<PingComponent>,
     /// Maximum duration; Ctrl-C ends the run with the same summary
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     if arguments.duration.is_none() {
         part.count.get_or_insert(COUNT);
     }
-    let mut pinging = Pinging::start(&part).await.map_err(away)?;
+    let mut pinging = RunningPing::start(&part).await.map_err(away)?;
     let ended = tokio::select! {
         () = live::end(arguments.duration) => Ok(()),
         ended = pinging.done() => ended,
@@ -60,9 +60,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
 
 /// For a manual start, a missing RIC or base station is a fault of the environment; only a campaign
 /// attributes it to the system under test.
-fn away(trouble: Trouble) -> Failure {
+fn away(trouble: ComponentError) -> Failure {
     match trouble.fault {
-        Fault::Sut => Failure::Environment(trouble.what),
+        FaultOwner::Sut => Failure::Environment(trouble.what),
         _ => trouble.into(),
     }
 }

@@ -1,5 +1,5 @@
 //! `ranlab xapp slice`: configures slices over REST.
-use crate::SliceXappPart;
+use crate::SliceXappComponent;
 
 use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
@@ -12,7 +12,7 @@ use ranlab_command::output::{Format, Output};
 )]
 pub struct Arguments {
     #[command(flatten)]
-    slice: Flags<SliceXappPart>,
+    slice: Flags<SliceXappComponent>,
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {

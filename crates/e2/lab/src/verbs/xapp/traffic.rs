@@ -1,7 +1,7 @@
 //! `ranlab xapp traffic`: protects a low-latency flow when its delay is too long.
 use std::time::Duration;
 
-use crate::{TrafficXapp, TrafficXappPart};
+use crate::{TrafficXapp, TrafficXappComponent};
 
 use ranlab_command::args;
 use ranlab_command::exit::Failure;
@@ -16,7 +16,7 @@ use ranlab_command::output::{Format, Output};
 )]
 pub struct Arguments {
     #[command(flatten)]
-    traffic: Flags<TrafficXappPart>,
+    traffic: Flags<TrafficXappComponent>,
     /// Duration of the run [default: until Ctrl-C]
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,

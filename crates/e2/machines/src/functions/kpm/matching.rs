@@ -2,7 +2,7 @@
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::conditional::Conditional;
 use super::reading::{Quantity, Reading, UeReading};
-use super::records::{Records, Whom};
+use super::records::{RecordSubject, Records};
 use ranlab_e2_codec::e2sm::common::UeId;
 use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::per::Text;
@@ -110,10 +110,10 @@ impl Plan {
             ReportForm::Each(conditional) => conditional.wants(ue),
         };
         if matches!(of, ReportForm::Node) {
-            told.add([before, now], Whom { number: 0, ues: &now.ues, name: &name }, &seen);
+            told.add([before, now], RecordSubject { number: 0, ues: &now.ues, name: &name }, &seen);
         }
         for ue in now.ues.iter().filter(|ue| seen(ue.number)).filter(wanted) {
-            let whom = Whom { number: ue.number, ues: std::slice::from_ref(ue), name: &name };
+            let whom = RecordSubject { number: ue.number, ues: std::slice::from_ref(ue), name: &name };
             told.add([before, now], whom, &seen);
         }
         before.copy_from(now);

@@ -7,7 +7,7 @@ use ranlab_e2_codec::e2sm::kpm::*;
 use ranlab_e2_codec::e2sm::per::{Text, encode_in};
 
 /// Subject of a record.
-pub(super) struct Whom<'a, Name> {
+pub(super) struct RecordSubject<'a, Name> {
     /// Number under which the record is kept: that of a UE, or 0 for the node.
     pub(super) number: u32,
     /// Counters to sum up.
@@ -65,7 +65,7 @@ impl Records {
     pub(super) fn add(
         &mut self,
         [then, now]: [&Reading; 2],
-        whom: Whom<'_, impl FnOnce(u32) -> UeId>,
+        whom: RecordSubject<'_, impl FnOnce(u32) -> UeId>,
         seen: impl Fn(u32) -> bool,
     ) {
         let mut record = self.record();

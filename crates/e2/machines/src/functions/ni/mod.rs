@@ -10,7 +10,7 @@
 //!
 //! A controller receives messages about the UEs that it sees (for a UE that leaves, including its last message) and
 //! messages that concern no UE.
-mod wanted;
+mod subscription;
 
 use crate::Time;
 use crate::agent::*;
@@ -25,7 +25,7 @@ use ranlab_e2_codec::e2sm::ni::{
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use wanted::Action;
+use subscription::Action;
 
 /// Interval at which a base station is polled for messages, while there is a subscription.
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -45,12 +45,12 @@ pub trait NiStation: Send {
     fn ues(&mut self) -> Vec<u32>;
 
     /// Returns the messages that passed since the last call, oldest first.
-    fn messages(&mut self, now: Time) -> Vec<Passed>;
+    fn messages(&mut self, now: Time) -> Vec<InterfaceMessage>;
 }
 
 /// A message that passed on an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct InterfaceMessage {
     /// Interface.
     pub interface: Interface,
     /// Peer node; `None` if NI has no name for it (the core network).
@@ -99,23 +99,23 @@ fn sees(ues: UeFilter<'_>, number: u32) -> bool {
 
 /// Returns whether a message matches a trigger at a node named `near`. `read` is the decoded message, if it could be
 /// decoded.
-fn meets(event: &MessageEvent, near: &NodeId, passed: &Passed, read: Option<&Message>) -> bool {
+fn meets(event: &MessageEvent, near: &NodeId, passed: &InterfaceMessage, read: Option<&Message>) -> bool {
     let there = event.node == *near || passed.far == Some(event.node);
     let that_way = event.direction == Direction::Both || event.direction == passed.direction;
     if event.interface != passed.interface || !there || !that_way {
         return false;
     }
     let tests = event.tests.as_deref().unwrap_or_default();
-    read.is_some_and(|it| event.message.is(it) && tests.iter().all(|test| wanted::holds(test, it)))
+    read.is_some_and(|it| event.message.is(it) && tests.iter().all(|test| subscription::holds(test, it)))
 }
 
 impl Listener {
-    fn may_hear(&self, passed: &Passed, ues: UeFilter<'_>) -> bool {
+    fn may_hear(&self, passed: &InterfaceMessage, ues: UeFilter<'_>) -> bool {
         passed.ue.is_none_or(|ue| sees(ues, ue) || (passed.leaves && self.saw.contains(&ue)))
     }
 }
 
-fn header(passed: &Passed, near: NodeId, with_time: bool) -> IndicationHeader {
+fn header(passed: &InterfaceMessage, near: NodeId, with_time: bool) -> IndicationHeader {
     let ntp = match TimeStamp::ntp(passed.tstamp_us) {
         TimeStamp::V3(ntp) => ntp,
         TimeStamp::V2(seconds) => u64::from(seconds) << 32,
@@ -190,7 +190,7 @@ impl<S: NiStation> RanFunction for Function<S> {
         let has = self.station.interfaces().contains(&event.interface);
         let is_there =
             event.node == self.station.node() || self.station.may_reach(event.interface, &event.node);
-        if !has || !is_there || !wanted::is_sound(&event) {
+        if !has || !is_there || !subscription::is_sound(&event) {
             return Err(TRIGGER);
         }
         let mut actions = Vec::new();

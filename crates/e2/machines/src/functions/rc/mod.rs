@@ -29,7 +29,7 @@
 //! the neighbours (change 2); the cells never change.
 mod policy;
 mod station;
-mod wanted;
+mod subscription;
 
 pub use policy::POLICIES_MAX;
 pub use station::{CarrierQuotas, RcControl, RcEvent, RcMobility};
@@ -37,7 +37,7 @@ pub use station::{CarrierQuotas, RcControl, RcEvent, RcMobility};
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
-use policy::Imposed;
+use policy::PolicyQuotas;
 use ranlab_e2_codec::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
 use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::{Reason, Refusal};
@@ -54,7 +54,7 @@ use ranlab_e2_codec::e2sm::rc::{
 use ranlab_e2_codec::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use wanted::{Action, Does, When};
+use subscription::{Action, ActionKind, Trigger};
 
 /// Outcome parameter with the reason, as text, why a control was refused.
 pub const REASON: u32 = 1;
@@ -66,7 +66,7 @@ pub const PROCESSES_MAX: usize = 256;
 /// A subscription and its actions.
 #[derive(Debug)]
 struct Listener {
-    when: When,
+    when: Trigger,
     actions: Vec<Action>,
     /// Whether an on-demand report is still to be sent.
     due: bool,
@@ -95,7 +95,7 @@ struct Function<C> {
     /// Connected UEs when the policies were last evaluated.
     there: Vec<(u32, Vec<Snssai>)>,
     /// Quotas that policies currently impose.
-    imposed: Option<Imposed>,
+    imposed: Option<PolicyQuotas>,
 }
 
 /// The RAN function; register it as [`ranlab_e2_codec::e2sm::rc::DEFAULT_FUNCTION_ID`].
@@ -219,8 +219,8 @@ impl Listener {
     /// Returns the ids of the report actions and the parameters that each requests.
     fn reports(&self) -> impl Iterator<Item = (RicActionId, &[u32])> {
         self.actions.iter().filter_map(|action| match &action.does {
-            Does::Report(wanted) => Some((action.id, &wanted[..])),
-            Does::Ask { .. } | Does::Policies(_) => None,
+            ActionKind::Report(wanted) => Some((action.id, &wanted[..])),
+            ActionKind::Ask { .. } | ActionKind::Policies(_) => None,
         })
     }
 
@@ -246,15 +246,17 @@ impl Listener {
     fn match_event(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
         let seen = self.sees(event, ues);
         let met = match (&self.when, event) {
-            (When::Handover(whose), RcEvent::HandedOver { number, .. }) => whose.has(*number).then_some(None),
-            (When::States(changes), RcEvent::State { number, state }) => {
+            (Trigger::Handover(whose), RcEvent::HandedOver { number, .. }) => {
+                whose.has(*number).then_some(None)
+            }
+            (Trigger::States(changes), RcEvent::State { number, state }) => {
                 changes.iter().find(|it| it.has(*state, *number)).map(|it| Some(it.condition))
             }
-            (When::Messages(messages, whose), RcEvent::Message { number, said }) => {
+            (Trigger::Messages(messages, whose), RcEvent::Message { number, said }) => {
                 let met = messages.iter().find(|it| whose.has(*number) && it.has(*said, *number));
                 met.map(|it| Some(it.condition))
             }
-            (When::Neighbours(cells), RcEvent::Neighbours(cell)) => {
+            (Trigger::Neighbours(cells), RcEvent::Neighbours(cell)) => {
                 cells.iter().find(|it| it.has(cell)).map(|it| Some(it.condition))
             }
             _ => None,
@@ -316,9 +318,9 @@ impl<C: RcControl> Function<C> {
 
     /// Checks whether this controller may install a policy and whether the base station can apply it.
     fn may(&self, ctx: &FunctionContext<'_>, action: &Action) -> Result<(), Cause> {
-        let Does::Policies(policies) = &action.does else { return Ok(()) };
-        let may = |(does, _): &(policies::Does, _)| match does {
-            policies::Does::Obey(order @ Order::SliceQuotas(_)) => {
+        let ActionKind::Policies(policies) = &action.does else { return Ok(()) };
+        let may = |(does, _): &(policies::PolicyEffect, _)| match does {
+            policies::PolicyEffect::Obey(order @ Order::SliceQuotas(_)) => {
                 ctx.controller() == ctx.first_controller() && self.station.could(order).is_ok()
             }
             _ => true,
@@ -394,7 +396,7 @@ impl<C: RcControl> Function<C> {
     /// Sends on-demand reports.
     fn answer_demands(&mut self, ctx: &mut FunctionContext<'_>) {
         for (id, listener) in &mut self.listeners {
-            let When::Now(whose, cells) = &listener.when else { continue };
+            let Trigger::Now(whose, cells) = &listener.when else { continue };
             if !std::mem::take(&mut listener.due) {
                 continue;
             }
@@ -425,10 +427,10 @@ impl<C: RcControl> Function<C> {
             return false;
         }
         let asked = self.listeners.iter().find_map(|(id, listener)| {
-            let When::Handover(whose) = &listener.when else { return None };
+            let Trigger::Handover(whose) = &listener.when else { return None };
             let is_asked = whose.has(number) && sees(ctx.ues_of(*id), number);
             listener.actions.iter().filter(|_| is_asked).find_map(|action| match action.does {
-                Does::Ask { ue, wait, goes_on } if ue.is_none_or(|ue| ue == number) => {
+                ActionKind::Ask { ue, wait, goes_on } if ue.is_none_or(|ue| ue == number) => {
                     Some((*id, action.id, wait, goes_on))
                 }
                 _ => None,
@@ -481,10 +483,10 @@ impl<C: RcControl> RanFunction for Function<C> {
         }
         let cells = self.station.mobility().map(|it| it.cells()).unwrap_or_default();
         let nr = cells.iter().all(|cell| matches!(cell, Cgi::Nr(_)));
-        let when = When::read(subscription.event_trigger, nr)?;
+        let when = Trigger::read(subscription.event_trigger, nr)?;
         let mut actions = Vec::new();
         let admission = Admission::each(subscription.actions, |action| {
-            let action = wanted::action(&when, action)?;
+            let action = subscription::action(&when, action)?;
             self.may(ctx, &action)?;
             actions.push(action);
             Ok(())
@@ -494,7 +496,7 @@ impl<C: RcControl> RanFunction for Function<C> {
         }
         // Events before the subscription are not reported to it.
         self.poll(ctx);
-        let due = matches!(when, When::Now(..));
+        let due = matches!(when, Trigger::Now(..));
         let there = self.station.mobility().map(|it| it.ues()).unwrap_or_default();
         let ues = ctx.ues();
         let seen = there.into_iter().map(|(number, _)| number).filter(|it| !ues.is_all() && sees(ues, *it));
@@ -550,8 +552,8 @@ impl<C: RcControl> Function<C> {
         let Some(mobility) = self.station.mobility() else { return };
         for (number, cell) in mobility.decisions(now) {
             let cell = match self.by_policy(ctx, number) {
-                Some(policies::Does::Decide(Decision::Reject)) => continue,
-                Some(policies::Does::Obey(Order::Handover(to))) => to,
+                Some(policies::PolicyEffect::Decide(Decision::Reject)) => continue,
+                Some(policies::PolicyEffect::Obey(Order::Handover(to))) => to,
                 Some(_) => cell,
                 None if self.ask(ctx, number, cell) => continue,
                 None => cell,

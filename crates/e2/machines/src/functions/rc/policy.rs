@@ -1,5 +1,5 @@
 //! Policies at a base station: evaluation of their conditions, and their effects.
-use super::wanted::{Does, When};
+use super::subscription::{ActionKind, Trigger};
 use super::{CarrierQuotas, Function, RcControl, sees};
 use crate::agent::FunctionContext;
 use ranlab_e2_codec::e2sm::common::Snssai;
@@ -15,7 +15,7 @@ type Ue = (u32, Vec<Snssai>);
 
 /// Quotas imposed by policies, and the quotas below them.
 #[derive(Debug)]
-pub(super) struct Imposed {
+pub(super) struct PolicyQuotas {
     beneath: CarrierQuotas,
     over: CarrierQuotas,
 }
@@ -81,7 +81,7 @@ impl<C: RcControl> Function<C> {
 
     fn has_policies(&self) -> bool {
         let mut actions = self.listeners.values().flat_map(|listener| &listener.actions);
-        self.imposed.is_some() || actions.any(|action| matches!(action.does, Does::Policies(_)))
+        self.imposed.is_some() || actions.any(|action| matches!(action.does, ActionKind::Policies(_)))
     }
 
     /// Returns the quotas of all policies in force. Of the policies of an action, the first whose condition holds
@@ -89,15 +89,17 @@ impl<C: RcControl> Function<C> {
     fn quotas_by_policy(&self, ctx: &FunctionContext<'_>) -> Vec<SliceQuota> {
         let mut wanted = Vec::new();
         for (id, listener) in &self.listeners {
-            let When::States(changes) = &listener.when else { continue };
+            let Trigger::States(changes) = &listener.when else { continue };
             let seen = |(number, _): &&Ue| {
                 sees(ctx.ues_of(*id), *number) && changes.iter().any(|it| it.whose.has(*number))
             };
             let seen: Vec<_> = self.there.iter().filter(seen).collect();
             for action in &listener.actions {
-                let Does::Policies(policies) = &action.does else { continue };
+                let ActionKind::Policies(policies) = &action.does else { continue };
                 let first = policies.iter().find(|(_, condition)| holds_of_any(condition, &seen));
-                let Some((policy::Does::Obey(Order::SliceQuotas(quotas)), _)) = first else { continue };
+                let Some((policy::PolicyEffect::Obey(Order::SliceQuotas(quotas)), _)) = first else {
+                    continue;
+                };
                 let new: Vec<_> = quotas.iter().filter(|quota| !is_of(quota, &wanted)).copied().collect();
                 wanted.extend(new);
             }
@@ -133,7 +135,7 @@ impl<C: RcControl> Function<C> {
         if !wanted.is_empty() && obey(&beneath.merge(&wanted)) {
             // A base station may limit a quota, for example a dedicated part above the minimum.
             let over = self.station.quotas().unwrap_or_default();
-            self.imposed = Some(Imposed { beneath, over });
+            self.imposed = Some(PolicyQuotas { beneath, over });
         } else if shared != beneath {
             // No policy is in force any more, or the quotas add up to more than the carrier.
             obey(&beneath);
@@ -141,20 +143,24 @@ impl<C: RcControl> Function<C> {
     }
 
     /// Returns the decision of the policies on a prepared handover of this UE, or `None` if no policy applies.
-    pub(super) fn by_policy(&mut self, ctx: &FunctionContext<'_>, number: u32) -> Option<policy::Does> {
+    pub(super) fn by_policy(
+        &mut self,
+        ctx: &FunctionContext<'_>,
+        number: u32,
+    ) -> Option<policy::PolicyEffect> {
         if !self.has_policies() {
             return None;
         }
         let there = self.connected();
         let ue = there.iter().find(|it| it.0 == number);
         self.listeners.iter().find_map(|(id, listener)| {
-            let When::Handover(whose) = &listener.when else { return None };
+            let Trigger::Handover(whose) = &listener.when else { return None };
             if !whose.has(number) || !sees(ctx.ues_of(*id), number) {
                 return None;
             }
             let connected = there.iter().filter(|it| sees(ctx.ues_of(*id), it.0)).count();
             listener.actions.iter().find_map(|action| {
-                let Does::Policies(policies) = &action.does else { return None };
+                let ActionKind::Policies(policies) = &action.does else { return None };
                 let first = policies.iter().find(|(_, condition)| holds(condition, ue, connected));
                 first.map(|(does, _)| does.clone())
             })

@@ -4,7 +4,7 @@ use ranlab_e2_codec::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_e2_codec::e2sm::control::Refusal;
 use ranlab_e2_codec::e2sm::rc::RrcState;
 use ranlab_e2_codec::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_e2_codec::e2sm::rc::reports::HandedOver;
 
@@ -113,7 +113,7 @@ pub enum RcEvent {
         /// Number of the UE.
         number: u32,
         /// Message.
-        said: Said,
+        said: CopiedMessage,
     },
     /// The neighbours of a cell changed, or the information about them did.
     Neighbours(Cgi),

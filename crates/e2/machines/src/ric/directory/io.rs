@@ -37,8 +37,8 @@ pub enum WriteFailure {
 
 /// Operation that a driver performs at the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BusAsk {
-    /// Write a value. [`BusNews::Written`] may follow.
+pub enum StoreRequest {
+    /// Write a value. [`StoreEvent::Written`] may follow.
     Write(BusWrite),
     /// Watch all keys. Replaces an earlier watch.
     Watch,
@@ -46,7 +46,7 @@ pub enum BusAsk {
 
 /// Notification from the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BusNews {
+pub enum StoreEvent {
     /// A watch has started. The existing entries follow in the order of their revisions, then
     /// [`Complete`](Self::Complete), then changes.
     Began,
@@ -94,7 +94,7 @@ pub enum DirectoryInput {
         conn: ConnId,
     },
     /// Notification from the store.
-    Bus(BusNews),
+    Bus(StoreEvent),
     /// Start to hand over all nodes.
     Drain,
     /// The RIC shuts down. Its last heartbeat follows.
@@ -127,7 +127,7 @@ pub enum NotAdmitted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectoryOutput {
     /// Operation for the store.
-    Bus(BusAsk),
+    Bus(StoreRequest),
     /// Accept the setup: this RIC owns the node from now on.
     Admit {
         /// Connection.

@@ -4,7 +4,7 @@ use super::config::DirectoryConfig;
 use super::drain::Drain;
 use super::io::*;
 use super::value::{Claim, Presence, Subject, node_key, ric_key, subject};
-use super::view::{KeyState, RicSeen, Sign, View};
+use super::view::{KeyState, PresenceChange, RicSeen, View};
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
@@ -43,7 +43,7 @@ pub(super) struct PendingSetup {
 
 /// A node that this RIC owns.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct OwnedNode {
     pub(super) conn: ConnId,
     pub(super) node: GlobalE2NodeId,
     pub(super) epoch: u64,
@@ -80,7 +80,7 @@ pub struct Directory {
     pub(super) outputs: VecDeque<DirectoryOutput>,
     asked: BTreeMap<ConnId, PendingSetup>,
     /// Owned nodes by key.
-    pub(super) held: BTreeMap<String, Held>,
+    pub(super) held: BTreeMap<String, OwnedNode>,
     keys: BTreeMap<ConnId, String>,
     /// Waiting setups, by the key for which they wait.
     waiting: BTreeSet<(String, ConnId)>,
@@ -299,7 +299,7 @@ impl Directory {
         let node = asked.node;
         let epoch = claim.epoch;
         self.asks_no_more(conn);
-        if let Some(old) = self.held.insert(key.clone(), Held { conn, node, epoch }) {
+        if let Some(old) = self.held.insert(key.clone(), OwnedNode { conn, node, epoch }) {
             self.keys.remove(&old.conn);
         }
         self.keys.insert(conn, key);
@@ -335,24 +335,25 @@ impl Directory {
         self.last_write += 1;
         self.counters.writes += 1;
         let id = WriteId(self.last_write);
-        self.outputs.push_back(DirectoryOutput::Bus(BusAsk::Write(BusWrite { id, key, value, expected })));
+        let write = BusWrite { id, key, value, expected };
+        self.outputs.push_back(DirectoryOutput::Bus(StoreRequest::Write(write)));
         id
     }
 
-    fn on_news(&mut self, news: BusNews) {
+    fn on_news(&mut self, news: StoreEvent) {
         match news {
-            BusNews::Began => {
+            StoreEvent::Began => {
                 (self.view.complete, self.watched_from) = (false, self.last_beat);
                 self.next_beat = self.now;
             }
-            BusNews::Complete => {
+            StoreEvent::Complete => {
                 self.view.complete = true;
                 self.advance_all();
             }
-            BusNews::Entry { key, revision, value } => self.on_entry(&key, revision, &value),
-            BusNews::Written { id, outcome } => self.on_written(id, outcome),
-            BusNews::There => self.on_there(),
-            BusNews::Away { why } => self.on_away(why),
+            StoreEvent::Entry { key, revision, value } => self.on_entry(&key, revision, &value),
+            StoreEvent::Written { id, outcome } => self.on_written(id, outcome),
+            StoreEvent::There => self.on_there(),
+            StoreEvent::Away { why } => self.on_away(why),
         }
     }
 
@@ -460,9 +461,9 @@ impl Directory {
 
     fn on_sign(&mut self, name: &str, revision: u64, presence: Presence) {
         match self.view.ric(self.now, name, revision, presence) {
-            Sign::Ignored => return,
-            Sign::Same => {}
-            Sign::Changed => self.outputs.push_back(DirectoryOutput::Rics),
+            PresenceChange::Ignored => return,
+            PresenceChange::Same => {}
+            PresenceChange::Changed => self.outputs.push_back(DirectoryOutput::Rics),
         }
         self.advance_all();
     }
@@ -518,7 +519,7 @@ impl Directory {
             self.watch_at = now + self.watch_delay;
             self.watch_delay = (self.watch_delay * 2).min(WATCH_MAX);
             self.counters.watches += 1;
-            self.outputs.push_back(DirectoryOutput::Bus(BusAsk::Watch));
+            self.outputs.push_back(DirectoryOutput::Bus(StoreRequest::Watch));
         }
         let due = now >= self.next_beat || self.haste().is_some_and(|at| at <= now);
         if due && !self.over && !self.ousted {

@@ -46,7 +46,7 @@ mod view;
 
 pub use config::{ClaimLimits, DirectoryConfig, DirectoryTimers, NAME_LEN_MAX, NoName};
 pub use io::{
-    BusAsk, BusNews, BusWrite, DirectoryInput, DirectoryOutput, NotAdmitted, WriteFailure, WriteId,
+    BusWrite, DirectoryInput, DirectoryOutput, NotAdmitted, StoreEvent, StoreRequest, WriteFailure, WriteId,
 };
 pub use machine::{Directory, DirectoryCounters};
 pub use value::{Claim, Presence, node_key};

@@ -71,7 +71,7 @@ impl Lab {
         };
         let now = self.now;
         let id = write.id;
-        self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Written { id, outcome }));
+        self.rics[ric].handle(now, DirectoryInput::Bus(StoreEvent::Written { id, outcome }));
     }
 
     fn run_outputs(&mut self) {
@@ -82,17 +82,17 @@ impl Lab {
                 while let Some(output) = self.rics[ric].poll() {
                     quiet = false;
                     match output {
-                        DirectoryOutput::Bus(BusAsk::Watch) if self.deaf[ric] => {}
-                        DirectoryOutput::Bus(BusAsk::Watch) => {
+                        DirectoryOutput::Bus(StoreRequest::Watch) if self.deaf[ric] => {}
+                        DirectoryOutput::Bus(StoreRequest::Watch) => {
                             self.told[ric] = 0;
-                            self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Began));
+                            self.rics[ric].handle(now, DirectoryInput::Bus(StoreEvent::Began));
                             self.receive(ric);
-                            self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Complete));
+                            self.rics[ric].handle(now, DirectoryInput::Bus(StoreEvent::Complete));
                         }
-                        DirectoryOutput::Bus(BusAsk::Write(write)) if self.cut[ric] => {
+                        DirectoryOutput::Bus(StoreRequest::Write(write)) if self.cut[ric] => {
                             self.kept.push_back((ric, write))
                         }
-                        DirectoryOutput::Bus(BusAsk::Write(write)) => self.write(ric, write),
+                        DirectoryOutput::Bus(StoreRequest::Write(write)) => self.write(ric, write),
                         output => self.out.push((ric, output)),
                     }
                 }
@@ -113,7 +113,7 @@ impl Lab {
         let now = self.now;
         for at in std::mem::replace(&mut self.told[ric], self.log.len())..self.log.len() {
             let (key, value) = self.log[at].clone();
-            let entry = BusNews::Entry { key, revision: at as u64 + 1, value };
+            let entry = StoreEvent::Entry { key, revision: at as u64 + 1, value };
             self.rics[ric].handle(now, DirectoryInput::Bus(entry));
         }
     }
@@ -354,17 +354,17 @@ fn unreachable_store_is_reported_once_and_rejoined() {
     assert_eq!(directory.reached(), None);
     for _ in 0..50 {
         let why = "nobody listens".to_owned();
-        turn(&mut directory, now, DirectoryInput::Bus(BusNews::Away { why }));
+        turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::Away { why }));
         now += ms(100);
     }
     assert_eq!((directory.reached(), directory.counters().unreached), (Some(false), 50));
-    turn(&mut directory, now, DirectoryInput::Bus(BusNews::There));
-    turn(&mut directory, now, DirectoryInput::Bus(BusNews::There));
+    turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::There));
+    turn(&mut directory, now, DirectoryInput::Bus(StoreEvent::There));
     assert_eq!(directory.reached(), Some(true));
     assert_eq!(reaches, [Err("nobody listens".to_owned()), Ok(())]);
     let then: Vec<_> = asks.into_iter().filter(|(at, _)| *at == now).map(|(_, ask)| ask).collect();
-    assert!(then.contains(&BusAsk::Watch), "{then:?}");
-    assert!(then.iter().any(|ask| matches!(ask, BusAsk::Write(_))), "{then:?}");
+    assert!(then.contains(&StoreRequest::Watch), "{then:?}");
+    assert!(then.iter().any(|ask| matches!(ask, StoreRequest::Write(_))), "{then:?}");
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn lost_claim_is_repeated_after_next_heartbeat() {
 fn heartbeat_completes_watch_without_completion_report() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.told[0] = 0;
-    lab.handle(0, DirectoryInput::Bus(BusNews::Began));
+    lab.handle(0, DirectoryInput::Bus(StoreEvent::Began));
     lab.ask(0, 1);
     lab.pass(20);
     assert_eq!(lab.admitted(0, 1), Some(1));

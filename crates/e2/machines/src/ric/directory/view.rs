@@ -46,7 +46,7 @@ pub(super) struct View {
 
 /// Effect of a heartbeat.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum PresenceChange {
     /// No change that other components need to know.
     Same,
     /// The RIC appeared, shut down, changed its addresses, or was restarted.
@@ -73,18 +73,18 @@ impl View {
     }
 
     /// Records a heartbeat of another RIC.
-    pub(super) fn ric(&mut self, now: Time, name: &str, revision: u64, presence: Presence) -> Sign {
+    pub(super) fn ric(&mut self, now: Time, name: &str, revision: u64, presence: Presence) -> PresenceChange {
         let Some(known) = self.rics.get_mut(name) else {
             if self.rics.len() >= RICS_MAX {
-                return Sign::Ignored;
+                return PresenceChange::Ignored;
             }
             // An earlier incarnation may have been alive until now.
             self.haunt(now);
             self.rics.insert(name.into(), RicSeen { presence, at: now, revision });
-            return Sign::Changed;
+            return PresenceChange::Changed;
         };
         if revision <= known.revision {
-            return Sign::Ignored;
+            return PresenceChange::Ignored;
         }
         let before = known.presence.clone();
         let over = known.presence.over;
@@ -93,10 +93,14 @@ impl View {
             // There may have been further incarnations between the two heartbeats. A final heartbeat rules out only
             // its own incarnation.
             self.haunt(now);
-            return Sign::Changed;
+            return PresenceChange::Changed;
         }
         let kept = |it: &Presence| (it.over, it.draining, it.e2.clone(), it.e42.clone());
-        if over == presence.over && kept(&before) == kept(&presence) { Sign::Same } else { Sign::Changed }
+        if over == presence.over && kept(&before) == kept(&presence) {
+            PresenceChange::Same
+        } else {
+            PresenceChange::Changed
+        }
     }
 
     /// Records that an incarnation without further heartbeats may have been alive until `now`.

@@ -50,7 +50,7 @@ struct Lab {
     words: Words,
     now: Time,
     writes: Vec<BusWrite>,
-    refused: Vec<NotTaken>,
+    refused: Vec<SnapshotError>,
 }
 
 impl Lab {
@@ -76,7 +76,9 @@ impl Lab {
     fn take(&mut self) {
         while let Some(output) = self.ric.poll() {
             match output {
-                RicOutput::Event(RicEvent::Bus(BusAsk::Write(write))) if write.key.starts_with(STATES) => {
+                RicOutput::Event(RicEvent::Bus(StoreRequest::Write(write)))
+                    if write.key.starts_with(STATES) =>
+                {
                     self.writes.push(write);
                 }
                 RicOutput::Event(RicEvent::NotTaken { why, .. }) => self.refused.push(why),
@@ -85,7 +87,7 @@ impl Lab {
         }
     }
 
-    fn bus(&mut self, news: BusNews) {
+    fn bus(&mut self, news: StoreEvent) {
         self.ric.bus(self.now, news);
         self.take();
     }
@@ -93,13 +95,13 @@ impl Lab {
     fn store_entry(&mut self, revision: u64, value: &str) {
         let key = "state.parrot".to_owned();
         let value = Bytes::copy_from_slice(value.as_bytes());
-        self.bus(BusNews::Entry { key, revision, value });
+        self.bus(StoreEvent::Entry { key, revision, value });
     }
 
     fn says(&mut self, word: &str) {
         *self.words.lock().unwrap() = Some(word.to_owned());
         let iapp = self.ric.iapp("parrot").unwrap();
-        self.ric.rouse(self.now, iapp);
+        self.ric.wake_iapp(self.now, iapp);
         self.take();
     }
 
@@ -123,10 +125,10 @@ fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
     assert_eq!(lab.knows().as_deref(), Some("hello"));
     let long = "x".repeat(17);
     for (revision, value, expected) in [
-        (6, by("south", 3, "newer"), NotTaken::Version { version: 3, expected: 2 }),
-        (7, by("south", 2, "bad"), NotTaken::Malformed("it is bad".to_owned())),
-        (8, by("south", 2, &long), NotTaken::TooLarge { bytes: 17, most: 16 }),
-        (9, "ranlab9".to_owned(), NotTaken::Malformed("it is not a snapshot of this format".to_owned())),
+        (6, by("south", 3, "newer"), SnapshotError::Version { version: 3, expected: 2 }),
+        (7, by("south", 2, "bad"), SnapshotError::Malformed("it is bad".to_owned())),
+        (8, by("south", 2, &long), SnapshotError::TooLarge { bytes: 17, most: 16 }),
+        (9, "ranlab9".to_owned(), SnapshotError::Malformed("it is not a snapshot of this format".to_owned())),
     ] {
         *lab.words.lock().unwrap() = Some("before".to_owned());
         lab.store_entry(revision, &value);
@@ -152,7 +154,7 @@ fn changes_are_combined_into_one_write_that_is_repeated_until_accepted() {
     lab.says("three");
     lab.pass(SAVE_AFTER * 2);
     assert!(lab.writes.is_empty(), "one at a time");
-    lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
+    lab.bus(StoreEvent::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
     lab.pass(AGAIN);
     let write = lab.writes.pop().unwrap();
     assert!(write.value.ends_with(b"three"));
@@ -161,7 +163,7 @@ fn changes_are_combined_into_one_write_that_is_repeated_until_accepted() {
     let again = lab.writes.pop().unwrap();
     assert_eq!(again.expected, Some(0));
     assert!(again.value.ends_with(b"three") && again.id != write.id);
-    lab.bus(BusNews::Written { id: again.id, outcome: Ok(4) });
+    lab.bus(StoreEvent::Written { id: again.id, outcome: Ok(4) });
     lab.pass(AGAIN * 9);
     assert!(lab.writes.is_empty());
     let counted = lab.ric.iapp_snapshots().unwrap();
@@ -176,7 +178,7 @@ fn later_of_two_concurrent_writes_prevails() {
             lab.says("north's");
             lab.pass(SAVE_AFTER);
             let write = lab.writes.pop().unwrap();
-            let written = BusNews::Written { id: write.id, outcome: Ok(own) };
+            let written = StoreEvent::Written { id: write.id, outcome: Ok(own) };
             if first {
                 lab.bus(written.clone());
             }
@@ -201,7 +203,7 @@ fn own_value_in_watch_completes_write_without_response() {
         lab.pass(SAVE_AFTER);
         let write = lab.writes.pop().unwrap();
         if late {
-            lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
+            lab.bus(StoreEvent::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
         }
         lab.store_entry(5, std::str::from_utf8(&write.value).unwrap());
         lab.store_entry(6, &by("south", 2, "south's"));
@@ -216,7 +218,7 @@ fn oversized_snapshot_replaces_previous_one() {
     let mut lab = Lab::new();
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
-    assert_eq!(lab.refused.pop(), Some(NotTaken::TooLarge { bytes: 17, most: 16 }));
+    assert_eq!(lab.refused.pop(), Some(SnapshotError::TooLarge { bytes: 17, most: 16 }));
     assert!(lab.writes.is_empty(), "there was nothing");
     lab.store_entry(3, &by("south", 2, "small"));
     lab.says(&"x".repeat(17));

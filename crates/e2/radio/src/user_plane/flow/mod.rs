@@ -206,12 +206,12 @@ pub(crate) struct Flow {
     received: (u32, Option<Packet>),
     /// Full buffer: packets in the queue.
     queued: u32,
-    turns: Turns,
+    turns: OnOffState,
 }
 
 /// On and off.
 #[derive(Debug, Clone, Copy)]
-struct Turns {
+struct OnOffState {
     stream: Stream,
     drawn: u64,
     off_at_us: u64,
@@ -231,7 +231,7 @@ impl Flow {
             Traffic::GreedyTcp { receive_window_bytes } => Some(Box::new(Cubic::new(receive_window_bytes))),
             _ => None,
         };
-        let turns = Turns { stream, drawn: 0, off_at_us: 0 };
+        let turns = OnOffState { stream, drawn: 0, off_at_us: 0 };
         let mut flow = Self {
             config,
             stats,

@@ -3,7 +3,7 @@ use super::*;
 use crate::threads::crossing::{Outward, Pass};
 use crate::threads::queue::End;
 use crate::threads::xapp_outbox::{Batch, ToOutbox, XappOutbox};
-use ranlab_e2::ric::{Bypass, ConnId, Outlet, Passed, Route, RouteSink};
+use ranlab_e2::ric::{Bypass, BypassCounters, ConnId, ExternalOutbox, Route, RouteSink};
 use ranlab_e2::{FlowId, Frame as Out, OutboxLimits, Time};
 use ranlab_e2_codec::e2ap::{RicIndicationType, RicRequestId, fast};
 use std::sync::Weak;
@@ -75,7 +75,7 @@ async fn decide(near: Stream, mouth: Arc<XappOutbox>, agent: usize, dice: Rc<Ref
     let mut pass = bypass(&near, &mouth);
     let mut outlet = ToOutbox(mouth.clone());
     let mut reader = FrameReader::default();
-    let passed = Arc::<Passed>::default();
+    let passed = Arc::<BypassCounters>::default();
     while let Some(pdu) = receive(&near, &mut reader).await.unwrap() {
         let subscription = (parse_report(&pdu).0).1;
         outlet.push_indication(Time::ZERO, flow(agent, subscription), Out::whole(pdu));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::Pipeline;
 use super::*;
 use ranlab_campaign::value::Value;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
@@ -18,7 +18,7 @@ fn recorded(
     best_mpps: f64,
     when_noisy: &str,
 ) -> (Judged, BTreeMap<String, f64>, String) {
-    let lab = Lab::new("ranlab");
+    let lab = RigContext::new("ranlab");
     let set = [
         ("sut.tier", Value::from("ring")),
         (ranlab_lab::experiment::keys::WHEN_NOISY, Value::from(when_noisy)),
@@ -30,11 +30,11 @@ fn recorded(
         report
     };
     let detail = serde_json::to_value(counters).unwrap_or_default();
-    let mut window = fake::window(&lab, Side::Sut, ENGINE, report(&SWITCH, detail));
+    let mut window = fake::window(&lab, Account::Sut, ENGINE, report(&SWITCH, detail));
     let own = report(&[], serde_json::to_value(outcome).unwrap_or_default());
-    window.taken.append(&mut fake::window(&lab, Side::Tool, TESTER, own).taken);
+    window.taken.append(&mut fake::window(&lab, Account::Tool, TESTER, own).taken);
     let itself = report(&[("tester_mpps", best_mpps)], serde_json::Value::Null);
-    window.taken.append(&mut fake::window(&lab, Side::Tool, SELF_TEST, itself).taken);
+    window.taken.append(&mut fake::window(&lab, Account::Tool, SELF_TEST, itself).taken);
     let mut recorder = Recorder::default();
     // One packet per microsecond for 10 ms.
     let judged = Pipeline.record(&fake::run(&point), &window, &mut recorder);

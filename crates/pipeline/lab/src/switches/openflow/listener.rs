@@ -12,7 +12,7 @@ use super::session::{
     ECHO_REPLY, ECHO_REQUEST, GET_CONFIG_REPLY, GET_CONFIG_REQUEST, HEAD, HELLO, PACKET_IN, SET_CONFIG,
     message, tcp,
 };
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 /// Read timeout, after which the stop flag is checked.
@@ -37,7 +37,7 @@ struct ConnectionState {
 
 impl Listener {
     /// Connects to the switch at `at`.
-    pub(super) fn connect(at: SocketAddr) -> Result<Self, Trouble> {
+    pub(super) fn connect(at: SocketAddr) -> Result<Self, ComponentError> {
         let mut stream = tcp(at)?;
         stream.set_read_timeout(Some(LOOK)).map_err(environment)?;
         let greeting = [message(HELLO, 0, &[]), message(GET_CONFIG_REQUEST, 1, &[])].concat();
@@ -59,7 +59,7 @@ impl Listener {
     }
 
     /// Returns an error if the switch has closed the connection.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    pub(super) fn check(&self) -> Result<(), ComponentError> {
         if self.seen.gone.load(Ordering::Relaxed) {
             return Err(sut("the switch has closed its OpenFlow connection"));
         }

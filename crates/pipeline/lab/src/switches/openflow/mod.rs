@@ -16,7 +16,7 @@ pub(super) use self::session::OpenFlow;
 use super::veth::{Flow, Wires};
 use super::{Driver, Job, Reading, Switch, probe};
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig};
 
 mod capable;
@@ -33,7 +33,7 @@ pub(super) struct AnyOpenFlow;
 
 impl AnyOpenFlow {
     /// Connects to the switch, configures the pipeline, and opens our ends of its links.
-    fn connect_and_install(job: &Job<'_>) -> Result<(InstalledPipeline, Wires), Trouble> {
+    fn connect_and_install(job: &Job<'_>) -> Result<(InstalledPipeline, Wires), ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
         let told = InstalledPipeline::start(job)?;
@@ -51,7 +51,7 @@ impl Driver for AnyOpenFlow {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
         let begun = Instant::now();
@@ -69,26 +69,26 @@ impl Driver for AnyOpenFlow {
         Ok(found)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
         told.wires = Some((flow, wires));
         Ok(Box::new(told))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut told, wires) = Self::connect_and_install(job)?;
         let mut tell = |change: &Translation| told.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
     /// Not measurable: the cost of the switch's ports is not visible from outside.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
 
-fn holds_not(remote: &Remote, why: &str) -> Trouble {
+fn holds_not(remote: &Remote, why: &str) -> ComponentError {
     environment(format!("the switch at tcp:{} cannot hold this pipeline: {why}", remote.at))
 }
 
@@ -112,7 +112,7 @@ struct InstalledPipeline {
 }
 
 impl InstalledPipeline {
-    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>) -> Result<Self, ComponentError> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
         let (remote, capable) = Remote::connect(far)?;
@@ -148,7 +148,7 @@ impl InstalledPipeline {
     }
 
     /// Applies a configuration or a change of it.
-    fn install(&mut self, translation: &Translation) -> Result<(), Trouble> {
+    fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
                 Reader::OvsMeters => self.meters(&text.text)?,
@@ -162,7 +162,7 @@ impl InstalledPipeline {
         Ok(())
     }
 
-    fn meters(&mut self, text: &str) -> Result<(), Trouble> {
+    fn meters(&mut self, text: &str) -> Result<(), ComponentError> {
         let most = text.lines().filter_map(meter).max().unwrap_or(0);
         if most > self.marked {
             self.remote.mark(most)?;
@@ -178,7 +178,7 @@ impl InstalledPipeline {
     }
 
     /// Removes our configuration from the switch.
-    fn leave(&mut self) -> Result<(), Trouble> {
+    fn leave(&mut self) -> Result<(), ComponentError> {
         self.wires = None;
         self.left = true;
         self.remote.leave()
@@ -187,7 +187,7 @@ impl InstalledPipeline {
 
 impl Switch for InstalledPipeline {
     /// Reads the counters of its ports. Elapsed time replaces CPU time.
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         let mut reading = Reading { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..Reading::default() };
         for (port, (received, sent)) in [Port::Access, Port::Core].into_iter().zip(self.remote.counters()?) {
             reading.sent += sent;
@@ -197,12 +197,12 @@ impl Switch for InstalledPipeline {
         Ok(reading)
     }
 
-    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         let change = self.capable.says(change.clone()).map_err(|why| holds_not(&self.remote, &why))?;
         self.install(&change)
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.listener.check()
     }
 

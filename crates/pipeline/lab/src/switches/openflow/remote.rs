@@ -13,7 +13,7 @@ use ranlab_pipeline::declare::Port;
 use super::capable::{Capable, Needs, number, refused};
 use super::session::{OpenFlow, tcp};
 use crate::switches::{Far, tools};
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 /// Timeout of the tool, in seconds.
@@ -35,7 +35,7 @@ pub(super) struct Remote {
 }
 
 /// Parses the address of a switch in the notation of Open vSwitch's tools.
-pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, ComponentError> {
     let wrong = |why: &str| environment(format!("`sut.address` \"{text}\" {why}: tcp:HOST:PORT is expected"));
     if text.starts_with("ssl:") {
         return Err(wrong(
@@ -49,7 +49,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
 
 impl Remote {
     /// Connects to a switch and reads its capabilities.
-    pub(super) fn connect(far: &Far) -> Result<(Self, Capable), Trouble> {
+    pub(super) fn connect(far: &Far) -> Result<(Self, Capable), ComponentError> {
         let at = address(&far.address)?;
         // Fails fast if the address is unreachable.
         drop(tcp(at)?);
@@ -71,14 +71,14 @@ impl Remote {
         Err(environment(format!("the switch at tcp:{at} speaks no OpenFlow from 1.3 to 1.5: {why}")))
     }
 
-    fn ofctl(&self, command: &str, arguments: &[&str]) -> Result<String, Trouble> {
+    fn ofctl(&self, command: &str, arguments: &[&str]) -> Result<String, ComponentError> {
         let mut tool = tools::program("ovs-ofctl");
         tool.args([self.version, TOOL_S, command]).arg(format!("tcp:{}", self.at)).args(arguments);
         tools::run(&mut tool)
     }
 
     /// Checks that the required tables, the first rules of the ports, and the required meters are not in use by others.
-    pub(super) fn free(&self, needs: &Needs) -> Result<(), Trouble> {
+    pub(super) fn free(&self, needs: &Needs) -> Result<(), ComponentError> {
         let others = |what: String| environment(format!("the switch at tcp:{} has {what}", self.at));
         for table in needs.flows.keys().filter(|table| **table >= FIRST_TABLE) {
             let text = self.ofctl("dump-aggregate", &[&format!("table={table}")])?;
@@ -107,7 +107,7 @@ impl Remote {
     }
 
     /// Records the number of our meters at the switch before they are created.
-    pub(super) fn mark(&self, meters: u32) -> Result<(), Trouble> {
+    pub(super) fn mark(&self, meters: u32) -> Result<(), ComponentError> {
         let cookie = MARK | u64::from(meters);
         // This flow is behind the last rule of one of our tables, which matches every packet, and so has no effect.
         let flow = format!("cookie={cookie:#x},table={FIRST_TABLE},priority=0,actions=drop");
@@ -115,7 +115,7 @@ impl Remote {
     }
 
     /// Adds groups and flows. With bundles, either all or none are added.
-    pub(super) fn add_flows(&self, text: &str, folder: &Path) -> Result<(), Trouble> {
+    pub(super) fn add_flows(&self, text: &str, folder: &Path) -> Result<(), ComponentError> {
         let text = self.wired(text);
         if self.bundles {
             return self.file("bundle", &text, folder);
@@ -131,7 +131,7 @@ impl Remote {
         Ok(())
     }
 
-    fn file(&self, command: &str, text: &str, folder: &Path) -> Result<(), Trouble> {
+    fn file(&self, command: &str, text: &str, folder: &Path) -> Result<(), ComponentError> {
         let file = folder.join("openflow");
         std::fs::write(&file, text).map_err(environment)?;
         self.ofctl(command, &[&file.display().to_string()]).map(drop)
@@ -153,7 +153,11 @@ impl Remote {
 
     /// Turns a rejection into an error that names the rejected rule and the reason. For a full table it also states how
     /// many flows are needed.
-    pub(super) fn refusal(trouble: Trouble, needs: &Needs, most: &BTreeMap<u32, u64>) -> Trouble {
+    pub(super) fn refusal(
+        trouble: ComponentError,
+        needs: &Needs,
+        most: &BTreeMap<u32, u64>,
+    ) -> ComponentError {
         let Some((fault, table, rule)) = refused(&trouble.what) else { return trouble };
         if fault != "OFPFMFC_TABLE_FULL" {
             return sut(format!("the switch refuses the rule `{rule}` of table {table}: {fault}"));
@@ -167,7 +171,7 @@ impl Remote {
     }
 
     /// Packets received and sent, per port.
-    pub(super) fn counters(&self) -> Result<[(u64, u64); 2], Trouble> {
+    pub(super) fn counters(&self) -> Result<[(u64, u64); 2], ComponentError> {
         let text = self.ofctl("dump-ports", &[])?;
         let of = |port: u32| {
             port_counters(&text, port).ok_or_else(|| {
@@ -179,7 +183,7 @@ impl Remote {
 
     /// Removes the configuration of this run, unless a later campaign has already done so. A campaign that was killed
     /// leaves a worker behind that cleans up a little later.
-    pub(super) fn leave(&self) -> Result<(), Trouble> {
+    pub(super) fn leave(&self) -> Result<(), ComponentError> {
         // All our pipelines begin in table 0.
         let text = self.ofctl("dump-flows", &["table=0"])?;
         let own = COOKIE | u64::from(self.run);
@@ -187,7 +191,7 @@ impl Remote {
     }
 
     /// Removes what any of our runs has configured, and nothing else.
-    pub(super) fn clean(&self) -> Result<(), Trouble> {
+    pub(super) fn clean(&self) -> Result<(), ComponentError> {
         let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
         let marks = self.ofctl("dump-flows", &[&format!("cookie={MARK:#x}/{MARK_MASK:#x}")])?;
         let meters = cookies(&marks).filter_map(marked).max().unwrap_or(0);

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 /// Version number of OpenFlow 1.3 (§A.1), followed by the message types that are used.
@@ -95,7 +95,7 @@ pub(super) fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
 
 impl OpenFlow {
     /// Connects to a bridge that this process started.
-    pub(in crate::switches) fn connect(path: &Path) -> Result<Self, Trouble> {
+    pub(in crate::switches) fn connect(path: &Path) -> Result<Self, ComponentError> {
         let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
         let stream = UnixStream::connect(path).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -104,20 +104,20 @@ impl OpenFlow {
     }
 
     /// Connects to a switch at an address.
-    pub(super) fn reach(at: SocketAddr) -> Result<Self, Trouble> {
+    pub(super) fn reach(at: SocketAddr) -> Result<Self, ComponentError> {
         let stream = tcp(at)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(environment)?;
         Self::greet(Box::new(stream))
     }
 
-    fn greet(stream: Box<dyn Stream>) -> Result<Self, Trouble> {
+    fn greet(stream: Box<dyn Stream>) -> Result<Self, ComponentError> {
         let mut own = Self { stream, known: HashSet::new(), next: 1 };
         own.send(&message(HELLO, 0, &[]))?;
         Ok(own)
     }
 
     /// Deletes meters and groups. Missing ones are not an error.
-    pub(super) fn delete(&mut self, meters: &[u32], groups: &[u32]) -> Result<(), Trouble> {
+    pub(super) fn delete(&mut self, meters: &[u32], groups: &[u32]) -> Result<(), ComponentError> {
         let of_meter = |id: &u32| {
             let body = [&DELETE.to_be_bytes()[..], &[0, 0], &id.to_be_bytes()].concat();
             (METER_MOD, body)
@@ -140,7 +140,7 @@ impl OpenFlow {
     }
 
     /// Sends messages and waits for the barrier reply.
-    fn fenced(&mut self, mut octets: Vec<u8>) -> Result<(), Trouble> {
+    fn fenced(&mut self, mut octets: Vec<u8>) -> Result<(), ComponentError> {
         let barrier = self.xid();
         octets.extend(message(BARRIER_REQUEST, barrier, &[]));
         self.send(&octets)?;
@@ -148,7 +148,7 @@ impl OpenFlow {
     }
 
     /// Sets meters, one per line, and waits until the switch has processed them.
-    pub(in crate::switches) fn meters(&mut self, lines: &str) -> Result<(), Trouble> {
+    pub(in crate::switches) fn meters(&mut self, lines: &str) -> Result<(), ComponentError> {
         let lines: Vec<&str> = lines.lines().collect();
         for some in lines.chunks(AT_ONCE) {
             let mut all = Vec::new();
@@ -167,14 +167,14 @@ impl OpenFlow {
         self.next
     }
 
-    fn send(&mut self, octets: &[u8]) -> Result<(), Trouble> {
+    fn send(&mut self, octets: &[u8]) -> Result<(), ComponentError> {
         self.stream
             .write_all(octets)
             .map_err(|error| sut(format!("the switch does not take OpenFlow: {error}")))
     }
 
     /// Reads until the reply to a barrier. Returns an error if the switch rejected a message before it.
-    fn until(&mut self, barrier: u32) -> Result<(), Trouble> {
+    fn until(&mut self, barrier: u32) -> Result<(), ComponentError> {
         loop {
             let lost = |error: std::io::Error| sut(format!("the switch does not answer OpenFlow: {error}"));
             let mut head = [0; HEAD];
@@ -205,7 +205,7 @@ impl OpenFlow {
 }
 
 /// Connects to an address over TCP, with the write timeout set.
-pub(super) fn tcp(at: SocketAddr) -> Result<TcpStream, Trouble> {
+pub(super) fn tcp(at: SocketAddr) -> Result<TcpStream, ComponentError> {
     let failed = |error: std::io::Error| environment(format!("tcp:{at}: {error}"));
     let stream = TcpStream::connect_timeout(&at, REACH).map_err(failed)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, sut};
 
 /// Timeout of a response.
@@ -31,7 +31,7 @@ struct Answer {
 
 impl Control {
     /// Connects to the control socket of a daemon.
-    pub(super) fn connect(path: &Path) -> Result<Self, Trouble> {
+    pub(super) fn connect(path: &Path) -> Result<Self, ComponentError> {
         let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
         let stream = UnixStream::connect(path).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -40,7 +40,7 @@ impl Control {
     }
 
     /// Runs a command with its arguments. Returns the response.
-    pub(super) fn say(&mut self, command: &str) -> Result<String, Trouble> {
+    pub(super) fn say(&mut self, command: &str) -> Result<String, ComponentError> {
         let mut words = command.split_whitespace();
         let method = words.next().unwrap_or("");
         let params = words.collect::<Vec<_>>();

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::ring;
 use ranlab_lab::folder::Folder;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{environment, rig, sut};
 
 mod control;
@@ -53,7 +53,7 @@ impl Driver for OvsDpdk {
         "ovs-dpdk"
     }
 
-    fn ready(&self) -> Result<(), Trouble> {
+    fn ready(&self) -> Result<(), ComponentError> {
         if Resources::here()?.huge { Ok(()) } else { Err(environment(dpdk::NO_HUGE_PAGES)) }
     }
 
@@ -61,7 +61,7 @@ impl Driver for OvsDpdk {
         dpdk::PACKETS_MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let mut outcomes = Outcomes::default();
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
@@ -93,7 +93,7 @@ impl Driver for OvsDpdk {
         Ok(outcomes)
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let equivalences = job.backend.equivalences(&job.asked());
         for direction in job.directions {
             let port = direction.ingress();
@@ -113,7 +113,7 @@ impl Driver for OvsDpdk {
         2
     }
 
-    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, ComponentError> {
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
         bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         for port in [Port::Access, Port::Core] {
@@ -124,7 +124,7 @@ impl Driver for OvsDpdk {
     }
 
     /// Packets that are replayed from files cannot be observed one by one, so probing uses memif ports.
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
         let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
@@ -133,7 +133,7 @@ impl Driver for OvsDpdk {
         seen
     }
 
-    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, ComponentError> {
         super::testpmd::io_ns(job, length).map(Some)
     }
 }
@@ -143,7 +143,7 @@ pub(super) struct Ovs;
 
 impl Ovs {
     /// Starts a bridge with the pipeline between two veth pairs.
-    fn between(job: &Job<'_>) -> Result<(Bridge, Wires), Trouble> {
+    fn between(job: &Job<'_>) -> Result<(Bridge, Wires), ComponentError> {
         let mut bridge = Bridge::start(job, Io::Sockets)?;
         bridge.install(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         let wires = Wires::to(bridge.switch.pid())?;
@@ -163,12 +163,12 @@ impl Driver for Ovs {
         usize::MAX
     }
 
-    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, ComponentError> {
         let (_bridge, wires) = Self::between(job)?;
         wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
     }
 
-    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), "ovs-vswitchd")?);
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
@@ -176,7 +176,7 @@ impl Driver for Ovs {
         Ok(Box::new(bridge))
     }
 
-    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, ComponentError> {
         let (mut bridge, wires) = Self::between(job)?;
         let mut tell = |change: &Translation| bridge.update(change);
         probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
@@ -184,7 +184,7 @@ impl Driver for Ovs {
 
     /// Not measurable: the kernel's sockets and queues cost CPU time on both sides, and the two shares cannot be
     /// separated.
-    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, ComponentError> {
         Ok(None)
     }
 }
@@ -214,7 +214,7 @@ struct Bridge {
 
 impl Bridge {
     /// Starts the database and the switch, without a bridge.
-    fn start(job: &Job<'_>, io: Io) -> Result<Self, Trouble> {
+    fn start(job: &Job<'_>, io: Io) -> Result<Self, ComponentError> {
         let mut own = Folder::default();
         let folder = own.made()?;
         let resources = if io == Io::Dpdk {
@@ -265,18 +265,18 @@ impl Bridge {
     }
 
     /// Runs `ovs-vsctl`.
-    fn vsctl(&mut self, arguments: &[&str]) -> Result<String, Trouble> {
+    fn vsctl(&mut self, arguments: &[&str]) -> Result<String, ComponentError> {
         tools::run(vsctl_command(&self.folder.join("db.sock")).args(arguments))
             .map_err(|trouble| self.why(trouble))
     }
 
     /// Returns the switch's own error if it has exited, because it explains more than the tool's.
-    fn why(&mut self, trouble: Trouble) -> Trouble {
+    fn why(&mut self, trouble: ComponentError) -> ComponentError {
         self.switch.check().err().unwrap_or(trouble)
     }
 
     /// Applies a configuration or a change of it.
-    fn install(&mut self, translation: &Translation) -> Result<(), Trouble> {
+    fn install(&mut self, translation: &Translation) -> Result<(), ComponentError> {
         for text in &translation.texts {
             match text.reader {
                 Reader::OvsVsctl => {
@@ -296,7 +296,7 @@ impl Bridge {
 
     /// Sends a command to the daemon. A route is accepted only after the daemon has noticed the interface address, so
     /// it is retried.
-    fn say(&mut self, line: &str) -> Result<(), Trouble> {
+    fn say(&mut self, line: &str) -> Result<(), ComponentError> {
         let deadline = Instant::now() + ROUTE_WAIT;
         loop {
             match self.control.say(line) {
@@ -309,7 +309,7 @@ impl Bridge {
     }
 
     /// Runs `ip` in the switch's network namespace.
-    fn ip(&mut self, text: &str) -> Result<(), Trouble> {
+    fn ip(&mut self, text: &str) -> Result<(), ComponentError> {
         let file = self.folder.join("ip");
         std::fs::write(&file, text).map_err(environment)?;
         let mut command = tools::program("nsenter");
@@ -320,14 +320,14 @@ impl Bridge {
         tools::run(&mut command).map(drop).map_err(|trouble| environment(trouble.what))
     }
 
-    fn meters(&mut self, text: &str) -> Result<(), Trouble> {
+    fn meters(&mut self, text: &str) -> Result<(), ComponentError> {
         if self.openflow.is_none() {
             self.openflow = Some(OpenFlow::connect(&self.folder.join(format!("{OVS_BRIDGE}.mgmt")))?);
         }
         self.openflow.as_mut().map_or(Ok(()), |openflow| openflow.meters(text))
     }
 
-    fn bundle(&mut self, text: &str) -> Result<(), Trouble> {
+    fn bundle(&mut self, text: &str) -> Result<(), ComponentError> {
         let file = self.folder.join("bundle");
         std::fs::write(&file, text).map_err(environment)?;
         let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
@@ -337,13 +337,13 @@ impl Bridge {
     }
 
     /// Adds a DPDK port.
-    fn device(&mut self, port: Port, device: &str) -> Result<(), Trouble> {
+    fn device(&mut self, port: Port, device: &str) -> Result<(), ComponentError> {
         let devargs = format!("options:dpdk-devargs=\"{device}\"");
         self.port(port, &["type=dpdk", &devargs])
     }
 
     /// Adds a port.
-    fn port(&mut self, port: Port, more: &[&str]) -> Result<(), Trouble> {
+    fn port(&mut self, port: Port, more: &[&str]) -> Result<(), ComponentError> {
         let name = port_name(port);
         let number = port_number(port);
         let request = format!("ofport_request={number}");
@@ -360,7 +360,7 @@ impl Bridge {
     }
 
     /// Packets received and sent by a port.
-    fn counters(&mut self, port: Port) -> Result<(u64, u64), Trouble> {
+    fn counters(&mut self, port: Port) -> Result<(u64, u64), ComponentError> {
         let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
         port_counters(&text, port_name(port))
             .ok_or_else(|| sut(format!("the switch shows no counters of its port {}", port_name(port))))
@@ -372,7 +372,7 @@ impl Bridge {
 }
 
 impl Switch for Bridge {
-    fn read(&mut self) -> Result<Reading, Trouble> {
+    fn read(&mut self) -> Result<Reading, ComponentError> {
         let mut reading = Reading::default();
         let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
         for port in [Port::Access, Port::Core] {
@@ -391,7 +391,7 @@ impl Switch for Bridge {
 
     /// Reads losses from the counters of drop flows, per table. They are synchronized with the datapath by the next
     /// revalidation.
-    fn losses(&mut self) -> Result<Losses, Trouble> {
+    fn losses(&mut self) -> Result<Losses, ComponentError> {
         self.control.say("revalidator/wait")?;
         let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
         let mut command = tools::program("ovs-ofctl");
@@ -404,12 +404,12 @@ impl Switch for Bridge {
     }
 
     /// The datapath caches the tables' verdicts. A change takes effect after a revalidation.
-    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+    fn update(&mut self, change: &Translation) -> Result<(), ComponentError> {
         self.install(change)?;
         self.control.say("revalidator/wait").map(drop)
     }
 
-    fn check(&mut self) -> Result<(), Trouble> {
+    fn check(&mut self) -> Result<(), ComponentError> {
         self.switch.check()
     }
 
@@ -455,7 +455,7 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 /// Waits until a daemon listens on its socket.
-fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
+fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), ComponentError> {
     let deadline = Instant::now() + START_WAIT;
     // The socket file exists before the daemon listens.
     while UnixStream::connect(socket).is_err() {

@@ -61,7 +61,7 @@ impl Monitor {
     }
 
     /// Returns the result of the last run.
-    pub fn seen(&self) -> &LastRun {
+    pub fn view(&self) -> &LastRun {
         &self.seen
     }
 

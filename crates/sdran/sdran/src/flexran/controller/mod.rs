@@ -22,7 +22,7 @@ mod rotation;
 mod scheduling;
 
 pub use app::{LastRun, Monitor, RatePolicy};
-pub use orders::{ORDERS_MAX, Order, OrderError, Ticket};
+pub use orders::{Command, CommandId, ORDERS_MAX, OrderError};
 pub use rib::{AgentNode, Rib, UeNode};
 
 use orders::Orders;
@@ -87,7 +87,7 @@ pub struct FlexranControllerSettings {
     /// Number of subframes ahead of the announced one that is decided on, where this controller schedules.
     pub schedule_ahead: u32,
     /// Orders for each base station that connects.
-    pub standing: Vec<Order>,
+    pub standing: Vec<Command>,
     /// Interval at which a UE is handed over from one base station to the next, in rotation.
     pub rotate: Option<Duration>,
 }
@@ -316,7 +316,7 @@ impl FlexranController {
             self.with_session(id, |session| session.allocate(sfn_sf, data));
         }
         if let Some((source, rnti, target)) = self.rotation.run(&self.rib, clock.now())
-            && let Ok(ticket) = self.order(Some(source), &Order::HandOver(rnti, target))
+            && let Ok(ticket) = self.order(Some(source), &Command::HandOver(rnti, target))
         {
             // The RIB shows whether the handover took place.
             self.forget(ticket);
@@ -410,7 +410,7 @@ impl FlexranController {
 
     /// Returns the result of the monitoring application's last run.
     pub fn seen(&self) -> &LastRun {
-        self.monitor.seen()
+        self.monitor.view()
     }
 
     /// Returns the counters.

@@ -14,7 +14,7 @@ pub const ORDERS_MAX: usize = 256;
 
 /// Order for base stations.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Order {
+pub enum Command {
     /// Schedules the downlink here (`true`) or at the base station.
     Schedule(bool),
     /// Applies a policy, in YAML.
@@ -48,10 +48,10 @@ pub enum OrderError {
 }
 
 /// Number of an accepted order.
-pub type Ticket = u64;
+pub type CommandId = u64;
 
 #[derive(Debug, Default)]
-struct Given {
+struct CommandProgress {
     /// Number of commands without response.
     left: usize,
     refusals: Vec<String>,
@@ -60,17 +60,17 @@ struct Given {
 /// Pending orders.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    tickets: Ticket,
+    tickets: CommandId,
     transactions: u32,
-    waiting: BTreeMap<(ConnectionId, u32), Ticket>,
-    given: BTreeMap<Ticket, Given>,
+    waiting: BTreeMap<(ConnectionId, u32), CommandId>,
+    given: BTreeMap<CommandId, CommandProgress>,
     /// Agents that have received the remote scheduler's code on this connection.
     pushed: BTreeSet<ConnectionId>,
 }
 
 impl Orders {
     /// Returns a new transaction number, which is never 0.
-    fn number(&mut self, id: ConnectionId, ticket: Ticket) -> u32 {
+    fn number(&mut self, id: ConnectionId, ticket: CommandId) -> u32 {
         self.transactions = self.transactions.wrapping_add(1).max(1);
         self.waiting.insert((id, self.transactions), ticket);
         self.given.entry(ticket).or_default().left += 1;
@@ -101,7 +101,7 @@ impl FlexranController {
     ///
     /// # Errors
     /// Returns an [`OrderError`] if no base station receives the order.
-    pub fn order(&mut self, station: Option<u64>, order: &Order) -> Result<Ticket, OrderError> {
+    pub fn order(&mut self, station: Option<u64>, order: &Command) -> Result<CommandId, OrderError> {
         let ids: Vec<(ConnectionId, u64)> = match station {
             Some(station) => vec![(self.station(station)?, station)],
             None => self.stations().collect(),
@@ -112,13 +112,13 @@ impl FlexranController {
         if self.orders.given.len() >= ORDERS_MAX {
             return Err(OrderError::TooMany);
         }
-        if let Order::Policy(_) = order
+        if let Command::Policy(_) = order
             && let Some((_, station)) = ids.iter().find(|(id, _)| self.scheduler.is_remote(*id))
         {
             return Err(OrderError::Central(*station));
         }
         let target_pci = match order {
-            Order::HandOver(_, target) => Some(self.pci(self.station(*target)?)),
+            Command::HandOver(_, target) => Some(self.pci(self.station(*target)?)),
             _ => None,
         };
         self.orders.tickets += 1;
@@ -131,14 +131,14 @@ impl FlexranController {
 
     /// Returns the outcome of an order, with the reason of a refusal; `None` while it is pending or if it
     /// does not exist.
-    pub fn outcome(&mut self, ticket: Ticket) -> Option<Result<(), String>> {
+    pub fn outcome(&mut self, ticket: CommandId) -> Option<Result<(), String>> {
         self.orders.given.get(&ticket).filter(|given| given.left == 0)?;
         let given = self.orders.given.remove(&ticket)?;
         Some(if given.refusals.is_empty() { Ok(()) } else { Err(given.refusals.join("; ")) })
     }
 
     /// Discards the outcome of an order.
-    pub fn forget(&mut self, ticket: Ticket) {
+    pub fn forget(&mut self, ticket: CommandId) {
         self.orders.given.remove(&ticket);
         self.orders.waiting.retain(|_, of| *of != ticket);
     }
@@ -163,24 +163,24 @@ impl FlexranController {
         cell.and_then(|cell| cell.phy_cell_id).and_then(|pci| u16::try_from(pci).ok()).unwrap_or(0)
     }
 
-    fn command(&mut self, id: ConnectionId, ticket: Ticket, order: &Order, target_pci: Option<u16>) {
-        if let Order::Schedule(remote) = order {
+    fn command(&mut self, id: ConnectionId, ticket: CommandId, order: &Command, target_pci: Option<u16>) {
+        if let Command::Schedule(remote) = order {
             return self.schedule(id, ticket, *remote);
         }
         let xid = self.orders.number(id, ticket);
         self.with_session(id, |session: &mut FlexranSession| match order {
-            Order::Policy(policy) => session.reconfigure(xid, policy),
-            Order::Delegate(name, code) => session.delegate(xid, name, code.clone()),
-            Order::Slice(downlink) => session.slice(xid, downlink.clone()),
-            Order::Associate(ues) => session.associate(xid, ues),
-            Order::HandOver(rnti, _) => session.hand_over(xid, *rnti, target_pci.unwrap_or(0)),
-            Order::Schedule(_) => {}
+            Command::Policy(policy) => session.reconfigure(xid, policy),
+            Command::Delegate(name, code) => session.delegate(xid, name, code.clone()),
+            Command::Slice(downlink) => session.slice(xid, downlink.clone()),
+            Command::Associate(ues) => session.associate(xid, ues),
+            Command::HandOver(rnti, _) => session.hand_over(xid, *rnti, target_pci.unwrap_or(0)),
+            Command::Schedule(_) => {}
         });
     }
 
     /// Delegates the downlink scheduler: the remote scheduler's code is sent once, then a policy selects the
     /// scheduler.
-    fn schedule(&mut self, id: ConnectionId, ticket: Ticket, remote: bool) {
+    fn schedule(&mut self, id: ConnectionId, ticket: CommandId, remote: bool) {
         if remote && self.orders.pushed.insert(id) {
             let xid = self.orders.number(id, ticket);
             // Base stations of ranlab include this scheduler and identify its code by name.

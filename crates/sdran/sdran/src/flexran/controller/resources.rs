@@ -12,7 +12,7 @@
 //!
 //! All paths except the handover may end with `/enb/ID`, which selects one base station; otherwise the order
 //! is for all.
-use super::orders::Order;
+use super::orders::Command;
 use crate::flexran::protocol::{
     Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic,
 };
@@ -20,17 +20,18 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 /// Order, and its base station unless it is for all.
-pub type StationOrder = (Option<u64>, Order);
+pub type StationOrder = (Option<u64>, Command);
 
 /// HTTP status and message of an invalid request.
-pub type Wrong = (u16, String);
+pub type RequestError = (u16, String);
 
 /// Parses a request; `None` if there is no such resource.
-pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, Wrong>> {
+pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, RequestError>> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {
-        let read =
-            || Some((Some(source.parse().ok()?), Order::HandOver(rnti.parse().ok()?, target.parse().ok()?)));
+        let read = || {
+            Some((Some(source.parse().ok()?), Command::HandOver(rnti.parse().ok()?, target.parse().ok()?)))
+        };
         return Some(read().ok_or_else(|| wrong(404, "base stations and C-RNTIs are numbers")));
     }
     let (parts, station) = match parts[..] {
@@ -41,11 +42,11 @@ pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, Wrong>> {
         _ => (&parts[..], None),
     };
     let order = match *parts {
-        ["dl_sched", "0"] => Ok(Order::Schedule(false)),
-        ["dl_sched", "1"] => Ok(Order::Schedule(true)),
+        ["dl_sched", "0"] => Ok(Command::Schedule(false)),
+        ["dl_sched", "1"] => Ok(Command::Schedule(true)),
         ["dl_sched", _] => Err(wrong(404, "there are /dl_sched/0 (base stations schedule) and /dl_sched/1")),
         ["rrm_config"] => policy(body),
-        ["delegate", name] => Ok(Order::Delegate(name.to_owned(), body.to_owned().into())),
+        ["delegate", name] => Ok(Command::Delegate(name.to_owned(), body.to_owned().into())),
         ["slice"] => slices(body),
         ["ue_slice_assignment"] => assignment(body),
         _ => return None,
@@ -53,20 +54,20 @@ pub fn read(path: &str, body: &str) -> Option<Result<StationOrder, Wrong>> {
     Some(order.map(|order| (station, order)))
 }
 
-fn wrong(status: u16, what: impl Into<String>) -> Wrong {
+fn wrong(status: u16, what: impl Into<String>) -> RequestError {
     (status, what.into())
 }
 
 /// Parses a policy. Only its syntax is checked here; the base station reports unsupported content.
-fn policy(body: &str) -> Result<Order, Wrong> {
+fn policy(body: &str) -> Result<Command, RequestError> {
     match body.parse::<Policy>() {
         Ok(policy) if policy == Policy::default() => Err(wrong(422, "the policy asks for nothing")),
-        Ok(_) => Ok(Order::Policy(body.to_owned())),
+        Ok(_) => Ok(Command::Policy(body.to_owned())),
         Err(error) => Err(wrong(422, error.to_string())),
     }
 }
 
-fn json<T: DeserializeOwned>(body: &str) -> Result<T, Wrong> {
+fn json<T: DeserializeOwned>(body: &str) -> Result<T, RequestError> {
     serde_json::from_str(body)
         .map_err(|error| wrong(if error.is_data() { 422 } else { 400 }, format!("the body: {error}")))
 }
@@ -108,7 +109,7 @@ struct Groups {
     pos_high: u32,
 }
 
-fn slices(body: &str) -> Result<Order, Wrong> {
+fn slices(body: &str) -> Result<Command, RequestError> {
     let Downlink { algorithm, slices, scheduler } = json::<Sliced>(body)?.dl;
     let of = |slice: SliceResource| {
         let Groups { pos_low, pos_high } = slice.r#static;
@@ -121,7 +122,7 @@ fn slices(body: &str) -> Result<Order, Wrong> {
         AlgorithmName::Static => SliceAlgorithm::Static,
     };
     let slices = slices.into_iter().map(of).collect();
-    Ok(Order::Slice(SliceDlUlConfig { algorithm: Some(algorithm.into()), slices, scheduler }))
+    Ok(Command::Slice(SliceDlUlConfig { algorithm: Some(algorithm.into()), slices, scheduler }))
 }
 
 #[derive(Deserialize)]
@@ -137,12 +138,12 @@ struct Assigned {
     dl_slice_id: u32,
 }
 
-fn assignment(body: &str) -> Result<Order, Wrong> {
+fn assignment(body: &str) -> Result<Command, RequestError> {
     let ues = json::<Assignment>(body)?.ue;
     if ues.is_empty() {
         return Err(wrong(422, "no UE is named"));
     }
-    Ok(Order::Associate(ues.into_iter().map(|ue| (ue.rnti, ue.dl_slice_id)).collect()))
+    Ok(Command::Associate(ues.into_iter().map(|ue| (ue.rnti, ue.dl_slice_id)).collect()))
 }
 
 #[cfg(test)]
@@ -151,16 +152,16 @@ mod tests {
 
     #[test]
     fn paths_and_bodies_are_parsed_as_orders() {
-        assert_eq!(read("/dl_sched/1", ""), Some(Ok((None, Order::Schedule(true)))));
-        assert_eq!(read("/dl_sched/0/enb/7", ""), Some(Ok((Some(7), Order::Schedule(false)))));
-        assert_eq!(read("/rrc/ho/senb/1/ue/5/tenb/2", ""), Some(Ok((Some(1), Order::HandOver(5, 2)))));
+        assert_eq!(read("/dl_sched/1", ""), Some(Ok((None, Command::Schedule(true)))));
+        assert_eq!(read("/dl_sched/0/enb/7", ""), Some(Ok((Some(7), Command::Schedule(false)))));
+        assert_eq!(read("/rrc/ho/senb/1/ue/5/tenb/2", ""), Some(Ok((Some(1), Command::HandOver(5, 2)))));
         let body = r#"{"ue": [{"rnti": 5, "dlSliceId": 2}]}"#;
         assert_eq!(
             read("/ue_slice_assignment/enb/1", body),
-            Some(Ok((Some(1), Order::Associate(vec![(5, 2)]))))
+            Some(Ok((Some(1), Command::Associate(vec![(5, 2)]))))
         );
         let body = r#"{"dl": {"algorithm": "Static", "slices": [{"id": 1, "static": {"posLow": 0, "posHigh": 5}}]}}"#;
-        assert!(matches!(read("/slice", body), Some(Ok((None, Order::Slice(dl)))) if dl.slices.len() == 1));
+        assert!(matches!(read("/slice", body), Some(Ok((None, Command::Slice(dl)))) if dl.slices.len() == 1));
         for (path, body, status) in [
             ("/dl_sched/2", "", 404),
             ("/dl_sched/1/enb/x", "", 404),

@@ -4,7 +4,7 @@ use ranlab_machine::Time;
 use std::time::Duration;
 
 /// Handover: identity of the source base station, C-RNTI, identity of the target base station.
-pub(super) type Move = (u64, u16, u64);
+pub(super) type HandoverCommand = (u64, u16, u64);
 
 /// Application.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Rotation {
     }
 
     /// Returns the next handover if it is due.
-    pub(super) fn run(&mut self, rib: &Rib, now: Time) -> Option<Move> {
+    pub(super) fn run(&mut self, rib: &Rib, now: Time) -> Option<HandoverCommand> {
         let every = self.every?;
         let due = *self.due.get_or_insert(now + every);
         if now < due {

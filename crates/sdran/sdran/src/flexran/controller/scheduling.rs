@@ -18,10 +18,10 @@ const CATCH_UP_MAX: u64 = 16;
 const NUMBERS_MS: u64 = 10_240;
 
 /// Decision for a base station: frame and subframe number, and the allocations.
-pub(super) type Decision = (ConnectionId, u32, Vec<DlData>);
+pub(super) type DlAllocation = (ConnectionId, u32, Vec<DlData>);
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Turn {
+struct RotationState {
     /// Last announced subframe.
     last_ms: Option<u64>,
     /// Index of the first UE to receive one group of the remainder.
@@ -32,7 +32,7 @@ struct Turn {
 #[derive(Debug, Default)]
 pub(super) struct FlexibleScheduler {
     ahead: u64,
-    remote: BTreeMap<ConnectionId, Turn>,
+    remote: BTreeMap<ConnectionId, RotationState>,
     decisions: u64,
 }
 
@@ -60,7 +60,7 @@ impl FlexibleScheduler {
     }
 
     /// Runs the application.
-    pub(super) fn run(&mut self, rib: &Rib, clock: &mut dyn Clock) -> Vec<Decision> {
+    pub(super) fn run(&mut self, rib: &Rib, clock: &mut dyn Clock) -> Vec<DlAllocation> {
         let mut decisions = Vec::new();
         for (id, turn) in &mut self.remote {
             let Some(agent) = rib.agents().get(id).filter(|agent| agent.alive) else { continue };

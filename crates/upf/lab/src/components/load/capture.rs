@@ -9,7 +9,7 @@ use ranlab_upf::n4::replay::{Recorder, Recording};
 use ranlab_upf::pfcp::PORT;
 
 use ranlab_lab::environment;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 /// Reason why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub(crate) enum ReplayError {
 }
 
 /// The PFCP sessions of a capture.
-pub(super) fn recording(path: &Path) -> Result<Recording, Trouble> {
+pub(super) fn recording(path: &Path) -> Result<Recording, ComponentError> {
     read(path).map_err(environment)
 }
 

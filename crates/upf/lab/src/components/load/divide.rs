@@ -5,12 +5,12 @@ use crate::load::{Network, UePool, capacity, default_smf, nth};
 use super::{BitRate, LoadArrivals, LoadMode, PacketRate, UpfLoadPart};
 use ranlab_lab::divide::{divisible, share};
 use ranlab_lab::rig;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 
 impl UpfLoadPart {
     /// Returns the shares for a number of locations. Each location has its own SMFs and base stations, whose addresses
     /// continue those of the previous location. The same holds for UEs and, with a data network, for servers.
-    pub(crate) fn shares(&self, places: usize) -> Result<Vec<Self>, Trouble> {
+    pub(crate) fn shares(&self, places: usize) -> Result<Vec<Self>, ComponentError> {
         if self.mode == LoadMode::Blind {
             return Err(rig(
                 "the mode blind guesses how the UPF names its sessions, and only who is alone guesses right: \
@@ -56,7 +56,7 @@ impl UpfLoadPart {
     }
 
     /// Returns the numbers with all defaults filled in.
-    fn totals(&self, places: usize) -> Result<Self, Trouble> {
+    fn totals(&self, places: usize) -> Result<Self, ComponentError> {
         let mut all = self.clone();
         if self.mode == LoadMode::Control {
             match self.arrivals {

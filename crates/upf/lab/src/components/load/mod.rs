@@ -25,7 +25,7 @@ use ranlab_upf::pfcp::{BitRates, Interface};
 use crate::fields::UpfNames;
 use ranlab_lab::choices;
 use ranlab_lab::field::Text;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use ranlab_lab::{config, rig};
 
 pub use calibration::{Calibration, PacketsReached};
@@ -223,7 +223,7 @@ impl UpfLoadPart {
     }
 
     /// Returns the address of the first base station.
-    fn first_gnb(&self) -> Result<SocketAddr, Trouble> {
+    fn first_gnb(&self) -> Result<SocketAddr, ComponentError> {
         Ok(self.gnb.map_or_else(|| default_gnb(self.n3), Ok)?)
     }
 
@@ -232,7 +232,7 @@ impl UpfLoadPart {
         self.gnbs.unwrap_or_else(|| default_gnbs(first, &[self.n3.ip(), self.n4.ip()]))
     }
 
-    fn load(&self) -> Result<LoadConfig, Trouble> {
+    fn load(&self) -> Result<LoadConfig, ComponentError> {
         let rates = [Some(("rate", self.rate)), self.rate_to.map(|rate| ("rate_to", rate))];
         if let Some((name, rate)) =
             rates.into_iter().flatten().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0))
@@ -320,7 +320,7 @@ impl UpfLoadPart {
         }
     }
 
-    fn replayed(&self, capture: &Path) -> Result<Mode, Trouble> {
+    fn replayed(&self, capture: &Path) -> Result<Mode, ComponentError> {
         let recording = Arc::new(capture::recording(capture)?);
         Ok(Mode::Replay(ReplayPlan {
             recording,

@@ -15,26 +15,26 @@ use ranlab_net::routes;
 use serde::{Deserialize, Serialize};
 
 use super::{LoadMode, LoadRole, UpfLoadPart};
-use ranlab_lab::worker::{Fault, Numbers, Report, Trouble};
+use ranlab_lab::worker::{ComponentError, Counters, FaultOwner, Report};
 use ranlab_lab::{OVER, SET_UP};
-use ranlab_lab::{Running, rig};
+use ranlab_lab::{RunningComponent, rig};
 
 /// Polling interval while waiting for the end of a load.
 const LOOK: Duration = Duration::from_millis(10);
 
-impl From<LoadError> for Trouble {
+impl From<LoadError> for ComponentError {
     fn from(error: LoadError) -> Self {
         let fault = match error {
             LoadError::Bounds { .. }
             | LoadError::Lacking { .. }
             | LoadError::NoProcess { .. }
             | LoadError::Profile
-            | LoadError::Panicked => Fault::Rig,
+            | LoadError::Panicked => FaultOwner::Rig,
             LoadError::Sessions { .. }
             | LoadError::Smoke { .. }
             | LoadError::Died { .. }
-            | LoadError::NoAssociation { .. } => Fault::Sut,
-            _ => Fault::Environment,
+            | LoadError::NoAssociation { .. } => FaultOwner::Sut,
+            _ => FaultOwner::Environment,
         };
         Self { fault, what: error.to_string() }
     }
@@ -73,7 +73,7 @@ impl UpfLoad {
     ///
     /// # Errors
     /// The configuration contradicts itself, or there is no route to the UPF.
-    pub fn new(part: &UpfLoadPart) -> Result<Self, Trouble> {
+    pub fn new(part: &UpfLoadPart) -> Result<Self, ComponentError> {
         let config = part.load()?;
         // Pinning that costs performance: on the CPUs of the UPF's threads, or on another NUMA node than the outgoing
         // device.
@@ -140,7 +140,7 @@ pub struct NetworkSummary {
 ///
 /// # Errors
 /// Its address cannot be bound.
-pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSummary, Trouble> {
+pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSummary, ComponentError> {
     let seen = network(&part.load()?, part.sessions(), stop)?;
     let sum = |what: &dyn Fn(&Tally) -> u64| seen.uplink.iter().map(what).sum::<u64>();
     Ok(NetworkSummary {
@@ -154,7 +154,7 @@ pub fn data_network(part: &UpfLoadPart, stop: &AtomicBool) -> Result<NetworkSumm
     })
 }
 
-type Ended = Result<UpfLoadReport, Trouble>;
+type Ended = Result<UpfLoadReport, ComponentError>;
 
 /// A load in a worker. It runs in a separate thread from the begin of the window, so that the worker keeps responding.
 pub(crate) struct Loading {
@@ -167,7 +167,7 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    pub(crate) fn new(part: &UpfLoadPart) -> Result<Self, Trouble> {
+    pub(crate) fn new(part: &UpfLoadPart) -> Result<Self, ComponentError> {
         if part.role != LoadRole::All || part.mode == LoadMode::Calibrate {
             return Err(rig("the role data-network and the mode calibrate are of `ranlab load upf` alone"));
         }
@@ -192,23 +192,23 @@ impl Loading {
     fn ended(&mut self) -> Option<&Ended> {
         if let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) {
             let result = thread.join().unwrap_or(Err(LoadError::Panicked));
-            self.ended = Some(result.map_err(Trouble::from));
+            self.ended = Some(result.map_err(ComponentError::from));
         }
         self.ended.as_ref()
     }
 }
 
-impl Running for Loading {
-    fn check(&mut self) -> Result<(), Trouble> {
+impl RunningComponent for Loading {
+    fn check(&mut self) -> Result<(), ComponentError> {
         match self.ended() {
             Some(Err(trouble)) => Err(trouble.clone()),
             _ => Ok(()),
         }
     }
 
-    fn counters(&mut self) -> Numbers {
+    fn counters(&mut self) -> Counters {
         let sign = |shown: bool| f64::from(u8::from(shown));
-        let mut numbers = Numbers::from([(OVER.to_owned(), sign(self.ended().is_some()))]);
+        let mut numbers = Counters::from([(OVER.to_owned(), sign(self.ended().is_some()))]);
         if self.shared {
             numbers.insert(SET_UP.to_owned(), sign(self.gate.reached()));
         }

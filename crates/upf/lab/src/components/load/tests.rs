@@ -2,7 +2,7 @@ use super::*;
 use crate::load::LoadError;
 use ranlab_campaign::schema::Presence;
 use ranlab_campaign::value::Value;
-use ranlab_lab::{Described, Field, Role, Running};
+use ranlab_lab::{ConfigFields, Field, Role, RunningComponent};
 
 fn component(settings: &[(&str, Value)]) -> UpfLoadPart {
     let mut part = UpfLoadPart { run: Some(1), ..UpfLoadPart::default() };
@@ -139,15 +139,15 @@ fn devices_processes_and_files_are_local_fields() {
 
 #[test]
 fn load_errors_are_classified() {
-    use ranlab_lab::worker::Fault;
-    let fault = |error: LoadError| Trouble::from(error).fault;
+    use ranlab_lab::worker::FaultOwner;
+    let fault = |error: LoadError| ComponentError::from(error).fault;
     let upf = "10.0.0.2:8805".parse().unwrap();
     let smf = "10.0.0.1:8805".parse().unwrap();
-    assert_eq!(fault(LoadError::NoAssociation { upf, smf, waited: SECOND }), Fault::Sut);
-    assert_eq!(fault(LoadError::Smoke { way: "uplink", ue: [10, 60, 0, 1].into() }), Fault::Sut);
-    assert_eq!(fault(LoadError::Panicked), Fault::Rig);
-    assert_eq!(fault(LoadError::NoProcess { pid: 1 }), Fault::Rig);
-    assert_eq!(fault(LoadError::Io(std::io::ErrorKind::Other.into())), Fault::Environment);
+    assert_eq!(fault(LoadError::NoAssociation { upf, smf, waited: SECOND }), FaultOwner::Sut);
+    assert_eq!(fault(LoadError::Smoke { way: "uplink", ue: [10, 60, 0, 1].into() }), FaultOwner::Sut);
+    assert_eq!(fault(LoadError::Panicked), FaultOwner::Rig);
+    assert_eq!(fault(LoadError::NoProcess { pid: 1 }), FaultOwner::Rig);
+    assert_eq!(fault(LoadError::Io(std::io::ErrorKind::Other.into())), FaultOwner::Environment);
 }
 
 #[test]
@@ -165,9 +165,9 @@ fn load_not_begun_is_not_over_and_reports_nothing() {
 fn shares_are_disjoint_and_add_up() {
     let shares = |more: &[(&str, Value)], places: usize| {
         let all = [&[("smfs", 5.into()), ("gnbs", 4.into())], more].concat();
-        let divided = ranlab_lab::Part::from(component(&all)).divide(places);
+        let divided = ranlab_lab::AnyComponent::from(component(&all)).divide(places);
         divided.map(|shares| {
-            let of = |share: &ranlab_lab::Part| share.get::<UpfLoadPart>().cloned().unwrap();
+            let of = |share: &ranlab_lab::AnyComponent| share.get::<UpfLoadPart>().cloned().unwrap();
             shares.iter().map(of).collect::<Vec<_>>()
         })
     };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::Value;
 
-use ranlab_lab::{Setting, setting_by_text};
+use ranlab_lab::{FieldType, setting_by_text};
 
 /// A bit rate in bit/s: text as `10M`, or a number of Mbit/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ const PACKET_RATE: &str = "a packet rate: a number above 0, or max";
 /// Implements [`Setting`] for rates: text with a unit, or a number of the key's unit.
 macro_rules! rates {
     ($($type:ident, $unit:expr, $allowed:expr;)*) => {$(
-        impl Setting for $type {
+        impl FieldType for $type {
             fn kind() -> Kind {
                 Kind::Text
             }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::load::{LoadError, LoadReport};
 use crate::{Calibration, LoadMode, LoadRole, UpfLoad, UpfLoadPart, data_network};
 use clap::Subcommand;
-use ranlab_lab::worker::Trouble;
+use ranlab_lab::worker::ComponentError;
 use serde::Serialize;
 
 use ranlab_command::exit::Failure;
 use ranlab_command::flags::Flags;
 use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
-use ranlab_command::web::Web;
+use ranlab_command::web::WebArguments;
 
 /// Arguments of `load`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub struct UpfArguments {
     #[command(flatten)]
     load: Flags<UpfLoadPart>,
     #[command(flatten)]
-    web: Web,
+    web: WebArguments,
 }
 
 impl Run for Arguments {
@@ -77,7 +77,7 @@ impl From<LoadError> for Failure {
         match error {
             // In an experiment this is the UPF's fault; here the UPF may not be running.
             LoadError::NoAssociation { .. } => Self::Environment(error.to_string()),
-            _ => Trouble::from(error).into(),
+            _ => ComponentError::from(error).into(),
         }
     }
 }
@@ -104,7 +104,7 @@ struct Summary<'a> {
     report: &'a LoadReport,
 }
 
-fn load(part: &UpfLoadPart, web: &Web, mut output: Output) -> Result<(), Failure> {
+fn load(part: &UpfLoadPart, web: &WebArguments, mut output: Output) -> Result<(), Failure> {
     ranlab_command::live::raise_limits();
     let load = UpfLoad::new(part)?;
     let (load, page) = match web.open()? {
@@ -200,7 +200,7 @@ mod tests {
     use ranlab_campaign::plan::Point;
     use ranlab_campaign::rig::Run;
     use ranlab_campaign::value::Value;
-    use ranlab_lab::{Config, Part};
+    use ranlab_lab::{AnyComponent, Config};
     const REGISTRY: ranlab_lab::Registry = ranlab_lab::Registry(&[&crate::UPF]);
     use std::time::Duration;
 
@@ -250,7 +250,7 @@ mod tests {
         let point = Point { index: 0, axes: Vec::new(), settings };
         let run = Run::new(&point, 0, 1, Duration::from_secs(1));
         assert_eq!(UpfLoadPart::read(&run, "load").unwrap(), flags);
-        let message = serde_json::to_string(&Part::from(flags.clone())).unwrap();
+        let message = serde_json::to_string(&AnyComponent::from(flags.clone())).unwrap();
         let read = REGISTRY.component(serde_json::from_str(&message).unwrap()).unwrap();
         let read = read.get::<UpfLoadPart>().unwrap();
         assert_eq!(*read, flags);

@@ -6,7 +6,7 @@ use crate::{UpfLoad, UpfLoadPart};
 use ranlab_http::board::Board;
 use serde_json::{Map, Value, json};
 
-use ranlab_command::web::{MACHINE, Now, OverTime, Sampler, introduce, publish_finished};
+use ranlab_command::web::{CurrentValues, MACHINE, OverTime, Sampler, introduce, publish_finished};
 
 const TIME: [OverTime; 5] = [
     OverTime {
@@ -62,7 +62,8 @@ impl Page {
     pub(super) fn open(board: Board, load: UpfLoad, part: &UpfLoadPart) -> (UpfLoad, Self) {
         let mode = format!("{:?}", part.mode).to_lowercase();
         introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
-        Now { phase: "running", words: "Running.".to_owned(), ..Now::default() }.publish(&board);
+        CurrentValues { phase: "running", words: "Running.".to_owned(), ..CurrentValues::default() }
+            .publish(&board);
         let glance = Arc::new(Glance::default());
         let latest = Arc::new(Mutex::new(Counts::default()));
         let load = load.watched(Arc::clone(&glance));
@@ -84,11 +85,11 @@ impl Page {
             for (of, times) in [("request", &look.requests_us), ("packet", &look.packets_us)] {
                 percentiles(sample, of, times.as_ref());
             }
-            let now = Now {
+            let now = CurrentValues {
                 phase: "running",
                 words: "Running.".to_owned(),
                 tiles: tiles(&look.counts, sees),
-                ..Now::default()
+                ..CurrentValues::default()
             };
             now.publish(&told);
         };

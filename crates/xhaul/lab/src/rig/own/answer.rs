@@ -1,7 +1,7 @@
 //! Results of an own network: numbers of each flow, and their sum.
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Outcome, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Outcome, RigError, Run};
 use ranlab_xhaul::{
     Bound, BoundError, Curves, Delays, Flow, Network, Plan, Ps, Report, Scheduler, Stage, bounds, named,
     numbered,
@@ -238,7 +238,7 @@ impl Totals {
         }
     }
 
-    fn limits(&self, simulated: bool) -> Vec<(Outcome, Option<Breach>)> {
+    fn limits(&self, simulated: bool) -> Vec<(Outcome, Option<LimitViolation>)> {
         let names = |names: &[String]| {
             let more = names.len().saturating_sub(3);
             let first = names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
@@ -250,12 +250,12 @@ impl Totals {
         } else {
             "of flows whose bound is above their budget"
         };
-        let lost = Breach::above(
+        let lost = LimitViolation::above(
             &format!("number of frames lost by {}", names(&self.losing)),
             self.lost as f64,
             0.0,
         );
-        let late = Breach::above(&format!("number {how} ({})", names(&self.missed)), missed, 0.0);
+        let late = LimitViolation::above(&format!("number {how} ({})", names(&self.missed)), missed, 0.0);
         vec![(Outcome::Degraded, lost), (Outcome::MissesBudget, late)]
     }
 }

@@ -9,7 +9,7 @@ use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::{Recorder, Recording};
 use ranlab_campaign::rig::{Outcome, Rig, RigError, Run};
 use ranlab_campaign::value::Value;
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
 
@@ -43,7 +43,7 @@ impl Drop for Folder {
 
 fn settings(file: &str, set: &[(&str, Value)]) -> BTreeMap<String, Value> {
     let all = [&[("net.file", Value::Text(file.to_owned()))], set].concat();
-    fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &all).settings
+    fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), &all).settings
 }
 
 fn measure_for(
@@ -54,7 +54,7 @@ fn measure_for(
     let point = Point { index: 0, axes: Vec::new(), settings: settings(file, set) };
     let run = Run::new(&point, 0, 7, duration);
     let mut recorder = Recorder::default();
-    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+    let mut rig = RunningExperiment::new(&RigContext::new("ranlab"), Xhaul);
     let outcome = rig.prepare(&run).and_then(|()| rig.measure(&run, &mut recorder));
     rig.tear_down();
     (outcome, recorder.finish())
@@ -300,9 +300,9 @@ fn capture_of_a_fronthaul_becomes_flows() {
         ("net.mtu", Value::Int(9000)),
         ("sim.pcap", text(&file)),
     ];
-    let point = fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &set);
+    let point = fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), &set);
     let run = Run::new(&point, 0, 7, Duration::from_millis(10));
-    let mut rig = RunningExperiment::new(&Lab::new("ranlab"), Xhaul);
+    let mut rig = RunningExperiment::new(&RigContext::new("ranlab"), Xhaul);
     rig.prepare(&run).and_then(|()| rig.measure(&run, &mut Recorder::default())).unwrap();
     let network = "[[links]]\na = \"du\"\nb = \"ru\"\nmbps = 25000\n\
                    [[captures]]\nname = \"site\"\nfile = \"ru-0.pcapng\"\ndu = \"du\"\nru = \"ru\"\nbudget = \"high100\"\n";

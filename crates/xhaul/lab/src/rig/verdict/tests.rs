@@ -8,7 +8,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Finished;
 use ranlab_campaign::rig::{Rig, Run};
 use ranlab_campaign::scenario::{Overrides, Scenario};
-use ranlab_lab::Lab;
+use ranlab_lab::RigContext;
 
 use super::*;
 use crate::rig::Xhaul;
@@ -16,7 +16,7 @@ use ranlab_lab::experiment::harness::RunningExperiment;
 
 /// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.
 fn findings(lines: &str) -> String {
-    let mut rig = RunningExperiment::new(&Lab::new("no-such-program"), Xhaul);
+    let mut rig = RunningExperiment::new(&RigContext::new("no-such-program"), Xhaul);
     let text = format!("title = \"t\"\nrig = \"xhaul\"\n{lines}\n[measure]\nrepeats = 2\n");
     let rigs = [rig.describe()];
     let scenario = Scenario::parse(&text, "t", &Overrides::default(), &rigs).unwrap();
@@ -100,7 +100,7 @@ fn differences_within_variation_are_not_reported() {
 
 /// Returns the sentences for a point of a live campaign with these numbers.
 fn of_numbers(numbers: &[(&str, f64)]) -> String {
-    let rig = RunningExperiment::new(&Lab::new("no-such-program"), Xhaul);
+    let rig = RunningExperiment::new(&RigContext::new("no-such-program"), Xhaul);
     let rigs = [rig.describe()];
     let text = "title = \"t\"\nrig = \"xhaul\"\n[sut]\ntier = \"live\"\n[measure]\nrepeats = 1\n";
     let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs).unwrap();

@@ -20,12 +20,12 @@ const GONE_WAIT: Duration = Duration::from_secs(2);
 const MARK: &str = "RANLAB_XAPP=";
 
 /// Starts and ends hosted xApps. They end when this value is dropped.
-pub(crate) struct Hands {
+pub(crate) struct ProcessSupervisor {
     end: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Hands {
+impl ProcessSupervisor {
     /// Starts the thread. `http` is the address of the RIC's HTTP server.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Hands {
         // The parent-death signal of the xApps refers to this thread, which lives as long as the RIC.
         let thread = std::thread::Builder::new().name("xapp-host".to_owned()).spawn(move || {
             let running = installation.xapps.iter().map(|_| None).collect();
-            let mut work = Work { installation, supervisor, desk, http, running };
+            let mut work = SupervisorJob { installation, supervisor, desk, http, running };
             loop {
                 let ends = match ended.recv_timeout(POLL) {
                     Err(RecvTimeoutError::Timeout) => false,
@@ -56,7 +56,7 @@ impl Hands {
     }
 }
 
-impl Drop for Hands {
+impl Drop for ProcessSupervisor {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
@@ -71,7 +71,7 @@ struct Running {
     group: Option<Group>,
 }
 
-struct Work {
+struct SupervisorJob {
     installation: Installation,
     supervisor: Supervisor,
     desk: HostingHandle,
@@ -79,7 +79,7 @@ struct Work {
     running: Vec<Option<Running>>,
 }
 
-impl Work {
+impl SupervisorJob {
     fn step(&mut self) {
         while let Some((name, verb)) = self.desk.next_order() {
             // The mailbox uses the same names.

@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use super::Fill;
+use super::ProfileParameter;
 
 /// Values requested by a profile, and those provided.
 pub(crate) struct Values<'a> {
     pub said: BTreeMap<String, String>,
-    pub asked: &'a BTreeMap<String, Fill>,
+    pub asked: &'a BTreeMap<String, ProfileParameter>,
 }
 
 /// Error of a substitution.
-pub(crate) enum Unfit {
+pub(crate) enum TemplateError {
     Unfilled { name: String, about: String },
     Wrong(String),
 }
 
 impl Values<'_> {
     /// Returns a copy with each `{name}` in its texts replaced.
-    pub(crate) fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, Unfit> {
-        let wrong = |error: serde_json::Error| Unfit::Wrong(error.to_string());
+    pub(crate) fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, TemplateError> {
+        let wrong = |error: serde_json::Error| TemplateError::Wrong(error.to_string());
         let mut json = serde_json::to_value(of).map_err(wrong)?;
         self.walk(&mut json)?;
         serde_json::from_value(json).map_err(wrong)
     }
 
-    fn walk(&self, json: &mut serde_json::Value) -> Result<(), Unfit> {
+    fn walk(&self, json: &mut serde_json::Value) -> Result<(), TemplateError> {
         match json {
             serde_json::Value::String(text) => *text = self.fill(text)?,
             serde_json::Value::Array(all) => all.iter_mut().try_for_each(|one| self.walk(one))?,
@@ -38,7 +38,7 @@ impl Values<'_> {
     }
 
     /// Replaces `{name}` by its value; other braces stay.
-    pub(crate) fn fill(&self, text: &str) -> Result<String, Unfit> {
+    pub(crate) fn fill(&self, text: &str) -> Result<String, TemplateError> {
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_lowercase())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
@@ -61,11 +61,15 @@ impl Values<'_> {
         Ok(filled + rest)
     }
 
-    fn value(&self, name: &str, text: &str) -> Result<&str, Unfit> {
+    fn value(&self, name: &str, text: &str) -> Result<&str, TemplateError> {
         match (self.said.get(name), self.asked.get(name)) {
             (Some(value), _) => Ok(value),
-            (None, Some(fill)) => Err(Unfit::Unfilled { name: name.to_owned(), about: fill.about.clone() }),
-            (None, None) => Err(Unfit::Wrong(format!("`{{{name}}}` in \"{text}\" has no [fill.{name}]"))),
+            (None, Some(fill)) => {
+                Err(TemplateError::Unfilled { name: name.to_owned(), about: fill.about.clone() })
+            }
+            (None, None) => {
+                Err(TemplateError::Wrong(format!("`{{{name}}}` in \"{text}\" has no [fill.{name}]")))
+            }
         }
     }
 }

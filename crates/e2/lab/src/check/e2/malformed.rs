@@ -1,7 +1,7 @@
 //! Builds invalid messages by changing one element of a valid one.
 
 /// An information element: id, criticality (0 reject, 1 ignore, 2 notify) and value.
-type Element = (u16, u8, Vec<u8>);
+type IeTriple = (u16, u8, Vec<u8>);
 
 /// An element id that no version defines.
 pub(super) const UNKNOWN_ELEMENT: u16 = 60_001;
@@ -36,7 +36,7 @@ pub(super) fn with_unknown(pdu: &[u8], criticality: u8) -> Option<Vec<u8>> {
 }
 
 /// Splits a message into its envelope and its elements.
-fn taken(pdu: &[u8]) -> Option<([u8; 3], Vec<Element>)> {
+fn taken(pdu: &[u8]) -> Option<([u8; 3], Vec<IeTriple>)> {
     let (head, rest) = pdu.split_first_chunk::<3>()?;
     let (value, _) = open(rest)?;
     let (preamble, mut rest) = value.split_first_chunk::<3>()?;
@@ -50,7 +50,7 @@ fn taken(pdu: &[u8]) -> Option<([u8; 3], Vec<Element>)> {
     Some((*head, elements))
 }
 
-fn built(head: [u8; 3], elements: &[Element]) -> Vec<u8> {
+fn built(head: [u8; 3], elements: &[IeTriple]) -> Vec<u8> {
     let mut value = vec![0];
     value.extend((elements.len() as u16).to_be_bytes());
     for (number, criticality, content) in elements {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A request of the RIC to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(super) enum NodeProcedure {
     /// Request, modification or deletion of this subscription, according to its state.
     Subscription(RicRequestId),
     /// The control or query with this instance.
@@ -25,7 +25,7 @@ pub(super) enum Errand {
 
 /// A subscription at a node that the RIC does not know and wants to delete.
 #[derive(Debug)]
-pub(super) struct Stray {
+pub(super) struct UnknownSubscription {
     function: RanFunctionId,
     /// Time at which the deletion may be requested again; `None` while it is queued.
     until: Option<Time>,
@@ -33,16 +33,16 @@ pub(super) struct Stray {
 
 /// Queue of requests at a node. Its length is bounded by the limits of each request type.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct ProcedureQueue {
     one_at_a_time: bool,
     /// Earliest time of the next request: the node must first read a message that has no response.
     not_before: Time,
-    busy: Option<Errand>,
-    waiting: VecDeque<Errand>,
-    pub(super) strays: BTreeMap<RicRequestId, Stray>,
+    busy: Option<NodeProcedure>,
+    waiting: VecDeque<NodeProcedure>,
+    pub(super) strays: BTreeMap<RicRequestId, UnknownSubscription>,
 }
 
-impl Turns {
+impl ProcedureQueue {
     /// Starts with an empty queue after a connect.
     pub(super) fn begin(one_at_a_time: bool, not_before: Time) -> Self {
         Self { one_at_a_time, not_before, ..Self::default() }
@@ -53,18 +53,18 @@ impl Turns {
     }
 
     /// Returns the request sent last at a node that gets one at a time.
-    pub(super) fn outstanding(&self) -> Option<Errand> {
+    pub(super) fn outstanding(&self) -> Option<NodeProcedure> {
         self.busy
     }
 
-    pub(super) fn waits(&self, errand: Errand) -> bool {
+    pub(super) fn waits(&self, errand: NodeProcedure) -> bool {
         self.waiting.contains(&errand)
     }
 }
 
 impl Ric {
     /// Returns whether `errand` may be sent now; otherwise it is queued.
-    pub(super) fn takes_turn(&mut self, now: Time, place: usize, errand: Errand) -> bool {
+    pub(super) fn takes_turn(&mut self, now: Time, place: usize, errand: NodeProcedure) -> bool {
         let Some(node) = self.nodes.at(place).filter(|n| n.turns.one_at_a_time) else { return true };
         let may = now >= node.turns.not_before && node.turns.waiting.is_empty() && !self.is_busy(now, place);
         let Some(node) = self.nodes.at_mut(place) else { return false };
@@ -81,12 +81,12 @@ impl Ric {
         let Some(node) = self.nodes.at(place) else { return false };
         match node.turns.busy {
             None => false,
-            Some(Errand::Subscription(id)) => {
+            Some(NodeProcedure::Subscription(id)) => {
                 node.subscriptions.find(id).is_some_and(|s| s.deadline.is_some())
             }
-            Some(Errand::Request(instance)) => node.requests.is_sent(instance),
-            Some(Errand::Procedure(id)) => node.procedures.pending.contains_key(&id),
-            Some(Errand::Stray(id)) => {
+            Some(NodeProcedure::Request(instance)) => node.requests.is_sent(instance),
+            Some(NodeProcedure::Procedure(id)) => node.procedures.pending.contains_key(&id),
+            Some(NodeProcedure::Stray(id)) => {
                 node.turns.strays.get(&id).is_some_and(|s| s.until.is_some_and(|until| now < until))
             }
         }
@@ -109,10 +109,10 @@ impl Ric {
             turns.busy = turns.waiting.pop_front();
             match turns.busy {
                 None => return,
-                Some(Errand::Subscription(id)) => self.run_subscription(now, place, id),
-                Some(Errand::Request(instance)) => self.run_request(place, instance),
-                Some(Errand::Procedure(id)) => self.run_procedure(place, id),
-                Some(Errand::Stray(id)) => self.run_stray(now, place, id),
+                Some(NodeProcedure::Subscription(id)) => self.run_subscription(now, place, id),
+                Some(NodeProcedure::Request(instance)) => self.run_request(place, instance),
+                Some(NodeProcedure::Procedure(id)) => self.run_procedure(place, id),
+                Some(NodeProcedure::Stray(id)) => self.run_stray(now, place, id),
             }
         }
     }
@@ -141,8 +141,8 @@ impl Ric {
         if strays.len() >= limit || strays.contains_key(&id) {
             return;
         }
-        strays.insert(id, Stray { function, until: None });
-        if self.takes_turn(now, place, Errand::Stray(id)) {
+        strays.insert(id, UnknownSubscription { function, until: None });
+        if self.takes_turn(now, place, NodeProcedure::Stray(id)) {
             self.run_stray(now, place, id);
         }
     }
@@ -160,10 +160,10 @@ impl Ric {
 
     /// Starts the queue of a node that has connected.
     pub(super) fn begin_turns(&mut self, now: Time, place: usize, id: ConnId) {
-        let own = self.nodes.at(place).is_some_and(|n| crate::peer::is_own(&n.info.components));
+        let own = self.nodes.at(place).is_some_and(|n| crate::fingerprint::is_own(&n.info.components));
         let not_before = now + self.config.timers.pause;
         if let Some(node) = self.nodes.at_mut(place).filter(|n| n.conn == Some(id)) {
-            node.turns = Turns::begin(!own, not_before);
+            node.turns = ProcedureQueue::begin(!own, not_before);
         }
         self.wake_turns(place, not_before);
     }

@@ -1,7 +1,7 @@
 //! A RAN function whose reports contain their origin, so that a receiver can check whether it may receive
 //! them.
 //!
-//! Event trigger: period in milliseconds and a tag, two u32 little endian. Indication message: a [`Beat`].
+//! Event trigger: period in milliseconds and a tag, two u32 little endian. Indication message: a [`TracerReport`].
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::stats;
@@ -18,7 +18,7 @@ const MAGIC: u32 = 0x7261_6e73;
 
 /// Content of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beat {
+pub struct TracerReport {
     /// Number of the node's party in its world.
     pub node: u32,
     /// Number of the node's life.
@@ -40,7 +40,7 @@ pub fn oid_mark(oid: &str) -> u32 {
     oid.bytes().fold(0x811c_9dc5, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
 
-impl Beat {
+impl TracerReport {
     fn write(&self, out: &mut Vec<u8>) {
         for word in [MAGIC, self.node, self.life, self.count, self.tag, u32::from(self.function)] {
             out.extend(word.to_le_bytes());
@@ -73,14 +73,14 @@ impl Beat {
     }
 }
 
-/// The event trigger of a [`Beacon`].
+/// The event trigger of a [`TracerFunction`].
 pub fn trigger(period_ms: u32, tag: u32) -> bytes::Bytes {
     [period_ms.to_le_bytes(), tag.to_le_bytes()].concat().into()
 }
 
 /// State of a node's beacons; stays readable while the agent owns them.
 #[derive(Debug, Clone, Default)]
-pub struct Logbook(Arc<Mutex<Log>>);
+pub struct TracerLog(Arc<Mutex<Log>>);
 
 #[derive(Debug, Default)]
 struct Log {
@@ -88,7 +88,7 @@ struct Log {
     controls: Vec<Vec<u8>>,
 }
 
-impl Logbook {
+impl TracerLog {
     /// Active subscriptions of the functions, with their controllers' request ids.
     pub fn live(&self) -> BTreeMap<SubscriptionId, (ControllerId, RicRequestId)> {
         self.log().live.clone()
@@ -105,7 +105,7 @@ impl Logbook {
 }
 
 #[derive(Debug)]
-struct Rhythm {
+struct PeriodicReport {
     next: Time,
     period: Duration,
     actions: Vec<RicActionId>,
@@ -115,17 +115,17 @@ struct Rhythm {
 
 /// The RAN function.
 #[derive(Debug)]
-pub struct Beacon {
+pub struct TracerFunction {
     oid: String,
     node: u32,
     life: u32,
-    logbook: Logbook,
-    rhythms: BTreeMap<SubscriptionId, Rhythm>,
+    logbook: TracerLog,
+    rhythms: BTreeMap<SubscriptionId, PeriodicReport>,
 }
 
-impl Beacon {
+impl TracerFunction {
     /// A beacon of party number `node` in its `life`-th life.
-    pub fn new(oid: &str, node: u32, life: u32, logbook: Logbook) -> Self {
+    pub fn new(oid: &str, node: u32, life: u32, logbook: TracerLog) -> Self {
         Self { oid: oid.to_owned(), node, life, logbook, rhythms: BTreeMap::new() }
     }
 
@@ -136,7 +136,7 @@ impl Beacon {
     }
 }
 
-impl RanFunction for Beacon {
+impl RanFunction for TracerFunction {
     fn description(&self) -> FunctionDescription {
         FunctionDescription { oid: self.oid.clone(), definition: "beacon".into(), revision: 1 }
     }
@@ -154,7 +154,7 @@ impl RanFunction for Beacon {
         let admission = Admission::each(subscription.actions, |_| Ok(()));
         let next = ctx.now() + period;
         let actions = admission.admitted.clone();
-        self.rhythms.insert(id, Rhythm { next, period, actions, tag, count: 0 });
+        self.rhythms.insert(id, PeriodicReport { next, period, actions, tag, count: 0 });
         if let Some(controller) = ctx.controller() {
             self.logbook.log().live.insert(id, (controller, subscription.request_id));
         }
@@ -195,7 +195,7 @@ impl RanFunction for Beacon {
                 let tag = rhythm.tag;
                 rhythm.count += 1;
                 message.clear();
-                Beat { node, life, subscription: subscription.0, count, tag, function, oid }
+                TracerReport { node, life, subscription: subscription.0, count, tag, function, oid }
                     .write(&mut message);
                 let kind = RicIndicationType::Report;
                 let header = &[0; 4][..];
@@ -216,10 +216,11 @@ mod tests {
 
     #[test]
     fn beat_round_trips() {
-        let beat = Beat { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6, oid: 7 };
+        let beat =
+            TracerReport { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6, oid: 7 };
         let mut out = Vec::new();
         beat.write(&mut out);
-        assert_eq!(Beat::read(&out), Some(beat));
-        assert_eq!(Beat::read(&out[1..]), None);
+        assert_eq!(TracerReport::read(&out), Some(beat));
+        assert_eq!(TracerReport::read(&out[1..]), None);
     }
 }

@@ -11,15 +11,15 @@ use ranlab_campaign::stats::{Summary, quartiles, summarise};
 use ranlab_ran::radio::{RadioMeter, quantile};
 use serde::Serialize;
 
-use super::{Passed, Wish, Without};
+use super::{Omitted, RepeatOptions, RepeatResult};
 
 /// Paired run of one seed.
 #[derive(Debug, Clone)]
-pub struct Pair {
+pub struct SeedPair {
     /// With all components.
-    pub with: Passed,
+    pub with: RepeatResult,
     /// Without the component.
-    pub without: Passed,
+    pub without: RepeatResult,
 }
 
 /// Compared value: base station, UE and KPI.
@@ -85,23 +85,23 @@ pub struct Spread {
     pub quartiles: [f64; 5],
 }
 
-/// Runs a repeat twice; `record`: see [`Wish`].
+/// Runs a repeat twice; `record`: see [`RepeatOptions`].
 ///
 /// # Errors
 /// See [`super::run`].
-pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, InWorld> {
+pub fn pair(run: &Run<'_>, without: Omitted, record: bool) -> Result<SeedPair, InWorld> {
     let one = |without| {
-        let passed = super::run(run, Wish { without, record, ..Wish::default() });
+        let passed = super::run(run, RepeatOptions { without, record, ..RepeatOptions::default() });
         passed.map_err(|error| InWorld { without, error })
     };
-    Ok(Pair { with: one(Without::Nobody)?, without: one(without)? })
+    Ok(SeedPair { with: one(Omitted::Nobody)?, without: one(without)? })
 }
 
 /// Error in one of the two runs.
 #[derive(Debug)]
 pub struct InWorld {
     /// Component that was left out in this run.
-    pub without: Without,
+    pub without: Omitted,
     /// Error.
     pub error: RigError,
 }
@@ -167,7 +167,7 @@ fn classify(kpi: &str, differences: &[f64], summary: &Summary) -> EffectVerdict 
 }
 
 /// Returns the effect on every value, UE by UE.
-pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
+pub fn differences(pairs: &[SeedPair], confidence: f64) -> Vec<Difference> {
     let seeds: Vec<_> =
         pairs.iter().map(|pair| (numbers(&pair.with.radios), numbers(&pair.without.radios))).collect();
     let mut kpis: Vec<_> = seeds.iter().flat_map(|(with, _)| with.keys().cloned()).collect();
@@ -214,12 +214,12 @@ mod tests {
     use super::*;
     use ranlab_ran::radio::{FlowMeter, UeMeter};
 
-    fn passed(bytes: [u64; 2], rtt_us: u64) -> Passed {
+    fn passed(bytes: [u64; 2], rtt_us: u64) -> RepeatResult {
         let ues = (1..).zip(bytes).map(|(ue, bytes)| UeMeter { ue, bytes, ..UeMeter::default() }).collect();
         let rtt_us = vec![(rtt_us, 9)];
         let voip = FlowMeter { ue: 1, what: "voip".to_owned(), rtt_us, ..FlowMeter::default() };
         let radio = RadioMeter { seconds: 1.0, ues, flows: vec![voip], ..RadioMeter::default() };
-        Passed {
+        RepeatResult {
             outcome: ranlab_campaign::rig::Outcome::Ok,
             recording: Default::default(),
             radios: vec![radio],
@@ -234,7 +234,7 @@ mod tests {
     fn paired_seeds_show_gains_and_losses() {
         // The second UE loses what the first one's round trip gains; the first one's throughput is exactly
         // the same.
-        let pair = |seed: u64| Pair {
+        let pair = |seed: u64| SeedPair {
             with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),
             without: passed([seed * 500_000, 1_250_000 + 100 * seed], 200_000 + 2 * seed),
         };

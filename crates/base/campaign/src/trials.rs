@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::record::Recording;
-use crate::search::Gave;
+use crate::search::TrialOutcome;
 
 /// Loads of a rate search or scores of tuning, by trial.
 pub const TRIED: &str = "search.tried";
@@ -14,7 +14,7 @@ const PASSES: &str = "search.tried_pass";
 
 /// One trial of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
+pub struct SearchTrial {
     /// Load that was offered.
     pub load: f64,
     /// The objective's metric under it.
@@ -22,10 +22,10 @@ pub struct Tried {
     /// Share of the full duration.
     pub share: f64,
     /// Whether the objective was met.
-    pub gave: Gave,
+    pub gave: TrialOutcome,
 }
 
-impl Tried {
+impl SearchTrial {
     /// Whether it took the full duration: only such a trial bounds the result.
     pub fn full(&self) -> bool {
         self.share >= 1.0
@@ -33,8 +33,8 @@ impl Tried {
 }
 
 /// Stores the trials of a rate search in its final recording.
-pub fn keep(recording: &mut Recording, tried: &[Tried]) {
-    let mut put = |name: &str, of: fn(&Tried) -> f64| {
+pub fn keep(recording: &mut Recording, tried: &[SearchTrial]) {
+    let mut put = |name: &str, of: fn(&SearchTrial) -> f64| {
         let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), of(trial)));
         recording.series.insert(name.to_owned(), samples.collect());
     };
@@ -42,22 +42,22 @@ pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     put(VALUES, |trial| trial.value);
     put(SHARES, |trial| trial.share);
     put(PASSES, |trial| match trial.gave {
-        Gave::Pass => 1.0,
-        Gave::Fail => 0.0,
-        Gave::Unsent => -1.0,
+        TrialOutcome::Pass => 1.0,
+        TrialOutcome::Fail => 0.0,
+        TrialOutcome::Unsent => -1.0,
     });
 }
 
 /// The trials of a repeat, in order; empty without a rate search, or if its series were not loaded.
-pub fn from_recording(recording: &Recording) -> Vec<Tried> {
+pub fn from_recording(recording: &Recording) -> Vec<SearchTrial> {
     let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
     let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));
     let gave = |pass: f64| match pass {
-        1.0.. => Gave::Pass,
-        0.0.. => Gave::Fail,
-        _ => Gave::Unsent,
+        1.0.. => TrialOutcome::Pass,
+        0.0.. => TrialOutcome::Fail,
+        _ => TrialOutcome::Unsent,
     };
-    pairs.map(|((load, value), (share, pass))| Tried { load, value, share, gave: gave(pass) }).collect()
+    pairs.map(|((load, value), (share, pass))| SearchTrial { load, value, share, gave: gave(pass) }).collect()
 }
 
 #[cfg(test)]
@@ -66,8 +66,12 @@ mod tests {
 
     #[test]
     fn trials_are_read_back_as_they_were_kept() {
-        let trial = |load, gave| Tried { load, value: load / 100.0, share: 0.5, gave };
-        let tried = [trial(200.0, Gave::Unsent), trial(100.0, Gave::Fail), trial(50.0, Gave::Pass)];
+        let trial = |load, gave| SearchTrial { load, value: load / 100.0, share: 0.5, gave };
+        let tried = [
+            trial(200.0, TrialOutcome::Unsent),
+            trial(100.0, TrialOutcome::Fail),
+            trial(50.0, TrialOutcome::Pass),
+        ];
         let mut recording = Recording::default();
         keep(&mut recording, &tried);
         assert_eq!(from_recording(&recording), tried);

@@ -18,7 +18,7 @@ pub(super) const BUSY: Cause = Cause::RicRequest(CauseRicRequest::FunctionResour
 
 /// Requesting controller and its permissions.
 #[derive(Debug, Clone)]
-pub(super) struct Asker<'a> {
+pub(super) struct Requester<'a> {
     /// Requesting controller.
     pub(super) controller: ControllerId,
     /// Default controller, which owns everything that no other controller owns.
@@ -29,7 +29,7 @@ pub(super) struct Asker<'a> {
     pub(super) ues: UeFilter<'a>,
 }
 
-impl Asker<'_> {
+impl Requester<'_> {
     /// Returns whether the controller sees the UE with this RNTI.
     pub(super) fn sees(&self, rnti: u16) -> bool {
         self.ues.is_all() || self.ues.contains(UeId(rnti.into()))
@@ -37,7 +37,7 @@ impl Asker<'_> {
 }
 
 /// A service model at a base station, in its own types.
-pub(super) trait Obeys: Send {
+pub(super) trait CommandTarget: Send {
     type Model: ServiceModel<Outcome = Refusal>;
 
     /// Returns the indication message about the given UEs.
@@ -47,7 +47,7 @@ pub(super) trait Obeys: Send {
     fn execute(
         &mut self,
         now: Time,
-        asker: &Asker<'_>,
+        asker: &Requester<'_>,
         command: <Self::Model as ServiceModel>::Control,
     ) -> Result<Progress, Refusal>;
 
@@ -69,18 +69,18 @@ pub enum Progress {
 
 /// RAN function of such a service model.
 #[derive(Debug)]
-pub(super) struct Controlled<S> {
+pub(super) struct CommandFunction<S> {
     pub(super) station: S,
     periods: Periods,
     actions: BTreeMap<SubscriptionId, Vec<RicActionId>>,
-    later: Later,
+    later: DeferredCommands,
 }
 
 /// Deferred commands by the number that the base station assigned.
 #[derive(Debug, Default)]
-pub(super) struct Later(BTreeMap<u64, ControlTicket>);
+pub(super) struct DeferredCommands(BTreeMap<u64, ControlTicket>);
 
-impl Later {
+impl DeferredCommands {
     /// Responds to a command, immediately or later. The caller has checked that [it may be
     /// deferred](FunctionContext::may_answer_later).
     pub(super) fn answer(
@@ -121,9 +121,14 @@ impl Later {
     }
 }
 
-impl<S: Obeys> Controlled<S> {
+impl<S: CommandTarget> CommandFunction<S> {
     pub(super) fn new(station: S) -> Self {
-        Self { station, periods: Periods::default(), actions: BTreeMap::new(), later: Later::default() }
+        Self {
+            station,
+            periods: Periods::default(),
+            actions: BTreeMap::new(),
+            later: DeferredCommands::default(),
+        }
     }
 
     fn encoding() -> Encoding {
@@ -177,7 +182,7 @@ pub(super) fn send_reports(
     }
 }
 
-impl<S: Obeys> RanFunction for Controlled<S> {
+impl<S: CommandTarget> RanFunction for CommandFunction<S> {
     fn description(&self) -> FunctionDescription {
         description::<S::Model>()
     }
@@ -219,7 +224,7 @@ impl<S: Obeys> RanFunction for Controlled<S> {
             return Err(BUSY);
         }
         let known = ctx.controllers().map(|(id, _)| id).collect();
-        let asker = Asker { controller, first: ctx.first_controller(), known, ues: ctx.ues() };
+        let asker = Requester { controller, first: ctx.first_controller(), known, ues: ctx.ues() };
         let done = self.station.execute(ctx.now(), &asker, command);
         self.later.answer(ctx, encoding, done)
     }

@@ -1,7 +1,7 @@
 //! Parties of a world.
-use crate::beacon::Logbook;
-use crate::host::{AgentHost, Host, Kind, MakeAgent, Wish, XappHost};
+use crate::host::{AgentHost, Kind, MakeAgent, Party, SubscriptionGoal, XappHost};
 use crate::party::PartyId;
+use crate::tracer_function::TracerLog;
 use crate::world::World;
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
@@ -16,16 +16,16 @@ impl World {
     }
 
     /// Adds an agent that connects to `rics`. `make` is called with the time and number (from 1) of each of
-    /// its lives, and adds the controllers itself; the logbook is for its [`Beacon`](crate::Beacon)s.
+    /// its lives, and adds the controllers itself; the logbook is for its [`TracerFunction`](crate::Beacon)s.
     pub fn agent(
         &mut self,
         name: &str,
         node_id: GlobalE2NodeId,
         rics: &[&str],
-        make: impl Fn(Time, u32, Logbook) -> Agent + 'static,
+        make: impl Fn(Time, u32, TracerLog) -> Agent + 'static,
     ) -> PartyId {
         let rics = rics.iter().map(|&r| r.to_owned()).collect();
-        let logbook = Logbook::default();
+        let logbook = TracerLog::default();
         self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook, judged: true }))
     }
 
@@ -38,12 +38,18 @@ impl World {
     ) -> PartyId {
         let make: MakeAgent = Box::new(move |now, life, _| make(now, life));
         let rics = Vec::new();
-        let logbook = Logbook::default();
+        let logbook = TracerLog::default();
         self.add(name, Kind::Agent(AgentHost { make, node_id, rics, logbook, judged: false }))
     }
 
     /// Adds an xApp. `grant` is the RICs' policy for it; deliveries are checked against it.
-    pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
+    pub fn xapp(
+        &mut self,
+        name: &str,
+        config: XappConfig,
+        grant: XappGrant,
+        wishes: Vec<SubscriptionGoal>,
+    ) -> PartyId {
         let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
         self.add(name, Kind::Xapp(Box::new(XappHost { config, grant, wishes, made: Vec::new() })))
     }
@@ -67,7 +73,7 @@ impl World {
     }
 
     fn add(&mut self, name: &str, kind: Kind) -> PartyId {
-        self.hosts.push(Host::new(name.to_owned(), kind));
+        self.hosts.push(Party::new(name.to_owned(), kind));
         let party = self.hosts.len() - 1;
         self.start(party);
         PartyId(party)

@@ -12,11 +12,11 @@ use std::path::Path;
 
 use crate::readback::ReadBack;
 use crate::vbbu::{NAMES, OwnVbbu};
-use crate::{Commands, MeterBy, ProgramPart, ReadyWhen, WarnLine};
+use crate::{Commands, MeterBy, ProgramComponent, ReadyWhen, WarnLine};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use values::{Unfit, Values};
+use values::{TemplateError, Values};
 
 /// Lists built-in profiles: name, aliases, text.
 macro_rules! built_in {
@@ -41,7 +41,7 @@ const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
 /// Profile of a third-party system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Peer {
+pub struct SystemProfile {
     /// Name in scenarios.
     pub name: String,
     /// Display name.
@@ -59,7 +59,7 @@ pub struct Peer {
     pub notes: Vec<String>,
     /// Values that a scenario provides in `sut.fill`, by name; `{name}` is replaced in the fields below.
     #[serde(default)]
-    pub fill: BTreeMap<String, Fill>,
+    pub fill: BTreeMap<String, ProfileParameter>,
     /// Commands.
     #[serde(default)]
     pub run: Commands,
@@ -78,13 +78,13 @@ pub struct Peer {
     pub vbbu: Option<OwnVbbu>,
     /// Deviations on the wire.
     #[serde(default)]
-    pub dialect: Dialect,
+    pub dialect: WireDeviations,
     /// Values read back from the system.
     #[serde(default)]
     pub read_back: Vec<ReadBack>,
     /// Unreliable metrics.
     #[serde(default)]
-    pub distrust: Vec<Distrust>,
+    pub distrust: Vec<UnreliableMetric>,
     /// Output lines that qualify a result.
     #[serde(default)]
     pub warn: Vec<WarnLine>,
@@ -93,13 +93,13 @@ pub struct Peer {
     pub settings: BTreeMap<String, String>,
     /// Missing or poor features that affect a measurement.
     #[serde(default)]
-    pub limits: Vec<Limit>,
+    pub limits: Vec<KnownLimit>,
 }
 
 /// Value that a scenario provides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fill {
+pub struct ProfileParameter {
     /// Description.
     pub about: String,
     /// Default; required if absent.
@@ -126,7 +126,7 @@ pub struct Addresses {
 /// Deviations of a system on the wire.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Dialect {
+pub struct WireDeviations {
     /// E2AP versions that it can be built for.
     pub e2ap: Vec<String>,
     /// E2 transports, by address scheme.
@@ -144,7 +144,7 @@ pub struct Dialect {
 /// Unreliable metric.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Distrust {
+pub struct UnreliableMetric {
     /// Metric of the rig or of its read-back values.
     pub metric: String,
     /// Reason.
@@ -154,7 +154,7 @@ pub struct Distrust {
 /// Limitation of a system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limit {
+pub struct KnownLimit {
     /// Short description.
     pub what: String,
     /// Consequence for the measurement.
@@ -223,7 +223,7 @@ pub fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|(name, ..)| *name).collect()
 }
 
-impl Peer {
+impl SystemProfile {
     /// Loads the profile with this name, or from this path if it contains a slash.
     ///
     /// # Errors
@@ -287,7 +287,8 @@ impl Peer {
             })?;
             values.insert(name.to_owned(), value.to_owned());
         }
-        let default = |(name, fill): (&String, &Fill)| Some((name.clone(), fill.default.clone()?));
+        let default =
+            |(name, fill): (&String, &ProfileParameter)| Some((name.clone(), fill.default.clone()?));
         let defaults: BTreeMap<_, _> = self.fill.iter().filter_map(default).collect();
         let said: BTreeMap<String, String> = defaults.into_iter().chain(values).collect();
         let network = NAMES.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -295,8 +296,10 @@ impl Peer {
         let values = Values { said, asked: &self.fill };
         let peer = self.name.clone();
         let wrong = |why| match why {
-            Unfit::Unfilled { name, about } => PeerError::Unfilled { peer: peer.clone(), name, about },
-            Unfit::Wrong(why) => PeerError::Wrong { peer: peer.clone(), why },
+            TemplateError::Unfilled { name, about } => {
+                PeerError::Unfilled { peer: peer.clone(), name, about }
+            }
+            TemplateError::Wrong(why) => PeerError::Wrong { peer: peer.clone(), why },
         };
         let mut filled = Self {
             run: values.within(&self.run).map_err(wrong)?,
@@ -319,7 +322,7 @@ impl Peer {
         }
         // A build without these metrics: `NAME=` in `sut.fill`.
         filled.read_back.retain(|one| !one.url.is_empty());
-        filled.check().map_err(|why| wrong(Unfit::Wrong(why)))?;
+        filled.check().map_err(|why| wrong(TemplateError::Wrong(why)))?;
         Ok(filled)
     }
 
@@ -335,11 +338,11 @@ impl Peer {
     }
 
     /// Returns the component that runs the commands, or waits until the system is ready.
-    pub fn program(&self) -> ProgramPart {
+    pub fn program(&self) -> ProgramComponent {
         let run = self.run.clone();
         let ready = self.ready.clone();
         let meter = self.meter.clone();
-        ProgramPart { name: self.name.clone(), run, ready, meter, log: None, warn: self.warn.clone() }
+        ProgramComponent { name: self.name.clone(), run, ready, meter, log: None, warn: self.warn.clone() }
     }
 
     /// Returns the reason if the system does not support addresses of this scheme.

@@ -5,7 +5,7 @@ use ranlab_e2_codec::e2ap::{
     ActionToBeSetup, Cause, RicActionId, RicActionType, RicSubsequentAction, RicSubsequentActionType,
 };
 use ranlab_e2_codec::e2sm::common::Cgi;
-use ranlab_e2_codec::e2sm::rc::messages::Said;
+use ranlab_e2_codec::e2sm::rc::messages::CopiedMessage;
 use ranlab_e2_codec::e2sm::rc::policy;
 use ranlab_e2_codec::e2sm::rc::reports::{
     HANDOVER_PREPARATION, HANDOVER_REQUEST, MESSAGE_COPY, MESSAGE_PARAMETERS, MOBILITY, MOBILITY_REQUEST,
@@ -26,9 +26,9 @@ pub(super) const WAIT_DEFAULT: Duration = Duration::from_secs(1);
 
 /// UEs that a condition names: a list of numbers, or all UEs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Whose(Option<BTreeSet<u32>>);
+pub(super) struct UeSelection(Option<BTreeSet<u32>>);
 
-impl Whose {
+impl UeSelection {
     /// Reads conditions that name single UEs. UEs are distinct, so two conditions joined by "and" select no UE.
     fn new(conditions: Option<&[UeCondition]>) -> Result<Self, Cause> {
         let Some(conditions) = conditions else { return Ok(Self(None)) };
@@ -57,18 +57,18 @@ impl Whose {
 
 /// RRC states to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct States {
+pub(super) struct UeStateTrigger {
     /// Number of the condition.
     pub(super) condition: u16,
     to: Vec<RrcState>,
-    pub(super) whose: Whose,
+    pub(super) whose: UeSelection,
 }
 
-impl States {
+impl UeStateTrigger {
     fn new(change: &UeChange) -> Result<Self, Cause> {
         let ChangeOf::RrcState(states) = &change.trigger else { return Err(TRIGGER) };
         let to = states.iter().map(|state| state.to).collect();
-        Ok(Self { condition: change.condition, to, whose: Whose::new(change.ues.as_deref())? })
+        Ok(Self { condition: change.condition, to, whose: UeSelection::new(change.ues.as_deref())? })
     }
 
     /// Returns whether the end of a state is watched as well as its beginning.
@@ -86,8 +86,8 @@ impl States {
 pub(super) struct Messages {
     /// Number of the condition.
     pub(super) condition: u16,
-    said: Said,
-    whose: Whose,
+    said: CopiedMessage,
+    whose: UeSelection,
 }
 
 impl Messages {
@@ -95,17 +95,17 @@ impl Messages {
     fn new(event: &MessageEvent, nr: bool) -> Result<Self, Cause> {
         let said = match event.message {
             MessageType::Rrc(message) if event.events.is_none() => {
-                Said::from_trigger(message, nr).ok_or(TRIGGER)?
+                CopiedMessage::from_trigger(message, nr).ok_or(TRIGGER)?
             }
             _ => return Err(TRIGGER),
         };
         if event.direction.is_some_and(|direction| direction != said.direction()) {
             return Err(TRIGGER);
         }
-        Ok(Self { condition: event.condition, said, whose: Whose::new(event.ues.as_deref())? })
+        Ok(Self { condition: event.condition, said, whose: UeSelection::new(event.ues.as_deref())? })
     }
 
-    pub(super) fn has(&self, said: Said, number: u32) -> bool {
+    pub(super) fn has(&self, said: CopiedMessage, number: u32) -> bool {
         self.said == said && self.whose.has(number)
     }
 }
@@ -134,27 +134,27 @@ impl Neighbours {
 
 /// Event that triggers a report or insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Trigger {
     /// A UE or the node sends an RRC message to the other.
-    Messages(Vec<Messages>, Whose),
+    Messages(Vec<Messages>, UeSelection),
     /// The neighbours of a cell change.
     Neighbours(Vec<Neighbours>),
     /// A handover is prepared.
-    Handover(Whose),
+    Handover(UeSelection),
     /// A UE enters a state.
-    States(Vec<States>),
+    States(Vec<UeStateTrigger>),
     /// Immediately and once, about these cells or all.
-    Now(Whose, Option<Vec<Cgi>>),
+    Now(UeSelection, Option<Vec<Cgi>>),
 }
 
-impl When {
+impl Trigger {
     /// Decodes an event trigger at a base station of NR or of LTE.
     pub(super) fn read(octets: &bytes::Bytes, nr: bool) -> Result<Self, Cause> {
         let trigger = EventTrigger::decode_as(Encoding::Per, octets).map_err(|_| TRIGGER)?;
         match trigger.format {
             TriggerFormat::Messages(it) => {
                 let messages = it.messages.iter().map(|event| Messages::new(event, nr));
-                Ok(Self::Messages(messages.collect::<Result<_, _>>()?, Whose::new(it.ues.as_deref())?))
+                Ok(Self::Messages(messages.collect::<Result<_, _>>()?, UeSelection::new(it.ues.as_deref())?))
             }
             TriggerFormat::Node(changes) => {
                 changes.iter().map(Neighbours::new).collect::<Result<_, _>>().map(Self::Neighbours)
@@ -162,14 +162,14 @@ impl When {
             TriggerFormat::Process(it)
                 if (it.process, it.breakpoint) == (MOBILITY, HANDOVER_PREPARATION) && it.node.is_none() =>
             {
-                Whose::new(it.ues.as_deref()).map(Self::Handover)
+                UeSelection::new(it.ues.as_deref()).map(Self::Handover)
             }
             TriggerFormat::Ues(changes) => {
-                changes.iter().map(States::new).collect::<Result<_, _>>().map(Self::States)
+                changes.iter().map(UeStateTrigger::new).collect::<Result<_, _>>().map(Self::States)
             }
             TriggerFormat::OnDemand(it) => {
                 let cells = it.cells.as_deref().map(cells).transpose()?;
-                Ok(Self::Now(Whose::new(it.ues.as_deref())?, cells))
+                Ok(Self::Now(UeSelection::new(it.ues.as_deref())?, cells))
             }
             TriggerFormat::Process(_) => Err(TRIGGER),
         }
@@ -197,7 +197,7 @@ fn cells(conditions: &[CellCondition]) -> Result<Vec<Cgi>, Cause> {
 
 /// Effect of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum ActionKind {
     /// Report these parameters.
     Report(Vec<u32>),
     /// Send an insert before a handover.
@@ -210,18 +210,18 @@ pub(super) enum Does {
         goes_on: bool,
     },
     /// Apply these policies, each under its condition.
-    Policies(Vec<(policy::Does, policy::Condition)>),
+    Policies(Vec<(policy::PolicyEffect, policy::Condition)>),
 }
 
 /// An admitted action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Action {
     pub(super) id: RicActionId,
-    pub(super) does: Does,
+    pub(super) does: ActionKind,
 }
 
 /// Decodes an action and checks that it is supported with this trigger.
-pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Cause> {
+pub(super) fn action(when: &Trigger, action: &ActionToBeSetup) -> Result<Action, Cause> {
     let definition = action.definition.as_ref().ok_or(ACTION)?;
     let definition = ActionDefinition::decode_as(Encoding::Per, definition).map_err(|_| ACTION)?;
     let does = match (action.kind, definition.format) {
@@ -229,7 +229,7 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
             report(when, &wanted)?
         }
         (RicActionType::Insert, ActionFormat::Insert(insert))
-            if definition.style == MOBILITY_REQUEST && matches!(when, When::Handover(_)) =>
+            if definition.style == MOBILITY_REQUEST && matches!(when, Trigger::Handover(_)) =>
         {
             question(&insert, action.subsequent)?
         }
@@ -241,19 +241,19 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
 
 /// Returns the available ones of the requested parameters, or an error if all are unavailable. On-demand reports and
 /// reports of neighbours have no parameters.
-fn report(when: &When, wanted: &[WantedParameter]) -> Result<Does, Cause> {
+fn report(when: &Trigger, wanted: &[WantedParameter]) -> Result<ActionKind, Cause> {
     let there: &[(u32, &str)] = match when {
-        When::Messages(..) => &MESSAGE_PARAMETERS,
-        When::Handover(_) => &PROCESS_PARAMETERS,
-        When::States(_) => &UE_PARAMETERS,
-        When::Now(..) | When::Neighbours(_) => return Ok(Does::Report(Vec::new())),
+        Trigger::Messages(..) => &MESSAGE_PARAMETERS,
+        Trigger::Handover(_) => &PROCESS_PARAMETERS,
+        Trigger::States(_) => &UE_PARAMETERS,
+        Trigger::Now(..) | Trigger::Neighbours(_) => return Ok(ActionKind::Report(Vec::new())),
     };
     let wanted: Vec<_> = wanted.iter().map(|it| it.id).collect();
     let told: Vec<_> = there.iter().map(|(id, _)| *id).filter(|id| wanted.contains(id)).collect();
-    if told.is_empty() { Err(ACTION) } else { Ok(Does::Report(told)) }
+    if told.is_empty() { Err(ACTION) } else { Ok(ActionKind::Report(told)) }
 }
 
-fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> Result<Does, Cause> {
+fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> Result<ActionKind, Cause> {
     let asks =
         insert.indication == HANDOVER_REQUEST && insert.parameters.iter().any(|it| it.id == TARGET_CELL);
     if !asks {
@@ -261,18 +261,18 @@ fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> R
     }
     let wait = subsequent.map_or(WAIT_DEFAULT, |it| it.time_to_wait.span());
     let goes_on = subsequent.is_none_or(|it| it.kind == RicSubsequentActionType::Continue);
-    Ok(Does::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
+    Ok(ActionKind::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
 }
 
 /// Checks policies: quotas while UEs connect and leave, decisions while handovers are prepared.
-fn policies(when: &When, style: i64, policies: &[Policy]) -> Result<Does, Cause> {
+fn policies(when: &Trigger, style: i64, policies: &[Policy]) -> Result<ActionKind, Cause> {
     let fits = match (style, when) {
-        (policy::RESOURCES, When::States(changes)) => changes.iter().all(States::has_all),
-        (policy::MOBILITY, When::Handover(_)) => true,
+        (policy::RESOURCES, Trigger::States(changes)) => changes.iter().all(UeStateTrigger::has_all),
+        (policy::MOBILITY, Trigger::Handover(_)) => true,
         _ => false,
     };
     if !fits || policies.len() > POLICIES_MAX {
         return Err(ACTION);
     }
-    policy::read(style, policies).map(Does::Policies).map_err(|_| ACTION)
+    policy::read(style, policies).map(ActionKind::Policies).map_err(|_| ACTION)
 }

@@ -13,13 +13,13 @@ static EMPTY: Bytes = Bytes::new();
 
 /// Frames on their way from an outbox to a socket, in order.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct WriteBuffer {
     writer: FrameWriter,
     frames: VecDeque<Frame>,
     bytes: usize,
 }
 
-impl Ahead {
+impl WriteBuffer {
     /// No frames yet. `max_pdu` is the longest PDU that may be written, in bytes.
     pub fn new(max_pdu: usize, framer: &'static dyn Framer) -> Self {
         Self { writer: FrameWriter::with_framer(max_pdu, framer), frames: VecDeque::new(), bytes: 0 }

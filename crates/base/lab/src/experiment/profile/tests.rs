@@ -2,15 +2,15 @@ use super::*;
 
 const HEAD: &str = "name = \"strange\"\ntitle = \"S\"\nversion = \"1\"\n";
 
-fn profile(rest: &str) -> Result<Peer, String> {
-    let peer: Peer = read(&format!("{HEAD}{rest}"))?;
+fn profile(rest: &str) -> Result<SystemProfile, String> {
+    let peer: SystemProfile = read(&format!("{HEAD}{rest}"))?;
     peer.check().map(|()| peer)
 }
 
 #[test]
 fn built_in_profiles_are_valid_and_named_as_their_files() {
     for name in names() {
-        let peer = Peer::load(name).unwrap();
+        let peer = SystemProfile::load(name).unwrap();
         assert_eq!(peer.name, name);
         assert!(!peer.version.is_empty());
         // Only the required values are missing.
@@ -23,18 +23,18 @@ fn built_in_profiles_are_valid_and_named_as_their_files() {
             "{name}"
         );
     }
-    assert_eq!(Peer::load("oran-sc").unwrap().name, "oran-sc-ric");
+    assert_eq!(SystemProfile::load("oran-sc").unwrap().name, "oran-sc-ric");
 }
 
 #[test]
 fn invalid_profiles_are_reported() {
-    let error = Peer::load("flexran2").unwrap_err().to_string();
+    let error = SystemProfile::load("flexran2").unwrap_err().to_string();
     assert!(error.contains("known are ranlab, flexric"), "{error}");
-    assert!(Peer::load("./nothing.toml").unwrap_err().to_string().contains("cannot be read"));
-    let peer = Peer::load("flexric").unwrap();
+    assert!(SystemProfile::load("./nothing.toml").unwrap_err().to_string().contains("cannot be read"));
+    let peer = SystemProfile::load("flexric").unwrap();
     assert!(peer.refuses("udp").unwrap().contains("and not udp"));
     assert_eq!(peer.refuses("sctp"), None);
-    assert!(Peer::load("eupf").unwrap().refuses("tcp").unwrap().contains("speaks no E2"));
+    assert!(SystemProfile::load("eupf").unwrap().refuses("tcp").unwrap().contains("speaks no E2"));
 }
 
 #[test]
@@ -84,7 +84,8 @@ fn fill_values_are_substituted_everywhere() {
         ("http://127.0.0.1:2211/", "x{2}")
     );
     // Read-back without an address is dropped.
-    let open5gs = Peer::load("open5gs").unwrap().filled(["program=/x", "config=/y", "metrics="]).unwrap();
+    let open5gs =
+        SystemProfile::load("open5gs").unwrap().filled(["program=/x", "config=/y", "metrics="]).unwrap();
     assert!(open5gs.read_back.is_empty());
     // A running system needs only the values that are used.
     let running =

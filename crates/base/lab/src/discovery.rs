@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "bus")]
 use ranlab_transport::nats::{NatsConfig, open};
 
-use crate::lab::Host;
+use crate::lab::WorkerLocation;
 
 /// Maximum number of workers that one request finds. Further answers are ignored.
 #[cfg(feature = "bus")]
@@ -49,10 +49,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 /// # Errors
 /// The server is not reachable, or no worker answers.
 #[cfg(feature = "bus")]
-pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
+pub fn workers(server: &str, group: &str) -> Result<Vec<WorkerLocation>, String> {
     let answers = runtime()?.block_on(ask(server, group))?;
-    let mut all: Vec<Host> = answers.iter().filter_map(|answer| read(answer)).collect();
-    all.sort_by_key(Host::to_string);
+    let mut all: Vec<WorkerLocation> = answers.iter().filter_map(|answer| read(answer)).collect();
+    all.sort_by_key(WorkerLocation::to_string);
     all.dedup();
     all.truncate(WORKERS_MAX);
     if all.is_empty() {
@@ -65,9 +65,9 @@ pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
 
 /// Parses an answer. Returns `None` unless it is the address of a worker that can be connected to.
 #[cfg(feature = "bus")]
-fn read(answer: &[u8]) -> Option<Host> {
+fn read(answer: &[u8]) -> Option<WorkerLocation> {
     let text = std::str::from_utf8(answer.get(..ANSWER_BYTES.min(answer.len()))?).ok()?;
-    text.parse().ok().filter(|host| matches!(host, Host::Tcp { .. }))
+    text.parse().ok().filter(|host| matches!(host, WorkerLocation::Tcp { .. }))
 }
 
 #[cfg(feature = "bus")]
@@ -151,7 +151,7 @@ fn log_rejection(event: &async_nats::Event, before: &AtomicBool) {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "bus"))]
-pub fn workers(_: &str, _: &str) -> Result<Vec<Host>, String> {
+pub fn workers(_: &str, _: &str) -> Result<Vec<WorkerLocation>, String> {
     Err(NO_NATS.to_owned())
 }
 
@@ -186,7 +186,10 @@ mod tests {
     #[cfg(feature = "bus")]
     #[test]
     fn answer_must_be_a_connectable_address() {
-        assert_eq!(read(b"tcp://10.0.0.7:7000"), Some(Host::Tcp { address: "10.0.0.7:7000".to_owned() }));
+        assert_eq!(
+            read(b"tcp://10.0.0.7:7000"),
+            Some(WorkerLocation::Tcp { address: "10.0.0.7:7000".to_owned() })
+        );
         let long = format!("tcp://{}:1", "a".repeat(2 * ANSWER_BYTES));
         for wrong in [&b"ssh://a"[..], b"local", b"nats://a:1", b"", b"\xff", long.as_bytes()] {
             assert_eq!(read(wrong), None);

@@ -7,16 +7,18 @@ use std::time::Instant;
 use crate::readback::Readings;
 use crate::vbbu::OwnVbbu;
 use crate::worker::Report;
-use crate::{AttachPart, Config, Each, Foreign, Host, Lab, MeterBy, Part, ReadyWhen};
+use crate::{
+    AnyComponent, AttachComponent, Config, Each, Foreign, MeterBy, ReadyWhen, RigContext, WorkerLocation,
+};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Breach, Outcome, RigError, Run};
+use ranlab_campaign::rig::{LimitViolation, Outcome, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use serde::Serialize;
 
-use crate::experiment::peer::{Distrust, Peer, PeerError};
+use crate::experiment::profile::{PeerError, SystemProfile, UnreliableMetric};
 use crate::experiment::readback;
 
 /// Key that names a profile.
@@ -65,20 +67,20 @@ pub fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<S
         .then(|| Err(format!("`{PEER}`: no profile can be measured by this rig: {why}")))
 }
 
-fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<Peer>, PeerError> {
+fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<SystemProfile>, PeerError> {
     let Some(name) = value(PEER).and_then(Value::text) else { return Ok(None) };
     let said: Vec<&str> = match value(FILL) {
         Some(Value::List(all)) => all.iter().filter_map(Value::text).collect(),
         Some(Value::Text(one)) => vec![one],
         _ => Vec::new(),
     };
-    let peer = Peer::load(name)?;
+    let peer = SystemProfile::load(name)?;
     let peer = if value(RUN) == Some(&Value::Bool(false)) { peer.running() } else { peer };
     peer.filled(said).map(Some)
 }
 
 /// Returns the profile of a run, with all values substituted.
-pub fn peer(run: &Run<'_>) -> Result<Option<Peer>, RigError> {
+pub fn peer(run: &Run<'_>) -> Result<Option<SystemProfile>, RigError> {
     loaded(|path| run.value(path)).map_err(|error| RigError::Rig(error.to_string()))
 }
 
@@ -87,7 +89,7 @@ pub fn said(
     run: &Run<'_>,
     path: &str,
     default: &str,
-    of: impl Fn(&Peer) -> &str,
+    of: impl Fn(&SystemProfile) -> &str,
 ) -> Result<String, RigError> {
     let own = run.text(path).unwrap_or(default);
     let profile =
@@ -101,32 +103,32 @@ pub fn said(
 }
 
 /// Returns the component for a running system, or the profile's commands.
-pub fn component(run: &Run<'_>) -> Result<Part, RigError> {
-    let attach = AttachPart::read(run, "sut")?;
+pub fn component(run: &Run<'_>) -> Result<AnyComponent, RigError> {
+    let attach = AttachComponent::read(run, "sut")?;
     Ok(match peer(run)? {
         Some(peer) => part_of(peer, attach),
-        None => Part::from(attach),
+        None => AnyComponent::from(attach),
     })
 }
 
 /// Returns the component of a profile; metering settings of the scenario take precedence.
-fn part_of(peer: Peer, attach: AttachPart) -> Part {
+fn part_of(peer: SystemProfile, attach: AttachComponent) -> AnyComponent {
     let mut program = peer.program();
-    if attach != AttachPart::default() {
-        let AttachPart { pid, command, cgroup } = attach;
+    if attach != AttachComponent::default() {
+        let AttachComponent { pid, command, cgroup } = attach;
         program.meter = MeterBy { pid, command, cgroup: cgroup.map(Into::into), pid_file: None };
     }
     if peer.runs() || program.ready != ReadyWhen::default() || program.meter.pid_file.is_some() {
-        return Part::from(program);
+        return AnyComponent::from(program);
     }
     let MeterBy { pid, command, cgroup, .. } = program.meter;
     let cgroup = cgroup.map(|path| path.display().to_string());
-    Part::from(AttachPart { pid, command, cgroup })
+    AnyComponent::from(AttachComponent { pid, command, cgroup })
 }
 
 /// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
 /// whether it keeps running between repeats.
-pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
+pub fn admit(part: &mut AnyComponent, lab: &RigContext, host: &WorkerLocation) -> Result<bool, RigError> {
     match part.foreign() {
         Foreign::Plugin(plugin) if !lab.commands => {
             let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
@@ -139,7 +141,7 @@ pub fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> 
         }
         _ => {}
     }
-    Ok(part.admit(lab.folder.as_deref().filter(|_| *host == Host::Local)))
+    Ok(part.admit(lab.folder.as_deref().filter(|_| *host == WorkerLocation::Local)))
 }
 
 /// Reads counters at the beginning of a window; `None` if the system has none.
@@ -177,7 +179,7 @@ pub fn judge<'a>(
     let against: Vec<String> = stopped.chain(printed).chain(unread).collect();
     match outcome {
         Outcome::Ok => {
-            recorder.judge(against.iter().map(|words| (Outcome::Degraded, Breach::said(true, words))))
+            recorder.judge(against.iter().map(|words| (Outcome::Degraded, LimitViolation::said(true, words))))
         }
         outcome => {
             against.iter().for_each(|words| recorder.also(words));
@@ -195,14 +197,15 @@ pub fn remarks(results: &Results) -> Vec<String> {
     let mut told = Vec::new();
     for (name, asked) in named.collect::<BTreeSet<_>>() {
         // A profile that no longer exists gives no remarks.
-        let Ok(peer) = Peer::load(name) else { continue };
+        let Ok(peer) = SystemProfile::load(name) else { continue };
         let of = format!("{} {}", peer.title, peer.version);
         if peer.read_back.is_empty() && !asked {
             told.push(format!("{of} is not asked what it took in: that is known by its answers alone."));
         }
         let runs = || results.points.iter().flat_map(|point| &point.runs);
-        let recorded = |one: &&Distrust| runs().any(|run| run.recording.metrics.contains_key(&one.metric));
-        for Distrust { metric, why } in peer.distrust.iter().filter(recorded) {
+        let recorded =
+            |one: &&UnreliableMetric| runs().any(|run| run.recording.metrics.contains_key(&one.metric));
+        for UnreliableMetric { metric, why } in peer.distrust.iter().filter(recorded) {
             told.push(format!("`{metric}` is not to be believed of {of}: {why}."));
         }
     }
@@ -211,7 +214,7 @@ pub fn remarks(results: &Results) -> Vec<String> {
 
 /// Command of a profile that will be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Planned {
+pub struct PlannedCommand {
     /// Profile.
     pub peer: String,
     /// Location.
@@ -228,7 +231,7 @@ pub struct Planned {
     pub environment: Vec<String>,
 }
 
-impl std::fmt::Display for Planned {
+impl std::fmt::Display for PlannedCommand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {}: `{}` {}: {:?}", self.peer, self.at, self.name, self.when, self.argv)?;
         if let Some(folder) = &self.folder {
@@ -242,8 +245,8 @@ impl std::fmt::Display for Planned {
 ///
 /// # Errors
 /// Fails if a profile is invalid, or its commands would have to run on a worker that is reached over TCP.
-pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
-    let mut all: Vec<Planned> = Vec::new();
+pub fn commands(plan: &Plan) -> Result<Vec<PlannedCommand>, PeerError> {
+    let mut all: Vec<PlannedCommand> = Vec::new();
     for point in &plan.points {
         let Some(peer) = loaded(|path| point.settings.get(path))? else { continue };
         let at = point.settings.get("sut.at").and_then(Value::text).unwrap_or("local").to_owned();
@@ -258,7 +261,7 @@ pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
             if at.starts_with("tcp://") {
                 return Err(PeerError::OverTcp { peer: peer.name, at });
             }
-            let planned = Planned {
+            let planned = PlannedCommand {
                 peer: peer.name.clone(),
                 at: at.clone(),
                 name,
@@ -277,7 +280,8 @@ pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
 
 /// Returns the notes of the profiles in a plan.
 pub fn notes(plan: &Plan) -> Vec<String> {
-    let peers = plan.points.iter().filter_map(|point| Peer::load(point.settings.get(PEER)?.text()?).ok());
+    let peers =
+        plan.points.iter().filter_map(|point| SystemProfile::load(point.settings.get(PEER)?.text()?).ok());
     let told: BTreeSet<String> = peers
         .flat_map(|peer| peer.notes.into_iter().map(move |note| format!("{}: {note}", peer.name)))
         .collect();
