@@ -132,7 +132,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Creates a stop request without a deadline, which takes effect when [`Self::wish`] is called.
+    /// Creates a stop request without a deadline, which takes effect when [`Self::request_stop`] is called.
     pub fn never() -> Self {
         Self { wish: Arc::default(), after: Arc::default(), deadline: None }
     }
@@ -157,12 +157,12 @@ impl Stop {
         self.after.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether [`wish_after`](Self::wish_after) was called.
+    /// Returns whether [`request_stop_after_repeat`](Self::request_stop_after_repeat) was called.
     pub fn stop_after_repeat_requested(&self) -> bool {
         self.after.load(Ordering::Relaxed)
     }
 
-    /// Withdraws the request of [`Self::wish_after`]: the session continues.
+    /// Withdraws the request of [`Self::request_stop_after_repeat`]: the session continues.
     pub fn go_on(&self) {
         self.after.store(false, Ordering::Relaxed);
     }

@@ -155,7 +155,7 @@ pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
 }
 
 /// Measures all repeats that the journal does not have. `stop` ends the session after tearing down. The current
-/// repeat is then discarded, unless the stop was requested [after it](Stop::wish_after).
+/// repeat is then discarded, unless the stop was requested [after it](Stop::request_stop_after_repeat).
 ///
 /// # Errors
 /// The environment, the journal or the rig failed; see [`RunError`].

@@ -99,8 +99,8 @@ impl RateSearch {
         }
     }
 
-    /// Searches for the smallest load that passes instead. [`LawFinding::lower`] is then the smallest that passed
-    /// and [`LawFinding::upper`] the largest that failed.
+    /// Searches for the smallest load that passes instead. [`RateFound::lower`] is then the smallest that passed
+    /// and [`RateFound::upper`] the largest that failed.
     pub fn smallest(mut self) -> Self {
         self.sign = -self.sign;
         (self.min, self.max) = (-self.max, -self.min);

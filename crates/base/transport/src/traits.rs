@@ -52,7 +52,7 @@ pub trait Connection: Any + fmt::Debug + Send + Sync + 'static {
     /// Ready once a write may be accepted; otherwise like [`poll_readable`](Self::poll_readable).
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
     /// Appends available data to `buf`: of a stream at most its spare capacity, of messages
-    /// ([`MessageBoundaries`](super::Messages)) one, for which room is added. `Ok(0)` is the end; `WouldBlock` means no data
+    /// ([`MessageBoundaries`](super::MessageBoundaries)) one, for which room is added. `Ok(0)` is the end; `WouldBlock` means no data
     /// now.
     fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize>;
     /// Writes as many bytes as are accepted now, or a whole message. `WouldBlock` means no room now.

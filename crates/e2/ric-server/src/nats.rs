@@ -112,7 +112,7 @@ impl Drop for Joined {
 /// Connects a RIC ([`RicConfig::directory`](ranlab_e2::ric::RicConfig::directory)) to its bucket, until the
 /// returned value is dropped. Needs a `LocalSet`.
 ///
-/// While no server is reachable, the RIC receives [`BusNews::Away`] and accepts no base stations; connection
+/// While no server is reachable, the RIC receives [`StoreEvent::Away`] and accepts no base stations; connection
 /// attempts continue at intervals of up to one second.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ impl World {
     }
 
     /// Adds an agent that connects to `rics`. `make` is called with the time and number (from 1) of each of
-    /// its lives, and adds the controllers itself; the logbook is for its [`TracerFunction`](crate::Beacon)s.
+    /// its lives, and adds the controllers itself; the logbook is for its [`TracerFunction`](crate::TracerFunction)s.
     pub fn agent(
         &mut self,
         name: &str,

@@ -2,7 +2,7 @@
 //! liveness checks, end of the window, judgement of noise, and stop in reverse order.
 //!
 //! A rig supplies the rest ([`Experiment`]): its keys, the components with their location and configuration,
-//! and the interpretation of their reports. [`RunningExperiment`] makes a [`CheckTarget`] from it.
+//! and the interpretation of their reports. [`RunningExperiment`] makes a [`Rig`] from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -106,16 +106,16 @@ pub trait Experiment: Send {
     /// Records the reports. A point without components has an empty window: its result is computed here.
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged;
 
-    /// See [`CheckTarget::verdict`].
+    /// See [`Rig::verdict`].
     fn verdict(&self, _results: &Results) -> Vec<String> {
         Vec::new()
     }
 
-    /// See [`CheckTarget::preview`].
+    /// See [`Rig::preview`].
     fn preview(&self, _settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         None
     }
-    /// Returns a drawing of a point's system as SVG; see [`CheckTarget::picture`].
+    /// Returns a drawing of a point's system as SVG; see [`Rig::picture`].
     fn picture(&self, _settings: &BTreeMap<String, Value>) -> Option<String> {
         None
     }

@@ -47,7 +47,7 @@ pub trait RanFunction: Send {
     ) -> Result<ControlOutcome, Cause>;
 
     /// Called at the time requested with [`FunctionContext::wake_at`], or after
-    /// [`Agent::rouse`](super::Agent::rouse).
+    /// [`Agent::wake_function`](super::Agent::wake_function).
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let _ = ctx;
     }

@@ -63,7 +63,7 @@ pub enum Progress {
     /// The command has been executed.
     Done,
     /// The command is pending. The base station reports its outcome later under this unique number, and
-    /// [wakes](crate::agent::Agent::rouse) the function.
+    /// [wakes](crate::agent::Agent::wake_function) the function.
     Later(u64),
 }
 

@@ -37,7 +37,7 @@ pub trait RrcSource: Send {
         Err(Refusal::new(Reason::NotSupported, "the base station hands no UE over"))
     }
 
-    /// Returns the results of the handovers that returned [`Progress::DeferredCommands`].
+    /// Returns the results of the handovers that returned [`Progress::Later`].
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }

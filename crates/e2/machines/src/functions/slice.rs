@@ -34,7 +34,7 @@ pub trait SliceControl: Send {
     /// Returns an error if the base station cannot execute the command.
     fn control(&mut self, now: Time, command: &SliceCommand, next: &SliceSet) -> Result<Progress, Refusal>;
 
-    /// Returns the results of the commands that returned [`Progress::DeferredCommands`]; `next` may have changed since then.
+    /// Returns the results of the commands that returned [`Progress::Later`]; `next` may have changed since then.
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }

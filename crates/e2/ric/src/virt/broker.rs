@@ -38,7 +38,7 @@ pub enum Errand {
     Close(FaceId),
     /// Call [`TenantBroker::tend`]: there is work for the agent.
     Tend(FaceId),
-    /// Call [rouse](ranlab_e2::ric::Ric::rouse) for the iApp: there is work for it.
+    /// Call [wake_iapp](ranlab_e2::ric::Ric::wake_iapp) for the iApp: there is work for it.
     Rouse,
 }
 

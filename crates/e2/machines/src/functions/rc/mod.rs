@@ -24,7 +24,7 @@
 //! whose condition holds applies; of several subscriptions, the oldest.
 //!
 //! Message copies (style 1) contain the RRC messages that the emulated radio can express
-//! ([`Said`](ranlab_e2_codec::e2sm::rc::messages::Said)): connection of a UE, handover to this node, release. Triggers
+//! ([`CopiedMessage`](ranlab_e2_codec::e2sm::rc::messages::CopiedMessage)): connection of a UE, handover to this node, release. Triggers
 //! on other messages, on messages between nodes and on UE events are refused. Node reports (style 3) contain changes of
 //! the neighbours (change 2); the cells never change.
 mod policy;
