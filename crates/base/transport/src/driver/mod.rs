@@ -13,7 +13,7 @@
 //! application.
 //!
 //! ```
-//! use ranlab_transport::driver::{Action, Driver, Machine, Reading};
+//! use ranlab_transport::driver::{Action, Driver, Machine, ReadInterest};
 //! use ranlab_machine::{Frame, LinkLoss, Time};
 //! use ranlab_transport::{SocketOptions, connect};
 //! use bytes::Bytes;
@@ -44,7 +44,7 @@
 //! }
 //!
 //! ranlab_transport::run(async {
-//!     let echo = Driver::start(Echo::default(), SocketOptions::default(), 1 << 20, |()| Reading::GoesOn);
+//!     let echo = Driver::start(Echo::default(), SocketOptions::default(), 1 << 20, |()| ReadInterest::GoesOn);
 //!     let mut links = 0..;
 //!     let at = echo.listen(&"mem://echo".parse().unwrap(), move |_, _, _peer| links.next()).await.unwrap();
 //!     let near = connect(&at, &SocketOptions::default()).await.unwrap();
