@@ -94,10 +94,10 @@ named_packages() {
 #
 # Arrows between domains: sdran reuses the slice vocabulary of the E2 codec, and its base stations may have the radio of `ran`;
 # compare starts systems of two domains side by side.
-BASE_CRATES="machine packet net host transport page http campaign lab command"
+BASE_CRATES="machine packet net memif host transport page http campaign lab command"
 E2_CRATES="e2-codec e2-capture e2 radio ran sim ric ric-server sdk"
 declare -A may_import=(
-    [machine]="" [packet]="machine" [net]="" [transport]="machine net" [host]="" [page]="" [http]="machine transport page"
+    [machine]="" [packet]="machine" [net]="" [memif]="machine packet net" [transport]="machine net" [host]="" [page]="" [http]="machine transport page"
     [campaign]="" [report]="campaign page" [lab]="machine net host transport campaign"
     [command]="machine transport http host net campaign lab"
     [e2-codec]="machine" [e2-capture]="e2-codec packet" [e2]="machine e2-codec" [radio]="" [ran]="machine e2-codec e2 radio"

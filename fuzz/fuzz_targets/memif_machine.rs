@@ -8,8 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_machine::Time;
-use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Message, Ring, decode, encode};
-use ranlab_pipeline::memif::{
+use ranlab_packet::memif::messages::{MESSAGE_BYTES, Message, Ring, decode, encode};
+use ranlab_packet::memif::{
     Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings,
 };
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_net::memif::{Control, Listener, TakeOutcome, interrupt};
-use ranlab_pipeline::memif::messages::{
+use ranlab_packet::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, decode, encode,
 };
 use ranlab_pipeline_lab::memif::{Port, PortError, Role, Settings};

@@ -6,6 +6,7 @@
 //! | [`checksum`] | the Internet checksum |
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pcap`] | capture files, pcap and pcapng |
+//! | [`memif`] | both endpoints of memif's control channel: packets in shared memory between two programs |
 //! | [`ebpf`] | an assembler for the kernel's packet programs |
 //!
 //! Each header has a view (`parse`: borrowed, limited by its own length fields) and a writer (`write`: into a
@@ -18,6 +19,7 @@ pub mod ebpf;
 mod ethernet;
 pub mod gtpu;
 mod ip;
+pub mod memif;
 pub mod pcap;
 mod sctp;
 mod transport;

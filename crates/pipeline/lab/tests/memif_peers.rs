@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ranlab_net::memif::{Control, Listener, Region, TakeOutcome, interrupt};
-use ranlab_pipeline::memif::messages::{
+use ranlab_packet::memif::messages::{
     Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode,
 };
 use ranlab_pipeline_lab::memif::{Down, Port, PortError, Put, Role, Settings};

@@ -7,7 +7,6 @@
 //! | [`pipelines`] | the telco pipelines of the published benchmark, each with declaration, traffic and oracle |
 //! | [`trace`] | traffic from a seed |
 //! | [`engine`] | the native engine |
-//! | [`memif`] | memif, both endpoints of its control channel: packets in shared memory between two programs |
 //! | [`spread`] | selection of the worker for a packet |
 //! | [`tester`] | an open-loop tester without sockets: pace, marks, packet accounting |
 //!
@@ -17,7 +16,6 @@
 pub mod backends;
 pub mod declare;
 pub mod engine;
-pub mod memif;
 pub mod pipelines;
 mod reference;
 pub mod spread;

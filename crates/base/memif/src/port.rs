@@ -13,8 +13,8 @@ use ranlab_net::memif::{
     Sender, TakeOutcome, interrupt,
 };
 use ranlab_net::monotonic_ns;
-use ranlab_pipeline::memif::messages::{MESSAGE_BYTES, Ring};
-use ranlab_pipeline::memif::{
+use ranlab_packet::memif::messages::{MESSAGE_BYTES, Ring};
+use ranlab_packet::memif::{
     Attachment, Down, Input, Layout, Machine, Output, Refusal, Role, Settings, SettingsError,
 };
 
@@ -323,8 +323,8 @@ impl Port {
         self.close();
     }
 
-    /// Closes the connection with an error message, because a ring was found to be broken.
-    pub(super) fn broken(&mut self, fault: RingFault) -> PortError {
+    /// Closes the connection with an error message, because a ring was found to be broken, in lent rings by the caller.
+    pub fn broken(&mut self, fault: RingFault) -> PortError {
         if let Some(talk) = &mut self.talk {
             talk.machine.refuse(Refusal::Memory(fault.to_string()));
             // The message may not arrive; the error is returned anyway.

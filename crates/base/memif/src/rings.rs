@@ -57,13 +57,13 @@ impl Rings {
     }
 
     /// Queues a packet in the ring of its flow. Packets of a flow use one ring, so they stay in order.
-    pub(super) fn put(&mut self, packet: &[u8]) -> Result<Put, RingFault> {
+    pub fn put(&mut self, packet: &[u8]) -> Result<Put, RingFault> {
         let way = if self.senders.len() > 1 { flow(packet) as usize } else { 0 };
         self.put_by(way, packet)
     }
 
     /// Queues a packet in a ring by number, modulo the number of rings. Without rings it is full.
-    pub(super) fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, RingFault> {
+    pub fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, RingFault> {
         let way = ring % self.senders.len().max(1);
         let Some(sender) = self.senders.get_mut(way) else { return Ok(Put::Full) };
         Ok(match sender.put(packet)? {
@@ -74,7 +74,7 @@ impl Rings {
     }
 
     /// Takes the next packet from any ring. A ring that always has packets does not starve the others.
-    pub(super) fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
+    pub fn take(&mut self, into: &mut [u8]) -> Result<TakeOutcome, RingFault> {
         // One more iteration than there are rings, because the round of the first may be over.
         for _ in 0..=self.receivers.len() {
             let (at, given) = self.turn;
@@ -90,7 +90,7 @@ impl Rings {
         Ok(TakeOutcome::Nothing)
     }
 
-    pub(super) fn publish(&self) {
+    pub fn publish(&self) {
         self.senders.iter().for_each(Sender::publish);
         self.receivers.iter().for_each(Receiver::publish);
     }
