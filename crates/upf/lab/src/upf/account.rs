@@ -25,6 +25,8 @@ pub(super) struct Account {
     period_ns: Option<u64>,
     /// End of the quota's holding time, and the packet count at its start.
     holding: Option<(u64, u64)>,
+    /// End of the quota's validity.
+    validity_ns: Option<u64>,
     /// Inactivity was reported, and no packet has passed since.
     idle: bool,
     /// Time at which traffic counts as stopped, unless a packet arrives.
@@ -93,6 +95,7 @@ impl Account {
             running: None,
             period_ns: None,
             holding: None,
+            validity_ns: None,
             idle: false,
             stop_ns: None,
             first_packet: None,
@@ -100,6 +103,7 @@ impl Account {
         };
         account.start_period(now_ns);
         account.hold(now_ns);
+        account.start_validity(now_ns);
         account.grant_events();
         if account.urr.measurement_information.is_some_and(|info| info.contains(MeasurementInformation::ISTM))
         {
@@ -114,6 +118,8 @@ impl Account {
         let restarts = timed(&self.urr) != timed(urr);
         let limits = |urr: &CreateUrr| (urr.time_threshold, urr.time_quota);
         let limited = granted || limits(&self.urr) != limits(urr);
+        let validity = |urr: &CreateUrr| (urr.quota_validity_time, urr.reporting_triggers);
+        let revalidated = granted || validity(&self.urr) != validity(urr);
         let mut account = Self { urr: urr.clone(), meter, ..self };
         if restarts {
             account.start_period(now_ns);
@@ -129,6 +135,9 @@ impl Account {
         if granted {
             account.hold(now_ns);
             account.grant_events();
+        }
+        if revalidated {
+            account.start_validity(now_ns);
         }
         let usage = &account.meter.usage;
         let watches = account.watches_stop() && usage.is_started();
@@ -266,6 +275,13 @@ impl Account {
         self.holding = time.map(|time| (now_ns + time, self.packets()));
     }
 
+    /// Starts the validity of the quota.
+    fn start_validity(&mut self, now_ns: u64) {
+        let reports = self.urr.reporting_triggers.contains(ReportingTriggers::QUVTI);
+        let time = seconds(self.urr.quota_validity_time).filter(|_| reports);
+        self.validity_ns = time.map(|time| now_ns + time);
+    }
+
     fn packets(&self) -> u64 {
         let [_, up, _, down] = self.meter.usage.read();
         up + down
@@ -274,7 +290,7 @@ impl Account {
     pub(super) fn due_ns(&self) -> Option<u64> {
         let clock = self.running.and_then(|running| running.due_ns());
         let holding = self.holding.map(|(due_ns, _)| due_ns);
-        [clock, self.period_ns, holding, self.stop_ns].into_iter().flatten().min()
+        [clock, self.period_ns, holding, self.stop_ns, self.validity_ns].into_iter().flatten().min()
     }
 
     /// Handles expired timers. Returns the triggers of a report, 0 if none is due.
@@ -287,6 +303,10 @@ impl Account {
             let next = self.period_ns.unwrap_or(now_ns) + period;
             self.period_ns = Some(if next > now_ns { next } else { now_ns + period });
             trigger |= UsageReportTrigger::PERIO;
+        }
+        if is_due(self.validity_ns, now_ns) {
+            self.validity_ns = None;
+            trigger |= UsageReportTrigger::QUVTI;
         }
         if is_due(self.stop_ns, now_ns) && self.stops(now_ns) {
             trigger |= self.if_asked(ReportingTriggers::STOPT, UsageReportTrigger::STOPT);

@@ -109,6 +109,21 @@ fn unused_quota_is_given_back_after_the_holding_time() {
 }
 
 #[test]
+fn end_of_validity_is_reported_once_per_grant() {
+    let mut accounts = Accounts::default();
+    let valid = CreateUrr { quota_validity_time: Some(Seconds(2)), ..urr(ReportingTriggers::QUVTI) };
+    let meters = accounts.install(0, 7, &session(valid.clone()), &[]);
+    let due = [1, 2, 3, 9].map(|now_s| triggers(&mut accounts, now_s));
+    assert_eq!(due, [vec![], vec![UsageReportTrigger::QUVTI], vec![], vec![]]);
+    assert!(!meters[0].usage.is_exhausted());
+    accounts.install(10 * SECOND, 7, &session(valid.clone()), &[UrrId(1)]);
+    assert_eq!([11, 12].map(|now_s| triggers(&mut accounts, now_s).len()), [0, 1]);
+    let longer = CreateUrr { quota_validity_time: Some(Seconds(5)), ..valid };
+    accounts.install(13 * SECOND, 7, &session(longer), &[]);
+    assert_eq!([17, 18].map(|now_s| triggers(&mut accounts, now_s).len()), [0, 1]);
+}
+
+#[test]
 fn linked_rule_reports_as_well() {
     let mut accounts = Accounts::default();
     let first = CreateUrr { measurement_period: Some(Seconds(1)), ..urr(ReportingTriggers::PERIO) };

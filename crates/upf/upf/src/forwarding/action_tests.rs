@@ -98,6 +98,21 @@ fn flush_ends_while_another_rule_buffers() {
     assert_eq!((fates, plane.waiting), (vec![true, false], 1));
 }
 
+/// free5GC's SMF forwards to a base station before it names the tunnel.
+#[test]
+fn packets_for_an_unnamed_tunnel_are_dropped_by_reason() {
+    let mut told = plain(1);
+    let way = ForwardingParameters { destination_interface: Interface::ACCESS, ..Default::default() };
+    told.fars[1] = far(2, ApplyAction::FORW, Some(way));
+    let mut plane = installed(&told);
+    let mut out = [0; 300];
+    let down = ip(SERVER, ue(1), 17, (1, 2), 60);
+    assert_eq!(plane.downlink(0, &down, &mut out), Fate::Dropped(Drop::NoTunnel));
+    told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
+    plane.install(1, &told.rules(), &[]).unwrap();
+    assert!(matches!(plane.downlink(0, &down, &mut out), Fate::N3 { .. }));
+}
+
 #[test]
 fn dual_stack_session_forwards_both_versions() {
     let v6: std::net::Ipv6Addr = "2001:db8:60:1::1".parse().unwrap();
@@ -237,7 +252,11 @@ fn unsupported_rules_are_rejected_by_name() {
         ),
         (|told| told.pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow("permit")], pdr_1, Cause::RULE_FAILURE),
         (
-            |told| told.fars[1].forwarding_parameters.as_mut().unwrap().outer_header_creation = None,
+            |told| {
+                let way = told.fars[1].forwarding_parameters.as_mut().unwrap();
+                way.destination_interface = Interface::CP_FUNCTION;
+                way.outer_header_creation = None;
+            },
             far_2,
             Cause::RULE_FAILURE,
         ),

@@ -1,7 +1,7 @@
 //! Compiles rules. A rule is either supported exactly as given, or rejected with a cause and the rule's id.
 use super::flow::{Filter, FlowError};
 use super::inner::ue_key;
-use super::rules::{Action, Rule, Rules, Source, Ues};
+use super::rules::{Action, Rule, Rules, Source, Ues, measures_before_qos};
 use crate::pfcp::{
     ApplicationPfds, ApplyAction, Cause, CreateFar, CreatePdr, FTeid, FailedRuleId, ForwardingParameters,
     Interface, OuterHeaderCreation, OuterHeaderRemoval, PfdContents,
@@ -54,7 +54,7 @@ pub enum Unsupported {
     /// Not exactly one of drop, forward and buffer, or an additional action.
     #[error("apply action {0:#x}; allowed is one of DROP, FORW and BUFF, with NOCP")]
     Action(u128),
-    /// A packet would be forwarded to an interface that requires a tunnel, and no tunnel is given.
+    /// A packet would be forwarded to the control plane or back to the data network, and no tunnel is given.
     #[error("forwarding without a tunnel")]
     NoTunnel,
 }
@@ -127,6 +127,7 @@ fn compile_rule(pdr: &CreatePdr, rules: &Rules<'_>) -> Result<Rule, Unsupported>
         qfi,
         marks: qfi.is_some(),
         qers: qers.map(|(at, _)| at as u8).collect(),
+        measures_before_qos: urrs.clone().any(|(_, urr)| measures_before_qos(urr)),
         meters: urrs.map(|(at, _)| at as u8).collect(),
     })
 }
@@ -219,7 +220,13 @@ fn way_of(way: &ForwardingParameters) -> Result<Action, Unsupported> {
     }
     let Some(header) = &way.outer_header_creation else {
         let to_n6 = interface == Interface::CORE || interface == Interface::N6_LAN;
-        return if to_n6 { Ok(Action::N6) } else { Err(Unsupported::NoTunnel) };
+        // free5GC's SMF names the base station's tunnel later, and forwards from the start.
+        let later = interface == Interface::ACCESS;
+        return match (to_n6, later) {
+            (true, _) => Ok(Action::N6),
+            (_, true) => Ok(Action::NoTunnel),
+            _ => Err(Unsupported::NoTunnel),
+        };
     };
     let refused = Unsupported::Creation(header.description);
     if header.description & !(OuterHeaderCreation::GTPU_UDP_IPV4 | OuterHeaderCreation::GTPU_UDP_IPV6) != 0 {

@@ -323,6 +323,7 @@ impl UserPlane {
                 Some(Relay { peer, tos: rule.tos, teid, session, packet: &packet.payload[..octets] })
             }
             Action::Drop => return self.drop(Drop::Action),
+            Action::NoTunnel => return self.drop(Drop::NoTunnel),
             Action::Buffer { notify } => {
                 let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
                 let taken = waiting.take(entry, || Waiting::Datagram(datagram.to_vec()));
@@ -330,9 +331,13 @@ impl UserPlane {
             }
         };
         let uplink = rule.uplink;
-        if let Err(reason) = admit(&mut entry.qers, &rule.qers, uplink, now_ns, octets).and_then(|()| {
-            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, now_ns, octets)
-        }) {
+        let mut metering = Metering {
+            events: &mut self.events,
+            counters: &mut self.counters,
+            seid: entry.seid,
+            meters: &entry.meters,
+        };
+        if let Err(reason) = metering.admit(&mut entry.qers, rule, now_ns, octets) {
             return self.drop(reason);
         }
         if uplink {
@@ -373,15 +378,20 @@ impl UserPlane {
         let (teid, peer) = match rule.action {
             Action::Tunnel { teid, peer } => (teid, peer),
             Action::Drop | Action::N6 => return self.drop(Drop::Action),
+            Action::NoTunnel => return self.drop(Drop::NoTunnel),
             Action::Buffer { notify } => {
                 let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
                 let taken = waiting.take(entry, || Waiting::Packet(packet[..octets].to_vec()));
                 return self.buffered(taken);
             }
         };
-        if let Err(reason) = admit(&mut entry.qers, &rule.qers, rule.uplink, now_ns, octets).and_then(|()| {
-            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, now_ns, octets)
-        }) {
+        let mut metering = Metering {
+            events: &mut self.events,
+            counters: &mut self.counters,
+            seid: entry.seid,
+            meters: &entry.meters,
+        };
+        if let Err(reason) = metering.admit(&mut entry.qers, rule, now_ns, octets) {
             return self.drop(reason);
         }
         let head = self.heads.get(rule.qfi.map_or(NO_QFI, usize::from));
@@ -498,26 +508,49 @@ fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: us
     Ok(())
 }
 
-/// Counts a forwarded packet. An exhausted quota stops it.
-fn count(
-    events: &mut VecDeque<PlaneEvent>,
-    counters: &mut PlaneCounters,
+/// Meters of a session, and the destination of their events.
+struct Metering<'a> {
+    events: &'a mut VecDeque<PlaneEvent>,
+    counters: &'a mut PlaneCounters,
     seid: u64,
-    meters: &[Meter],
-    rule: &Rule,
-    now_ns: u64,
-    octets: usize,
-) -> Result<(), Drop> {
-    let own = || rule.meters.iter().filter_map(|index| meters.get(usize::from(*index)));
-    if own().any(|meter| meter.usage.is_exhausted()) {
-        return Err(Drop::Quota);
+    meters: &'a [Meter],
+}
+
+impl Metering<'_> {
+    fn of_rule<'a>(&'a self, rule: &'a Rule) -> impl Iterator<Item = &'a Meter> {
+        rule.meters.iter().filter_map(|index| self.meters.get(usize::from(*index)))
     }
-    for meter in own() {
-        if let Some((crossed, read)) = meter.add(now_ns, rule.uplink, octets as u64) {
-            push_event(events, counters, PlaneEvent::Usage { seid, urr_id: meter.urr_id, crossed, read });
+
+    /// Returns an error if a quota of a rule is exhausted.
+    fn check_quotas(&self, rule: &Rule) -> Result<(), Drop> {
+        let exhausted = self.of_rule(rule).any(|meter| meter.usage.is_exhausted());
+        if exhausted { Err(Drop::Quota) } else { Ok(()) }
+    }
+
+    /// Counts a packet in the meters of a rule that count before, or after, QoS enforcement.
+    fn count(&mut self, rule: &Rule, before_qos: bool, now_ns: u64, octets: usize) {
+        let meters = rule.meters.iter().filter_map(|index| self.meters.get(usize::from(*index)));
+        for meter in meters.filter(|meter| meter.before_qos == before_qos) {
+            if let Some((crossed, read)) = meter.add(now_ns, rule.uplink, octets as u64) {
+                let event = PlaneEvent::Usage { seid: self.seid, urr_id: meter.urr_id, crossed, read };
+                push_event(self.events, self.counters, event);
+            }
         }
     }
-    Ok(())
+
+    /// Polices and counts a packet that its rule forwards. The packet that exhausts a quota still passes.
+    fn admit(&mut self, qers: &mut [Qer], rule: &Rule, now_ns: u64, octets: usize) -> Result<(), Drop> {
+        if rule.measures_before_qos {
+            self.check_quotas(rule)?;
+            self.count(rule, true, now_ns, octets);
+            admit(qers, &rule.qers, rule.uplink, now_ns, octets)?;
+        } else {
+            admit(qers, &rule.qers, rule.uplink, now_ns, octets)?;
+            self.check_quotas(rule)?;
+        }
+        self.count(rule, false, now_ns, octets);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::inner::{Inner, ue_key};
 use super::police::Bucket;
 use super::usage::{Limits, Meter, Usage};
 use crate::pfcp::{
-    ApplicationPfds, CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, MeasurementMethod,
-    ReportingTriggers, UrrId, Volume,
+    ApplicationPfds, CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, FarId, MeasurementInformation,
+    MeasurementMethod, ReportingTriggers, UrrId, Volume,
 };
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -50,6 +50,7 @@ impl Rules<'_> {
                 urr_id: urr.urr_id.0,
                 threshold: limits(urr.volume_threshold.filter(|_| reports(ReportingTriggers::VOLTH))),
                 quota: limits(urr.volume_quota),
+                before_qos: measures_before_qos(urr),
                 watches_start: times
                     || reports(ReportingTriggers::START)
                     || reports(ReportingTriggers::STOPT),
@@ -68,13 +69,25 @@ impl Rules<'_> {
     }
 }
 
+/// Returns whether a usage rule counts packets before QoS enforcement (TS 29.244 §8.2.68).
+pub(super) fn measures_before_qos(urr: &CreateUrr) -> bool {
+    urr.measurement_information.is_some_and(|info| info.contains(MeasurementInformation::MBQE))
+}
+
 /// Destination of a rule's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Drop,
-    Buffer { notify: bool },
+    /// Forward to base stations, whose tunnel the control plane has not named yet.
+    NoTunnel,
+    Buffer {
+        notify: bool,
+    },
     N6,
-    Tunnel { teid: u32, peer: IpAddr },
+    Tunnel {
+        teid: u32,
+        peer: IpAddr,
+    },
 }
 
 /// Tunnels from which a rule accepts packets.
@@ -145,6 +158,8 @@ pub(super) struct Rule {
     pub(super) qers: Box<[u8]>,
     /// Indexes in [`Entry::meters`].
     pub(super) meters: Box<[u8]>,
+    /// Whether one of them counts packets before QoS enforcement.
+    pub(super) measures_before_qos: bool,
 }
 
 impl Rule {

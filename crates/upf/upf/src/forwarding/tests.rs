@@ -234,6 +234,37 @@ fn rate_is_policed_per_qer_and_direction() {
     assert_eq!(plane.counters().dropped(Drop::Rate), 30_000 - up - down);
 }
 
+/// One usage rule counts before QoS enforcement (MBQE), the other one after it.
+#[test]
+fn usage_is_measured_before_or_after_qos_enforcement() {
+    let mut told = plain(1);
+    let rates = BitRates { uplink_kbps: 1, downlink_kbps: 1 };
+    let qer_id = QerId(1);
+    told.qers = vec![CreateQer { qer_id, maximum_bit_rate: Some(rates), ..Default::default() }];
+    let urr = |id, info| CreateUrr {
+        urr_id: UrrId(id),
+        measurement_information: Some(MeasurementInformation::new(info)),
+        ..Default::default()
+    };
+    told.urrs = vec![urr(1, MeasurementInformation::MBQE), urr(2, MeasurementInformation::MNOP)];
+    told.urrs[0].volume_quota = Some(Volume { total: Some(5_000), ..Default::default() });
+    for pdr in &mut told.pdrs {
+        pdr.qer_ids = vec![qer_id];
+        pdr.urr_ids = vec![UrrId(1), UrrId(2)];
+    }
+    let rules = told.rules();
+    let meters = rules.meters(&[], &[]);
+    let mut plane = UserPlane::new();
+    plane.install(1, &rules, &meters).unwrap();
+    let packet = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 1_000));
+    let fates: Vec<bool> =
+        (0..6).map(|_| matches!(plane.uplink(0, GNB.into(), &packet), Fate::N6(_))).collect();
+    // The bucket holds three packets; the quota is exhausted by five.
+    assert_eq!(fates, [true, true, true, false, false, false]);
+    let dropped = [Drop::Rate, Drop::Quota].map(|reason| plane.counters().dropped(reason));
+    assert_eq!((dropped, meters[0].usage.read()[0], meters[1].usage.read()[0]), ([2, 1], 5_000, 3_000));
+}
+
 #[test]
 fn gates_and_quotas_stop_packets() {
     let mut told = plain(1);

@@ -56,6 +56,8 @@ pub enum Drop {
     NoRule,
     /// The rule drops it.
     Action,
+    /// The rule forwards to a base station whose tunnel is not known yet.
+    NoTunnel,
     /// The gate is closed.
     Gate,
     /// The maximum bit rate is exceeded.
@@ -70,10 +72,11 @@ pub enum Drop {
 
 impl Drop {
     /// All reasons.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Malformed,
         Self::NoRule,
         Self::Action,
+        Self::NoTunnel,
         Self::Gate,
         Self::Rate,
         Self::Quota,
@@ -87,6 +90,7 @@ impl Drop {
             Self::Malformed => "malformed",
             Self::NoRule => "no_rule",
             Self::Action => "action",
+            Self::NoTunnel => "no_tunnel",
             Self::Gate => "gate",
             Self::Rate => "rate",
             Self::Quota => "quota",

@@ -147,6 +147,8 @@ pub struct Meter {
     pub threshold: Limits,
     /// Bytes after which packets are stopped.
     pub quota: Limits,
+    /// Whether packets count that QoS rules drop afterwards.
+    pub before_qos: bool,
     /// Whether the first packet causes an event.
     pub watches_start: bool,
     /// Its counters.
@@ -207,6 +209,7 @@ mod tests {
             urr_id: 1,
             threshold: limits(threshold),
             quota: limits(quota),
+            before_qos: false,
             watches_start: false,
             usage: Arc::default(),
         }

@@ -217,6 +217,7 @@ impl Session {
         urr.time_threshold = update.time_threshold.or(urr.time_threshold);
         urr.time_quota = update.time_quota.or(urr.time_quota);
         urr.quota_holding_time = update.quota_holding_time.or(urr.quota_holding_time);
+        urr.quota_validity_time = update.quota_validity_time.or(urr.quota_validity_time);
         urr.measurement_information = update.measurement_information.or(urr.measurement_information);
         urr.inactivity_detection_time = update.inactivity_detection_time.or(urr.inactivity_detection_time);
         urr.event_threshold = update.event_threshold.or(urr.event_threshold);

@@ -124,6 +124,18 @@ fn chosen_address_is_one_for_all_rules_and_free_after_the_session() {
 }
 
 #[test]
+fn tunnel_with_teid_zero_is_refused_by_its_rule() {
+    let (mut upf, smf) = standing(strict(true));
+    let templates = SessionTemplates::new(profile(), Dialect::STRICT_REL15.sends, NODE.into()).unwrap();
+    let request = templates.establishment(1, SessionSpec { uplink_teid: 0, ..spec(1) });
+    let Message::SessionEstablishmentResponse(response) = ask(&mut upf, smf, 2, request, Some(0)) else {
+        panic!()
+    };
+    let refused = (Cause::RULE_FAILURE, Some(FailedRuleId::Pdr(PdrId(1))));
+    assert_eq!((response.cause, response.failed_rule_id), refused);
+}
+
+#[test]
 fn choice_of_an_address_is_refused_without_a_pool() {
     let (mut upf, smf) = standing(strict(true));
     let Message::SessionEstablishmentResponse(response) = ask(&mut upf, smf, 2, choosing(1), Some(0)) else {

@@ -183,6 +183,7 @@ elements! {
         32 "Time Threshold" Acted;
         74 "Time Quota" Acted;
         71 "Quota Holding Time" Acted;
+        181 "Quota Validity Time" Acted;
         82 "Linked URR ID" Acted;
         36 "Inactivity Detection Time" Acted;
         148 "Event Quota" Acted;
@@ -201,7 +202,6 @@ elements! {
         147 "Additional Monitoring Time" Refused;
         150 "Subsequent Event Quota" Refused;
         151 "Subsequent Event Threshold" Refused;
-        181 "Quota Validity Time" Refused;
     }
     Qer {
         109 "QER ID" Acted;
@@ -237,11 +237,13 @@ const TRIGGERS: u128 = ReportingTriggers::PERIO
     | ReportingTriggers::VOLQU
     | ReportingTriggers::TIMQU
     | ReportingTriggers::EVETH
-    | ReportingTriggers::EVEQU;
+    | ReportingTriggers::EVEQU
+    | ReportingTriggers::QUVTI;
 /// Measurement methods that the usage meter supports.
 const METHODS: u128 = MeasurementMethod::DURAT | MeasurementMethod::VOLUM | MeasurementMethod::EVENT;
 /// Measurement information flags that the usage meter supports.
-const MEASUREMENTS: u128 = MeasurementInformation::ISTM | MeasurementInformation::MNOP;
+const MEASUREMENTS: u128 =
+    MeasurementInformation::MBQE | MeasurementInformation::ISTM | MeasurementInformation::MNOP;
 
 /// Returns the UP Function Features that the table announces.
 pub(super) fn features(demands: &Demands) -> UpFunctionFeatures {

@@ -56,15 +56,16 @@ impl Upf {
         Ok((seid, created))
     }
 
-    /// Assigns TEIDs where the SMF requests it, and rejects those that another session has.
+    /// Assigns TEIDs where the SMF requests it, and rejects those that another session has, and 0.
     pub(super) fn take_tunnels(
         &mut self,
         seid: u64,
         session: &mut Session,
     ) -> Result<Vec<CreatedPdr>, RuleFault> {
         for pdr in &session.pdrs {
+            // No packet of a user has TEID 0 (TS 29.281 §5.1).
             if let Some(FTeid::Assigned { teid, .. }) = pdr.pdi.f_teid
-                && self.tunnels.get(&Teid(teid)).is_some_and(|owner| *owner != seid)
+                && (teid == 0 || self.tunnels.get(&Teid(teid)).is_some_and(|owner| *owner != seid))
             {
                 let failed = Some(FailedRuleId::Pdr(pdr.pdr_id));
                 return Err(RuleFault { cause: Cause::RULE_FAILURE, failed });

@@ -59,6 +59,7 @@ table! {
         32 => time_threshold: C Seconds, "Seconds until a report.";
         74 => time_quota: C Seconds, "Seconds until packets are dropped.";
         71 => quota_holding_time: C Seconds, "Seconds without packets until a report.";
+        181 => quota_validity_time: C Seconds, "Seconds after a grant until a report.";
         36 => inactivity_detection_time: C Seconds, "Seconds without packets after which time is not measured.";
         149 => event_threshold: C Events, "Events until a report.";
         148 => event_quota: C Events, "Events that may happen.";

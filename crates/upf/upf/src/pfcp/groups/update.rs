@@ -42,6 +42,7 @@ table! {
         32 => time_threshold: C Seconds, "See the creation of the rule.";
         74 => time_quota: C Seconds, "See the creation of the rule.";
         71 => quota_holding_time: C Seconds, "See the creation of the rule.";
+        181 => quota_validity_time: C Seconds, "See the creation of the rule.";
         36 => inactivity_detection_time: C Seconds, "See the creation of the rule.";
         149 => event_threshold: C Events, "See the creation of the rule.";
         148 => event_quota: C Events, "See the creation of the rule.";

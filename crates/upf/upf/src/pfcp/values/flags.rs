@@ -98,9 +98,11 @@ flags! {
         ENVCL = 10 "When the envelope closes.";
         EVETH = 12 "At an event threshold.";
         EVEQU = 13 "When the event quota is used up.";
+        QUVTI = 15 "When the validity of the quota ends.";
     }
-    /// Usage Report Trigger (IE 63): reason for a report of a URR.
-    UsageReportTrigger(2, 3) {
+    /// Usage Report Trigger (IE 63): reason for a report of a URR. Three bytes since Release 16 (§8.2.41); free5GC's SMF
+    /// reads no shorter one.
+    UsageReportTrigger(3, 3) {
         PERIO = 0 "Periodically.";
         VOLTH = 1 "At a volume threshold.";
         TIMTH = 2 "At a time threshold.";
@@ -115,6 +117,7 @@ flags! {
         TERMR = 11 "The session or the rule ended.";
         EVETH = 15 "At an event threshold.";
         EVEQU = 16 "The event quota is used up.";
+        QUVTI = 19 "The validity of the quota ended.";
     }
     /// Report Type (IE 39): contents of a session report.
     ReportType(1, 1) {
