@@ -14,6 +14,8 @@ use ranlab_command::verb::{Context, Run};
 /// Arguments of `upf`.
 #[derive(Debug, clap::Args)]
 #[command(
+    // As of other servers: a flag that a wrapper script sets can be set again.
+    args_override_self = true,
     after_help = "Examples:\n  ranlab upf --n4 127.0.0.8:8805 --n3 127.0.0.8:2152 --n6 reflect\n  ranlab upf --n6 udp://127.0.0.8:2153,127.0.0.10:2153 --design software --workers 2\n  ranlab upf --service 1ms --loss-permille 10      # known behaviour, to test a load generator"
 )]
 pub struct Arguments {
@@ -61,4 +63,22 @@ fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         ))?;
     }
     output.finish(&summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn last_of_repeated_flags_counts() {
+        let words = ["upf", "--design", "software", "--workers", "2", "--design", "dp-offload"];
+        let command = <Command as clap::Parser>::try_parse_from(words).unwrap();
+        assert_eq!(command.arguments.upf.config.design, crate::UpfDesign::DpOffload);
+    }
 }
