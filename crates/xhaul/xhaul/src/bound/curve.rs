@@ -11,7 +11,7 @@ use super::{Curves, Guest};
 const ROUNDING_PS: Ps = 8;
 
 /// The arrival curve of one flow at one stage.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) envelope: Envelope,
     /// A straight line over the steps.

@@ -1,7 +1,8 @@
-//! Worst-case delays by network calculus, for feed-forward networks: no simulation exceeds them.
+//! Worst-case delays by network calculus: no simulation exceeds them.
 //!
 //! The analysis follows the stages in topological order (total flow analysis). Every flow has an arrival
-//! curve; the delay of a stage widens the curve for the next one. Flows that arrive over the same link cannot
+//! curve; the delay of a stage widens the curve for the next one. Stages whose flows wait for one another in a circle
+//! are passed again until no delay changes (see [`circle`]). Flows that arrive over the same link cannot
 //! arrive faster than that link, so their sum is limited to its rate ("line shaping"). A burst that the first
 //! link stretched is therefore not counted again at the second one. Arithmetic uses integers and always
 //! rounds to the larger bound. Work includes the inter-frame gap; a frame's delay ends with its last bit, before its gap.
@@ -17,6 +18,7 @@
 //! | asynchronous shaping | as strict priority, behind regulators that add nothing to the longest delay of the stage before | IEEE 802.1Q 8.6.11; Le Boudec, A Theory of Traffic Regulators for Deterministic Networks (2018) |
 //! | host | the longest service; work of higher priority at the worst phase; an interrupt | |
 
+mod circle;
 mod curve;
 mod parts;
 mod server;
@@ -27,6 +29,7 @@ use super::network::{Network, Stage, StageId};
 use super::pattern::{INTER_FRAME_GAP_BYTES, Pattern};
 use super::scheduler::{CLASSES, Scheduler};
 use super::time::Ps;
+use circle::{CIRCLE_MS_MAX, Order};
 use curve::Arrival;
 use parts::Parts;
 use server::Server;
@@ -115,11 +118,13 @@ pub enum BoundError {
         /// Name of the flow.
         flow: String,
     },
-    /// Flows wait for one another in a circle.
-    #[error("not feed-forward: stage {stage} is on a circle of ways")]
+    /// Flows wait for one another in a circle, and the bounds of its stages have no common fixed point.
+    #[error("flows wait for one another in the circle {}, and no delays below {CIRCLE_MS_MAX} ms satisfy all of its stages{}", circle::names(stages), circle::cause(cause.as_deref()))]
     Circle {
-        /// One stage of the circle.
-        stage: String,
+        /// Names of the circle's stages in order; the last sends to the first.
+        stages: Vec<String>,
+        /// The stage that failed first, if one did.
+        cause: Option<Box<Self>>,
     },
     /// The load exceeds the stage's capacity, or is so close to it that no delay below 10 s is guaranteed.
     #[error(
@@ -155,31 +160,32 @@ pub enum BoundError {
 pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
     network.check()?;
     let parts = Parts::new(network);
-    let order = order(&parts)?;
+    let order = Order::new(&parts);
     let analyze = |whole| {
         let mut analysis = Analysis::new(&parts, curves, whole)?;
-        for &stage in &order {
-            analysis.pass(stage)?;
-        }
-        Ok(analysis.flows.into_iter().map(|flow| flow.bound).collect())
+        order.before.iter().try_for_each(|&stage| analysis.pass(stage))?;
+        circle::pass(&mut analysis, &order)?;
+        order.after.iter().try_for_each(|&stage| analysis.pass(stage))?;
+        Ok(analysis.bounds())
     };
     let duplexed = network.flows.iter().any(|flow| matches!(flow.pattern, Pattern::Tdd { .. }));
     let found: Vec<Bound> = match analyze(false) {
         // While it sends, a TDD carrier may exceed the rate of a link that its mean does not.
-        Err(BoundError::Overload { .. }) if duplexed => analyze(true),
+        Err(BoundError::Overload { .. } | BoundError::Circle { .. }) if duplexed => analyze(true),
         other => other,
     }?;
     Ok(parts.join(&found))
 }
 
-/// A flow on its way through the analysis.
-struct Flow {
+/// A flow where it enters a stage of its path, or where it leaves the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
     arrival: Arrival,
-    hop: usize,
     /// Whether it conformed to its regulator when it entered the queue of the previous stage.
     conformed: bool,
     /// The longest delay of that stage since then.
     latest_ps: Ps,
+    /// Up to here.
     bound: Bound,
 }
 
@@ -187,29 +193,56 @@ struct Flow {
 #[derive(Clone, Copy)]
 struct Guest {
     flow: usize,
+    /// Position of the stage in the flow's path.
+    hop: usize,
     class: u8,
     arrival: Arrival,
     from: Option<StageId>,
     /// Least and greatest delay from the release to this stage.
     delay: (Ps, Ps),
+    /// Those of its entry.
+    conformed: bool,
+    latest_ps: Ps,
 }
 
 struct Analysis<'n> {
     parts: &'n Parts,
     network: &'n Network,
-    flows: Vec<Flow>,
+    /// The curve of each flow at its source.
+    sources: Vec<Arrival>,
+    /// What is known of each flow at each stage of its path, and behind it.
+    entries: Vec<Vec<Option<Entry>>>,
+    /// Delays are rounded up to multiples of this, ps.
+    step_ps: Ps,
 }
 
 impl<'n> Analysis<'n> {
     fn new(parts: &'n Parts, curves: Curves, whole: bool) -> Result<Self, BoundError> {
         let network = &parts.network;
-        let flows = network.flows.iter().map(|flow| {
+        let sources = network.flows.iter().map(|flow| {
             let arrival = Arrival::from_flow(flow, curves, whole);
-            let arrival = arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })?;
-            let bound = Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new(), theorems: Vec::new() };
-            Ok(Flow { arrival, hop: 0, conformed: false, latest_ps: 0, bound })
+            arrival.ok_or_else(|| BoundError::Unlimited { flow: flow.name.clone() })
         });
-        Ok(Self { parts, network, flows: flows.collect::<Result<_, BoundError>>()? })
+        let sources = sources.collect::<Result<_, BoundError>>()?;
+        let entries = network.flows.iter().map(|flow| vec![None; flow.path.len() + 1]).collect();
+        Ok(Self { parts, network, sources, entries, step_ps: 1 })
+    }
+
+    /// The bound of each part, behind its last stage.
+    fn bounds(&self) -> Vec<Bound> {
+        (0..self.entries.len()).map(|flow| self.entry(flow, self.entries[flow].len() - 1).bound).collect()
+    }
+
+    /// What is known of a flow where it enters a stage; within a circle at first only what is known before it, as if
+    /// nothing between varied its delay.
+    fn entry(&self, flow: usize, hop: usize) -> Entry {
+        let known = self.entries[flow][..=hop].iter().rev().flatten().next();
+        known.cloned().unwrap_or_else(|| Entry {
+            arrival: self.sources[flow],
+            conformed: true,
+            latest_ps: 0,
+            bound: Bound { delay_ps: 0, least_ps: 0, hops_ps: Vec::new(), theorems: Vec::new() },
+        })
     }
 
     /// Adds one stage to the bounds of the flows that pass it; all stages before it have been added.
@@ -220,7 +253,7 @@ impl<'n> Analysis<'n> {
         let config = &self.network.stages[usize::from(stage)];
         let regulates = matches!(config, Stage::Port(port) if port.scheduler == Scheduler::Asynchronous);
         if regulates {
-            held = shaped::regulate(self.network, stage, &self.flows, &mut guests)?;
+            held = shaped::regulate(self.network, stage, &mut guests)?;
         }
         let turns = matches!(config, Stage::Port(port) if matches!(port.scheduler, Scheduler::DeficitRoundRobin { .. }));
         let mut hops = Vec::with_capacity(guests.len());
@@ -234,66 +267,68 @@ impl<'n> Analysis<'n> {
         }
         for ((guest, hop), held) in guests.iter().zip(hops).zip(held) {
             let Hop { least, most, theorem } = hop;
-            let flow = &mut self.flows[guest.flow];
+            let most = most.next_multiple_of(self.step_ps);
             let bucket = self.network.flows[guest.flow].regulator;
-            let first = flow.hop == 0 && self.parts.before[guest.flow].is_empty();
+            let first = guest.hop == 0 && self.parts.before[guest.flow].is_empty();
             let source = first && bucket.is_some_and(|bucket| guest.arrival.conforms(bucket));
-            flow.conformed = regulates || source;
-            flow.latest_ps = most;
-            flow.arrival = guest.arrival.later(most - least);
-            flow.hop += 1;
-            flow.bound.hops_ps.push(held + most);
-            flow.bound.theorems.push(theorem);
-            flow.bound.delay_ps += held + most;
-            flow.bound.least_ps += least;
+            let mut bound = self.entry(guest.flow, guest.hop).bound;
+            bound.hops_ps.push(held + most);
+            bound.theorems.push(theorem);
+            bound.delay_ps += held + most;
+            bound.least_ps += least;
+            let arrival = guest.arrival.later(most - least);
+            let next = Entry { arrival, conformed: regulates || source, latest_ps: most, bound };
+            self.entries[guest.flow][guest.hop + 1] = Some(next);
         }
         Ok(())
     }
 
-    /// Begins the parts of redundant flows whose first stage is `stage`: behind the parts before them, which have been
-    /// bounded.
+    /// Begins the flows whose first stage is `stage`; parts of redundant flows behind the parts before them, which have
+    /// been bounded.
     fn begin(&mut self, stage: StageId) {
-        for index in 0..self.flows.len() {
-            let before = &self.parts.before[index];
-            let starts = self.network.flows[index].path.first() == Some(&stage);
-            let Some(&slowest) = before.iter().max_by_key(|&&part| self.flows[part].bound.delay_ps) else {
-                continue;
-            };
-            if !starts {
+        for index in 0..self.entries.len() {
+            if self.network.flows[index].path.first() != Some(&stage) {
                 continue;
             }
-            let least_ps = before.iter().map(|&part| self.flows[part].bound.least_ps).min().unwrap_or(0);
-            let last = &self.flows[slowest];
-            let bound = Bound { least_ps, ..last.bound.clone() };
-            // Of several copies the first counts, which may be any.
-            let arrival = match before.len() {
-                1 => last.arrival,
-                _ => self.flows[index].arrival.later(bound.delay_ps - least_ps),
+            let before = &self.parts.before[index];
+            let lasts: Vec<Entry> =
+                before.iter().map(|&part| self.entry(part, self.entries[part].len() - 1)).collect();
+            let Some(slowest) = lasts.iter().max_by_key(|last| last.bound.delay_ps) else {
+                continue;
             };
-            let conformed = before.len() == 1 && last.conformed;
-            let latest_ps = last.latest_ps;
-            self.flows[index] = Flow { arrival, hop: 0, conformed, latest_ps, bound };
+            let least_ps = lasts.iter().map(|last| last.bound.least_ps).min().unwrap_or(0);
+            let bound = Bound { least_ps, ..slowest.bound.clone() };
+            // Of several copies the first counts, which may be any.
+            let arrival = match lasts.len() {
+                1 => slowest.arrival,
+                _ => self.sources[index].later(bound.delay_ps - least_ps),
+            };
+            let conformed = lasts.len() == 1 && slowest.conformed;
+            let latest_ps = slowest.latest_ps;
+            self.entries[index][0] = Some(Entry { arrival, conformed, latest_ps, bound });
         }
     }
 
     /// The flows that pass `stage`, the most urgent first.
     fn guests(&self, stage: StageId) -> Vec<Guest> {
-        let flows = self.flows.iter().enumerate();
-        let mut guests: Vec<_> = flows
-            .filter_map(|(index, flow)| {
-                let path = &self.network.flows[index].path;
-                (path.get(flow.hop) == Some(&stage)).then(|| Guest {
-                    flow: index,
-                    class: self.network.flows[index].class,
-                    arrival: flow.arrival,
-                    from: match flow.hop.checked_sub(1) {
-                        Some(before) => Some(path[before]),
-                        None => self.parts.stage_before(index),
-                    },
-                    delay: (flow.bound.least_ps, flow.bound.delay_ps),
-                })
+        let passing = self.network.flows.iter().enumerate().filter_map(|(flow, passing)| {
+            let hop = passing.path.iter().position(|&own| own == stage)?;
+            let entry = self.entry(flow, hop);
+            Some(Guest {
+                flow,
+                hop,
+                class: passing.class,
+                arrival: entry.arrival,
+                from: match hop.checked_sub(1) {
+                    Some(before) => Some(passing.path[before]),
+                    None => self.parts.stage_before(flow),
+                },
+                delay: (entry.bound.least_ps, entry.bound.delay_ps),
+                conformed: entry.conformed,
+                latest_ps: entry.latest_ps,
             })
-            .collect();
+        });
+        let mut guests: Vec<Guest> = passing.collect();
         guests.sort_by_key(|guest| std::cmp::Reverse(guest.class));
         guests
     }
@@ -332,7 +367,7 @@ impl<'n> Analysis<'n> {
         let (least, most) = match config {
             Stage::Port(port) => {
                 let path = &self.network.flows[guest.flow].path;
-                let next = path.get(self.flows[guest.flow].hop + 1).copied();
+                let next = path.get(guest.hop + 1).copied();
                 let next = next.or_else(|| self.parts.stage_after(guest.flow));
                 let cut = match next.map(|next| &self.network.stages[usize::from(next)]) {
                     Some(Stage::Port(next)) => {
@@ -359,38 +394,4 @@ struct Hop {
     least: Ps,
     most: Ps,
     theorem: Theorem,
-}
-
-/// The stages that flows pass, each behind all those before it on any way.
-fn order(parts: &Parts) -> Result<Vec<StageId>, BoundError> {
-    let network = &parts.network;
-    let mut before = vec![0_usize; network.stages.len()];
-    let mut after: Vec<Vec<StageId>> = vec![Vec::new(); network.stages.len()];
-    for flow in &network.flows {
-        for pair in flow.path.windows(2) {
-            after[usize::from(pair[0])].push(pair[1]);
-            before[usize::from(pair[1])] += 1;
-        }
-    }
-    for (from, to) in parts.joints() {
-        after[usize::from(from)].push(to);
-        before[usize::from(to)] += 1;
-    }
-    // Network::check keeps the number of stages within 16 bits.
-    let mut ready: Vec<StageId> =
-        (0..before.len()).filter(|&stage| before[stage] == 0).map(|stage| stage as StageId).collect();
-    let mut ordered = Vec::with_capacity(before.len());
-    while let Some(stage) = ready.pop() {
-        ordered.push(stage);
-        for &next in &after[usize::from(stage)] {
-            before[usize::from(next)] -= 1;
-            if before[usize::from(next)] == 0 {
-                ready.push(next);
-            }
-        }
-    }
-    match before.iter().position(|&waiting| waiting > 0) {
-        Some(stage) => Err(BoundError::Circle { stage: network.stages[stage].name().to_owned() }),
-        None => Ok(ordered),
-    }
 }

@@ -5,7 +5,7 @@ use super::super::scheduler::CLASSES;
 use super::super::time::Ps;
 use super::curve::{Sum, Work};
 use super::server::{Server, Service, Turns, longest};
-use super::{BoundError, Flow, Guest, Theorem};
+use super::{BoundError, Guest, Theorem};
 
 /// Rounding of credit to whole picoseconds.
 const ROUNDING_PS: Ps = 8;
@@ -208,7 +208,6 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
 pub(super) fn regulate(
     network: &Network,
     stage: StageId,
-    flows: &[Flow],
     guests: &mut [Guest],
 ) -> Result<Vec<Ps>, BoundError> {
     let before: Vec<Guest> = guests.to_vec();
@@ -233,17 +232,16 @@ pub(super) fn regulate(
                     let bucket = network.flows[other.flow].regulator;
                     bucket.is_some_and(|bucket| !other.arrival.conforms(bucket))
                 };
-                let unconformed = |other: &&Guest| {
-                    network.flows[other.flow].regulator.is_some() && !flows[other.flow].conformed
-                };
+                let unconformed =
+                    |other: &&Guest| network.flows[other.flow].regulator.is_some() && !other.conformed;
                 if group().any(|other| waits(&other)) {
                     if let Some(other) = group().find(unconformed) {
                         return Err(unshaped(other.flow));
                     }
                     // Frames that waited for one another leave at once: faster than the link that brought them.
                     guest.from = None;
-                    let latest = group().map(|other| flows[other.flow].latest_ps).max().unwrap_or(0);
-                    latest - flows[guest.flow].latest_ps
+                    let latest = group().map(|other| other.latest_ps).max().unwrap_or(0);
+                    latest - guest.latest_ps
                 } else {
                     // No flow of the group waits.
                     0

@@ -1,0 +1,148 @@
+//! Stages whose flows wait for one another in a circle, and the order of all others.
+//!
+//! Within a circle no stage has all of its arrivals known first. Every stage is passed with the delays of the round
+//! before, from none on, until a round changes nothing. Such a fixed point bounds every delay: consider the first frame
+//! that takes longer at some stage. All frames before it kept the delays of the fixed point, so the arrivals at that
+//! stage kept their curves, and the stage's own bound holds for this frame too. (Thomas, Le Boudec and Mifdaoui, On
+//! Cyclic Dependencies and Regulators in Time-Sensitive Networks, RTSS 2019.) Without a fixed point the circle may be
+//! unstable although no port is overloaded, and it has no bound.
+
+use super::super::network::StageId;
+use super::super::time::{MS, NS, Ps};
+use super::parts::Parts;
+use super::{Analysis, BoundError};
+
+/// Greatest delay of a circle's flows for which a fixed point is searched, ms: the loosest budget of eCPRI (class Low).
+pub(super) const CIRCLE_MS_MAX: Ps = 100;
+/// Most rounds through a circle.
+const ROUNDS_MAX: usize = 500;
+/// Delays in a circle are rounded up to this, so that a search that approaches its fixed point reaches it.
+const STEP_PS: Ps = NS;
+/// Names of stages in a message.
+const NAMES_MAX: usize = 12;
+
+/// The stages that flows pass, in an order for the analysis.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// Each behind all those before it on any path.
+    pub(super) before: Vec<StageId>,
+    /// Stages of circles, and between circles.
+    pub(super) circles: Vec<StageId>,
+    /// Each behind all those before it, and behind the circles.
+    pub(super) after: Vec<StageId>,
+    /// One circle: each sends to the next, and the last to the first.
+    pub(super) circle: Vec<StageId>,
+}
+
+impl Order {
+    pub(super) fn new(parts: &Parts) -> Self {
+        let network = &parts.network;
+        let pairs = || {
+            let along = network.flows.iter().flat_map(|flow| flow.path.windows(2));
+            along.map(|pair| (pair[0], pair[1])).chain(parts.joints())
+        };
+        let count = network.stages.len();
+        let before = sorted(&vec![true; count], pairs());
+        let mut left = vec![true; count];
+        before.iter().for_each(|&stage| left[usize::from(stage)] = false);
+        // The same from the end.
+        let mut after = sorted(&left, pairs().map(|(from, to)| (to, from)));
+        after.reverse();
+        after.iter().for_each(|&stage| left[usize::from(stage)] = false);
+        let circles: Vec<StageId> =
+            (0..count).filter(|&stage| left[stage]).map(|stage| stage as StageId).collect();
+        let circle = circle(&circles, &left, pairs);
+        Self { before, circles, after, circle }
+    }
+}
+
+/// The stages of `among` that are not on or behind a circle, each behind those before it.
+fn sorted(among: &[bool], pairs: impl Iterator<Item = (StageId, StageId)>) -> Vec<StageId> {
+    let mut waiting = vec![0_usize; among.len()];
+    let mut next: Vec<Vec<StageId>> = vec![Vec::new(); among.len()];
+    for (from, to) in pairs.filter(|(from, to)| among[usize::from(*from)] && among[usize::from(*to)]) {
+        next[usize::from(from)].push(to);
+        waiting[usize::from(to)] += 1;
+    }
+    // Network::check keeps the number of stages within 16 bits.
+    let mut ready: Vec<StageId> = (0..among.len())
+        .filter(|&stage| among[stage] && waiting[stage] == 0)
+        .map(|stage| stage as StageId)
+        .collect();
+    let mut ordered = Vec::new();
+    while let Some(stage) = ready.pop() {
+        ordered.push(stage);
+        for &next in &next[usize::from(stage)] {
+            waiting[usize::from(next)] -= 1;
+            if waiting[usize::from(next)] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    ordered
+}
+
+/// A circle among stages each of which has one before it: backwards until a stage comes again.
+fn circle<P: Iterator<Item = (StageId, StageId)>>(
+    circles: &[StageId],
+    left: &[bool],
+    pairs: impl Fn() -> P,
+) -> Vec<StageId> {
+    let mut backwards: Vec<StageId> = circles.first().copied().into_iter().collect();
+    while let Some(&stage) = backwards.last() {
+        let before = pairs().find(|&(from, to)| to == stage && left[usize::from(from)]);
+        let Some((before, _)) = before else { return Vec::new() };
+        if let Some(at) = backwards.iter().position(|&own| own == before) {
+            backwards.drain(..at);
+            backwards.reverse();
+            return backwards;
+        }
+        backwards.push(before);
+    }
+    Vec::new()
+}
+
+/// Passes the stages of circles until no delay changes.
+pub(super) fn pass(analysis: &mut Analysis<'_>, order: &Order) -> Result<(), BoundError> {
+    if order.circles.is_empty() {
+        return Ok(());
+    }
+    let network = analysis.network;
+    let refused = |cause: Option<BoundError>| {
+        let name = |stage: &StageId| network.stages[usize::from(*stage)].name().to_owned();
+        BoundError::Circle { stages: order.circle.iter().map(name).collect(), cause: cause.map(Box::new) }
+    };
+    analysis.step_ps = STEP_PS;
+    for _ in 0..ROUNDS_MAX {
+        let known = analysis.entries.clone();
+        for &stage in &order.circles {
+            match analysis.pass(stage) {
+                Err(error @ (BoundError::Overload { .. } | BoundError::Unshaped { .. })) => {
+                    return Err(refused(Some(error)));
+                }
+                other => other?,
+            }
+        }
+        if analysis.entries == known {
+            analysis.step_ps = 1;
+            return Ok(());
+        }
+        let longest = analysis.entries.iter().flatten().flatten().map(|entry| entry.bound.delay_ps).max();
+        if longest.is_some_and(|longest| longest > CIRCLE_MS_MAX * MS) {
+            break;
+        }
+    }
+    Err(refused(None))
+}
+
+/// Names of a circle's stages.
+pub(super) fn names(stages: &[String]) -> String {
+    let more = stages.len().saturating_sub(NAMES_MAX);
+    let first = stages.iter().take(NAMES_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+/// The cause at the end of a message.
+pub(super) fn cause(cause: Option<&BoundError>) -> String {
+    cause.map_or_else(String::new, |cause| format!(": {cause}"))
+}
