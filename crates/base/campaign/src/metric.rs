@@ -56,6 +56,9 @@ pub struct Metric {
     /// Extent to which other work can change it.
     #[serde(default)]
     pub noise: Noise,
+    /// Metric of the same point that holds its limit, which figures draw as a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
 }
 
 /// Maximum share of a load that its generator may leave out. With less load than the scenario states, the
@@ -139,6 +142,7 @@ impl Metric {
             unsent_share: false,
             signed: false,
             noise,
+            limit: None,
         }
     }
 
@@ -186,6 +190,12 @@ impl Metric {
     /// Declares that it may be below 0.
     pub fn signed(mut self) -> Self {
         self.signed = true;
+        self
+    }
+
+    /// Declares that another metric holds its limit.
+    pub fn limited_by(mut self, metric: &str) -> Self {
+        self.limit = Some(metric.to_owned());
         self
     }
 

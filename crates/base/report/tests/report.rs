@@ -603,3 +603,34 @@ fn latency_after_search_is_drawn_per_percentile() {
         assert!(drawn[0].1 < drawn[2].1 && page.contains(&figure.title), "{}", figure.title);
     }
 }
+
+#[test]
+fn limits_of_a_metric_are_lines_with_names() {
+    let mut results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1\n\
+         [[plot]]\ntype = \"lines\"\nx = \"load.workers\"\ny = \"rtt_us_max\"\n",
+    );
+    let longest = results.points.iter().flat_map(|point| point.values("rtt_us_max")).fold(0.0, f64::max);
+    let mut limited = |limit: f64| {
+        let rtt = results.metrics.iter_mut().find(|metric| metric.name == "rtt_us").unwrap();
+        *rtt = rtt.clone().limited_by("cell.budget_us");
+        for run in results.points.iter_mut().flat_map(|point| &mut point.runs) {
+            run.recording.metrics.insert("cell.budget_us".to_owned(), limit);
+        }
+        figures(&results).remove(0)
+    };
+    // Both points have one limit: one line.
+    let near = (longest * 2.0).round();
+    let figure = limited(near);
+    let lines: Vec<(f64, &str)> = figure.bounds.iter().map(|line| (line.y, line.name.as_str())).collect();
+    let name = format!("budget {}", ranlab_campaign::expect::short(near));
+    assert_eq!(lines, [(near, name.as_str())]);
+    assert!(svg(&figure).unwrap().contains(&name));
+    // Far above, it would flatten the figure.
+    let figure = limited(longest * 100.0);
+    assert!(
+        figure.bounds.is_empty() && figure.caption.contains("Far above what is drawn: budget"),
+        "{}",
+        figure.caption
+    );
+}

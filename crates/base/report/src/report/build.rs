@@ -14,7 +14,7 @@ use ranlab_campaign::stats::{quartiles, summarise};
 use ranlab_campaign::value::Value;
 
 use super::figure::{Across, Figure, Form, Sample, Series};
-use super::pooled::{Group, groups, marks, name_at, number, percentile, places, pool, together};
+use super::pooled::{Group, groups, limits, marks, name_at, number, percentile, places, pool, together};
 use super::words::{self, label, quantity, why_nothing};
 use super::{contour, latency, law, trials, waterfall};
 
@@ -260,6 +260,9 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
         figure.table = growths(results, plot, groups, figure);
     }
     marks(results, plot, groups, figure);
+    if plot.kind != PlotKind::Box {
+        limits(results, plot, groups, figure);
+    }
 }
 
 /// A result as a sample; an open end is drawn at the value.

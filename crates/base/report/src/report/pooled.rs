@@ -14,6 +14,10 @@ use super::words::group;
 
 /// The most lines of expected bounds in a figure.
 const BOUNDS_MAX: usize = 3;
+/// The most lines of limits in a figure.
+const LIMITS_MAX: usize = 3;
+/// A limit above this multiple of what is drawn is stated instead of drawn: it would flatten the figure.
+const LIMIT_TIMES_MAX: f64 = 5.0;
 
 pub(super) type Group<'a> = (String, Vec<&'a PointResult>);
 
@@ -144,5 +148,39 @@ pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
             }
             _ => {}
         }
+    }
+}
+
+/// Limits of the metric of a figure: lines, or words if they are far above.
+pub(super) fn limits(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
+    let Some(limit) = results.metric(&plot.y).and_then(|metric| metric.limit.as_ref()) else { return };
+    let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
+    for (color, (_, points)) in groups.iter().enumerate() {
+        let values = points.iter().flat_map(|point| point.values(limit)).filter(|value| value.is_finite());
+        for value in values {
+            match found.iter_mut().find(|(own, _)| *own == value) {
+                Some((_, colors)) if !colors.contains(&color) => colors.push(color),
+                Some(_) => {}
+                None => found.push((value, vec![color])),
+            }
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    // The name without its prefix and unit: `cell_dl.budget_us` is "budget".
+    let word = limit.rsplit('.').next().unwrap_or(limit);
+    let word = word.rsplit_once('_').map_or(word, |(word, _)| word);
+    let drawn = figure.series.iter().flat_map(|series| &series.samples).map(|sample| sample.high);
+    let most = drawn.fold(0.0, f64::max);
+    let near = |value: f64| figure.log_y || value <= most * LIMIT_TIMES_MAX;
+    let far: Vec<String> = found.iter().filter(|(y, _)| !near(*y)).map(|(y, _)| short(*y)).collect();
+    let lines = found.iter().filter(|(y, _)| near(*y)).take(LIMITS_MAX).map(|(y, colors)| Bound {
+        y: *y,
+        color: (colors.len() == 1 && groups.len() > 1).then(|| colors[0]),
+        name: format!("{word} {}", short(*y)),
+    });
+    let lines: Vec<Bound> = lines.collect();
+    figure.bounds.extend(lines);
+    if !far.is_empty() {
+        figure.caption.push_str(&format!(" Far above what is drawn: {word} {}.", far.join(", ")));
     }
 }

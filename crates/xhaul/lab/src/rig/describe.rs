@@ -72,6 +72,7 @@ fn metrics() -> Vec<Metric> {
         all.extend(of_role().into_iter().map(|metric| Metric {
             name: format!("{role}.{}", metric.name),
             comment: format!("{role}: {}", metric.comment),
+            limit: metric.limit.map(|limit| format!("{role}.{limit}")),
             ..metric
         }));
         for segment in SEGMENTS {
@@ -203,19 +204,19 @@ fn of_role() -> Vec<Metric> {
         Scalar Lower "lost_ratio" "" "share of frames that did not arrive";
         Scalar Lower "reordered" "" "frames received after one that was sent later (RFC 4737)";
         Scalar Lower "delay_us_min" "us" "minimum one-way delay";
-        Scalar Lower "delay_us_mean" "us" "mean one-way delay";
+        Scalar Lower "delay_us_mean" "us" "mean one-way delay" .limited_by("budget_us");
         Scalar Lower "delay_us_sd" "us" "standard deviation of one-way delays";
-        Scalar Lower "delay_us_p50" "us" "median one-way delay";
-        Scalar Lower "delay_us_p99" "us" "99th percentile of one-way delays";
-        Scalar Lower "delay_us_p9999" "us" "99.99th percentile of one-way delays";
-        Scalar Lower "delay_us_max" "us" "maximum one-way delay";
+        Scalar Lower "delay_us_p50" "us" "median one-way delay" .limited_by("budget_us");
+        Scalar Lower "delay_us_p99" "us" "99th percentile of one-way delays" .limited_by("budget_us");
+        Scalar Lower "delay_us_p9999" "us" "99.99th percentile of one-way delays" .limited_by("budget_us");
+        Scalar Lower "delay_us_max" "us" "maximum one-way delay" .limited_by("budget_us");
         Scalar Lower "pdv_us_p99" "us" "delay variation, RFC 5481: 99th percentile minus minimum";
         Scalar Lower "pdv_us_max" "us" "delay variation, RFC 5481: maximum minus minimum";
         Scalar Lower "ipdv_us_mean" "us" "RFC 3393: mean absolute difference between the delays of consecutive frames";
         Scalar Lower "ipdv_us_max" "us" "RFC 3393: maximum absolute difference between the delays of consecutive frames";
-        Scalar Neither "budget_us" "us" "one-way delay budget (TR 38.801 annex A, lower end of the range)";
+        Scalar Neither "budget_us" "us" "one-way delay budget, or the end of the receive window";
         Scalar Lower "late_ratio" "" "share of frames later than the one-way delay budget";
-        Scalar Lower "bound_us" "us" "proven upper bound of the delay up to the radio";
+        Scalar Lower "bound_us" "us" "proven upper bound of the delay up to the radio" .limited_by("budget_us");
         Scalar Lower "least_us" "us" "proven lower bound of the delay up to the radio";
         Scalar Lower "window_early" "" "share of frames that arrive before their receive window";
         Scalar Higher "window_on_time" "" "share of frames that arrive within their receive window";
@@ -227,7 +228,7 @@ fn of_role() -> Vec<Metric> {
         Scalar Neither "mbps" "Mbit/s" "live, with an own vBBU: rate of its frames";
         Scalar Lower "tap_in_us_p99" "us" "live, taps: 99th percentile of the delay from sending to arrival at the switch";
         Scalar Lower "tap_out_us_p99" "us" "live, taps: 99th percentile of the delay from sending to departure from the switch, including its queue";
-        Scalar Lower "worst_us" "us" "maximum delay at the worst phase found by a search";
+        Scalar Lower "worst_us" "us" "maximum delay at the worst phase found by a search" .limited_by("budget_us");
     };
     let comments = [
         "share of frames later than 25 us (eCPRI High25)",
