@@ -1,19 +1,33 @@
 //! Picture of an own network as SVG: nodes, links with their rates and loads, the paths of redundant flows, cuts.
 
+mod labels;
+
 use std::f64::consts::PI;
 use std::fmt::Write as _;
 
 use ranlab_xhaul::{Network, Role, Stage, Topology};
 
+use labels::Area;
+
 /// Size of the picture.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 720.0;
+/// Width of a sign of a node's name.
+const NAME_SIGN: f64 = 6.8;
 
 struct Placed<'t> {
     name: &'t str,
     switch: bool,
     x: f64,
     y: f64,
+}
+
+/// A link as it is drawn, with the loads of both directions.
+struct Cable {
+    ends: [(f64, f64); 2],
+    percent: f64,
+    cut: bool,
+    label: String,
 }
 
 /// Draws a network; `network` is the routed one, whose first stages are the topology's lines.
@@ -23,74 +37,20 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    let loads = network.port_loads();
-    let load = |line: usize| {
-        let found = loads.iter().find(|(stage, ..)| usize::from(*stage) == line);
-        found.map_or(0.0, |(_, offered, rate)| *offered as f64 * 100.0 / (*rate).max(1) as f64)
-    };
-    let at = |name: &str| placed.iter().find(|node| node.name == name);
-    for (index, line) in topology.lines.iter().enumerate() {
-        // A cable is drawn once, with the loads of both directions.
-        let back = topology.lines.iter().position(|other| other.from == line.to && other.to == line.from);
-        if back.is_some_and(|back| back < index) {
-            continue;
-        }
-        let (Some(from), Some(to)) = (at(&line.from), at(&line.to)) else { continue };
-        let percent = load(index).max(back.map_or(0.0, load));
-        let colour = match percent {
-            _ if line.cut_ps.is_some() => "#c00000",
-            busy if busy >= 80.0 => "#d07000",
-            busy if busy > 0.0 => "#2060a0",
-            _ => "#a0a0a0",
-        };
-        let dash = if line.cut_ps.is_some() { " stroke-dasharray=\"6 5\"" } else { "" };
+    let cables = cables(topology, network, &placed);
+    cables.iter().for_each(|cable| line(&mut out, cable));
+    let nodes: Vec<Area> = placed.iter().map(Placed::area).collect();
+    let lines: Vec<[(f64, f64); 2]> = cables.iter().map(|cable| cable.ends).collect();
+    for (cable, (x, y)) in cables.iter().zip(labels::places(&cables, &nodes, &lines)) {
         let _ = writeln!(
             out,
-            "<line x1=\"{:.0}\" y1=\"{:.0}\" x2=\"{:.0}\" y2=\"{:.0}\" stroke=\"{colour}\" stroke-width=\"{:.1}\"{dash}/>",
-            from.x,
-            from.y,
-            to.x,
-            to.y,
-            1.5 + percent / 25.0
-        );
-        let loads = match back {
-            Some(back) => format!("{:.0} / {:.0} %", load(index), load(back)),
-            None => format!("{:.0} %", load(index)),
-        };
-        let cut = if line.cut_ps.is_some() { ", cut" } else { "" };
-        let label = format!("{} {loads}{cut}", rate(line.rate_bps));
-        // Nearer to the outer end, where labels have more room.
-        let x = from.x * 0.45 + to.x * 0.55;
-        let y = from.y * 0.45 + to.y * 0.55;
-        let _ = writeln!(
-            out,
-            "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#404040\" font-size=\"10\">{}</text>",
-            y - 4.0,
-            escape(&label)
+            "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#404040\" font-size=\"10\" \
+             stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            y + 3.5,
+            escape(&cable.label)
         );
     }
-    for node in &placed {
-        let x = node.x;
-        let y = node.y;
-        let _ = match node.switch {
-            true => writeln!(
-                out,
-                "<rect x=\"{:.0}\" y=\"{:.0}\" width=\"44\" height=\"26\" rx=\"4\" fill=\"#dbe8f5\" stroke=\"#2060a0\"/>",
-                x - 22.0,
-                y - 13.0
-            ),
-            false => writeln!(
-                out,
-                "<circle cx=\"{x:.0}\" cy=\"{y:.0}\" r=\"15\" fill=\"#eef5e4\" stroke=\"#508030\"/>"
-            ),
-        };
-        let _ = writeln!(
-            out,
-            "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
-            y + 4.0,
-            escape(node.name)
-        );
-    }
+    placed.iter().for_each(|node| node.draw(&mut out));
     let ports = network.stages.iter().filter(|stage| matches!(stage, Stage::Port(_))).count();
     let caption = format!(
         "{} nodes, {ports} ports, {} flows; at a link: rate, load there / back",
@@ -104,6 +64,82 @@ pub(in crate::rig) fn svg(topology: &Topology, network: &Network) -> String {
         escape(&caption)
     );
     out
+}
+
+/// The links, each once.
+fn cables(topology: &Topology, network: &Network, placed: &[Placed<'_>]) -> Vec<Cable> {
+    let loads = network.port_loads();
+    let load = |line: usize| {
+        let found = loads.iter().find(|(stage, ..)| usize::from(*stage) == line);
+        found.map_or(0.0, |(_, offered, rate)| *offered as f64 * 100.0 / (*rate).max(1) as f64)
+    };
+    let at = |name: &str| placed.iter().find(|node| node.name == name).map(|node| (node.x, node.y));
+    let mut cables = Vec::new();
+    for (index, line) in topology.lines.iter().enumerate() {
+        let back = topology.lines.iter().position(|other| other.from == line.to && other.to == line.from);
+        if back.is_some_and(|back| back < index) {
+            continue;
+        }
+        let (Some(from), Some(to)) = (at(&line.from), at(&line.to)) else { continue };
+        let loads = match back {
+            Some(back) => format!("{:.0} / {:.0} %", load(index), load(back)),
+            None => format!("{:.0} %", load(index)),
+        };
+        let cut = line.cut_ps.is_some();
+        let label = format!("{} {loads}{}", rate(line.rate_bps), if cut { ", cut" } else { "" });
+        let percent = load(index).max(back.map_or(0.0, load));
+        cables.push(Cable { ends: [from, to], percent, cut, label });
+    }
+    cables
+}
+
+fn line(out: &mut String, cable: &Cable) {
+    let [from, to] = cable.ends;
+    let colour = match cable.percent {
+        _ if cable.cut => "#c00000",
+        busy if busy >= 80.0 => "#d07000",
+        busy if busy > 0.0 => "#2060a0",
+        _ => "#a0a0a0",
+    };
+    let dash = if cable.cut { " stroke-dasharray=\"6 5\"" } else { "" };
+    let _ = writeln!(
+        out,
+        "<line x1=\"{:.0}\" y1=\"{:.0}\" x2=\"{:.0}\" y2=\"{:.0}\" stroke=\"{colour}\" stroke-width=\"{:.1}\"{dash}/>",
+        from.0,
+        from.1,
+        to.0,
+        to.1,
+        1.5 + cable.percent / 25.0
+    );
+}
+
+impl Placed<'_> {
+    /// The node's shape is as wide as its name.
+    fn area(&self) -> Area {
+        let least = if self.switch { 44.0 } else { 30.0 };
+        let width = (self.name.chars().count() as f64 * NAME_SIGN + 12.0).max(least);
+        Area { x: self.x, y: self.y, width, height: if self.switch { 26.0 } else { 28.0 } }
+    }
+
+    fn draw(&self, out: &mut String) {
+        let Area { x, y, width, height } = self.area();
+        let (corner, fill, edge) = match self.switch {
+            true => (4.0, "#dbe8f5", "#2060a0"),
+            false => (height / 2.0, "#eef5e4", "#508030"),
+        };
+        let _ = writeln!(
+            out,
+            "<rect x=\"{:.0}\" y=\"{:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"{corner:.0}\" fill=\"{fill}\" stroke=\"{edge}\"/>",
+            x - width / 2.0,
+            y - height / 2.0
+        );
+        let _ = writeln!(
+            out,
+            "<text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+            y + 4.0,
+            escape(self.name)
+        );
+    }
 }
 
 fn rate(bps: u64) -> String {
