@@ -51,8 +51,12 @@ pub struct Packet<'a> {
     pub interface: Option<&'a str>,
     /// Microseconds since the epoch, if the capture has a time.
     pub time_us: Option<u64>,
+    /// Nanoseconds since the epoch, if the capture has a time; as fine as its resolution.
+    pub time_ns: Option<u64>,
     /// Whether the capture stored only a part of it.
     pub cut: bool,
+    /// Bytes of the whole packet, without frame check sequence.
+    pub whole_bytes: u32,
     /// Its bytes from the link layer on.
     pub data: &'a [u8],
 }
@@ -310,16 +314,27 @@ impl Progress {
         if cut {
             each(Event::Fault(Fault::PacketCut, number));
         }
-        let time_us = ticks.map(|ticks| {
-            let us = u128::from(ticks) * 1_000_000 / u128::from(interface.ticks_per_second);
-            let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
-            u64::try_from(us).unwrap_or(0)
+        let time_ns = ticks.map(|ticks| {
+            let ns = u128::from(ticks) * 1_000_000_000 / u128::from(interface.ticks_per_second);
+            let ns = ns as i128 + i128::from(interface.offset_s) * 1_000_000_000;
+            u64::try_from(ns).unwrap_or(0)
         });
-        let kept = kept.min(sent.saturating_sub(interface.fcs_bytes));
+        let time_us = time_ns.map(|ns| ns / 1000);
+        let whole_bytes = sent.saturating_sub(interface.fcs_bytes);
+        let kept = kept.min(whole_bytes);
         let link_type = interface.link_type;
         let name = interface.name.as_deref();
         // Without padding and without the frame check sequence, which a cut packet may lack.
         let data = data.get(..kept as usize).unwrap_or(data);
-        each(Event::Packet(Packet { number, link_type, interface: name, time_us, cut, data }));
+        each(Event::Packet(Packet {
+            number,
+            link_type,
+            interface: name,
+            time_us,
+            time_ns,
+            cut,
+            whole_bytes,
+            data,
+        }));
     }
 }

@@ -74,7 +74,16 @@ pub(crate) fn sctp(tag: u32, chunks: &[Vec<u8>]) -> Vec<u8> {
 }
 
 pub(crate) fn packet(number: u64, link_type: LinkType, data: &[u8]) -> Packet<'_> {
-    Packet { number, link_type, interface: None, time_us: None, cut: false, data }
+    Packet {
+        number,
+        link_type,
+        interface: None,
+        time_us: None,
+        time_ns: None,
+        cut: false,
+        whole_bytes: data.len() as u32,
+        data,
+    }
 }
 
 /// The PDUs of bare IP packets, with the notes.
