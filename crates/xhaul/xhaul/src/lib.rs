@@ -21,6 +21,7 @@
 mod air;
 mod bound;
 mod chance;
+mod control;
 pub mod cus;
 mod disjoint;
 pub mod ecpri;
@@ -42,6 +43,7 @@ mod topology;
 pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, Theorem, bounds};
 pub use chance::{named, numbered};
+pub use control::{TAG_BYTES, control_pattern, control_symbols};
 pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, REPLICAS_MAX, STAGES_MAX};
 pub use network::{DelayWindow, Flow, Host, Network, Port, RATE_BPS_MAX, Shared, Stage, StageId};

@@ -115,6 +115,19 @@ impl Pattern {
         Self::Periodic { period_ps, releases: 1, frames: vec![frame; count], jitter_ps: 0 }
     }
 
+    /// Makes every frame longer.
+    pub fn lengthen(&mut self, bytes: u32) {
+        match self {
+            Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => {
+                frames.iter_mut().for_each(|frame| *frame = frame.saturating_add(bytes));
+            }
+            Self::Timer { frame, .. } | Self::Poisson { frame, .. } => *frame = frame.saturating_add(bytes),
+            Self::Trace(frames) => {
+                frames.iter_mut().for_each(|(_, frame)| *frame = frame.saturating_add(bytes));
+            }
+        }
+    }
+
     /// Checks that the pattern is valid.
     pub(super) fn check(&self) -> Result<(), PatternError> {
         match self {

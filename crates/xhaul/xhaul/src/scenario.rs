@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::air::Air;
+use super::control::{TAG_BYTES, control_pattern};
 use super::error::NetworkError;
 use super::network::{Flow, Host, Network, Port, Shared, Stage, StageId};
 use super::pattern::Pattern;
@@ -105,6 +106,10 @@ pub struct Cell {
     pub offset_ps: Ps,
     /// The TDD pattern; `None`: both directions all the time (FDD).
     pub tdd: Option<Tdd>,
+    /// Whether its frames have an 802.1Q tag.
+    pub tagged: bool,
+    /// Time by which control messages of split 7.2x precede the data of their slot, ps; `None`: no control messages.
+    pub control_ahead_ps: Option<Ps>,
 }
 
 /// Frames from one node to another.
@@ -197,6 +202,9 @@ impl Scenario {
         let mut builder = Builder::new(self)?;
         for cell in &self.cells {
             builder.cell(cell)?;
+        }
+        for cell in &self.cells {
+            builder.control(cell)?;
         }
         for stream in &self.streams {
             builder.stream(stream)?;
@@ -330,6 +338,7 @@ impl<'s> Builder<'s> {
                 None => split.load(&cell.carrier, self.scenario.mtu),
             };
             let load = load.map_err(|source| ScenarioError::Split { cell: cell.name.clone(), source })?;
+            let load = if cell.tagged { load.tagged() } else { load };
             if let Some(over) = load.fragmented_by {
                 self.warnings.push(format!(
                     "cell {} {way}: packets are {over} bytes longer than the MTU of {} and are fragmented",
@@ -346,7 +355,7 @@ impl<'s> Builder<'s> {
                 to: to.clone(),
                 class: cell.class,
                 pattern: load.pattern.clone(),
-                offset_ps: cell.offset_ps,
+                offset_ps: cell.offset_ps + cell.control_ahead_ps.unwrap_or(0),
                 regulator: None,
                 budget_ps: Some(load.budget_ps),
                 air: None,
@@ -355,6 +364,33 @@ impl<'s> Builder<'s> {
             };
             self.stream(&stream)?;
             self.loads.push(load);
+        }
+        Ok(())
+    }
+
+    /// Adds the control messages of a cell: both directions of its data, towards the radio unit.
+    fn control(&mut self, cell: &Cell) -> Result<(), ScenarioError> {
+        if cell.control_ahead_ps.is_none() {
+            return Ok(());
+        }
+        for (direction, way) in [(Direction::Down, "DL"), (Direction::Up, "UL")] {
+            let mut pattern = control_pattern(&cell.carrier, cell.tdd.as_ref(), direction);
+            if cell.tagged {
+                pattern.lengthen(TAG_BYTES);
+            }
+            self.stream(&Stream {
+                name: format!("control {} {way}", cell.name),
+                from: cell.cu.clone(),
+                to: cell.du.clone(),
+                class: cell.class,
+                pattern,
+                offset_ps: cell.offset_ps,
+                regulator: None,
+                budget_ps: None,
+                air: None,
+                via: Vec::new(),
+                air_first: None,
+            })?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Functional splits: the frames, rate and delay budget of a cell in one direction of the network.
 
+use super::control::TAG_BYTES;
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
 use super::tdd::{Direction, SYMBOLS, Tdd};
 use super::time::{MS, Ps, S, US};
@@ -160,6 +161,13 @@ impl Split {
 }
 
 impl Load {
+    /// The same load in frames with an 802.1Q tag.
+    pub fn tagged(mut self) -> Self {
+        self.pattern.lengthen(TAG_BYTES);
+        self.wire_bps = self.pattern.mean_bps().unwrap_or(0);
+        self
+    }
+
     /// The same load in the symbols that a TDD pattern gives to `way`. Samples in the time domain (split 8) and
     /// users' packets (split 2) do not follow the pattern.
     fn duplexed(mut self, split: Split, slots_per_ms: u64, tdd: &Tdd, way: Direction) -> Self {

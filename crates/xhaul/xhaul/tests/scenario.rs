@@ -32,6 +32,8 @@ fn cell(name: &str, split: Split, uplink: Split, du: &str, class: u8) -> Cell {
         class,
         offset_ps: 0,
         tdd: None,
+        tagged: false,
+        control_ahead_ps: None,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::live::{numbers, seen_by_user};
 
 use super::budget::used;
 use super::build::USER;
-use super::pcap;
+use super::pcap::{self, CONTROL, Framing};
 use super::setup::{Setup, User};
 
 /// Roles of flows; a flow's role follows from its name.
@@ -111,7 +111,7 @@ pub(super) fn simulate(
     prove(setup, plan, recorder, Some(&found))?;
     // Repeats differ only in the phases, so there is one capture per point.
     if let (Some(file), 0) = (&setup.sim.pcap, first_phase) {
-        capture(setup, plan, Options { duration_ps, seed }, file)?;
+        capture(&pcap::framings(setup, plan), plan, Options { duration_ps, seed }, file)?;
     }
     if setup.sim.search_rounds > 0 {
         search(setup, &plan.network, duration_ps, seed, recorder);
@@ -139,11 +139,16 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
 }
 
 /// Writes the deliveries of the first phase to a capture file.
-pub(super) fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(), RigError> {
+pub(super) fn capture(
+    framings: &[Framing],
+    plan: &Plan,
+    options: Options,
+    file: &str,
+) -> Result<(), RigError> {
     let simulation =
         Simulation::new(&plan.network, options).map_err(|error| RigError::Rig(error.to_string()))?;
     let (_, deliveries) = simulation.run_keeping(pcap::DELIVERIES_MAX);
-    let written = std::fs::File::create(file).and_then(|out| pcap::write(out, setup, plan, &deliveries));
+    let written = std::fs::File::create(file).and_then(|out| pcap::write(out, framings, plan, &deliveries));
     written.map_err(|error| RigError::Environment(format!("`sim.pcap` {file}: {error}")))
 }
 
@@ -245,6 +250,9 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
         flow.offset_ps = match role(&flow.name) {
             Some("cell_dl" | "cell_ul") if gated => flow.offset_ps,
             Some("cell_dl" | "cell_ul") => flow.offset_ps + together,
+            // Control messages stay ahead of their data.
+            _ if flow.name.starts_with(CONTROL) && gated => flow.offset_ps,
+            _ if flow.name.starts_with(CONTROL) => flow.offset_ps + together,
             _ => own,
         };
     }

@@ -327,6 +327,8 @@ impl Topology<'_> {
                 class: cells.class,
                 offset_ps,
                 tdd: cells.tdd.clone(),
+                tagged: cells.vlan.is_some(),
+                control_ahead_ps: cells.control_ahead_ps,
             });
         }
     }
@@ -345,6 +347,8 @@ impl Topology<'_> {
             class,
             offset_ps: 13 * US,
             tdd: None,
+            tagged: false,
+            control_ahead_ps: None,
         });
         if !self.setup.net.backhaul_switch || self.setup.user == User::None {
             return;

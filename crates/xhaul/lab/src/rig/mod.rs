@@ -44,7 +44,7 @@ pub(crate) struct Xhaul;
 enum Planned {
     Runs(Box<Setup>, Box<Plan>),
     /// A network of the user's own.
-    Own(Box<Setup>, Box<Plan>),
+    Own(Box<Setup>, Box<Plan>, Vec<pcap::Framing>),
     /// A port is offered more than its rate; the ratio of both.
     Beyond(f64),
 }
@@ -56,7 +56,7 @@ fn planned(run: &Run<'_>) -> Result<Planned, RigError> {
         Some(own) => {
             let own = own.map_err(|error| RigError::Rig(error.to_string()))?;
             Plan::new(own.network, own.loads, own.warnings)
-                .map(|plan| Planned::Own(Box::new(setup), Box::new(plan)))
+                .map(|plan| Planned::Own(Box::new(setup), Box::new(plan), own.framings))
         }
         None => build::plan(&setup).map(|plan| Planned::Runs(Box::new(setup), Box::new(plan))),
     };
@@ -96,9 +96,9 @@ impl Experiment for Xhaul {
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let (setup, plan) = match planned(run)? {
             Planned::Runs(setup, plan) => (setup, plan),
-            Planned::Own(setup, plan) => {
+            Planned::Own(setup, plan, framings) => {
                 load(&plan, recorder);
-                return own::answer::record(&setup, &plan, run, recorder);
+                return own::answer::record(&setup, &plan, &framings, run, recorder);
             }
             Planned::Beyond(times) => {
                 recorder.scalar("port_load_max", times);

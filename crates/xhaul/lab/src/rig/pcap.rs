@@ -7,10 +7,10 @@ use ranlab_packet::pcap::{LinkType, PcapngWriter};
 use ranlab_packet::{
     EtherType, IPV4_BYTES, Ipv4Header, Mac, Protocol, UDP_BYTES, UdpHeader, checksum, write_ethernet,
 };
-use ranlab_xhaul::cus::{HEADER_SIZE, UserPlane, sequence_id};
+use ranlab_xhaul::cus::{Application, ControlPlane, HEADER_SIZE, UserPlane, sequence_id};
 use ranlab_xhaul::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
 use ranlab_xhaul::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
-use ranlab_xhaul::{Carrier, Delivery, Flow, Plan, Split};
+use ranlab_xhaul::{Carrier, Delivery, Direction, Flow, Plan, Split, TAG_BYTES, Tdd, control_symbols};
 
 use super::answer::role;
 use super::setup::Setup;
@@ -19,6 +19,8 @@ use super::setup::Setup;
 pub(super) const DELIVERIES_MAX: usize = 200_000;
 /// Frame check sequence, preamble and gap: on the wire, not in a capture.
 const WIRE_ONLY_BYTES: usize = 4 + 20;
+/// First word of the names of flows with control messages.
+pub(super) const CONTROL: &str = "control ";
 /// GTP-U port, and the default port of iperf3.
 const PORTS: (u16, u16) = (2152, 5201);
 
@@ -30,49 +32,113 @@ pub(super) fn of_point(file: &str, point: usize) -> String {
     file.with_file_name(format!("{stem}-{point}.{extension}")).to_string_lossy().into_owned()
 }
 
+/// How the frames of a flow look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Framing {
+    /// `None`: IP packets of other traffic.
+    pub(super) split: Option<Split>,
+    /// Direction of the data that control messages schedule; `None`: the frames have data.
+    pub(super) control: Option<Direction>,
+    /// Whether frames go towards the DU.
+    pub(super) down: bool,
+    pub(super) carrier: Carrier,
+    pub(super) tdd: Option<Tdd>,
+    /// Number of the cell.
+    pub(super) cell: u16,
+    /// VLAN of the tag; `None`: no tag.
+    pub(super) vlan: Option<u16>,
+    pub(super) class: u8,
+}
+
+impl Framing {
+    /// IP packets.
+    pub(super) const fn packets(down: bool, class: u8) -> Self {
+        let carrier = Carrier::LTE_5;
+        Self { split: None, control: None, down, carrier, tdd: None, cell: 0, vlan: None, class }
+    }
+
+    /// The frames of a flow of the built-in network, by its name.
+    fn named(setup: &Setup, flow: &Flow) -> Self {
+        let name = &flow.name;
+        let down = name.ends_with("DL") || name.ends_with("down") || name == super::build::USER;
+        let of_cells = |split, number: &str| Self {
+            split: Some(split),
+            carrier: setup.cells.carrier,
+            tdd: setup.cells.tdd.clone(),
+            cell: number.split(' ').next().and_then(|number| number.parse::<u16>().ok()).unwrap_or(1) - 1,
+            vlan: setup.cells.vlan,
+            ..Self::packets(down, flow.class)
+        };
+        let of_neighbour = |split| Self { split, ..Self::packets(down, flow.class) };
+        let number = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+        match role(name) {
+            Some("cell_dl") => of_cells(setup.cells.down, number),
+            Some("cell_ul") => of_cells(setup.cells.up, number),
+            Some("neighbour_dl") => of_neighbour(setup.neighbour.map(|(down, ..)| down)),
+            Some("neighbour_ul") => of_neighbour(setup.neighbour.map(|(_, up, _)| up)),
+            _ if name.starts_with(CONTROL) => {
+                let way = if down { Direction::Down } else { Direction::Up };
+                Self { control: Some(way), down: true, ..of_cells(setup.cells.down, number) }
+            }
+            _ => Self::packets(down, flow.class),
+        }
+    }
+
+    fn slots_per_ms(&self) -> u64 {
+        (u64::from(self.carrier.spacing_khz) / 15).max(1)
+    }
+}
+
+/// The frames of each flow of the built-in network.
+pub(super) fn framings(setup: &Setup, plan: &Plan) -> Vec<Framing> {
+    plan.network.flows.iter().map(|flow| Framing::named(setup, flow)).collect()
+}
+
 /// Writes the file.
-pub(super) fn write(out: impl Write, setup: &Setup, plan: &Plan, deliveries: &[Delivery]) -> io::Result<()> {
+pub(super) fn write(
+    out: impl Write,
+    framings: &[Framing],
+    plan: &Plan,
+    deliveries: &[Delivery],
+) -> io::Result<()> {
     let mut out = PcapngWriter::new(io::BufWriter::new(out))?;
     for flow in &plan.network.flows {
         out.interface(LinkType::ETHERNET, &flow.name)?;
     }
     for delivery in deliveries {
-        let frame = frame(setup, plan, delivery);
+        let flow = &plan.network.flows[delivery.flow as usize];
+        let Some(framing) = framings.get(delivery.flow as usize) else { continue };
+        let frame = frame(framing, flow, delivery);
         out.packet(delivery.flow, delivery.at_ps / 1000, &frame, frame.len())?;
     }
     out.flush()
 }
 
-/// Returns the split of a cell's flow; `None` for other flows.
-fn split(setup: &Setup, name: &str) -> Option<Split> {
-    match role(name)? {
-        "cell_dl" => Some(setup.cells.down),
-        "cell_ul" => Some(setup.cells.up),
-        "neighbour_dl" => setup.neighbour.map(|(down, ..)| down),
-        "neighbour_ul" => setup.neighbour.map(|(_, up, _)| up),
-        _ => None,
-    }
-}
-
-fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
-    let flow = &plan.network.flows[delivery.flow as usize];
-    let down = flow.name.ends_with("DL") || flow.name.ends_with("down") || flow.name == super::build::USER;
+fn frame(framing: &Framing, flow: &Flow, delivery: &Delivery) -> Vec<u8> {
+    let down = framing.down;
     let size = (delivery.wire as usize).saturating_sub(WIRE_ONLY_BYTES);
-    let split = split(setup, &flow.name);
     // Locally administered addresses that contain end and flow number.
     let address = |cu: bool| Mac([2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8]);
-    let ether_type = match split {
+    let ether_type = match framing.split {
         Some(Split::If4p5 { udp: false }) => EtherType(IF4P5),
         Some(Split::Eight | Split::SevenOne | Split::SevenTwo { .. }) => EtherType(ECPRI),
         _ => EtherType::IPV4,
     };
     let mut octets = Vec::with_capacity(size);
-    octets.extend_from_slice(&write_ethernet(address(!down), address(down), ether_type));
+    match framing.vlan {
+        None => octets.extend_from_slice(&write_ethernet(address(!down), address(down), ether_type)),
+        Some(vlan) => {
+            octets.extend_from_slice(&write_ethernet(address(!down), address(down), EtherType::VLAN));
+            octets.extend((u16::from(framing.class) << 13 | vlan & 0xFFF).to_be_bytes());
+            octets.extend(ether_type.0.to_be_bytes());
+        }
+    }
     let payload = size.saturating_sub(octets.len());
-    match ether_type.0 {
-        IF4P5 => if4p5(&mut octets, payload, down, delivery.sequence, flow.pattern.frames(0).len()),
-        ECPRI => ecpri(&mut octets, payload, &Symbols::new(setup, flow, split), delivery.sequence, down),
-        _ => ip(&mut octets, payload, split, delivery.sequence, flow.pattern.frames(0).len()),
+    match (ether_type.0, framing.control) {
+        (IF4P5, _) => if4p5(&mut octets, payload, down, delivery.sequence, flow.pattern.frames(0).len()),
+        (ECPRI, Some(way)) => control(&mut octets, framing, flow, delivery.sequence, way),
+        (ECPRI, None) => ecpri(&mut octets, payload, framing, flow, delivery.sequence),
+        _ => ip(&mut octets, payload, framing.split, delivery.sequence, flow.pattern.frames(0).len()),
     }
     octets.resize(size, 0);
     octets
@@ -94,65 +160,66 @@ fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_onc
     let _ = frame.encode(octets);
 }
 
-/// What a cell's frames carry, by their number.
-struct Symbols<'f> {
-    flow: &'f Flow,
-    /// Antenna ports or layers: each is an eAxC.
-    ports: u64,
-    slots_per_ms: u64,
-    /// Mantissa of the user plane of O-RAN; `None`: another split.
-    mantissa_bits: Option<u8>,
-    /// Number of the cell.
-    cell: u16,
+/// The number of a release's symbol or slot since the start of frame 0: `per_ms` of them a millisecond.
+fn due(flow: &Flow, release: u64, per_ms: u64) -> u64 {
+    let due = u128::from(flow.pattern.due(release).unwrap_or(0));
+    // Releases are at the whole picoseconds below their symbol.
+    (due * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64
 }
 
-impl<'f> Symbols<'f> {
-    fn new(setup: &Setup, flow: &'f Flow, split: Option<Split>) -> Self {
-        let neighbour = !flow.name.starts_with("cell");
-        let carrier = if neighbour { Carrier::LTE_5 } else { setup.cells.carrier };
-        let number = flow.name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-        let number = number.split(' ').next().and_then(|number| number.parse::<u16>().ok()).unwrap_or(0);
-        let mantissa_bits = match split {
-            Some(Split::SevenTwo { mantissa_bits }) => Some(mantissa_bits),
-            _ => None,
-        };
-        let slots_per_ms = (u64::from(carrier.spacing_khz) / 15).max(1);
-        let cell = number.saturating_sub(u16::from(!neighbour));
-        Self { flow, ports: u64::from(carrier.ports).max(1), slots_per_ms, mantissa_bits, cell }
-    }
+/// RTC_ID or PC_ID: DU port and band sector hold the cell, component carrier and RU port the layer, 4 bits each.
+fn id(framing: &Framing, layer: u64) -> u16 {
+    framing.cell << 8 | (layer as u16 & 0xFF)
 }
 
 /// Appends an eCPRI message: for split 7.2x a user-plane message of O-RAN for each layer and part of a symbol.
-fn ecpri(octets: &mut Vec<u8>, payload: usize, symbols: &Symbols<'_>, sequence: u64, down: bool) {
-    let frames = symbols.flow.pattern.frames(0);
-    let parts = (frames.len() as u64 / symbols.ports).max(1);
+fn ecpri(octets: &mut Vec<u8>, payload: usize, framing: &Framing, flow: &Flow, sequence: u64) {
+    let frames = flow.pattern.frames(0);
+    let ports = u64::from(framing.carrier.ports).max(1);
+    let parts = (frames.len() as u64 / ports).max(1);
     let of_release = frames.len().max(1) as u64;
     let release = sequence / of_release;
     let port = sequence % of_release / parts;
     let part = sequence % parts;
-    // DU port and band sector hold the cell, component carrier and RU port the layer: 4 bits each.
-    let id = symbols.cell << 8 | (port as u16 & 0xFF);
     let number = release * parts + part;
     let mut data = Vec::with_capacity(payload);
-    let sequence = match symbols.mantissa_bits {
-        Some(mantissa_bits) => {
+    let sequence = match framing.split {
+        Some(Split::SevenTwo { mantissa_bits }) => {
             let prb = 3 * u32::from(mantissa_bits) + u32::from(mantissa_bits < 16);
-            let headers = 14 + WIRE_ONLY_BYTES as u32 + 8 + HEADER_SIZE as u32;
+            let tag = if framing.vlan.is_some() { TAG_BYTES } else { 0 };
+            let headers = 14 + tag + WIRE_ONLY_BYTES as u32 + 8 + HEADER_SIZE as u32;
             let prbs = |wire: &u32| (wire.saturating_sub(headers) / prb) as u16;
             let first: u16 = frames.iter().take(part as usize).map(prbs).sum();
             let count = frames.get(part as usize).map_or(0, prbs);
-            let per_ms = 14 * symbols.slots_per_ms;
-            let due = u128::from(symbols.flow.pattern.due(release).unwrap_or(0));
-            // Releases are at the whole picoseconds below their symbol.
-            let symbol = (due * u128::from(per_ms)).div_ceil(u128::from(ranlab_xhaul::MS)) as u64;
-            let header = UserPlane::at_symbol(down, symbol, symbols.slots_per_ms);
+            let slots_per_ms = framing.slots_per_ms();
+            let symbol = due(flow, release, 14 * slots_per_ms);
+            let header = UserPlane::at_symbol(framing.down, symbol, slots_per_ms);
             UserPlane { mantissa_bits, ..header }.with_prbs(first, count).encode(&mut data);
             sequence_id(number)
         }
-        None => number as u16,
+        _ => number as u16,
     };
     data.resize(payload.saturating_sub(8), 0);
-    let message = Message::IqData(Stream { id, sequence, data: &data });
+    let message = Message::IqData(Stream { id: id(framing, port), sequence, data: &data });
+    let _ = message.encode(false, octets);
+}
+
+/// Appends a control message of a layer, which schedules the symbols of a direction in a slot.
+fn control(octets: &mut Vec<u8>, framing: &Framing, flow: &Flow, sequence: u64, way: Direction) {
+    let layers = u64::from(framing.carrier.ports).max(1);
+    let release = sequence / layers;
+    let slots_per_ms = framing.slots_per_ms();
+    let slot = due(flow, release, slots_per_ms);
+    let (first, symbols) = control_symbols(framing.tdd.as_ref(), way, slot);
+    let at = Application::at_symbol(way == Direction::Down, slot * 14 + u64::from(first), slots_per_ms);
+    let mantissa_bits = match framing.split {
+        Some(Split::SevenTwo { mantissa_bits }) => mantissa_bits,
+        _ => 16,
+    };
+    let mut data = Vec::with_capacity(ControlPlane::SIZE);
+    ControlPlane::of_symbols(at, symbols, framing.carrier.prbs, mantissa_bits).encode(&mut data);
+    let id = id(framing, sequence % layers);
+    let message = Message::RealTimeControl(Stream { id, sequence: sequence_id(release), data: &data });
     let _ = message.encode(false, octets);
 }
 

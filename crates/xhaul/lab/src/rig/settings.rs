@@ -89,6 +89,10 @@ config! {
         mbps: Option<f64> = None, kind(MBPS), unit("Mbit/s");
         /// uplink user data of a split-2 cell; default: the peak rate
         mbps_up: Option<f64> = None, kind(MBPS), unit("Mbit/s");
+        /// VLAN of the cells' frames: each has an 802.1Q tag with it and with the class as priority; default: no tag
+        vlan: Option<u16> = None, range(1, 4094);
+        /// split 7.2x: time by which control messages (one for each slot and layer) precede the data (Tcp_adv_dl); default: no control messages
+        tcp_adv_dl: Option<Duration> = None;
     }
 }
 

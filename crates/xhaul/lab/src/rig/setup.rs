@@ -15,6 +15,8 @@ use super::sharing::Sharing;
 const NEIGHBOUR_CLASS: u8 = 4;
 /// Default UDP payload of packets over split 2: that of iperf3 on Ethernet.
 pub(super) const USER_BYTES: u16 = 1470;
+/// Longest time between control messages and their data.
+const CONTROL_AHEAD_MAX: Duration = Duration::from_millis(10);
 /// Rate of a split-2 cell whose downlink data is the measured flow itself: F1 control and the rest, in bit/s.
 const F1_REST_BPS: u64 = 100_000;
 
@@ -62,6 +64,10 @@ pub(super) struct Cells {
     pub(super) tdd: Option<Tdd>,
     /// Budget and receive windows.
     pub(super) limits: Limits,
+    /// VLAN of the frames; `None`: they have no tag.
+    pub(super) vlan: Option<u16>,
+    /// Time by which control messages precede their data; `None`: no control messages.
+    pub(super) control_ahead_ps: Option<Ps>,
 }
 
 /// Background load.
@@ -268,7 +274,21 @@ pub(super) fn cells(from: &settings::Cells, limits: &Limits, user: &User) -> Res
         name: from.split.clone(),
         tdd,
         limits: *limits,
+        vlan: from.vlan,
+        control_ahead_ps: control_ahead(from)?,
     })
+}
+
+/// Returns the time by which control messages precede their data.
+fn control_ahead(from: &settings::Cells) -> Result<Option<Ps>, String> {
+    let Some(ahead) = from.tcp_adv_dl else { return Ok(None) };
+    if from.split != "7.2x" {
+        return Err(format!("`cells.tcp_adv_dl` applies to split \"7.2x\", not to \"{}\"", from.split));
+    }
+    if ahead > CONTROL_AHEAD_MAX {
+        return Err(format!("`cells.tcp_adv_dl` is at most {CONTROL_AHEAD_MAX:?}, not {ahead:?}"));
+    }
+    ps(ahead).map(Some)
 }
 
 /// Returns the TDD pattern of the cells; NR carriers have one unless it is off.

@@ -1,6 +1,8 @@
 //! Tests of setups, plans and reproducibility, without a campaign.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+mod oran;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -445,90 +447,5 @@ fn every_scheduler_bounds_a_duplexed_cell() {
             let bounded = recording.metrics.get("cell_dl.of_bound").copied();
             assert!(bounded.is_some_and(|share| share <= 1.0), "{scheduler} {pacing} {bounded:?}");
         }
-    }
-}
-
-/// Writes a capture of split 7.2x; returns its file.
-fn fronthaul_capture(name: &str, more: &[(&str, Value)]) -> String {
-    let file = std::env::temp_dir().join(format!("ranlab-{name}-{}.pcapng", std::process::id()));
-    let set = [
-        ("sut.sharing", text("none")),
-        ("cells.split", text("7.2x")),
-        ("cells.carrier", text("nr-100")),
-        ("net.mbps", Value::Float(25_000.0)),
-        ("sim.pcap", text(&file.to_string_lossy())),
-    ];
-    assert_eq!(measure(&[&set[..], more].concat()).0, Ok(Outcome::Ok));
-    file.with_extension("").to_string_lossy().into_owned() + "-0.pcapng"
-}
-
-#[test]
-fn capture_of_split_7_2x_is_the_user_plane_of_oran() {
-    let file = fronthaul_capture("cus", &[("net.mtu", Value::Int(9000))]);
-    let mut sequences = BTreeMap::new();
-    let mut first = Vec::new();
-    let read = ranlab_packet::pcap::read(std::fs::File::open(&file).unwrap(), |event| {
-        let ranlab_packet::pcap::Event::Packet(packet) = event else { panic!("{event:?}") };
-        let (message, rest) = ranlab_xhaul::ecpri::Message::decode(&packet.data[14..]).unwrap();
-        let ranlab_xhaul::ecpri::Message::IqData(stream) = message else { panic!("{message:?}") };
-        let (header, samples) = ranlab_xhaul::cus::UserPlane::decode(stream.data).unwrap();
-        assert!(rest.is_none() && samples.len() == 273 * 28 && header.prbs == 0 && header.mantissa_bits == 9);
-        // Each layer of each direction counts on its own.
-        let next: &mut u64 = sequences.entry((header.down, stream.id)).or_default();
-        assert_eq!(stream.sequence, ranlab_xhaul::cus::sequence_id(*next));
-        *next += 1;
-        if first.len() < 5 && header.down {
-            first.push((packet.data[14..32].to_vec(), header.symbol));
-        }
-    });
-    std::fs::remove_file(&file).unwrap();
-    read.unwrap();
-    let ids: Vec<_> = sequences.keys().copied().collect();
-    assert_eq!(ids, [false, true].map(|down| [0, 1, 2, 3].map(|layer| (down, layer))).concat());
-    // eCPRI, then frame, subframe, slot and symbol 0, all PRBs, 9 bits of block floating point.
-    let octets = [0x10, 0, 0x1D, 0xEA, 0, 0, 0, 0x80, 0x90, 0, 0, 0, 0, 0, 0, 0, 0x91, 0];
-    assert_eq!(first[0], (octets.to_vec(), 0));
-    assert_eq!((first[3].0[5], first[4].0[5], first[4].0[6], first[4].1), (3, 0, 1, 1));
-}
-
-#[test]
-fn tshark_decodes_captures_of_split_7_2x() {
-    let version = std::process::Command::new("tshark").arg("--version").output();
-    if !version.is_ok_and(|output| output.status.success()) {
-        ranlab_host::doctor::skipped("no tshark on this machine");
-        return;
-    }
-    for (name, mtu, mantissa_bits) in [("jumbo", 9000, 9), ("parts", 1500, 9), ("wide", 9000, 14)] {
-        let set = [("net.mtu", Value::Int(mtu)), ("cells.mantissa_bits", Value::Int(mantissa_bits))];
-        let file = fronthaul_capture(name, &set);
-        let mut tshark = std::process::Command::new("tshark");
-        tshark.args(["-r", &file, "-c", "100", "-T", "fields", "-E", "separator=;"]);
-        let width = |way: &str| format!("oran_fh_cus.oran.iq_bitwidth_{way}:{mantissa_bits}");
-        let header = |way: &str| format!("oran_fh_cus.oran.ud_comp_hdr_{way}:TRUE");
-        for preference in [width("up"), width("down"), header("up"), header("down")] {
-            tshark.args(["-o", &preference]);
-        }
-        let fields = ["ru_port_id", "numPrbu", "udCompHdrWidth"].map(|field| format!("oran_fh_cus.{field}"));
-        for field in fields.iter().map(String::as_str).chain(["_ws.malformed", "_ws.expert.message"]) {
-            tshark.args(["-e", field]);
-        }
-        let output = tshark.output().unwrap();
-        std::fs::remove_file(&file).unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let why = || {
-            format!(
-                "{name}: {} {}",
-                text.lines().take(8).collect::<Vec<_>>().join("\n"),
-                String::from_utf8_lossy(&output.stderr)
-            )
-        };
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(';').collect()).collect();
-        assert_eq!(lines.len(), 100, "{}", why());
-        let ports: std::collections::BTreeSet<_> = lines.iter().map(|line| line[0]).collect();
-        assert_eq!(ports.into_iter().collect::<Vec<_>>(), ["0", "1", "2", "3"], "{}", why());
-        let width = mantissa_bits.to_string();
-        assert!(lines.iter().all(|line| line[2] == width && line[3..] == ["", ""]), "{}", why());
-        let whole = lines.iter().all(|line| line[1] == "0");
-        assert_eq!(whole, name == "jumbo", "{}", why());
     }
 }

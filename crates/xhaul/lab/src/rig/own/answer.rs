@@ -9,6 +9,7 @@ use ranlab_xhaul::{
 
 use crate::rig::answer::{capture, run_phases, us};
 use crate::rig::budget::used;
+use crate::rig::pcap::Framing;
 use crate::rig::setup::Setup;
 
 /// Flows whose numbers are all stored; of more flows only the limits and what broke them.
@@ -37,6 +38,7 @@ pub(in crate::rig) fn prefix(name: &str) -> String {
 pub(in crate::rig) fn record(
     setup: &Setup,
     plan: &Plan,
+    framings: &[Framing],
     run: &Run<'_>,
     recorder: &mut Recorder,
 ) -> Result<Outcome, RigError> {
@@ -45,7 +47,8 @@ pub(in crate::rig) fn record(
         Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
         Err(_) => None,
     };
-    let found = if setup.tier == "bound" { None } else { Some(simulate(setup, plan, run, recorder)?) };
+    let found =
+        if setup.tier == "bound" { None } else { Some(simulate(setup, plan, framings, run, recorder)?) };
     let whole = plan.network.flows.len() <= WHOLE_FLOWS_MAX;
     let mut totals = Totals::default();
     for (index, flow) in plan.network.flows.iter().enumerate() {
@@ -67,6 +70,7 @@ pub(in crate::rig) fn record(
 fn simulate(
     setup: &Setup,
     plan: &Plan,
+    framings: &[Framing],
     run: &Run<'_>,
     recorder: &mut Recorder,
 ) -> Result<Vec<Found>, RigError> {
@@ -83,7 +87,7 @@ fn simulate(
     // The number must fit 53 bits.
     recorder.scalar("sim.digest", (digest >> 12) as f64);
     if let (Some(file), 0) = (&setup.sim.pcap, first) {
-        capture(setup, plan, ranlab_xhaul::Options { duration_ps, seed: run.seed }, file)?;
+        capture(framings, plan, ranlab_xhaul::Options { duration_ps, seed: run.seed }, file)?;
     }
     let mut all: Vec<Found> = plan.network.flows.iter().map(|_| Found::default()).collect();
     for report in &reports {

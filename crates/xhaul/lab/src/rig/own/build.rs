@@ -10,6 +10,7 @@ use ranlab_xhaul::{
 
 use super::file::{self, File, PortRow, unknown};
 use super::{Own, OwnError, captures, flows, tables};
+use crate::rig::pcap::Framing;
 use crate::rig::setup::Setup;
 
 const PS_PER_METRE: f64 = 5_000.0;
@@ -28,6 +29,8 @@ pub(super) struct Builder<'s> {
     named: Vec<Option<String>>,
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
+    /// How the frames of the cells' flows look, which come first.
+    pub(super) framings: Vec<Framing>,
 }
 
 /// Attributes of a cable, as written.
@@ -45,8 +48,15 @@ struct Cable<'f> {
 pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
     let file = file::read(path)?;
     let topology = Topology::default();
-    let mut builder =
-        Builder { setup, path, topology, named: Vec::new(), loads: Vec::new(), warnings: Vec::new() };
+    let mut builder = Builder {
+        setup,
+        path,
+        topology,
+        named: Vec::new(),
+        loads: Vec::new(),
+        warnings: Vec::new(),
+        framings: Vec::new(),
+    };
     builder.nodes(&file)?;
     builder.links(&file)?;
     builder.csv_links(&file)?;
@@ -59,9 +69,11 @@ pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
         return Err(value("the network", "it has no cell, flow, stream or capture".to_owned()));
     }
     builder.schedule(&file)?;
-    let Builder { topology, loads, warnings, .. } = builder;
+    let Builder { topology, loads, warnings, mut framings, .. } = builder;
     let network = topology.network()?;
-    Ok(Own { topology, network, loads, warnings })
+    let others = network.flows.iter().skip(framings.len());
+    framings.extend(others.map(|flow| Framing::packets(true, flow.class)).collect::<Vec<_>>());
+    Ok(Own { topology, network, loads, warnings, framings })
 }
 
 pub(super) fn value(of: impl Into<String>, why: String) -> OwnError {

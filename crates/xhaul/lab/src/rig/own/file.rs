@@ -153,6 +153,19 @@ pub(super) struct CellRow {
     pub(super) ta4_up: Option<[Time; 2]>,
     pub(super) offset: Option<Time>,
     pub(super) paths: Option<usize>,
+    pub(super) vlan: Option<u16>,
+    pub(super) tcp_adv_dl: Option<Time>,
+    pub(super) copies: Option<Copies>,
+}
+
+/// Number of equal cells that a row stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Copies {
+    /// As written.
+    Number(u64),
+    /// The key of the scenario that has it.
+    Of(String),
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -191,6 +204,10 @@ pub(super) struct CaptureRow {
     pub(super) spacing_khz: Option<u32>,
     pub(super) class: Option<u8>,
     pub(super) budget: Option<String>,
+    pub(super) t2a_up: Option<[Time; 2]>,
+    pub(super) t2a_cp_dl: Option<[Time; 2]>,
+    pub(super) t2a_cp_ul: Option<[Time; 2]>,
+    pub(super) ta4_up: Option<[Time; 2]>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -239,6 +256,9 @@ const TABLES: [(&str, &[&str]); 11] = [
             "ta4_up",
             "offset",
             "paths",
+            "vlan",
+            "tcp_adv_dl",
+            "copies",
         ],
     ),
     (
@@ -268,7 +288,22 @@ const TABLES: [(&str, &[&str]); 11] = [
             "shaped_mbps",
         ],
     ),
-    ("captures", &["name", "file", "du", "ru", "spacing_khz", "class", "budget"]),
+    (
+        "captures",
+        &[
+            "name",
+            "file",
+            "du",
+            "ru",
+            "spacing_khz",
+            "class",
+            "budget",
+            "t2a_up",
+            "t2a_cp_dl",
+            "t2a_cp_ul",
+            "ta4_up",
+        ],
+    ),
     ("cuts", &["a", "b", "from", "until"]),
 ];
 /// Known keys of tables within tables.

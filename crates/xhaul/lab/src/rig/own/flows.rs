@@ -2,23 +2,40 @@
 
 use std::path::Path;
 
+use ranlab_packet::pcap::{Event, Fault, LinkType};
 use ranlab_xhaul::{
-    Demand, Direction, INTER_FRAME_GAP_BYTES, NS, Pattern, Ps, S, Split, Tdd, TokenBucket, WIRE_GAP_BYTES,
+    DelayWindow, Demand, Direction, INTER_FRAME_GAP_BYTES, Load, NS, Pattern, Ps, S, Split, TAG_BYTES, Tdd,
+    TokenBucket, WIRE_GAP_BYTES, control_pattern,
 };
 
 use super::build::{Builder, value};
-use super::file::{self, CellRow, File, FlowRow, Time, unknown};
+use super::file::{self, CellRow, Copies, File, FlowRow, Time, unknown};
 use super::{OwnError, tables};
 use crate::rig::budget::{Limits, Window, budget};
+use crate::rig::pcap::Framing;
 use crate::rig::settings::{self, CARRIERS, SPLITS};
 use crate::rig::setup::{self, User};
 
 const PATTERNS: [&str; 5] = ["periodic", "poisson", "iperf", "tdd", "trace"];
+/// Key of the scenario with the number of cells that a file leaves open.
+pub(super) const COPIES: &str = "cells.count";
+/// Most cells of a row.
+const COPIES_MAX: u64 = 500;
 const PACINGS: [&str; 2] = ["burst", "spread"];
 
 /// Adds the cells: each has a flow down and a flow up.
 pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnError> {
+    let scenario = builder.setup.cells.count;
+    let of_scenario = |row: &CellRow| matches!(row.copies, Some(Copies::Of(_)));
+    if scenario > 1 && !file.cells.iter().any(of_scenario) {
+        return Err(OwnError::Replaced { key: COPIES.to_owned() });
+    }
+    let mut rows = Vec::new();
     for row in &file.cells {
+        rows.extend(copies(row, scenario)?);
+    }
+    let mut controls = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
         let of = format!("cell \"{}\"", row.name);
         let du = row.du.clone().unwrap_or_else(|| row.name.clone());
         if let Some(at) = &row.at {
@@ -41,14 +58,57 @@ pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
                 ));
             }
         }
-        cell(builder, row, &of, &du)?;
+        // Captures hold the number of the cell in eight bits.
+        controls.extend(cell(builder, row, (number % 256) as u16, &of, &du)?);
+    }
+    for (demand, framing) in controls {
+        builder.topology.demands.push(demand);
+        builder.framings.push(framing);
     }
     Ok(())
 }
 
-fn cell(builder: &mut Builder<'_>, row: &CellRow, of: &str, du: &str) -> Result<(), OwnError> {
+/// The cells of a row: each with a fibre of its own, and with its number behind the name.
+fn copies(row: &CellRow, scenario: u64) -> Result<Vec<CellRow>, OwnError> {
+    let of = || format!("cell \"{}\"", row.name);
+    let count = match &row.copies {
+        None => return Ok(vec![row.clone()]),
+        Some(Copies::Number(count)) => *count,
+        Some(Copies::Of(key)) if key == COPIES => scenario,
+        Some(Copies::Of(key)) => {
+            return Err(value(of(), format!("`copies` is a number or \"{COPIES}\", not \"{key}\"")));
+        }
+    };
+    if !(1..=COPIES_MAX).contains(&count) {
+        return Err(value(of(), format!("`copies` is 1 to {COPIES_MAX}, not {count}")));
+    }
+    if row.du.is_some() {
+        return Err(value(of(), "`copies` needs `at`: a `du` is one node".to_owned()));
+    }
+    Ok((1..=count).map(|number| CellRow { name: format!("{}{number}", row.name), ..row.clone() }).collect())
+}
+
+/// Adds the flows of a cell; returns those of its control messages.
+fn cell(
+    builder: &mut Builder<'_>,
+    row: &CellRow,
+    number: u16,
+    of: &str,
+    du: &str,
+) -> Result<Vec<(Demand, Framing)>, OwnError> {
     let cells = setup_of(row, of)?;
-    let offset_ps = row.offset.map_or(0, |time| time.0);
+    let framing = |way: Direction, split: Split| Framing {
+        split: Some(split),
+        control: None,
+        down: way == Direction::Down,
+        carrier: cells.carrier,
+        tdd: cells.tdd.clone(),
+        cell: number,
+        vlan: cells.vlan,
+        class: cells.class,
+    };
+    let offset_ps = row.offset.map_or(0, |time| time.0) + cells.control_ahead_ps.unwrap_or(0);
+    let mut controls = Vec::new();
     let ways = [(Direction::Down, cells.down, &*row.cu, du), (Direction::Up, cells.up, du, &*row.cu)];
     for (way, split, from, to) in ways {
         let mtu = builder.setup.net.mtu;
@@ -57,7 +117,9 @@ fn cell(builder: &mut Builder<'_>, row: &CellRow, of: &str, du: &str) -> Result<
             None => split.load(&cells.carrier, mtu),
         };
         let load = load.map_err(|error| value(of, error.to_string()))?;
-        let name = format!("{} {}", row.name, if way == Direction::Down { "DL" } else { "UL" });
+        let load = if cells.vlan.is_some() { load.tagged() } else { load };
+        let letters = if way == Direction::Down { "DL" } else { "UL" };
+        let name = format!("{} {letters}", row.name);
         if let Some(over) = load.fragmented_by {
             builder.warnings.push(format!(
                 "{name}: packets are {over} bytes longer than the MTU of {mtu} and are fragmented"
@@ -67,13 +129,7 @@ fn cell(builder: &mut Builder<'_>, row: &CellRow, of: &str, du: &str) -> Result<
         if cells.spread {
             crate::rig::build::spread(&mut pattern);
         }
-        let window = match way {
-            Direction::Down => cells.limits.down,
-            Direction::Up => cells.limits.up,
-        };
-        let window = window.delays(way).filter(|_| matches!(split, Split::SevenTwo { .. }));
-        let own = cells.limits.budget_ps.unwrap_or(load.budget_ps);
-        let budget_ps = window.map_or(own, |window| u64::try_from(window.to_ps).unwrap_or(0));
+        let (budget_ps, window) = limits(&cells, &load, way, split);
         builder.topology.demands.push(Demand {
             name,
             from: from.to_owned(),
@@ -88,8 +144,46 @@ fn cell(builder: &mut Builder<'_>, row: &CellRow, of: &str, du: &str) -> Result<
             route: Vec::new(),
         });
         builder.loads.push(load);
+        builder.framings.push(framing(way, split));
+        if cells.control_ahead_ps.is_some() {
+            let name = format!("{} C {letters}", row.name);
+            let framing = Framing { control: Some(way), down: true, ..framing(way, split) };
+            controls.push((control(name, row, &cells, way, du), framing));
+        }
     }
-    Ok(())
+    Ok(controls)
+}
+
+/// Budget and receive window of a cell's flow.
+fn limits(cells: &setup::Cells, load: &Load, way: Direction, split: Split) -> (Ps, Option<DelayWindow>) {
+    let window = match way {
+        Direction::Down => cells.limits.down,
+        Direction::Up => cells.limits.up,
+    };
+    let window = window.delays(way).filter(|_| matches!(split, Split::SevenTwo { .. }));
+    let own = cells.limits.budget_ps.unwrap_or(load.budget_ps);
+    (window.map_or(own, |window| u64::try_from(window.to_ps).unwrap_or(0)), window)
+}
+
+/// The control messages of a cell's data in one direction.
+fn control(name: String, row: &CellRow, cells: &setup::Cells, way: Direction, du: &str) -> Demand {
+    let mut pattern = control_pattern(&cells.carrier, cells.tdd.as_ref(), way);
+    if cells.vlan.is_some() {
+        pattern.lengthen(TAG_BYTES);
+    }
+    Demand {
+        name,
+        from: row.cu.clone(),
+        to: du.to_owned(),
+        class: cells.class,
+        pattern,
+        offset_ps: row.offset.map_or(0, |time| time.0),
+        regulator: None,
+        budget_ps: None,
+        window: None,
+        paths: row.paths.unwrap_or(1),
+        route: Vec::new(),
+    }
 }
 
 /// The cell in the words of a scenario's section `cells`.
@@ -111,6 +205,8 @@ fn setup_of(row: &CellRow, of: &str) -> Result<setup::Cells, OwnError> {
         mantissa_bits: row.mantissa_bits.unwrap_or(default.mantissa_bits),
         mbps: row.mbps,
         mbps_up: row.mbps_up,
+        vlan: row.vlan,
+        tcp_adv_dl: row.tcp_adv_dl.map(|time| std::time::Duration::from_nanos(time.0 / NS)),
         ..default
     };
     let named = |key: &str, text: &String| budget(key, text).map_err(|why| value(of, why));
@@ -249,18 +345,28 @@ fn trace_of(path: &Path, of: &str) -> Result<Pattern, OwnError> {
     let source = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
     let mut frames: Vec<(Ps, u32)> = Vec::new();
     let mut first = None;
-    let read = ranlab_packet::pcap::read(source, |event| {
-        if let ranlab_packet::pcap::Event::Packet(packet) = event
-            && let Some(time_us) = packet.time_us
-        {
-            let start = *first.get_or_insert(time_us);
-            let bytes = u32::try_from(packet.data.len()).unwrap_or(u32::MAX).max(60);
+    let mut wrong = None;
+    let read = ranlab_packet::pcap::read(source, |event| match event {
+        Event::Packet(packet) if packet.link_type != LinkType::ETHERNET => {
+            wrong = wrong.take().or(Some(format!("packet {} is not an Ethernet frame", packet.number)));
+        }
+        Event::Packet(packet) => {
+            let Some(time_ns) = packet.time_ns else { return };
+            let start = *first.get_or_insert(time_ns);
             // A capture has no check sequence.
-            frames
-                .push((time_us.saturating_sub(start) * 1000 * NS, bytes.saturating_add(4 + WIRE_GAP_BYTES)));
+            let wire = packet.whole_bytes.max(60).saturating_add(4 + WIRE_GAP_BYTES);
+            frames.push((time_ns.saturating_sub(start).saturating_mul(NS), wire));
+        }
+        // Sizes of cut packets are those before.
+        Event::Fault(Fault::PacketCut, _) => {}
+        Event::Fault(fault, number) => {
+            wrong = wrong.take().or(Some(format!("packet {number}: {fault}")));
         }
     });
     read.map_err(|error| failed(error.to_string()))?;
+    if let Some(why) = wrong {
+        return Err(value(of, format!("{}: {why}", path.display())));
+    }
     if frames.is_empty() {
         return Err(value(of, format!("{} has no packet with a time", path.display())));
     }

@@ -16,6 +16,7 @@ use ranlab_campaign::rig::Run;
 use ranlab_campaign::schema::{Key, Kind, Presence};
 use ranlab_xhaul::{Load, Network, NetworkError, Topology, TopologyError};
 
+use super::pcap::Framing;
 use super::settings::Settings;
 use super::setup::Setup;
 
@@ -78,6 +79,8 @@ pub(super) struct Own {
     /// Loads of the flows that cells create, which are the first.
     pub(super) loads: Vec<Load>,
     pub(super) warnings: Vec<String>,
+    /// How the frames of each flow look in a capture.
+    pub(super) framings: Vec<Framing>,
 }
 
 /// Reads the network of a point; `None`: it has no network file.
@@ -88,7 +91,9 @@ pub(super) fn read(run: &Run<'_>, setup: &Setup) -> Option<Result<Own, OwnError>
 
 /// Refuses settings that the network file replaces.
 fn check(run: &Run<'_>) -> Result<(), OwnError> {
-    let replaced = |key: &&Key| REPLACED.iter().any(|start| key.path.starts_with(start));
+    // A file may take the number of cells from the scenario.
+    let replaced =
+        |key: &&Key| key.path != flows::COPIES && REPLACED.iter().any(|start| key.path.starts_with(start));
     for key in Settings::keys().iter().filter(replaced) {
         let set = match &key.presence {
             Presence::Default(default) => run.value(&key.path).is_some_and(|value| value != default),

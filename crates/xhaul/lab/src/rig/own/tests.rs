@@ -12,6 +12,10 @@ use ranlab_campaign::value::Value;
 use ranlab_lab::RigContext;
 use ranlab_lab::experiment::fake;
 use ranlab_lab::experiment::harness::{Experiment, RunningExperiment};
+use ranlab_packet::pcap::{LinkType, PcapngWriter};
+use ranlab_packet::{EtherType, Mac, write_ethernet};
+use ranlab_xhaul::cus::{Application, ControlPlane, sequence_id};
+use ranlab_xhaul::ecpri::{Message, Stream};
 
 use super::draw;
 use crate::rig::Xhaul;
@@ -317,5 +321,98 @@ fn capture_of_a_fronthaul_becomes_flows() {
     assert_eq!((sent("site_0x0000_u_dl"), sent("site_0x0002_u_ul")), (208.0, 64.0));
     std::fs::write(folder.0.join("ru-0.pcapng"), [0_u8; 40]).unwrap();
     let why = Xhaul.preview(&settings(&folder.file(), &[])).unwrap().unwrap_err();
-    assert!(why.contains("has no eCPRI message"), "{why}");
+    assert!(why.contains("the file is damaged after byte 0"), "{why}");
+}
+
+/// 2022-12-15, 12:22:48.144 UTC: subframe 4 of frame 118 (modulo 256) begins.
+const AIR_NS: u64 = 1_671_106_968_144_000_000;
+
+/// Writes a capture as a radio unit of 20 MHz and its DU make it: control messages with the highest priority that schedule
+/// an uplink slot each, uncompressed samples without a compression header, PTP between them.
+fn site_capture(file: &Path, begin_ns: u64) {
+    let out = std::fs::File::create(file).unwrap();
+    let mut out = PcapngWriter::new(out).unwrap();
+    out.interface(LinkType::ETHERNET, "tap").unwrap();
+    let mac = |last| Mac([2, 0, 0, 0, 0, last]);
+    let mut frame = |at_ns: u64, priority: u16, message: &Message<'_>| {
+        let mut octets = write_ethernet(mac(1), mac(2), EtherType::VLAN).to_vec();
+        octets.extend((priority << 13 | 100).to_be_bytes());
+        octets.extend(ranlab_xhaul::ecpri::ETHERTYPE.to_be_bytes());
+        message.encode(false, &mut octets).unwrap();
+        octets.resize(octets.len().max(60), 0);
+        out.packet(0, at_ns, &octets, octets.len()).unwrap();
+    };
+    for slot in 0..2_u64 {
+        let at = Application { down: false, filter: 0, frame: 118, subframe: 4, slot: slot as u8, symbol: 0 };
+        let mut data = Vec::new();
+        ControlPlane::of_symbols(at, 14, 51, 16).encode(&mut data);
+        let message = Message::RealTimeControl(Stream { id: 1, sequence: sequence_id(slot), data: &data });
+        frame(begin_ns + slot * 500_000 - 5_000, 7, &message);
+        for symbol in 0..14_u8 {
+            let at = Application { symbol, ..at };
+            let mut data = at.encode().to_vec();
+            data.extend([0, 0, 0, 51]);
+            data.extend((0..51 * 48).map(|index| (index * 37 % 251) as u8 | 1));
+            let sequence = sequence_id(slot * 14 + u64::from(symbol));
+            let message = Message::IqData(Stream { id: 1, sequence, data: &data });
+            // By the first symbol of the slot: air times of AIR_NS itself are those of the header.
+            let since = at.air_ns(2) - Application { slot: 0, symbol: 0, ..at }.air_ns(2);
+            frame(begin_ns + since + 128_900, 0, &message);
+        }
+    }
+    let sync = [write_ethernet(mac(1), mac(3), EtherType(0x88F7)).to_vec(), vec![0; 46]].concat();
+    out.packet(0, begin_ns + 2_000_000, &sync, sync.len()).unwrap();
+}
+
+#[test]
+fn capture_of_a_radio_unit_yields_flows_and_windows() {
+    let folder = Folder::new("site", &[]);
+    let network = |more: &str| {
+        let text = format!(
+            "[[links]]\na = \"du\"\nb = \"ru\"\nmbps = 10000\n\
+             [[captures]]\nname = \"site\"\nfile = \"ru.pcapng\"\ndu = \"du\"\nru = \"ru\"\n{more}"
+        );
+        std::fs::write(folder.file(), text).unwrap();
+        Xhaul.preview(&settings(&folder.file(), &[])).unwrap()
+    };
+    site_capture(&folder.0.join("ru.pcapng"), AIR_NS);
+    let windows = "t2a_cp_ul = [\"2us\", \"100us\"]\nta4_up = [\"100us\", \"400us\"]\n";
+    let told = network(windows).unwrap();
+    for words in [
+        "site: the capture's clock follows the radio frames (UTC)",
+        "site: not part of a flow: 1 frames of other protocols",
+        "site 0x0001 C UL: 2 frames of 64 to 64 bytes in the capture, 1.3 Mbit/s on the wire, priority 7, 5.0 to 5.0 us before their symbols",
+        "site 0x0001 U UL: 28 frames of 2486 to 2486 bytes",
+        "priority 0, samples of 16 bits, static, 128.9 to 128.9 us after the start of their symbols, control messages 133.9 to 133.9 us ahead",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let (outcome, recording) = measure(&folder.file(), &[]);
+    let of = |flow: &str, name: &str| recording.metrics[&format!("flow.site_0x0001_{flow}.{name}")];
+    // Frames of the radio unit arrive 2 us and a cable later, far within 100 to 400 us; control messages with 5 us of
+    // lead over 2 us have 3 us for the way.
+    assert_eq!((outcome, recording.metrics["network.flows"]), (Ok(Outcome::Ok), 2.0));
+    assert_eq!((of("c_ul", "budget_us"), of("u_ul", "budget_us")), (3.0, 271.1));
+    assert_eq!((of("u_ul", "window_early"), of("u_ul", "window_late")), (0.0, 0.0));
+    network("t2a_cp_ul = [\"4900ns\", \"100us\"]\n").unwrap();
+    assert_eq!(measure(&folder.file(), &[]).0, Ok(Outcome::MissesBudget));
+    for (more, why) in [
+        ("spacing_khz = 15\n", "names slot 1 of a subframe, which has 1 with `spacing_khz = 15`"),
+        ("spacing_khz = 20\n", "`spacing_khz` is 15, 30, 60, 120 or 240, not 20"),
+        ("ta4_up = [\"400us\", \"100us\"]\n", "`ta4_up` has its least time first"),
+    ] {
+        let told = network(more).unwrap_err();
+        assert!(told.contains(why), "{why}: {told}");
+    }
+    // Half a second off, the clock follows nothing.
+    site_capture(&folder.0.join("ru.pcapng"), AIR_NS + 500_000_000);
+    let told = network("").unwrap();
+    assert!(told.contains("arrivals within 0.0 us of their symbols, control messages 133.9"), "{told}");
+    assert!(!told.contains("follows the radio frames"), "{told}");
+    let why = network(windows).unwrap_err();
+    assert!(why.contains("needs a capture whose clock follows the radio frames"), "{why}");
+    std::fs::write(folder.0.join("ru.pcapng"), &std::fs::read(folder.0.join("ru.pcapng")).unwrap()[..9000])
+        .unwrap();
+    let why = network("").unwrap_err();
+    assert!(why.contains("the file ends in the middle of a packet"), "{why}");
 }

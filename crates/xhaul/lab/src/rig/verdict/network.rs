@@ -61,7 +61,7 @@ fn summary(point: &PointResult) -> Vec<String> {
         short(lost)
     )];
     let run = Run::new(&point.point, 0, 0, Duration::ZERO);
-    if let Ok(Planned::Own(_, plan)) = planned(&run)
+    if let Ok(Planned::Own(_, plan, _)) = planned(&run)
         && let Err(why) = bounds(&plan.network, Curves::Steps)
     {
         sentences.push(format!("{label}: no bound: {why}."));
