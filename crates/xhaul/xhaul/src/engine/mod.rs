@@ -50,6 +50,9 @@ pub struct Options {
 pub struct Simulation<'n> {
     network: &'n Network,
     heap: BinaryHeap<Event>,
+    /// Whether the first event of the heap is the current one: the next planned event takes its place, which is cheaper
+    /// than to remove one and add the other.
+    current: bool,
     sequence: u64,
     now: Ps,
     duration_ps: Ps,
@@ -146,6 +149,7 @@ impl<'n> Simulation<'n> {
         let mut simulation = Self {
             network,
             heap: BinaryHeap::with_capacity(1024),
+            current: false,
             sequence: 0,
             now: 0,
             duration_ps: options.duration_ps.min(DURATION_PS_MAX),
@@ -180,10 +184,11 @@ impl<'n> Simulation<'n> {
 
     fn drive(&mut self) {
         let end = self.duration_ps + DRAIN_PS_MAX;
-        while let Some(event) = self.heap.pop() {
+        while let Some(&event) = self.heap.peek() {
             if event.at > end {
                 break;
             }
+            self.current = true;
             self.now = event.at;
             self.events += 1;
             match event.kind {
@@ -192,12 +197,22 @@ impl<'n> Simulation<'n> {
                 Kind::Done => self.done(event.index, event.mark),
                 Kind::Wake => self.wake(event.index),
             }
+            if std::mem::take(&mut self.current) {
+                self.heap.pop();
+            }
         }
     }
 
     fn plan(&mut self, at: Ps, kind: Kind, index: u32, mark: u32) {
         self.sequence += 1;
-        self.heap.push(Event { at, sequence: self.sequence, kind, index, mark });
+        let event = Event { at, sequence: self.sequence, kind, index, mark };
+        if std::mem::take(&mut self.current)
+            && let Some(mut first) = self.heap.peek_mut()
+        {
+            *first = event;
+            return;
+        }
+        self.heap.push(event);
     }
 
     /// Plans the next release of a flow, unless it is after the end.
