@@ -72,6 +72,9 @@ pub struct Host {
     /// Interrupt coalescing time: the first frame waits for it, and later frames join its interrupt. 0: an
     /// interrupt at once.
     pub coalescing_ps: Ps,
+    /// Wake-up latency of the thread that handles frames, drawn when one arrives and the thread sleeps; later frames join
+    /// its wake-up.
+    pub wakeup: Duration,
     /// Work of higher priority on the same core: (period, busy, offset), ps; frames wait for it.
     pub contention: Option<(Ps, Ps, Ps)>,
     /// Maximum waiting frames; further ones are dropped and counted.
@@ -265,8 +268,9 @@ impl Stage {
                 let contention = host
                     .contention
                     .is_none_or(|(period, busy, offset)| busy < period && period <= S && offset <= S);
-                let constant =
-                    host.service.is_valid(CONSTANT_PS_MAX) && host.sharing.is_valid(CONSTANT_PS_MAX);
+                let constant = [&host.service, &host.sharing, &host.wakeup]
+                    .iter()
+                    .all(|time| time.is_valid(CONSTANT_PS_MAX));
                 if !constant || host.coalescing_ps > CONSTANT_PS_MAX || !contention {
                     return Err(NetworkError::Delay { stage: stage() });
                 }

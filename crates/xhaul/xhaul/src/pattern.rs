@@ -163,7 +163,7 @@ impl Pattern {
     }
 
     /// Size of the largest frame; zero for an empty trace.
-    pub(super) fn largest(&self) -> u32 {
+    pub fn largest(&self) -> u32 {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames.iter().copied().max(),
             Self::Timer { frame, .. } | Self::Poisson { frame, .. } => Some(*frame),

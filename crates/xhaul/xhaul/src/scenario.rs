@@ -56,6 +56,8 @@ pub enum Role {
         sharing: [Duration; 2],
         /// Additional time per frame.
         service: Duration,
+        /// Wake-up latency of the thread that handles frames.
+        wakeup: Duration,
         /// Work of higher priority on the core that handles frames: (period, busy, offset), ps.
         contention: Option<(Ps, Ps, Ps)>,
     },
@@ -241,13 +243,14 @@ pub(crate) fn add_stage(network: &mut Network, stage: Stage) -> StageId {
 
 /// Adds the stages of a host for receiving and sending. `None`: the node is not a host.
 pub(crate) fn host_stages(network: &mut Network, node: &Node) -> Option<(StageId, StageId)> {
-    let Role::Host { sharing, service, contention } = &node.role else { return None };
+    let Role::Host { sharing, service, wakeup, contention } = &node.role else { return None };
     let mut add = |way: &str, sharing: &Duration| {
         let host = Host {
             name: format!("{} {way}", node.name),
             service: service.clone(),
             sharing: sharing.clone(),
             coalescing_ps: 0,
+            wakeup: wakeup.clone(),
             contention: *contention,
             queue_frames_max: RING_FRAMES,
         };

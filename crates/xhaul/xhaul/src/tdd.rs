@@ -62,8 +62,9 @@ impl Tdd {
         if slots.is_empty() || slots.len() > SLOTS_MAX {
             return Err(TddError::Length(slots.len()));
         }
-        let numbers: Vec<u8> = special.split(':').filter_map(|number| number.trim().parse().ok()).collect();
         let wrong = || TddError::Special(special.to_owned());
+        let numbers = special.split(':').map(|number| number.trim().parse().map_err(|_| wrong()));
+        let numbers: Vec<u8> = numbers.collect::<Result<_, _>>()?;
         let special: [u8; 3] = numbers.try_into().map_err(|_| wrong())?;
         if special.iter().map(|&symbols| usize::from(symbols)).sum::<usize>() != SYMBOLS {
             return Err(wrong());

@@ -67,6 +67,7 @@ fn ping_takes_33_to_39_ms_growing_with_size() {
             service: Duration::Constant(3 * MS),
             sharing: Duration::Constant(0),
             coalescing_ps: 0,
+            wakeup: Duration::Constant(0),
             contention: None,
             queue_frames_max: 100,
         });

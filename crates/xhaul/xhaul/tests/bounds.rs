@@ -93,6 +93,7 @@ impl Random {
                 service: Duration::Uniform { min_ps: 500 * NS, max_ps: 500 * NS + self.below(1000 * NS) },
                 sharing: self.sharing(),
                 coalescing_ps: self.one_of(&[0, 5 * US]),
+                wakeup: Duration::Constant(0),
                 contention: self.one_of(&[None, Some((100 * US, 30 * US, 7 * US))]),
                 queue_frames_max: u32::MAX,
             });

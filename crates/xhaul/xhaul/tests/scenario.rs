@@ -44,7 +44,12 @@ fn free() -> [Duration; 2] {
 /// Two vBBUs on a shared CU behind one switch, 850 Mbit/s from a tester, users' packets from a server.
 fn testbed(sharing: [Duration; 2]) -> Scenario {
     let switch = || Role::Switch { forwarding: Duration::Constant(2 * US), cut_through_bytes: None };
-    let cu = Role::Host { sharing, service: Duration::Constant(1000 * NS), contention: None };
+    let cu = Role::Host {
+        sharing,
+        service: Duration::Constant(1000 * NS),
+        wakeup: Duration::Constant(0),
+        contention: None,
+    };
     let f1u = |user_bps| Split::Two { user_bps, user_bytes: 1470 };
     let stream = |name: &str, from: &str, class, pattern| Stream {
         name: name.to_owned(),

@@ -255,6 +255,7 @@ fn host_adds_interrupt_service_and_priority_work() {
         service: Duration::Constant(2 * US),
         sharing: Duration::Constant(0),
         coalescing_ps: 10 * US,
+        wakeup: Duration::Constant(0),
         contention: Some((100 * US, 30 * US, 0)),
         queue_frames_max: 2,
     });

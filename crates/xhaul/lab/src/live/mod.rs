@@ -18,6 +18,7 @@ mod tools;
 mod topology;
 mod traffic;
 mod vbbu;
+mod wakeup;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,7 @@ use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
 pub use vbbu::VbbuPart;
 use vbbu::{Caught, Vbbu};
+pub use wakeup::{WAKEUPS, Wakeup, WakeupKind};
 
 /// Time that packets may still travel after the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);

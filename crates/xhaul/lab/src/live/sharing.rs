@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cost::{Path, packet};
 use super::topology::Lab;
+use super::wakeup::{self, Wakeup, WakeupKind};
 use super::{LiveSharing, XhaulPart};
 use ranlab_lab::field::JsonField;
 use ranlab_lab::worker::ComponentError;
@@ -91,6 +92,9 @@ pub struct SharingProfile {
     pub shares: Vec<f64>,
     /// The sharing methods.
     pub sharing: Vec<SharingCost>,
+    /// Wake-up latencies of a thread.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wakeups: Vec<Wakeup>,
 }
 
 /// The reason why a profile is invalid.
@@ -103,6 +107,12 @@ pub enum SharingError {
          not falling, up to {COST_NS_MAX}; {0} has not"
     )]
     Shape(String),
+    /// A wake-up latency that is not a distribution.
+    #[error(
+        "`shares` of wake-up latency `{0}` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and `latency_ns` must have as \
+         many, not falling"
+    )]
+    Wakeup(String),
     /// A cost of zero, which no sharing method has.
     #[error("`{0}` costs nothing at all: no way to share a card does, not even a port of one's own")]
     Nothing(String),
@@ -142,7 +152,28 @@ impl SharingProfile {
                 }
             }
         }
+        for (index, wakeup) in self.wakeups.iter().enumerate() {
+            let name = wakeup.kind.name().to_owned();
+            if self.wakeups[..index].iter().any(|other| other.kind == wakeup.kind) {
+                return Err(SharingError::Twice(name));
+            }
+            let points: Vec<(f64, u64)> = wakeup
+                .shares
+                .iter()
+                .zip(&wakeup.latency_ns)
+                .map(|(&share, &ns)| (share, u64::from(ns)))
+                .collect();
+            let fits = wakeup.shares.len() == wakeup.latency_ns.len() && points.len() <= SHARES_MAX;
+            if !fits || Quantiles::new(&points).is_none() {
+                return Err(SharingError::Wakeup(name));
+            }
+        }
         Ok(())
+    }
+
+    /// Returns a wake-up latency. `None` if the profile has none of this kind.
+    pub fn wakeup(&self, kind: WakeupKind) -> Option<&Wakeup> {
+        self.wakeups.iter().find(|wakeup| wakeup.kind == kind)
     }
 
     /// Returns the cost distributions of a frame towards the vBBU and from it. `None` if the profile has no such
@@ -184,13 +215,14 @@ impl SharingProfile {
     }
 }
 
-/// Measures the cost of sharing a card on this machine, in temporary namespaces. `rounds` is limited to [`ROUNDS`];
-/// 10,000 rounds take a few seconds. Methods that this kernel lacks are left out of the profile. Values for virtual
+/// Measures the cost of sharing a card on this machine, in temporary namespaces, and the wake-up latency of a thread.
+/// `rounds` is limited to [`ROUNDS`]; 10,000 rounds take a few seconds. `wakeups` of each kind take as many milliseconds;
+/// 0: none are measured. Methods that this kernel lacks are left out of the profile. Values for virtual
 /// functions come from literature.
 ///
 /// # Errors
 /// Namespaces are not permitted, or the kernel rejects the packets.
-pub fn measure(rounds: u32) -> Result<SharingProfile, ComponentError> {
+pub fn measure(rounds: u32, wakeups: u32) -> Result<SharingProfile, ComponentError> {
     let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
     let yard = lab(LiveSharing::OwnPorts)?;
     let mut labs = Vec::new();
@@ -222,7 +254,11 @@ pub fn measure(rounds: u32) -> Result<SharingProfile, ComponentError> {
             way.insert(*kind, list);
         }
     }
-    Ok(profile(&ways, rounds))
+    let mut profile = profile(&ways, rounds);
+    if wakeups > 0 {
+        profile.wakeups = wakeup::measure(wakeups);
+    }
+    Ok(profile)
 }
 
 /// Builds a network that consists of a switch and the path between it and the vBBU.
@@ -297,7 +333,7 @@ fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingP
     {
         sharing.push(virtual_function);
     }
-    SharingProfile { machine, shares: SHARES.to_vec(), sharing }
+    SharingProfile { machine, shares: SHARES.to_vec(), sharing, wakeups: Vec::new() }
 }
 
 /// Returns the cost of a virtual function, from that of a dedicated port and values from literature.
@@ -333,6 +369,7 @@ mod tests {
             machine: String::new(),
             shares: vec![0.0, 0.5, 1.0],
             sharing: lists.iter().map(cost).collect(),
+            wakeups: Vec::new(),
         }
     }
 
@@ -353,6 +390,27 @@ mod tests {
         );
         for list in [&[1, 2][..], &[3, 2, 4], &[1, 2, COST_NS_MAX + 1]] {
             assert_eq!(refused(&[(kind, list)]), SharingError::Shape("macvlan".to_owned()), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn wakeup_latencies_are_distributions_of_each_kind() {
+        let wakeup = |shares: &[f64], latency_ns: &[u32]| Wakeup {
+            kind: WakeupKind::Alone,
+            source: String::new(),
+            shares: shares.to_vec(),
+            latency_ns: latency_ns.to_vec(),
+        };
+        let with = |wakeups: Vec<Wakeup>| {
+            SharingProfile { wakeups, ..given(&[(SharingKind::Dedicated, &[0, 10, 100])]) }.check()
+        };
+        let fine = || wakeup(&[0.0, 0.99, 1.0], &[0, 50_000, 4_000_000]);
+        assert_eq!(with(vec![fine()]), Ok(()));
+        assert_eq!(with(vec![fine(), fine()]), Err(SharingError::Twice("alone".to_owned())));
+        for wrong in
+            [wakeup(&[0.0, 1.0], &[0, 1, 2]), wakeup(&[0.0, 0.5], &[0, 1]), wakeup(&[0.0, 1.0], &[2, 1])]
+        {
+            assert_eq!(with(vec![wrong]), Err(SharingError::Wakeup("alone".to_owned())));
         }
     }
 
@@ -385,7 +443,7 @@ mod tests {
         if let Some(lack) = ranlab_host::netns::lacking().first() {
             return ranlab_host::doctor::skipped(lack);
         }
-        let profile = measure(*ROUNDS.start()).unwrap();
+        let profile = measure(*ROUNDS.start(), 0).unwrap();
         profile.check().unwrap();
         for kind in [SharingKind::Dedicated, SharingKind::Bridge, SharingKind::SrIov] {
             assert!(profile.cost(kind).is_some(), "{profile:?}");

@@ -5,13 +5,18 @@ use std::time::Duration;
 use ranlab_campaign::rig::Run;
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::{Value, parse_span};
-use ranlab_xhaul::{DelayWindow, Direction, Flow, MS, Ps, Split, US};
+use ranlab_xhaul::{
+    DelayWindow, Direction, Flow, MS, Network, Ps, Scheduler, Split, Stage, US, WIRE_GAP_BYTES,
+};
 
-/// Named one-way budgets: eCPRI Transport Network V1.2 table 1, IEEE 802.1CM classes 1 and 2, TR 38.801 annex A.
-const NAMED: [(&str, Ps); 10] = [
+/// Named one-way budgets: eCPRI Transport Network V1.2 table 1; IQ data of IEEE 802.1CM classes 1 and 2 (clauses 6.2 and
+/// 6.3); TR 38.801 annex A.
+const NAMED: [(&str, Ps); 12] = [
     ("high25", 25 * US),
     ("high100", 100 * US),
     ("802.1cm", 100 * US),
+    ("802.1cm-a", 100 * US),
+    ("802.1cm-b", 100 * US),
     ("high200", 200 * US),
     ("split6", 250 * US),
     ("split7", 250 * US),
@@ -30,7 +35,7 @@ const TA4: &str = "cells.ta4_up";
 /// Returns the keys.
 pub(super) fn keys() -> Vec<Key> {
     let window = || Kind::List(Box::new(Kind::Span));
-    let budget = "one-way budget of the cells' frames: a time, or high25, high100, high200, high500, medium, low (eCPRI), 802.1cm, f1; \
+    let budget = "one-way budget of the cells' frames: a time, or high25, high100, high200, high500, medium, low (eCPRI), 802.1cm, 802.1cm-a or 802.1cm-b (with a warning about ports and frames that the profile excludes), f1; \
                   default: 250us for splits 6 to 8, f1 (1500us) for split 2";
     vec![
         Key::new(BUDGET, Kind::Text, budget).optional(),
@@ -41,10 +46,65 @@ pub(super) fn keys() -> Vec<Key> {
     ]
 }
 
+/// Profile of IEEE 802.1CM for bridges of a fronthaul: what it requires besides the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Profile {
+    /// Strict priority, and no frame above [`PROFILE_BYTES_MAX`].
+    A,
+    /// The same with preemption of other traffic's frames, which may be longer.
+    B,
+}
+
+/// Maximum size of a frame that delays a fronthaul, bytes.
+const PROFILE_BYTES_MAX: u32 = 2000;
+
+impl Profile {
+    /// The profile that a budget names.
+    pub(super) fn named(budget: &str) -> Option<Self> {
+        match budget.trim().to_ascii_lowercase().as_str() {
+            "802.1cm-a" => Some(Self::A),
+            "802.1cm-b" => Some(Self::B),
+            _ => None,
+        }
+    }
+
+    /// A warning if a flow's path does not follow the profile: the first port that does not.
+    pub(super) fn warning(self, network: &Network, flow: &Flow) -> Option<String> {
+        let name = if self == Self::A { "A" } else { "B" };
+        flow.paths().flatten().find_map(|&stage| {
+            let Some(Stage::Port(port)) = network.stages.get(usize::from(stage)) else { return None };
+            let (fits, needs) = match self {
+                Self::A => (port.scheduler == Scheduler::StrictPriority, "strict priority"),
+                Self::B => (matches!(port.scheduler, Scheduler::Preemption { .. }), "preemption"),
+            };
+            if !fits {
+                return Some(format!(
+                    "{}: profile {name} of 802.1CM has {needs}, and port {} has another scheduler",
+                    flow.name, port.name
+                ));
+            }
+            // Express frames interrupt the others.
+            let delays = |other: &&Flow| {
+                (self == Self::A || other.class >= flow.class) && other.paths().flatten().any(|own| *own == stage)
+            };
+            let longest = network.flows.iter().filter(delays).map(|other| (other.pattern.largest(), &other.name));
+            let (wire, other) = longest.max()?;
+            let bytes = wire.saturating_sub(WIRE_GAP_BYTES);
+            (bytes > PROFILE_BYTES_MAX).then(|| {
+                format!(
+                    "{}: profile {name} of 802.1CM has frames of at most {PROFILE_BYTES_MAX} bytes, and {other} has {bytes} at port {}",
+                    flow.name, port.name
+                )
+            })
+        })
+    }
+}
+
 /// Budget and receive windows of the cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) budget_ps: Option<Ps>,
+    pub(super) profile: Option<Profile>,
     pub(super) down: Window,
     pub(super) up: Window,
 }
@@ -67,6 +127,7 @@ impl Limits {
         };
         Ok(Self {
             budget_ps: run.text(BUDGET).map(|text| budget(BUDGET, text)).transpose()?,
+            profile: run.text(BUDGET).and_then(Profile::named),
             down: read(T1A, T2A)?,
             up: read(TA3, TA4)?,
         })
@@ -140,6 +201,7 @@ pub(super) fn budget(key: &str, text: &str) -> Result<Ps, String> {
     }
     let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
     match parse_span(text) {
+        Some(time) if time.is_zero() => Err(format!("`{key}` \"{text}\": a budget is above 0")),
         Some(time) => ps(key, time),
         None => Err(format!(
             "`{key}` \"{text}\": a budget is a time such as \"100us\", or one of {}",
@@ -206,6 +268,8 @@ mod tests {
         assert_eq!(budget(BUDGET, "100us"), Ok(100 * US));
         assert_eq!(budget(BUDGET, "High25"), Ok(25 * US));
         assert_eq!(budget(BUDGET, "f1"), Ok(1500 * US));
+        assert_eq!(budget(BUDGET, "802.1CM-A"), Ok(100 * US));
+        assert_eq!(budget(BUDGET, "0us"), Err("`cells.budget` \"0us\": a budget is above 0".to_owned()));
         assert!(
             budget(BUDGET, "fast")
                 .is_err_and(|why| why.contains("`cells.budget` \"fast\"") && why.contains("high25"))

@@ -55,6 +55,11 @@ pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
         plan = scenario(setup, &wanted).plan()?;
     }
     shape(setup, &mut plan);
+    if let Some(profile) = setup.cells.limits.profile {
+        let cells = plan.network.flows.iter().filter(|flow| is_cell(flow));
+        let warnings: Vec<String> = cells.filter_map(|flow| profile.warning(&plan.network, flow)).collect();
+        plan.warnings.extend(warnings);
+    }
     plan.network.check().map_err(ScenarioError::Network)?;
     Ok(plan)
 }
@@ -212,6 +217,7 @@ impl Topology<'_> {
         Role::Host {
             sharing: self.setup.sharing_cost.clone(),
             service: Duration::Constant(self.setup.host_service_ps),
+            wakeup: self.setup.wakeup.clone(),
             contention: self.setup.contention,
         }
     }
@@ -295,6 +301,7 @@ impl Topology<'_> {
             User::Ping { .. } => Role::Host {
                 sharing: [Duration::Constant(0), Duration::Constant(0)],
                 service: Duration::Constant(self.setup.turnaround_ps / 2),
+                wakeup: Duration::Constant(0),
                 contention: None,
             },
             _ => Role::End,

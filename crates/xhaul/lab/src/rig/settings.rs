@@ -43,7 +43,7 @@ config! {
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
         /// simulated cost of a frame for sharing "measured" and "ipvlan", in addition to the variation of an own port
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
-        /// file of `ranlab bench sharing` with the simulated cost of a frame for each way to share; default: the built-in one
+        /// file of `ranlab bench sharing` with the simulated cost of a frame for each way to share, and with wake-up latencies; default: the built-in one
         sharing_profile: Option<String> = None;
         /// factor for the simulated cost of a virtual function, as far as it exceeds that of an own port
         function_times: f64 = 1.0, kind(Kind::Float { min: 0.1, max: 1000.0 });
@@ -59,6 +59,10 @@ config! {
         busy_share: f64 = 0.0, kind(Kind::share());
         /// period of vBBU processing
         busy_period: Duration = Duration::from_millis(1);
+        /// simulated wake-up latency of the vBBU's thread, as measured in the profile: alone, or next to a busy thread for each CPU (shared)
+        wakeup: String = "none".to_owned(), kind(Kind::choice(&["none", "alone", "shared"]));
+        /// factor for the simulated wake-up latency
+        wakeup_times: f64 = 1.0, kind(Kind::Float { min: 0.0, max: 10_000.0 });
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Setup {
     pub(super) air: Option<(Air, Air)>,
     pub(super) net: Net,
     pub(super) host_service_ps: Ps,
+    /// Wake-up latency of the vBBU's thread.
+    pub(super) wakeup: Drawn,
     /// Work with precedence on the CU's core: (period, busy time, offset).
     pub(super) contention: Option<(Ps, Ps, Ps)>,
     pub(super) turnaround_ps: Ps,
@@ -131,6 +133,7 @@ impl Setup {
             air: air(&from.air),
             net: net(&from.net)?,
             host_service_ps: from.cu.service_ns * NS,
+            wakeup: Drawn::Constant(0),
             contention: contention(&from.cu)?,
             turnaround_ps: ps(from.user.turnaround)?,
             sim: from.sim.clone(),
@@ -150,6 +153,7 @@ impl Setup {
                 ));
             }
             setup.sharing_cost = setup.sharing.cost(&from.sut)?;
+            setup.wakeup = super::sharing::wakeup(&from.sut, &from.cu)?;
         }
         setup.neighbour_user = neighbour_user(&setup, &from.neighbour);
         if let (Some(_), Some((Split::Two { user_bps, .. }, ..))) =

@@ -1,9 +1,9 @@
 //! Simulated cost of sharing a network card, from the built-in profile or from a measured one.
 
-use crate::live::{SharingKind, SharingProfile};
-use ranlab_xhaul::{Duration, NS};
+use crate::live::{SharingKind, SharingProfile, WakeupKind};
+use ranlab_xhaul::{Duration, NS, Quantiles};
 
-use super::settings::Sut;
+use super::settings::{Cu, Sut};
 
 /// Measured by `ranlab bench sharing` on the machine named in the file; the values for virtual functions are
 /// from published work.
@@ -65,6 +65,39 @@ impl Sharing {
         };
         Ok(quantiles.map(Duration::Drawn))
     }
+}
+
+/// Longest simulated wake-up latency.
+const WAKEUP_PS_MAX: u64 = 100_000_000 * NS;
+
+/// Returns the wake-up latency of the vBBU's thread, from the profile and times the factor.
+pub(super) fn wakeup(sut: &Sut, cu: &Cu) -> Result<Duration, String> {
+    let kind = match cu.wakeup.as_str() {
+        "alone" => WakeupKind::Alone,
+        "shared" => WakeupKind::Shared,
+        _ => return Ok(Duration::Constant(0)),
+    };
+    let profile = profile(sut.sharing_profile.as_deref())?;
+    let lacks = || {
+        format!(
+            "`cu.wakeup` \"{}\" is simulated with a measured latency, which the profile lacks: `ranlab bench sharing` writes one",
+            kind.name()
+        )
+    };
+    let measured = profile.wakeup(kind).ok_or_else(lacks)?;
+    let longest = measured.latency_ns.last().copied().unwrap_or(0);
+    if f64::from(longest) * cu.wakeup_times * NS as f64 > WAKEUP_PS_MAX as f64 {
+        return Err(format!(
+            "`cu.wakeup_times` {}: the longest latency of the profile, {} us, would be above 100 ms",
+            cu.wakeup_times,
+            longest / 1000
+        ));
+    }
+    let scaled = |ns: u32| (f64::from(ns) * cu.wakeup_times * NS as f64).round() as u64;
+    let points: Vec<(f64, u64)> =
+        measured.shares.iter().zip(&measured.latency_ns).map(|(&share, &ns)| (share, scaled(ns))).collect();
+    // The profile's check has proven the shape.
+    Quantiles::new(&points).map(Duration::Drawn).ok_or_else(lacks)
 }
 
 fn profile(file: Option<&str>) -> Result<SharingProfile, String> {
@@ -136,6 +169,21 @@ mod tests {
             let [to, _] = sharing.cost(&given).unwrap();
             assert!(to.min_ps() >= 900 * NS && to.max_ps() > 900 * NS, "{to:?}");
         }
+    }
+
+    #[test]
+    fn wakeup_latency_is_drawn_from_the_profile_and_scaled() {
+        let of = |kind: &str, times: f64| {
+            let cu = Cu { wakeup: kind.to_owned(), wakeup_times: times, ..Cu::default() };
+            wakeup(&Sut::default(), &cu)
+        };
+        assert_eq!(of("none", 5.0), Ok(Duration::Constant(0)));
+        let longest = |kind: &str, times: f64| of(kind, times).unwrap().max_ps();
+        assert!(longest("alone", 1.0) > 0 && longest("alone", 1.0) < longest("shared", 1.0));
+        assert_eq!(longest("alone", 2.0), 2 * longest("alone", 1.0));
+        assert_eq!(of("alone", 0.0).map(|none| none.max_ps()), Ok(0));
+        let why = of("shared", 10_000.0).unwrap_err();
+        assert!(why.contains("`cu.wakeup_times` 10000"), "{why}");
     }
 
     #[test]

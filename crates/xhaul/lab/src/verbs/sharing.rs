@@ -7,7 +7,7 @@ use ranlab_command::output::{Format, Output};
 use ranlab_command::verb::{Context, Run};
 use serde_json::json;
 
-use crate::live::{ROUNDS, measure_sharing};
+use crate::live::{ROUNDS, WAKEUPS, measure_sharing};
 
 /// Arguments of `bench sharing`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +18,9 @@ pub(super) struct Arguments {
     /// Number of rounds; in each round every way of sharing sends 8 packets
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(range()))]
     rounds: u32,
+    /// Number of wake-ups of a thread, alone and next to busy threads: one a millisecond; 0 measures none
+    #[arg(long, value_name = "COUNT", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(0..=i64::from(*WAKEUPS.end())))]
+    wakeups: u32,
     /// Write the profile to this file instead of printing it
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -34,11 +37,12 @@ impl Run for Arguments {
 }
 
 fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let profile = measure_sharing(arguments.rounds).map_err(|trouble| Failure::Environment(trouble.what))?;
+    let profile = measure_sharing(arguments.rounds, arguments.wakeups)
+        .map_err(|trouble| Failure::Environment(trouble.what))?;
     let text = toml::to_string(&profile).map_err(|error| Failure::Environment(error.to_string()))?;
     let text = format!(
         "# What sharing a network card costs each frame: ns of a processor above the least of a port of one's own, at `shares` of\n\
-         # the frames. Written by `ranlab bench sharing`; read by rig xhaul as `sut.sharing_profile`.\n{text}"
+         # the frames, and how late a thread wakes up. Written by `ranlab bench sharing`; read by rig xhaul as `sut.sharing_profile`.\n{text}"
     );
     let mut output = Output::new(format);
     match &arguments.out {

@@ -382,7 +382,7 @@ impl<'n> Analysis<'n> {
                 let last_bit = most - port.gap_ps();
                 (least, last_bit + port.propagation_ps + port.forwarding.max_ps())
             }
-            Stage::Host(host) => (host.service.min_ps(), most + host.coalescing_ps),
+            Stage::Host(host) => (host.service.min_ps(), most + host.start_ps_max()),
             Stage::Air(_) => return Err(unknown()),
         };
         Ok(Hop { least, most, theorem })

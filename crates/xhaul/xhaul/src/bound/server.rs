@@ -240,7 +240,7 @@ impl Server {
         let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
         debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
         Self {
-            own: Sum::new(network, guests.iter(), work, host.coalescing_ps),
+            own: Sum::new(network, guests.iter(), work, host.start_ps_max()),
             higher: Sum::default(),
             blocking: 0,
             undisturbed: 0,

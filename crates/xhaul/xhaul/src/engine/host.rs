@@ -12,7 +12,7 @@ pub(super) struct HostState<'n> {
     config: &'n Host,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
-    /// Arrived packets before their interrupt.
+    /// Arrived packets before their interrupt or wake-up.
     ring: VecDeque<u32>,
     armed: bool,
     queue: VecDeque<u32>,
@@ -42,7 +42,9 @@ impl<'n> HostState<'n> {
             return false;
         }
         self.backlog_max = self.backlog_max.max(waiting as u64 + 1);
-        if self.config.coalescing_ps > 0 {
+        // A thread that is awake takes further frames without waking up again.
+        let asleep = self.serving.is_none() && self.queue.is_empty();
+        if self.config.coalescing_ps > 0 || (asleep && self.config.wakeup.max_ps() > 0) {
             self.ring.push_back(id)
         } else {
             self.queue.push_back(id)
@@ -56,7 +58,7 @@ impl<'n> HostState<'n> {
             return None;
         }
         self.armed = true;
-        Some(now + self.config.coalescing_ps)
+        Some(now + self.config.coalescing_ps + self.config.wakeup.sample(&mut self.random))
     }
 
     pub(super) fn interrupt(&mut self) {
@@ -82,6 +84,11 @@ impl<'n> HostState<'n> {
 }
 
 impl Host {
+    /// The longest time from the arrival of a frame at an idle host to the start of its service, ps.
+    pub(crate) fn start_ps_max(&self) -> Ps {
+        self.coalescing_ps + self.wakeup.max_ps()
+    }
+
     /// Completion time of `work` that starts at `now`, including work of higher priority on the same core.
     fn end_of(&self, now: Ps, work: Ps) -> Ps {
         let Some((period, busy, offset)) = self.contention else { return now + work };
@@ -112,6 +119,7 @@ mod tests {
             service: Duration::Constant(1),
             sharing: Duration::Constant(0),
             coalescing_ps: 0,
+            wakeup: Duration::Constant(0),
             contention: Some((100, 30, 10)),
             queue_frames_max: 1,
         };

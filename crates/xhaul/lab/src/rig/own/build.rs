@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ranlab_xhaul::{
-    CLASSES, Clock, Demand, Duration, GateEntry, Gates, Line, Load, NS, Network, Node, Ps, Role, Scheduler,
+    CLASSES, Clock, Demand, Duration, GateEntry, Gates, Line, Load, Network, Node, Ps, Role, Scheduler,
     Stage, TokenBucket, Topology,
 };
 
 use super::file::{self, File, PortRow, unknown};
-use super::{Own, OwnError, captures, flows, tables};
+use super::{Own, OwnError, captures, flows, strict, tables};
+use crate::rig::budget::Profile;
 use crate::rig::pcap::Framing;
 use crate::rig::setup::Setup;
 
@@ -31,6 +32,8 @@ pub(super) struct Builder<'s> {
     pub(super) warnings: Vec<String>,
     /// How the frames of the cells' flows look, which come first.
     pub(super) framings: Vec<Framing>,
+    /// Names of the flows whose budget is a profile.
+    pub(super) profiles: Vec<(String, Profile)>,
 }
 
 /// Attributes of a cable, as written.
@@ -47,6 +50,7 @@ struct Cable<'f> {
 /// Reads and routes a network.
 pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
     let file = file::read(path)?;
+    strict::check(&file)?;
     let topology = Topology::default();
     let mut builder = Builder {
         setup,
@@ -56,6 +60,7 @@ pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
         loads: Vec::new(),
         warnings: Vec::new(),
         framings: Vec::new(),
+        profiles: Vec::new(),
     };
     builder.nodes(&file)?;
     builder.links(&file)?;
@@ -64,13 +69,18 @@ pub(super) fn own(path: &Path, setup: &Setup) -> Result<Own, OwnError> {
     flows::flows(&mut builder, &file)?;
     flows::streams(&mut builder, &file)?;
     captures::add(&mut builder, &file)?;
+    strict::names(&builder.topology.demands)?;
     builder.cuts(&file)?;
     if builder.topology.demands.is_empty() {
         return Err(value("the network", "it has no cell, flow, stream or capture".to_owned()));
     }
     builder.schedule(&file)?;
-    let Builder { topology, loads, warnings, mut framings, .. } = builder;
+    let Builder { topology, loads, mut warnings, mut framings, profiles, .. } = builder;
     let network = topology.network()?;
+    for (name, profile) in profiles {
+        let flow = network.flows.iter().find(|flow| flow.name == name);
+        warnings.extend(flow.and_then(|flow| profile.warning(&network, flow)));
+    }
     let others = network.flows.iter().skip(framings.len());
     framings.extend(others.map(|flow| Framing::packets(true, flow.class)).collect::<Vec<_>>());
     Ok(Own { topology, network, loads, warnings, framings })
@@ -91,6 +101,7 @@ impl Builder<'_> {
                 Some(time) => Role::Host {
                     sharing: [Duration::Constant(0), Duration::Constant(0)],
                     service: Duration::Constant(time.0),
+                    wakeup: Duration::Constant(0),
                     contention: None,
                 },
                 None => Role::End,
@@ -283,8 +294,8 @@ impl Builder<'_> {
                 from: from.clone(),
                 to: to.clone(),
                 rate_bps: row.rate_bps,
-                propagation_ps: row.t_prop_ns * NS,
-                processing: tables::constant(row.t_proc_ns),
+                propagation_ps: tables::ps("t_prop_ns", row.t_prop_ns)?,
+                processing: Duration::Constant(tables::ps("t_proc_ns", row.t_proc_ns)?),
                 cut_through_bytes,
                 scheduler: Scheduler::Fifo,
                 queue_bytes_max: self.setup.net.queue_bytes,

@@ -11,7 +11,7 @@ use ranlab_xhaul::{
 use super::build::{Builder, value};
 use super::file::{self, CellRow, Copies, File, FlowRow, Time, unknown};
 use super::{OwnError, tables};
-use crate::rig::budget::{Limits, Window, budget};
+use crate::rig::budget::{Limits, Profile, Window, budget};
 use crate::rig::pcap::Framing;
 use crate::rig::settings::{self, CARRIERS, SPLITS};
 use crate::rig::setup::{self, User};
@@ -68,7 +68,7 @@ pub(super) fn cells(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
     Ok(())
 }
 
-/// The cells of a row: each with a fibre of its own, and with its number behind the name.
+/// The cells of a row: each has a separate fibre, and its number behind the name.
 fn copies(row: &CellRow, scenario: u64) -> Result<Vec<CellRow>, OwnError> {
     let of = || format!("cell \"{}\"", row.name);
     let count = match &row.copies {
@@ -130,6 +130,7 @@ fn cell(
             crate::rig::build::spread(&mut pattern);
         }
         let (budget_ps, window) = limits(&cells, &load, way, split);
+        builder.profiles.extend(cells.limits.profile.map(|profile| (name.clone(), profile)));
         builder.topology.demands.push(Demand {
             name,
             from: from.to_owned(),
@@ -221,6 +222,7 @@ fn setup_of(row: &CellRow, of: &str) -> Result<setup::Cells, OwnError> {
     };
     let limits = Limits {
         budget_ps: row.budget.as_ref().map(|text| named("budget", text)).transpose()?,
+        profile: row.budget.as_deref().and_then(Profile::named),
         down: window(row.t1a_up, row.t2a_up)?,
         up: window(row.ta3_up, row.ta4_up)?,
     };
@@ -242,6 +244,8 @@ pub(super) fn flows(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnErr
         let of = format!("flow \"{}\"", row.name);
         let pattern = pattern(builder.path, row, &of)?;
         let budget_ps = row.budget.as_ref().map(|text| budget("budget", text)).transpose();
+        let profile = row.budget.as_deref().and_then(Profile::named);
+        builder.profiles.extend(profile.map(|profile| (row.name.clone(), profile)));
         let regulator = match (row.burst_bytes, row.shaped_mbps) {
             (None, None) => None,
             (Some(burst_bytes), Some(mbps)) if mbps > 0.0 => {
@@ -379,17 +383,18 @@ pub(super) fn streams(builder: &mut Builder<'_>, file: &File) -> Result<(), OwnE
     let Some(name) = &file.csv.streams else { return Ok(()) };
     for row in tables::streams(&file::beside(builder.path, name))? {
         let frames = vec![row.octets.saturating_add(INTER_FRAME_GAP_BYTES)];
-        let jitter_ps = row.jitter_ns.unwrap_or(0) * NS;
-        let pattern = Pattern::Periodic { period_ps: row.period_ns * NS, releases: 1, frames, jitter_ps };
+        let jitter_ps = tables::ps("jitter_ns", row.jitter_ns.unwrap_or(0))?;
+        let period_ps = tables::ps("period_ns", row.period_ns)?;
+        let pattern = Pattern::Periodic { period_ps, releases: 1, frames, jitter_ps };
         builder.topology.demands.push(Demand {
             name: format!("stream {}", row.stream),
             from: row.src,
             to: row.dst,
             class: row.class,
             pattern,
-            offset_ps: row.offset_ns * NS,
+            offset_ps: tables::ps("offset_ns", row.offset_ns)?,
             regulator: None,
-            budget_ps: row.deadline_ns.map(|ns| ns * NS),
+            budget_ps: row.deadline_ns.map(|ns| tables::ps("deadline_ns", ns)).transpose()?,
             window: None,
             paths: 1,
             route: Vec::new(),

@@ -6,6 +6,7 @@ mod captures;
 pub(super) mod draw;
 mod file;
 mod flows;
+mod strict;
 mod tables;
 #[cfg(test)]
 mod tests;

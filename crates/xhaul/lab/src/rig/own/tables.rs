@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ranlab_xhaul::{
-    CLASSES, Clock, Duration, GateEntry, Gates, INTER_FRAME_GAP_BYTES, NS, Pattern, Ps, Scheduler,
-};
+use ranlab_xhaul::{CLASSES, Clock, GateEntry, Gates, INTER_FRAME_GAP_BYTES, NS, Pattern, Ps, Scheduler};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::OwnError;
+use super::build::value;
 use super::file::{text, unknown};
+
+/// Longest time of a table: an hour.
+const TIME_NS_MAX: u64 = 3_600_000_000_000;
 
 /// A row of `links`: one direction of a cable.
 #[derive(Debug, Clone, Deserialize)]
@@ -81,10 +83,18 @@ pub(super) fn trace(path: &Path) -> Result<Pattern, OwnError> {
         why: format!("line {}: {why}", line + 2),
     };
     let wire = |(line, row): (usize, &TraceRow)| match (row.octets, row.bytes) {
-        (Some(octets), None) => Ok((row.time_ns * NS, octets.saturating_add(INTER_FRAME_GAP_BYTES))),
-        (None, Some(bytes)) => Ok((row.time_ns * NS, bytes.saturating_add(ranlab_xhaul::WIRE_GAP_BYTES))),
+        (Some(octets), None) => {
+            Ok((ps("time_ns", row.time_ns)?, octets.saturating_add(INTER_FRAME_GAP_BYTES)))
+        }
+        (None, Some(bytes)) => {
+            Ok((ps("time_ns", row.time_ns)?, bytes.saturating_add(ranlab_xhaul::WIRE_GAP_BYTES)))
+        }
         _ => Err(at(line, "a frame has a size in `octets` (with preamble) or in `bytes` (without)")),
     };
+    if rows.is_empty() {
+        let why = "it has no frame".to_owned();
+        return Err(OwnError::Content { file: path.display().to_string(), why });
+    }
     let mut frames: Vec<(Ps, u32)> = rows.iter().enumerate().map(wire).collect::<Result<_, _>>()?;
     frames.sort_by_key(|(time, _)| *time);
     Ok(Pattern::Trace(frames))
@@ -119,6 +129,9 @@ pub(super) fn schedules(rows: &[GateRow]) -> Result<BTreeMap<String, Scheduler>,
 
 fn schedule(link: &str, rows: &[&GateRow]) -> Result<Scheduler, String> {
     let cycle = rows.first().map_or(0, |row| row.cycle_ns);
+    if cycle > TIME_NS_MAX {
+        return Err(format!("gates of link {link}: a cycle is at most {TIME_NS_MAX} ns, not {cycle}"));
+    }
     for row in rows {
         let window =
             format!("gate of link {link}, class {}, {} to {} ns", row.class, row.start_ns, row.end_ns);
@@ -159,9 +172,12 @@ pub(super) fn ends<'n>(link: &str, nodes: impl Iterator<Item = &'n str> + Clone)
     fitting.next().or_else(|| pairs.clone().next()).map(|(from, to)| (from.to_owned(), to.to_owned()))
 }
 
-/// The delay of a constant number of nanoseconds.
-pub(super) fn constant(ns: u64) -> Duration {
-    Duration::Constant(ns * NS)
+/// A time of a table in ps.
+pub(super) fn ps(column: &str, ns: u64) -> Result<Ps, OwnError> {
+    if ns > TIME_NS_MAX {
+        return Err(value("csv", format!("`{column}` is at most {TIME_NS_MAX} ns (an hour), not {ns}")));
+    }
+    Ok(ns * NS)
 }
 
 #[cfg(test)]

@@ -179,3 +179,37 @@ fn control_messages_are_those_of_split_7_2x() {
     let words = preview(&[&oran[..], &[ahead(125), ("cells.vlan", Value::Int(7))]].concat()).unwrap();
     assert!(words.contains("control cell1 DL") && words.contains("control cell1 UL"), "{words}");
 }
+
+#[test]
+fn profiles_of_802_1cm_warn_about_ports_and_frames() {
+    let warnings = |set: &[(&str, Value)]| {
+        let common =
+            [("cells.split", text("7.2x")), ("cells.carrier", text("nr-20")), ("sut.sharing", text("none"))];
+        let point =
+            fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &[&common[..], set].concat());
+        let told = Xhaul.preview(&point.settings).unwrap().unwrap();
+        told.lines().filter(|line| line.contains("of 802.1CM")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let a = ("cells.budget", text("802.1cm-a"));
+    let b = ("cells.budget", text("802.1cm-b"));
+    let scheduler = |name: &str| ("sut.scheduler", text(name));
+    assert_eq!(warnings(&[a.clone(), scheduler("strict")]), Vec::<String>::new());
+    assert_eq!(warnings(&[b.clone(), scheduler("preemption")]), Vec::<String>::new());
+    assert!(
+        warnings(&[a.clone(), scheduler("fifo")])[0].contains("profile A of 802.1CM has strict priority")
+    );
+    assert!(warnings(&[b, scheduler("strict")])[0].contains("profile B of 802.1CM has preemption"));
+    let jumbo = [
+        a,
+        scheduler("strict"),
+        ("net.mtu", Value::Int(9000)),
+        ("background.bytes", Value::Int(9000)),
+        ("background.mbps", Value::Float(50.0)),
+    ];
+    let down = [&jumbo[..], &[("background.direction", text("down"))]].concat();
+    assert!(
+        warnings(&down)[0].contains("at most 2000 bytes, and background down has 9000"),
+        "{:?}",
+        warnings(&down)
+    );
+}

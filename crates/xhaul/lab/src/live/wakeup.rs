@@ -1,0 +1,139 @@
+//! Wake-up latency of a vBBU's thread: the time from a timer's expiry to the thread's first instruction, as cyclictest
+//! measures it. The thread wakes each TTI and then works for half of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// Allowed number of wake-ups of a measurement.
+pub const WAKEUPS: std::ops::RangeInclusive<u32> = 100..=600_000;
+/// Period of the wake-ups: a TTI.
+const TTI: Duration = Duration::from_millis(1);
+/// Work of the thread in each TTI.
+const WORK: Duration = Duration::from_micros(500);
+/// Quantiles at which a distribution is recorded; the last is the maximum.
+const SHARES: [f64; 13] = [0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0];
+/// Longest latency of a profile, ns.
+pub(super) const LATENCY_NS_MAX: u32 = 100_000_000;
+
+/// How the vBBU's thread has its core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WakeupKind {
+    /// Without other work of the measurement.
+    Alone,
+    /// Next to a busy thread for each CPU, as with another vBBU on the same cores.
+    Shared,
+}
+
+/// A measured wake-up latency.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wakeup {
+    /// How the thread has its core.
+    pub kind: WakeupKind,
+    /// How it was measured.
+    pub source: String,
+    /// Quantiles from 0 to 1.
+    pub shares: Vec<f64>,
+    /// Latency at each of them, ns.
+    pub latency_ns: Vec<u32>,
+}
+
+impl WakeupKind {
+    /// Returns its name in profiles and in `cu.wakeup`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+/// Measures both latencies on this machine; `count` is limited to [`WAKEUPS`] and takes as many milliseconds each.
+pub(super) fn measure(count: u32) -> Vec<Wakeup> {
+    let count = count.clamp(*WAKEUPS.start(), *WAKEUPS.end());
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    [WakeupKind::Alone, WakeupKind::Shared]
+        .into_iter()
+        .map(|kind| {
+            let busy = if kind == WakeupKind::Shared { cpus } else { 0 };
+            let mut latencies = next_to(busy, || latencies(count));
+            let latency_ns = quantiles(&mut latencies);
+            let source = format!(
+                "{count} wake-ups each ms, 0.5 ms of work behind each, default scheduling policy, {busy} busy threads on {cpus} CPUs"
+            );
+            Wakeup { kind, source, shares: SHARES.to_vec(), latency_ns }
+        })
+        .collect()
+}
+
+/// Runs `work` next to this number of busy threads.
+fn next_to<T>(busy: usize, work: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..busy {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let done = work();
+        stop.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// The latency of each wake-up, ns.
+fn latencies(count: u32) -> Vec<u32> {
+    let start = Instant::now() + TTI;
+    let mut due = start;
+    let mut all = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let woken = Instant::now();
+        all.push(u32::try_from(woken.saturating_duration_since(due).as_nanos()).unwrap_or(u32::MAX));
+        while woken.elapsed() < WORK {
+            std::hint::spin_loop();
+        }
+        // A thread that is a TTI late has missed it.
+        due += TTI;
+        while due < Instant::now() {
+            due += TTI;
+        }
+    }
+    all
+}
+
+fn quantiles(latencies: &mut [u32]) -> Vec<u32> {
+    latencies.sort_unstable();
+    let last = latencies.len().saturating_sub(1) as f64;
+    let at = |share: &f64| latencies.get((share * last) as usize).map_or(0, |ns| (*ns).min(LATENCY_NS_MAX));
+    SHARES.iter().map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_end_with_the_longest() {
+        let mut latencies: Vec<u32> = (0..1001).rev().map(|us| us * 1000).collect();
+        let found = quantiles(&mut latencies);
+        assert_eq!((found[0], found[4], found[11], found[12]), (0, 500_000, 999_000, 1_000_000));
+    }
+
+    /// Both kinds are distributions. Times are not checked.
+    #[test]
+    fn both_kinds_are_measured() {
+        let found = measure(*WAKEUPS.start());
+        let kinds: Vec<WakeupKind> = found.iter().map(|one| one.kind).collect();
+        assert_eq!(kinds, [WakeupKind::Alone, WakeupKind::Shared]);
+        for one in found {
+            assert_eq!(one.latency_ns.len(), one.shares.len());
+            assert!(one.latency_ns.is_sorted() && one.latency_ns[12] > 0, "{one:?}");
+        }
+    }
+}
