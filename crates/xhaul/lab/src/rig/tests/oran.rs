@@ -167,7 +167,7 @@ fn tshark_sees_control_messages_ahead_of_their_data() {
 #[test]
 fn control_messages_are_those_of_split_7_2x() {
     let preview = |set: &[(&str, Value)]| {
-        let point = fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), set);
+        let point = fake::point(&RunningExperiment::new(&RigContext::new("ranlab"), Xhaul), set);
         Xhaul.preview(&point.settings).unwrap()
     };
     let ahead = |us| ("cells.tcp_adv_dl", Value::Span(Duration::from_micros(us)));
@@ -185,8 +185,10 @@ fn profiles_of_802_1cm_warn_about_ports_and_frames() {
     let warnings = |set: &[(&str, Value)]| {
         let common =
             [("cells.split", text("7.2x")), ("cells.carrier", text("nr-20")), ("sut.sharing", text("none"))];
-        let point =
-            fake::point(&RunningExperiment::new(&Lab::new("ranlab"), Xhaul), &[&common[..], set].concat());
+        let point = fake::point(
+            &RunningExperiment::new(&RigContext::new("ranlab"), Xhaul),
+            &[&common[..], set].concat(),
+        );
         let told = Xhaul.preview(&point.settings).unwrap().unwrap();
         told.lines().filter(|line| line.contains("of 802.1CM")).map(str::to_owned).collect::<Vec<_>>()
     };
