@@ -11,6 +11,8 @@ use ranlab_e2_codec::e2sm::common::UeNumbers;
 use ranlab_e2_codec::e2sm::rc::commands::Order;
 use ranlab_e2_codec::e2sm::rc::{OrderError, OrderRequest, Recipient};
 
+pub use ranlab_machine::routes::Method;
+
 /// Identifier of an iApp of one RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IAppId(pub(super) usize);
@@ -37,20 +39,6 @@ macro_rules! handle_as_request_id {
 }
 handle_as_request_id!(SubscriptionHandle);
 handle_as_request_id!(RequestHandle);
-
-/// Method of a northbound request, as in HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Method {
-    /// Reads the resource.
-    #[default]
-    Get,
-    /// Creates or replaces the resource.
-    Put,
-    /// Performs another operation.
-    Post,
-    /// Deletes the resource.
-    Delete,
-}
 
 /// External request to an iApp (REST, command line). The RIC does not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq)]
